@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import io
+import json
 import queue
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -217,6 +218,35 @@ def test_the_program_sees_nothing_behind_objects_of_the_tests(pair: Pair, name: 
         with pytest.raises(AttributeError):
             pair.look(thing, name)
     assert pair.look(Holder(), "shown") == 1
+
+
+GLOBALS = ["tuple", [["value", "__globals__"]]]
+NOTHING = ["new", "p1", "dict", [], None]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        ["call", ["native", "operator", "attrgetter"], GLOBALS, NOTHING],
+        ["getattr", ["native", "builtins", "object"], ["value", "mro"]],
+        ["method", ["yours", "t1"], ["yours", "t1"], ["value", "__getattribute__"], GLOBALS, NOTHING],
+        ["special", ["yours", "t1"], ["value", "__getattribute__"], ["value", "__globals__"]],
+    ],
+)  # fmt: skip
+def test_a_program_that_speaks_the_protocol_itself_reaches_no_further(operation: list[Any]) -> None:
+    said: list[str] = []
+
+    def transport(line: str) -> str:
+        said.append(line)
+        if len(said) == 1:
+            return json.dumps({"status": "turn", "op": operation})
+        return json.dumps({"status": "turn", "value": ["value", None]})
+
+    side = TestsSide(transport, [])
+    side.ask("nothing", lambda: SECRET)
+    answer = json.loads(said[1])
+    assert "error" in answer
+    assert SECRET not in said[1]
 
 
 def test_a_failed_check_in_a_callback_is_kept_whatever_the_program_does_with_it(pair: Pair) -> None:

@@ -176,6 +176,7 @@ class Peer:
             name, *operands = message["op"]
             if name not in _OPERATIONS:
                 raise ValueError(f"unknown operation {name!r}")
+            self.allow(name, operands)
             given = [self.border.unpack(operand) for operand in operands]
             self.border.free(message.get("free", []))
             result = getattr(self, f"do_{name}")(*given)
@@ -184,6 +185,9 @@ class Peer:
             self.met(error)
             return "error", lambda error=error: self.border.pack_exception(error)  # type: ignore[misc]
         return "value", lambda: packed
+
+    def allow(self, operation: str, operands: list[Any]) -> None:
+        """Raise ValueError if the other side may not have this done."""
 
     def met(self, error: BaseException) -> None:
         """Look at an exception that an operation of the other side ran into."""

@@ -46,6 +46,8 @@ _RECORDS = frozenset(
     """called call_count call_args call_args_list mock_calls method_calls await_count await_args awaited""".split()
 )
 """What mocks keep of their calls."""
+_ASKED = frozenset({"step", "cancel", "nothing", "print", "input", "stdin", "printed", "warned", "logged"})
+"""Operations that are not on an object of the tests."""
 _TEST_MODULES = ("__main__", "test_file")
 _VARIANTS = 2
 _PRINT = builtins.print
@@ -231,6 +233,16 @@ class TestsSide(Peer):
 
     # ---- what the program may do here -------------------------------------------------------------------------------
 
+    def allow(self, operation: str, operands: list[Any]) -> None:
+        """The program works on what the tests lent it, and asks for nothing else of this process."""
+        position = 1 if operation == "method" else 0
+        if operation not in _ASKED and operands[position][0] != "yours":
+            raise ValueError(f"{operation} is for objects that the tests lent")
+
+    def do_method(self, owner: Any, value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a public method."""
+        return self.do_getattr(value, name)(*args, **kwargs)
+
     def do_getattr(self, value: Any, name: str) -> Any:
         """Read a public attribute of an object that the tests passed."""
         if name == "__dict__" and type(value).__module__ in _TEST_MODULES and not hasattr(value, "assertEqual"):
@@ -343,9 +355,7 @@ def _is_data(value: Any) -> bool:
 
 
 def _is_verdict(error: BaseException) -> bool:
-    """Whether an exception says how a test went: a failed assertion, a skip, pytest's own."""
+    """Whether an exception of this side says how a test went: a failed assertion, a skip, pytest's own."""
     if far_of(error) is not None:
         return False
-    if isinstance(error, AssertionError) or not isinstance(error, Exception):
-        return True
-    return type(error).__module__.startswith(("_pytest", "unittest"))
+    return isinstance(error, AssertionError) or type(error).__module__.startswith(("_pytest", "unittest"))
