@@ -36,9 +36,7 @@ _NAME = re.compile(r"[A-Za-z_]\w{0,60}(?=\[)")
 _INLINE_CODE = re.compile(r"(?<!`)`([^`\n]{1,500})`(?!`)")
 _INDEXED = re.compile(r"([A-Za-z_][\w.]{0,60})\[[^\]\n]{1,60}\]")
 _GLUED = re.compile(r"(?:[^\W\d][\w.]*|[)\]])\Z")
-_ON_WITH_CODE = re.compile(
-    r"[ \t]{0,3}(?:[-+*/%]?=(?!>)|[<>]=|\+[ \t]?[\w(]|\.[a-z_]\w*(?:\(|\b[ \t]?=)|\(\)|\+\+|--)"
-)
+_ON_WITH_CODE = re.compile(r"[ \t]{0,3}(?:[-+*/%]?=(?!>)|[<>]=|\+[ \t]?[\w(]|\.[a-z_]\w*(?:\(|\b[ \t]?=)|\(\)|\+\+|--)")
 _VARIABLES = frozenset(
     "arr vec nums lst buf ptr dp idx mat argv args kwargs str tmp obj dict val vals elem elems".split()
 )
