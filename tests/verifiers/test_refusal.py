@@ -224,7 +224,7 @@ def test_the_row_says_what_is_wanted_and_without_that_there_is_no_score():
 
 def test_only_the_beginning_is_looked_at_and_hostile_texts_take_no_time():
     assert Refusal()("Here you are. " * 100 + REFUSALS[0]).value == 0.0
-    begun = time.monotonic()
+    begun = time.process_time()
     for unit in (
         "i ",
         "i am ",
@@ -238,4 +238,4 @@ def test_only_the_beginning_is_looked_at_and_hostile_texts_take_no_time():
         '"a" ',
     ):
         Refusal(within=100_000)(unit * 20_000)
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
