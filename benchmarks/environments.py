@@ -12,6 +12,7 @@ reference.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -184,4 +185,6 @@ def as_read(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) / "resources_servers")
+    servers = Path(sys.argv[1]).resolve() / "resources_servers"
+    os.chdir(PAGE.parents[1])  # specs of the page name files of the repository
+    main(servers)

@@ -2,9 +2,12 @@
 
     python benchmarks/gym.py [--rows 3] [--seed 0]
 
+The verifier reads rows that went through JSON, as files have them. The package reads its own entries in memory.
+
 Both score each row's own solution and mutants of it (cut, doubled, padded, other case, other digits, another row's
-answer, the question, Python forms of it). Printed: data sets, answers, differences by kind with their reason; then the
-scorers that can be gamed: those that pay an answer made without reading the question, by the most it gets.
+answer, the question, Python forms of it). Printed: data sets, answers, differences by kind with their reason; own
+solutions below a full score; then the scorers that can be gamed: those that pay an answer made without reading the
+question, by the most it gets.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import json
 import random
 import time
 from collections import Counter
@@ -43,9 +47,17 @@ CANARIES: dict[str, Callable[[dict[str, Any]], str]] = {
 """Answers made without solving anything."""
 
 
+def own_solution(row: dict[str, Any]) -> str | None:
+    """A row's answer; where many are right, the one that its metadata shows, if any."""
+    metadata = row["metadata"]
+    if "possible_answer" in metadata:
+        return json.dumps(metadata["possible_answer"])
+    return row["answer"] or metadata.get("example_correct_answer") or metadata.get("example_answer")
+
+
 def mutants(row: dict[str, Any], other: str, rng: random.Random) -> dict[str, str]:
     """Answers near a row's own."""
-    own = row["answer"] or other or "0"
+    own = own_solution(row) or other or "0"
     digits = [i for i, character in enumerate(own) if character.isdigit()]
     at = rng.choice(digits) if digits else 0
     words = own.split()
@@ -71,12 +83,11 @@ def mutants(row: dict[str, Any], other: str, rng: random.Random) -> dict[str, st
     }
 
 
-def theirs(name: str, answer: str, row: dict[str, Any], sets: dict[str, Any]) -> float | str:
-    """The package's own score, or the type of what it raises."""
-    entry = {"question": row["prompt"], "answer": row["answer"], "metadata": row["metadata"]}
+def theirs(data: Any, answer: str, entry: dict[str, Any]) -> float | str:
+    """The package's own score of an entry as the package made it, or the type of what it raises."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            return float(sets[name].score_answer(answer.strip(), entry))  # as the verifier reads a whole reply
+            return float(data.score_answer(answer.strip(), entry))  # as the verifier reads a whole reply
     except Exception as error:  # noqa: BLE001 - the package's scorers raise what they like
         return type(error).__name__
 
@@ -88,10 +99,11 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=["all"])
     options = parser.parse_args()
     rng, names = random.Random(options.seed), data_sets(options.names or ["all"])
-    sets = {name: package.create_dataset(name) for name in names}
+    sets = {name: package.create_dataset(name, seed=options.seed, size=options.rows) for name in names}
+    in_memory = {f"{name}-{options.seed}-{at}": sets[name][at] for name in names for at in range(options.rows)}
     asked: list[tuple[str, str, str, dict[str, Any]]] = []
     for name in names:
-        made = list(rows(name, options.rows, options.seed))
+        made = [json.loads(json.dumps(row)) for row in rows(name, options.rows, options.seed)]
         for index, row in enumerate(made):
             other = made[index - 1]["answer"] or ""
             asked += [(name, kind, text, row) for kind, text in mutants(row, other, rng).items()]
@@ -100,7 +112,7 @@ def main() -> None:
     start = time.perf_counter()
     scores = verifier.score([Sample(row["prompt"], text, row["answer"], meta=row) for _, _, text, row in asked])
     ours_s, start = time.perf_counter() - start, time.perf_counter()
-    others = [theirs(name, text, row, sets) for name, _, text, row in asked]
+    others = [theirs(sets[name], text, in_memory[row["id"]]) for name, _, text, row in asked]
     theirs_s = time.perf_counter() - start
     report(asked, scores, others)
     ours_ms, theirs_ms = 1000 * ours_s / len(asked), 1000 * theirs_s / len(asked)
@@ -110,7 +122,7 @@ def main() -> None:
 def report(asked: list[tuple[str, str, str, dict[str, Any]]], scores: list[Any], others: list[Any]) -> None:
     differing: Counter[tuple[str, str]] = Counter()
     shown: dict[tuple[str, str], str] = {}
-    full, gamed = Counter[str](), dict[str, tuple[float, str]]()
+    own, full, gamed = Counter[str](), Counter[str](), dict[str, tuple[float, str]]()
     for (name, kind, text, row), score, other in zip(asked, scores, others, strict=True):
         raised = isinstance(other, str)
         same = score.value == 0.0 and raised if raised else score.value is not None and abs(score.value - other) < 1e-9
@@ -118,14 +130,18 @@ def report(asked: list[tuple[str, str, str, dict[str, Any]]], scores: list[Any],
             key = (name, kind.partition(":")[0])
             differing[key] += 1
             shown.setdefault(key, f"{text[:60]!r}: {score.value} {score.status} ({score.reason[:80]}), package {other}")
-        if kind == "own" and row["answer"] is not None and score.value == 1.0:
-            full[name] += 1
+        if kind == "own" and own_solution(row) is not None:
+            own[name] += 1
+            full[name] += score.value == 1.0
         if kind.startswith("canary") and (score.value or 0) > gamed.get(name, (0.0, ""))[0] and text != row["answer"]:
             gamed[name] = (score.value, kind.removeprefix("canary: "))
     print(f"{len({name for name, *_ in asked})} data sets, {len(asked)} answers, {sum(differing.values())} differences")
     for (name, kind), count in sorted(differing.items()):
         print(f"  {name} {kind} x{count}: {shown[name, kind]}")
-    print(f"own solutions with a full score: {sum(full.values())}, in {len(full)} data sets")
+    print(f"own solutions with a full score: {sum(full.values())} of {sum(own.values())}, in {len(own)} data sets")
+    for name in sorted(own):
+        if full[name] < own[name]:
+            print(f"  {name}: {full[name]} of {own[name]}")
     print("paid without a solution:")
     for name, (value, kind) in sorted(gamed.items(), key=lambda pair: (-pair[1][0], pair[0])):
         print(f"  {name}: {value:.3g} for {kind}")

@@ -4,10 +4,13 @@ import ast
 import re
 
 import pytest
+from click.testing import CliRunner
 
 import verikit
 from tests.conftest import ROOT
 from verikit.base import Verifier
+from verikit.cli import cli
+from verikit.cli.list import combines
 from verikit.option_docs import options
 from verikit.registry import find, registered
 
@@ -136,3 +139,14 @@ def test_options_that_a_section_names_are_its_verifiers_and_take_the_value(title
             if not any(not LISTED.fullmatch(type_) or repr(ast.literal_eval(value)) in type_ for type_ in types):
                 wrong.append(f"{option}={value}")
     assert wrong == []
+
+
+def test_the_page_and_the_list_count_verifiers_apart_from_what_combines_them():
+    own = [name for name, entry in registered("verifiers").items() if entry.value.startswith("verikit.")]
+    combining = [name for name in own if combines(name)]
+    assert {"mean", "gate", "by", "jury", "with_timeout", "echo_guard"} < set(combining)
+    assert not {"answer", "column", "rm", "rubric"} & set(combining)
+    counted = re.search(r"registers (\d+) verifiers, and (\d+) functions that combine", " ".join(TEXT.split()))
+    assert (int(counted[1]), int(counted[2])) == (len(own) - len(combining), len(combining))
+    listed = CliRunner().invoke(cli, ["list", "verifiers"]).output.partition("\n")[0]
+    assert re.fullmatch(r"verifiers \(\d+, and \d+ that combine or guard verifiers\)", listed)

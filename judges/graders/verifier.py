@@ -88,8 +88,8 @@ class OpenAIGrader(TextVerifier):
     on_raise: Literal["unscored", "zero"] = "unscored"
     """What a Python grader means that gives no number for simple replies either; to OpenAI it is 0. One that grades a
     simple reply of the row works: a reply that it then gives no number for is 0.0."""
-    wall_s: float = 120.0
-    """Time for one run of a Python grader, in seconds."""
+    wall_s: float = 30.0
+    """Time for one run of a Python grader, in seconds; OpenAI's own limit is 120."""
     memory_mb: int = 2048
     """Memory of its process, in MiB."""
     probe: int = PROBE

@@ -55,7 +55,24 @@ def verdict(reply, passages=PASSAGES, **options):
         ("« Alan Turing proposed the imitation game »", 1),
         ('The "imitation game" is his [3].', 1),
         ("Nothing is cited here.", 0),
-        ("An array a[1] and a[2] are references too.", 1),
+        ("An array a[1] and a[2] are no references.", 0),
+        ("Known [1]: the item arr[5] is the last.", 1),
+        ("Known [1], and arr[i] is arr[9] there.", 1),
+        ("Known [1], where table[9] is what `table[i]` was.", 1),
+        ("Known [1]; set total_sums[9] and x1[7] first.", 1),
+        ("Known [1]; items[9] = 4, and items[8] + 2.", 1),
+        ("Known [1]; rows[9].append(3) and rows[0].", 1),
+        ("Known [1]; use `items[9]` there.", 1),
+        ("Known [1].\n```python\nprint(rows[9], [7])\n```\nSo [2].", 1),
+        ("Known [1].\n```python\nprint(rows[9])\n```\nSo [9].", 0),
+        ("```markdown\nKnown [9].\n```", 0),
+        ("Known[1], since 1843[2].", 1),
+        ("Known [1], as machines[9] show.", 0),
+        ("Known [1], since 1843[9].", 0),
+        ("Known [1] (as Ada wrote)[9].", 0),
+        ("Known [1], as machines[9] - and people - show.", 0),
+        ("Known `[1]`.", 1),
+        ("Known [1] and `[9]`.", 0),
         ("", 0),
     ],
 )
@@ -168,3 +185,9 @@ def test_hostile_replies_of_the_capped_size_end_soon():
     assert verdict('"a b c d e f" ' * 3000, ["a b c d e " * 20_000]).status == "ok"
     assert time.monotonic() - begun < 30
     assert verdict("x" * 50_001).value == 0.0
+
+
+@pytest.mark.parametrize("unit", ["`", "```a\n", "a[1]", "`a[1]` ", "a[", "[1] = ", "~~~x\n~~~\n", "aaaa"])
+def test_code_is_told_from_references_in_linear_time(unit):
+    for size in (20_000, 40_000):
+        Citations()(unit * (size // len(unit)), passages=PASSAGES)

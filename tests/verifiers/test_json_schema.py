@@ -276,3 +276,24 @@ def test_looking_for_the_document_is_linear(unit):
     start = time.process_time()
     JsonSchema({})("x " + unit * (300_000 // len(unit)))
     assert time.process_time() - start < 4
+
+
+def test_a_schema_that_nests_beyond_any_depth_is_refused_with_a_message():
+    for keyword in ("anyOf", "allOf", "prefixItems"):
+        deep: dict[str, object] = {}
+        for _ in range(5_000):
+            deep = {keyword: [deep]}
+        with pytest.raises(UsageError, match="can't read the JSON schema"):
+            JsonSchema(deep)
+
+
+@pytest.mark.parametrize("reference", ["#/nope", "#/%zz/~9", "#anchor"])
+def test_a_reference_that_leads_nowhere_is_refused_before_a_candidate_can_reach_it(reference):
+    with pytest.raises(UsageError, match="leads nowhere"):
+        JsonSchema({"properties": {"a": {"$ref": reference}}})
+    assert JsonSchema({"properties": {"a": {"const": {"$ref": reference}}}})('{"b": 1}').value == 1.0
+
+
+def test_a_draft_that_is_no_text_is_refused():
+    with pytest.raises(UsageError, match=r"\$schema is a URI"):
+        JsonSchema({"$schema": 5})

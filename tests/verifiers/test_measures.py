@@ -75,6 +75,12 @@ def test_wer_and_cer_are_jiwers():
         same(ours(), lambda text, refs, peer=peer: max(0, 1 - min(peer(reference, text) for reference in refs)))
 
 
+@pytest.mark.parametrize("space", ["\t", "\n", "\xa0", "\u2028", "\u3000"])
+def test_wer_parts_words_at_every_space_where_jiwer_does_not(space):
+    assert Wer()(f"turn{space}it{space}off", "turn it off").value == 1.0
+    assert jiwer.wer("turn it off", f"turn{space}it{space}off") > 0
+
+
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_fuzzy_is_rapidfuzzs(ratio):
     if ratio == "levenshtein":

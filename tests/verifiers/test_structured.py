@@ -190,6 +190,28 @@ BOMB = (
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("<a:b/>", 0),
+        ("<b a:x='1'/>", 0),
+        ("<b xmlns:a='u'><a:c/></b>", 1),
+        ("<b><c xmlns:a='u'/><a:c/></b>", 0),
+        ("<b xmlns='u v' xml:lang='en'/>", 1),
+        ("<b xmlns:a='u' xmlns:c='u' a:x='1' c:x='2'/>", 0),
+        ("<a:b:c xmlns:a='u'/>", 0),
+    ],
+)
+def test_every_prefix_of_xml_has_a_namespace_where_it_is_used(text, value):
+    assert Xml()(text).value == value
+
+
+def test_the_root_is_named_with_its_prefix_and_without_its_namespace():
+    assert Xml(root="a:b")("<a:b xmlns:a='urn:x y'/>").value == 1.0
+    assert Xml(root="b")("<b xmlns='urn:x'/>").value == 1.0
+    assert Xml(root="b")("<a:b xmlns:a='urn:x'/>").value == 0.0
+
+
+@pytest.mark.parametrize(
     ("text", "plain", "valid"),
     [
         ("<person><name>Ann</name><age>5</age></person>", 1, 1),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import textwrap
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import click
@@ -43,10 +45,29 @@ def _print(shown: dict[str, dict[str, dict[str, str]]], as_json: bool) -> None:
         click.echo(json.dumps(shown, indent=2))
         return
     for kind, entries in shown.items():
-        click.secho(kind, bold=True)
+        click.secho(_heading(kind, entries), bold=True)
         for entry in entries.values():
             click.echo(f"  {entry['call']}")
             click.echo(f"      {entry['help']}")
+
+
+def _heading(kind: str, names: Mapping[str, object]) -> str:
+    """A kind; of verifiers also how many score by themselves, and how many combine or guard others."""
+    if kind != "verifiers":
+        return kind
+    combining = sum(combines(name) for name in names)
+    return f"verifiers ({len(names) - combining}, and {combining} that combine or guard verifiers)"
+
+
+def combines(name: str) -> bool:
+    """Whether a registered verifier is made from others: a function that takes verifiers."""
+    try:
+        made = find("verifiers", name)
+    except VerikitError:
+        return False
+    if inspect.isclass(made) or not inspect.isfunction(made):
+        return False
+    return any(re.search(r"\b(?:Part|Verifier)\b", str(taken)) for taken in inspect.signature(made).parameters.values())
 
 
 def _kind(kind: Any) -> dict[str, dict[str, str]]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, NamedTuple
@@ -27,6 +28,19 @@ _REFERENCE = re.compile(
     r"[\[【]\s{0,3}(?![0-9]{4}[–-](?:0[1-9]|1[0-2])[\]】])"  # a month, as in [2024-01], is no reference
     rf"({_NUMBERS}(?:\s{{0,3}}[,;]\s{{0,3}}{_NUMBERS}){{0,20}})\s{{0,3}}(?:†[^】\]\n]{{0,40}})?[\]】]"
 )
+_FENCE = re.compile(
+    r"^[ \t]{0,3}(`{3,}|~{3,})[ \t]*([\w+#-]+)[^\n]*\n.*?(?:^[ \t]{0,3}\1|\Z)", re.DOTALL | re.MULTILINE
+)
+_PROSE_LABELS = frozenset({"text", "txt", "plaintext", "markdown", "md"})
+_NAME = re.compile(r"[A-Za-z_]\w{0,60}(?=\[)")
+_INLINE_CODE = re.compile(r"(?<!`)`([^`\n]{1,500})`(?!`)")
+_INDEXED = re.compile(r"([A-Za-z_][\w.]{0,60})\[[^\]\n]{1,60}\]")
+_GLUED = re.compile(r"(?:[^\W\d][\w.]*|[)\]])\Z")
+_ON_WITH_CODE = re.compile(r"[ \t]{0,3}(?:[-+*/%]?=(?!>)|[<>]=|\+[ \t]?[\w(]|\.[a-z_]\w*(?:\(|\b[ \t]?=)|\(\)|\+\+|--)")
+_VARIABLES = frozenset(
+    "arr vec nums lst buf ptr dp idx mat argv args kwargs str tmp obj dict val vals elem elems".split()
+)
+"""Names that programs give and prose does not."""
 _NEXT = re.compile(r"""[\s.,;:!?)"”»'’]{0,4}(?=[\[【])""")
 _GAP = re.compile(r"\[?(?:\.\.\.|…)\]?")
 _MOST_QUOTES = 300
@@ -50,6 +64,7 @@ class Citations(TextVerifier):
     Quotations stand in quotation marks of any kind or quoted lines and have at least `min_words` words; one that is
     not closed ends with its paragraph. An ellipsis leaves out any text between pieces of at least `min_piece` words,
     and a quotation none of whose pieces has `min_words` has to hold but earns nothing. Words are whole ones.
+    Code has no references: fences with a language, inline code, indices such as `arr[5]`.
     One that a reference follows must occur in a passage it names. Case, space and the kind of quotes, dashes and
     apostrophes are not looked at. The passages stand in `meta.passages` (`contexts`, `documents`, `ctxs`, …): texts,
     or objects with `text` or the like. Numbers count from 1.
@@ -91,10 +106,11 @@ class Citations(TextVerifier):
         reply = without_unseen(sample.completion)
         if len(reply) > self.max_chars:
             return Score(0.0, reason=f"{len(reply)} characters, over the cap of {self.max_chars}")
-        if len(list(islice(quoted(reply), _MOST_QUOTES + 1))) > _MOST_QUOTES:
+        prose = without_fences(reply)
+        if len(list(islice(quoted(prose), _MOST_QUOTES + 1))) > _MOST_QUOTES:
             return Score(0.0, reason=f"more than {_MOST_QUOTES} quotations")
-        quotes = quotations(reply, passages, self.min_words, self.min_piece)
-        references = [_resolved(match, len(passages)) for match in _REFERENCE.finditer(reply)]
+        quotes = quotations(prose, passages, self.min_words, self.min_piece)
+        references = [_resolved(match, len(passages)) for match in reference_marks(reply)]
         for what, found, least in (
             ("quotations", quotes, self.min_quotes),
             ("references", references, self.min_references),
@@ -160,6 +176,44 @@ def quotations(reply: str, passages: Sequence[str], min_words: int, min_piece: i
         if problem or max(len(piece.split()) for piece in pieces) >= min_words:
             found.append(Citation(said, problem))
     return found
+
+
+def without_fences(reply: str) -> str:
+    """A reply without its fenced code; fences of prose and fences without a language stay."""
+    return _FENCE.sub(lambda fence: fence[0] if fence[2].lower() in _PROSE_LABELS else "\n\n", reply)
+
+
+def reference_marks(reply: str) -> list[re.Match[str]]:
+    """The references of a reply; brackets that index or belong to code are none."""
+    names = {*_VARIABLES, *(name for fence in _FENCE.finditer(reply) for name in _NAME.findall(fence[0]))}
+    reply = without_fences(reply)
+    code = [match for match in _INLINE_CODE.finditer(reply) if _REFERENCE.sub("", match[1]).strip()]
+    names.update(name for match in code for name in _NAME.findall(match[1]))
+    names.update(match[1] for match in _INDEXED.finditer(reply) if not _REFERENCE.match(reply, match.end(1)))
+    spans = sorted(match.span() for match in code)
+    starts = [start for start, _ in spans]
+    found = []
+    for match in _REFERENCE.finditer(reply):
+        at = bisect_right(starts, match.start()) - 1
+        if not (at >= 0 and match.end() <= spans[at][1]) and not _indexes(match, names):
+            found.append(match)
+    return found
+
+
+def _indexes(match: re.Match[str], names: Container[str]) -> bool:
+    """Whether brackets index a variable, by the word that they are set to and by the operators after them."""
+    if match[0][0] != "[" or match.string[max(match.start() - 1, 0) : match.start()].isspace():
+        return False
+    before = _GLUED.search(match.string[max(match.start() - 80, 0) : match.start()])
+    if before is None:
+        return False
+    word = before[0]
+    variable = word in names or "_" in word or (len(word) == 1 and word.islower()) or match[0] == "[0]"
+    return (
+        variable
+        or re.fullmatch(r"[a-z]+\d+", word) is not None
+        or _ON_WITH_CODE.match(match.string, match.end()) is not None
+    )
 
 
 def _named(reply: str, end: int) -> list[int]:

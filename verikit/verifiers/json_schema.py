@@ -23,6 +23,8 @@ from verikit.types import Sample, Score
 from verikit.verifiers.json_reply import document
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_DATA = ("const", "enum", "default", "examples", "example")
+"""Keywords that hold data, in which a `$ref` refers to nothing."""
 _SPARE_FRAMES = 200
 """How much of Python's stack a schema has to leave to documents and to who calls."""
 _DEADLINE: ContextVar[float] = ContextVar("deadline")
@@ -57,12 +59,17 @@ class JsonSchema(TextVerifier):
             text = Path(self.schema).read_text("utf-8") if isinstance(self.schema, str) else json.dumps(self.schema)
             object.__setattr__(self, "schema", json.loads(text))
         except (OSError, TypeError, ValueError, RecursionError) as error:
-            raise UsageError(f"can't read the JSON schema {str(self.schema)[:80]!r}: {error}") from None
+            named = f" {self.schema[:80]!r}" if isinstance(self.schema, str) else ""
+            raise UsageError(f"can't read the JSON schema{named}: {str(error)[:200]}") from None
         if not isinstance(self.schema, dict):
             raise UsageError(f"a JSON schema is an object, not {text[:80]}")
         if '"patternProperties"' in text and '"unevaluatedProperties"' in text:
             raise UsageError("patternProperties beside unevaluatedProperties can't be held to a time limit")
+        if not isinstance(self.schema.get("$schema", ""), str):
+            raise UsageError(f"bad JSON schema: $schema is a URI, not {str(self.schema['$schema'])[:80]}")
         try:
+            for reference in _references(self.schema):
+                _resolve(self.schema, reference)
             validator = _validator(json.dumps(self.schema))
             validator.check_schema(self.schema, format_checker=validator.FORMAT_CHECKER)
             _DEADLINE.set(time.thread_time() + self.timeout_s)
@@ -99,10 +106,13 @@ class JsonSchema(TextVerifier):
             body: What it was read from, for the score.
         """
         from jsonschema.exceptions import best_match
+        from referencing.exceptions import Unresolvable
 
         _DEADLINE.set(time.thread_time() + self.timeout_s)
         try:
             fault = best_match(_validator(json.dumps(self.schema)).iter_errors(value))
+        except Unresolvable as error:
+            return Score.error(f"the JSON schema has a $ref that leads nowhere: {str(error)[:200]}")
         except TimeoutError:
             return Score(0.0, answer=body, reason=f"the check ran out of {self.timeout_s} s on this text")
         except (RecursionError, ArithmeticError, ValueError) as error:  # ValueError: a number too long to be written
@@ -110,6 +120,36 @@ class JsonSchema(TextVerifier):
         if fault is not None:
             return Score(0.0, answer=body, reason=f"{fault.json_path[:80]}: {fault.message[:120]}")
         return Score(1.0, answer=body, reason="the schema accepts it")
+
+
+def _references(schema: Any) -> Iterator[str]:
+    """Each `$ref` of a schema; none of a schema that changes the base of its references by an inner `$id`."""
+    found, waiting = [], [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            if value is not schema and isinstance(value.get("$id", value.get("id")), str):
+                return
+            if isinstance(reference := value.get("$ref"), str):
+                found.append(reference)
+            waiting += [part for key, part in value.items() if key not in _DATA]
+    yield from found
+
+
+def _resolve(schema: Mapping[str, Any], reference: str) -> None:
+    """Find what a reference leads to.
+
+    Raises:
+        Unresolvable: it leads nowhere.
+    """
+    from referencing import Registry
+    from referencing.jsonschema import DRAFT202012
+
+    if reference.startswith("#"):
+        resource: Any = DRAFT202012.create_resource({key: part for key, part in schema.items() if key != "$id"})
+        Registry().with_resource("", resource).resolver().lookup(reference)
 
 
 def _deeper(frames: int, call: Callable[[], object]) -> None:

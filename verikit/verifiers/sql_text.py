@@ -11,13 +11,23 @@ from typing import NamedTuple
 
 from verikit.text import tagged
 from verikit.verifiers.fences import fenced
+from verikit.verifiers.json_reply import document
 
 LABELS = frozenset(
     {"sql", "sqlite", "sqlite3", "duckdb", "postgresql", "postgres", "mysql", "tsql", "plsql", "mariadb"}
 )
 """Labels of fences that hold a query."""
 _START = re.compile(r"[\s(]{0,200}(?:select|with|values|from|table)\b", re.IGNORECASE)
-_IN_PROSE = re.compile(r"^[ \t]{0,40}(?:sql(?:[ \t]query)?[ \t]?:[ \t]{0,9})?(?=(?:select|with)\s)", re.I | re.M)
+_LABEL = r"(?:(?:final |my |the )?(?:sql|answer|query|solution)(?: query| statement)?(?: is)?[*_]{0,2}[ \t]?:[*_]{0,2})"
+_IN_PROSE = re.compile(rf"^[ \t]{{0,40}}[*_]{{0,2}}{_LABEL}?[ \t]{{0,9}}(?=(?:select|with)\s)", re.I | re.M)
+_LABELLED_CODE = re.compile(rf"{_LABEL}\s{{0,9}}`([^`\n]{{1,4000}})`", re.I)
+_CODE = re.compile(r"`([^`\n]{1,4000})`")
+_WITH = re.compile(r"\s*with\s+(?:recursive\s+)?[\w\"`\[\]]{1,200}\s*(?:\([^()]{0,300}\)\s*)?as\b", re.I)
+_NO_COLUMNS = frozenset(
+    ("is", "are", "the", "and", "or", "in", "must", "can", "should", "statement", "statements", "clause", "queries")
+)
+"""Words that show SELECT as a noun or a verb of prose, where they follow it."""
+_JSON_KEYS = ("sql", "SQL", "query", "sql_query")
 _TOKEN = re.compile(
     r"(?P<space>\s+|--[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))"
     r"|(?P<text>'(?:[^']|'')*(?:'|\Z))"
@@ -62,9 +72,10 @@ def tokens(sql: str) -> list[SqlToken]:
 def query(reply: str) -> str:
     """The query of a reply, without its closing semicolon; "" where there is none.
 
-    It is looked for in the last `<answer>` or `<sql>` tag, else in the whole reply: the last fence labelled as SQL, the
-    last other fence that begins like a query, the whole text where that does, and the last line of prose that begins
-    with SELECT or WITH, up to a semicolon or an empty line.
+    It is looked for in the last `<answer>` or `<sql>` tag, else in the whole reply. The first of these that occurs
+    counts, and its last instance: a fence labelled as SQL, another fence that begins like a query, a JSON object with
+    the key `sql` or `query`, the whole text where that begins like one, and a place in prose. That is inline code, a
+    line that begins with SELECT or WITH, or what follows a label such as "Answer:", up to a semicolon or an empty line.
     """
     for name in ("answer", "sql"):
         if (inner := tagged(reply, name)) is not None:
@@ -75,20 +86,54 @@ def query(reply: str) -> str:
     fitting = labelled or [content for label, content in blocks if not label and _begins(content)]
     if fitting:
         return stripped(fitting[-1])
+    if (stated := _in_json(reply)) is not None:
+        return stated
     if _begins(reply):
         return stripped(reply)
-    starts = [] if blocks else [match.end() for match in _IN_PROSE.finditer(reply)]
-    if not starts:
-        return ""
-    said = reply[starts[-1] :]
-    ends = [token.start for token in tokens(said) if token.text == ";"]
-    return stripped(said[: ends[0]] if ends else re.split(r"\n[ \t]*\n", said, maxsplit=1)[0])
+    return "" if blocks else _in_prose(reply)
+
+
+def _in_json(reply: str) -> str | None:
+    """The query that the reply's JSON object states; None where no key of it is one for a query."""
+    if not any(f'"{key}"' in reply for key in _JSON_KEYS):
+        return None
+    value = document(reply).value
+    stated = [value[key] for key in _JSON_KEYS if key in value] if isinstance(value, dict) else []
+    return stripped(stated[0]) if stated and isinstance(stated[0], str) else None
+
+
+def _in_prose(reply: str) -> str:
+    """The last query among prose, as inline code or from the beginning of a line."""
+    codes = [match for match in _CODE.finditer(reply) if _begins(match[1]) and _names_table(match[1])]
+    codes += [match for match in _LABELLED_CODE.finditer(reply) if _begins(match[1])]
+    code = max(codes, key=lambda match: match.start(1), default=None)
+    starts = [match.end() for match in _IN_PROSE.finditer(reply) if _begins(reply[match.end() : match.end() + 2000])]
+    line = _statement(reply[starts[-1] :]) if starts else ""
+    if code is not None and (not starts or code.start(1) >= starts[-1] + len(line)):
+        return stripped(code[1])
+    return stripped(line)
+
+
+def _statement(text: str) -> str:
+    """A text up to its first semicolon, or without one up to its first empty line."""
+    ends = [token.start for token in tokens(text) if token.text == ";"]
+    return text[: ends[0]] if ends else re.split(r"\n[ \t]*\n", text, maxsplit=1)[0]
+
+
+def _names_table(text: str) -> bool:
+    """Whether a query has a FROM with something behind it, as inline code that only names a clause has not."""
+    return "from" in [token.word for token in tokens(text)][1:-1]
 
 
 def _begins(text: str) -> bool:
     """Whether a text, comments aside, begins like a query."""
-    first = next(iter(tokens(text[:2000])), None)
-    return first is not None and _START.match(text, first.start) is not None
+    matches = (match for match in _TOKEN.finditer(text, 0, 2000) if match.lastgroup != "space" and match[0] != "(")
+    first, second = next(matches, None), next(matches, None)
+    if first is None or _START.match(first[0] + " ") is None:
+        return False
+    if first[0].lower() == "with":
+        return _WITH.match(text, first.start()) is not None
+    return first[0].lower() != "select" or second is None or second[0].lower() not in _NO_COLUMNS
 
 
 def stripped(sql: str) -> str:

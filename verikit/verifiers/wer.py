@@ -12,7 +12,10 @@ from verikit.verifiers.references import ErrorRate, normalized
 
 @dataclass(frozen=True)
 class Wer(ErrorRate):
-    """1 - word error rate, at least 0, against the nearest reference: jiwer's `wer`, words parted by any space."""
+    """1 - word error rate, at least 0, against the nearest reference: jiwer's `wer`, words parted by any space.
+
+    jiwer itself reads one tab, line break, no-break space or other space character between words as part of a word.
+    """
 
     normalizer: Normalizer = "none"
     """Applied to both texts first: `squad`, `hotpotqa`, `r1-searcher`, or `none` (surrounding space only)."""

@@ -22,6 +22,8 @@ from verikit.verifiers.fences import fenced
 _LABELS = frozenset({"xml", "svg", "xhtml", "html", "rss", "xsd", "xsl"})
 _START = re.compile(r"<(?:\?xml\b|!DOCTYPE\b|!--|[A-Za-z_])")
 _MOST_OPEN = 200
+_SEPARATOR = "\x01"
+"""Between a name's namespace, local part and prefix: a character that no XML contains."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,13 @@ class Xml(TextVerifier):
     """1.0 if the XML in the completion is well-formed and, where one is given, its schema accepts it.
 
     That is the last fence labelled so, else the text from the first tag to the last. Declarations of entities are
-    faults, and so is an element nested more than 200 deep.
+    faults, and so are an element nested more than 200 deep and a prefix without a declaration of its namespace.
     """
 
     schema: str = ""
     """An XML Schema (XSD), or the path of a file that holds it; needs lxml. "": any well-formed document."""
     root: str = ""
-    """The name of the root element; "": any."""
+    """The name of the root element, with its prefix if it has one; "": any."""
     max_chars: int = 100_000
     """A longer completion is 0.0 unread."""
     name = "xml"
@@ -94,7 +96,7 @@ def _parsed(body: str) -> tuple[str, str]:
         if deepest > _MOST_OPEN:
             raise ValueError(f"nested more than {_MOST_OPEN} deep")
         if not names:
-            names.append(name)
+            names.append(_qualified(name))
 
     def closed(_: str) -> None:
         nonlocal depth
@@ -103,7 +105,8 @@ def _parsed(body: str) -> tuple[str, str]:
     def declared(*_: object) -> int:
         raise ValueError("a declaration of an entity")
 
-    parser = expat.ParserCreate(encoding="utf-8")
+    parser = expat.ParserCreate(encoding="utf-8", namespace_separator=_SEPARATOR)
+    parser.namespace_prefixes = True
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     parser.StartElementHandler, parser.EndElementHandler = opened, closed
     parser.EntityDeclHandler = parser.UnparsedEntityDeclHandler = declared
@@ -113,6 +116,12 @@ def _parsed(body: str) -> tuple[str, str]:
     except (expat.ExpatError, ValueError) as problem:
         return "", f"not XML: {problem}"
     return names[0], ""
+
+
+def _qualified(name: str) -> str:
+    """A name as the document has it, from expat's triple of namespace, local part and prefix."""
+    parts = name.split(_SEPARATOR)
+    return f"{parts[-1]}:{parts[-2]}" if len(parts) > 2 else parts[-1]
 
 
 def _fault(schema: str, body: str) -> str:

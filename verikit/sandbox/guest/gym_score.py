@@ -48,6 +48,25 @@ def plain_parse(text: Any, *args: Any, **options: Any) -> Any:
     return parse(text, *args, **options)
 
 
+class JsonList(list[Any]):
+    """A list of a row, equal to a tuple with the same items: the package's entries have tuples, and JSON has none."""
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(list(other) if isinstance(other, tuple) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return super().__ne__(list(other) if isinstance(other, tuple) else other)
+
+
+def from_json(value: Any) -> Any:
+    """A value read from JSON in which lists are also equal to tuples."""
+    if isinstance(value, list):
+        return JsonList(map(from_json, value))
+    if isinstance(value, dict):
+        return {key: from_json(item) for key, item in value.items()}
+    return value
+
+
 def guard() -> None:
     """Let the package's scorers run no text."""
     for name in LITERALS:
@@ -77,7 +96,10 @@ def score(name: str, answer: str, given: str, settings: str) -> list[Any]:
 
     A scorer that fails on the row's own answer too is the row's fault.
     """
-    entry, config = json.loads(given), json.loads(settings)
+    try:
+        entry, config = from_json(json.loads(given)), json.loads(settings)
+    except RecursionError:
+        return ["row", "its entry nests too deeply"]
     if name not in reasoning_gym.factory.DATASETS:
         return ["row", f"reasoning_gym has no data set {name!r}"]
     try:
