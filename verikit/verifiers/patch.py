@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -64,7 +64,7 @@ class Patch(TextVerifier):
     """Empty the files of the Python tests on disk while they run: code that reads them finds nothing. False for tests
     that read their own source."""
     restore_helpers: bool = False
-    """Put back fixtures and utilities that only the tests load if a patch changes them. False: the reason names them."""
+    """Put back changed fixtures and utilities that only the tests load. False: the score's reason names them."""
     name = "patch"
 
     def __post_init__(self) -> None:
@@ -77,9 +77,20 @@ class Patch(TextVerifier):
         Raises:
             SandboxUnavailable: this machine can't isolate programs; names what is missing.
         """
+        return self._in_parallel(self._score_sample, samples)
+
+    def score_unchanged(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score the patch that changes nothing, whatever the completions are: a sound row pays nothing for it.
+
+        Raises:
+            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+        """
+        return self._in_parallel(self._score_unchanged, samples)
+
+    def _in_parallel(self, score: Callable[[Sample, LocalSandbox], Score], samples: Sequence[Sample]) -> list[Score]:
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-patch") as threads:
-            return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
+            return list(threads.map(lambda sample: score(sample, box), samples))
 
     @property
     def slowest_s(self) -> float:
@@ -89,6 +100,16 @@ class Patch(TextVerifier):
     def environment(self) -> dict[str, Any]:
         """The properties of the sandbox, as its probes found them."""
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
+
+    def _score_unchanged(self, sample: Sample, box: LocalSandbox) -> Score:
+        try:
+            task = read_task(sample.meta, self.root)
+            tree = task.unchanged()
+            return self._judge(task, self._run(task, tree.files, box), tree)
+        except SandboxUnavailable as problem:
+            return Score.error(f"{problem}; {problem.hint}")
+        except (ValueError, TypeError, UsageError, RecursionError) as problem:
+            return Score.error(f"the row can't be read: {problem}")
 
     def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         try:
@@ -165,7 +186,7 @@ class Patch(TextVerifier):
     def _alarms_of_gold(self, task: PatchTask, box: LocalSandbox) -> Mapping[str, str]:
         """Tests that pass with other expected values beside the row's own patch: those values do not matter there."""
         try:
-            tree = with_changed_tests(task, task.with_gold(), 0) if task.gold else None
+            tree = with_changed_tests(task, task.with_gold().files, 0) if task.gold else None
         except PatchError:
             return {}
         return _alarms(self._run(task, tree, box)) if tree else {}
@@ -183,11 +204,14 @@ class Patch(TextVerifier):
             tree = task.with_gold()
         except PatchError as problem:
             return f"{who} does not apply: {problem}"
-        outcome = self._run(task, tree, box)
+        outcome = self._run(task, tree.files, box)
+        told = f"; put back: {_listed(tree.put_back)}" if tree.put_back else ""
         if outcome.infra or outcome.failed:
-            return outcome.infra or f"{who} does not pass: {outcome.failed}"
-        wrong = {name: told for name in names if (told := outcome.problems.get(name, "not reported"))}
-        return f"{who} does not pass: " + "; ".join(f"{n}: {t}" for n, t in list(wrong.items())[:3]) if wrong else ""
+            return outcome.infra or f"{who} does not pass: {outcome.failed}{told}"
+        problems = {name: outcome.problems.get(name, "not reported") for name in names}
+        wrong = {name: problem for name, problem in problems.items() if problem}
+        first = "; ".join(f"{name}: {problem}" for name, problem in list(wrong.items())[:3])
+        return f"{who} does not pass: {first}{told}" if wrong else ""
 
     def _run(self, task: PatchTask, tree: Tree, box: LocalSandbox) -> PatchOutcome:
         """Run the commands and tests of a row on one tree."""

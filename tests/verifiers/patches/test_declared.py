@@ -94,7 +94,7 @@ def score(row: Mapping[str, Any], patch: Files, **options: Any) -> Score:
     return score_all(Patch(**{"wall_s": 60, "check_row": False, **options}), [sample])[0]
 
 
-QUICK = {("pytest, checks/verify_add.py, tests alike", "weakened"), ("sh, named only", "emptied"), ("make", "another makefile"),
+QUICK = {("pytest, checks/verify_add.py, tests alike", "weakened"), ("sh, named only", "emptied"), ("bash -c", "emptied"),
          ("an expected output", "changed"), ("node without an ending", "without")}  # fmt: skip
 RUNS = {name: case for name, case in CASES.items() if case.runs}
 

@@ -182,8 +182,8 @@ class _Reader:
             self._sources(module, words, folder)
         else:
             path = module.replace(".", "/")
-            held = next((path + end for end in (".py", "/__main__.py") if _joined(folder, path + end) in self._tree), "")
-            if held:
+            tries = (f"{path}.py", f"{path}/__main__.py")
+            for held in [name for name in tries if _joined(folder, name) in self._tree][:1]:
                 self._run(held, command, later, folder, 0)
             self._operands(words, folder)
 

@@ -21,7 +21,7 @@ CONFIGURES = frozenset(
     karma.conf.js jasmine.json go.work .taprc .mocharc .nycrc .babelrc""".split()
 ).union(
     f"{name}.{end}"
-    for name in "jest.config vitest.config ava.config babel.config playwright.config cypress.config .mocharc .nycrc".split()
+    for name in "jest.config vitest.config ava.config babel.config cypress.config .mocharc .nycrc".split()
     for end in "js cjs mjs ts cts mts json jsonc yml yaml".split()
 )
 """Names of files that say how tests are run, wherever they are."""

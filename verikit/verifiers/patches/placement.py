@@ -78,8 +78,10 @@ class Searched:
     ) -> Place | None:  # fmt: skip
         """The place of a hunk without so many lines of context at its ends."""
         old, new = _cut(hunk.old, before, after), _cut(hunk.new, before, after)
+        if before:  # the lines that are not looked at have their places, too
+            done = self._start_of(bisect_left(self._starts, done) + before)
         line = at + before
-        wanted = self._starts[line] if line < len(self._starts) else self._size
+        wanted = self._start_of(line)
         start = None
         if only is not None:
             start = only if self._is_at(old, only) and only >= done else None
@@ -88,6 +90,9 @@ class Searched:
         elif not only_end:
             start = self._nearest(old, wanted, done)
         return None if start is None else Place(start, start + len(old), new)
+
+    def _start_of(self, line: int) -> int:
+        return self._starts[line] if line < len(self._starts) else self._size
 
     def _nearest(self, old: bytes, wanted: int, done: int) -> int | None:
         """Where lines are: at a byte, else at the nearest line behind or before it."""

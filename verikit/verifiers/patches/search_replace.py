@@ -85,7 +85,7 @@ def _end(lines: Sequence[str], begun: int) -> int:
 def _splits(body: Sequence[str], width: int, begun: int) -> tuple[tuple[Sequence[str], Sequence[str]], ...]:
     """Old and new lines for each line that could divide the block.
 
-    A file may hold lines of `=` itself, as headings are underlined. Lines as long as the block's mark come first.
+    A file may hold lines of `=` itself, as headings are underlined. Lines as long as the block's mark count first.
     """
     found = [(at, match) for at, line in enumerate(body) if line[:1] == "=" and (match := _DIVIDER.fullmatch(line))]
     exact = [at for at, match in found if len(match[1]) == width]
@@ -141,9 +141,11 @@ def _apply(edited: Edited, block: Block) -> None:
     elif len(block.splits) == 1 and empty:
         raise PatchError(f"line {block.line}: an empty SEARCH part makes a new file, but {block.path} exists")
     lines = FileLines(edited.read(block.path).content)
-    found = [(at, old, new) for old, new in block.splits if old for at in lines.places(old)]
-    if len(found) != 1:
-        told = f"in {len(found)} places" if found else "nowhere"
-        raise PatchError(f"{block.path}: the SEARCH part of line {block.line} is found {told}, not in one")
-    at, old, new = found[0]
-    edited.write(block.path, lines.replaced(at, len(old), new))
+    for old, new in reversed(block.splits):  # a dividing line that the file has too belongs to the old lines
+        places = lines.places(old) if old else []
+        if len(places) > 1:
+            raise PatchError(f"{block.path}: the SEARCH part of line {block.line} is in several places")
+        if places:
+            edited.write(block.path, lines.replaced(places[0], len(old), new))
+            return
+    raise PatchError(f"{block.path}: the SEARCH part of line {block.line} is not found")

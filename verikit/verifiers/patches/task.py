@@ -11,7 +11,7 @@ from verikit.sandbox.toolchains import ALIASES
 from verikit.verifiers import test_reports
 from verikit.verifiers.changed_tests import changed
 from verikit.verifiers.patches.declared import SOURCES, Declared, declared
-from verikit.verifiers.patches.judged import judged
+from verikit.verifiers.patches.judged import JudgedTree, judged
 from verikit.verifiers.patches.replies import patched
 from verikit.verifiers.patches.tree import PatchError, Tree, TreeFile, read_tree
 from verikit.verifiers.patches.unified_diff import FileChange, applied, parse
@@ -46,18 +46,18 @@ class PatchTask:
         """All tests that are looked at."""
         return (*self.fail_to_pass, *self.pass_to_pass)
 
-    def with_gold(self) -> Tree:
+    def with_gold(self) -> JudgedTree:
         """The tree with the row's own patch, or the repository as it is, and the row's tests.
 
         Raises:
             PatchError: the row's own patch does not apply.
         """
         own = patched(self.original, self.gold) if self.gold else self.original
-        return judged(self.original, own, self.tests, self.declared).files
+        return judged(self.original, own, self.tests, self.declared)
 
-    def unchanged(self) -> Tree:
+    def unchanged(self) -> JudgedTree:
         """The tree of a patch that changes nothing."""
-        return judged(self.original, self.original, self.tests, self.declared).files
+        return judged(self.original, self.original, self.tests, self.declared)
 
 
 def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
@@ -78,13 +78,18 @@ def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
         raise ValueError(f"test_commands and report ({', '.join(test_reports.FORMS)}) go together")
     form = _test_form(meta, (*fail_to_pass, *pass_to_pass))
     language = ALIASES.get(str(meta.get("language") or "").lower(), "")
-    gold = next((meta[key] for key in _GOLDS if isinstance(meta.get(key), str) and meta[key].strip()), "")
+    gold = gold_of(meta)
     reports = _texts(meta, "report_files")
     own = declared(meta, written, tests, _changed_by(gold), commands, (*fail_to_pass, *pass_to_pass), reports)
     return PatchTask(
         original, tests, fail_to_pass, pass_to_pass, _texts(meta, "before"), commands, report, reports, form,
         _texts(meta, "plugins"), language, gold, own,
     )  # fmt: skip
+
+
+def gold_of(meta: Mapping[str, Any]) -> str:
+    """The row's own patch; empty if it has none."""
+    return next((meta[key] for key in _GOLDS if isinstance(meta.get(key), str) and meta[key].strip()), "")
 
 
 def _tests(meta: Mapping[str, Any], original: Tree) -> tuple[Tree, set[str]]:

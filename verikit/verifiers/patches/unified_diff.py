@@ -157,12 +157,11 @@ def patched(tree: Tree, text: str) -> dict[str, TreeFile]:
     if any(line.endswith("\r") and line.startswith(("--- ", "+++ ", "@@ ")) for line in text.split("\n")):
         texts.append(text.replace("\r\n", "\n"))
     problems: list[PatchError] = []
-    for fuzzy in (False, True):
-        for each in texts:
-            try:
-                return applied(tree, parse(each), fuzzy=fuzzy)
-            except PatchError as problem:
-                problems.append(problem)
+    for each, fuzzy in [*((each, False) for each in texts), (texts[-1], True)]:
+        try:
+            return applied(tree, parse(each), fuzzy=fuzzy)
+        except PatchError as problem:
+            problems.append(problem)
     raise problems[0]
 
 
