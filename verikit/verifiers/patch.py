@@ -37,11 +37,12 @@ _faults = RowFaults()
 class Patch(TextVerifier):
     """1.0 if a patch makes the tests pass that it should, and breaks none that passed (SWE-bench's rule).
 
-    The completion is a unified diff, or whole files in blocks that name their paths. The row's meta holds `repository`
-    (a folder, a tar archive, or names with texts), `FAIL_TO_PASS`, `PASS_TO_PASS`, and the tests: `test_patch` (a
-    diff) or `tests` (names with texts). Python tests are run by name; for others `test_commands` are run and their
-    `report` is read (`go`, `junit` with `report_files`, `pytest`, `unittest`, `exit`: each command is a test). `before`
-    are commands to be run first.
+    The completion is a unified diff, SEARCH/REPLACE blocks, a `*** Begin Patch`, or whole files in blocks that name
+    their paths. The row's meta holds `repository` (a folder, a tar archive, or names with texts), `FAIL_TO_PASS`,
+    `PASS_TO_PASS`, and the tests: `test_patch` (a diff) or `tests` (names with texts). Files that these lead to, and
+    files that commands name, are put back, except `solution_files`. Python tests are run by name. For others
+    `test_commands` are run and their `report` is read (`go`, `junit` with `report_files`, `pytest`, `unittest`, `exit`:
+    each command is a test). `before` are commands to be run first.
     """
 
     root: str = ""

@@ -29,7 +29,7 @@ _MOVE = "*** Move to:"
 
 
 @dataclass(slots=True)
-class Chunk:
+class PatchChunk:
     """Old lines and what they become, below lines that say where."""
 
     line: int
@@ -40,13 +40,13 @@ class Chunk:
 
 
 @dataclass(slots=True)
-class Section:
+class PatchSection:
     """What is done to one file."""
 
     kind: str
     path: str
     moved: str = ""
-    chunks: list[Chunk] = field(default_factory=list)
+    chunks: list[PatchChunk] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
 
 
@@ -55,19 +55,19 @@ def is_in(lines: Sequence[str]) -> bool:
     return any(line.strip() == _BEGIN for line in lines if line.lstrip().startswith("***"))
 
 
-def parse(lines: Sequence[str]) -> list[Section]:
+def parse(lines: Sequence[str]) -> list[PatchSection]:
     """The sections of all such patches among the lines of a reply; what is around them is passed over.
 
     Raises:
         PatchError: a patch has no end, or a line that does not belong there.
     """
-    sections: list[Section] = []
+    sections: list[PatchSection] = []
     within = False
     for number, line in enumerate(lines, 1):
         mark = line.strip() if line.lstrip().startswith("***") else ""
         if mark == _BEGIN and not within:
             within = True
-            sections.append(Section("", ""))
+            sections.append(PatchSection("", ""))
         elif mark == _END and within:
             within = False
         elif within:
@@ -82,12 +82,12 @@ def parse(lines: Sequence[str]) -> list[Section]:
     return found
 
 
-def _read(sections: list[Section], line: str, mark: str, number: int) -> None:
+def _read(sections: list[PatchSection], line: str, mark: str, number: int) -> None:
     """Add one line of a patch to what was read of it."""
     current = sections[-1]
     kind = next((kind for start, kind in _SECTIONS.items() if mark.startswith(start)), "")
     if kind:
-        sections.append(Section(kind, inside(mark.partition(":")[2].strip())))
+        sections.append(PatchSection(kind, inside(mark.partition(":")[2].strip())))
     elif mark.startswith(_MOVE) and current.kind == "update" and not current.chunks:
         current.moved = inside(mark.partition(":")[2].strip())
     elif current.kind == "update":
@@ -98,13 +98,13 @@ def _read(sections: list[Section], line: str, mark: str, number: int) -> None:
         raise PatchError(f"line {number}: {line[:60]!r} does not belong there")
 
 
-def _read_change(section: Section, line: str, mark: str, number: int) -> None:
+def _read_change(section: PatchSection, line: str, mark: str, number: int) -> None:
     """A line of an updated file: the head of a chunk, its end, or one of its lines."""
     chunks = section.chunks
     chunk = chunks[-1] if chunks else None
     if line.startswith("@@"):
         if chunk is None or chunk.old or chunk.new or chunk.at_end:
-            chunk = Chunk(number)
+            chunk = PatchChunk(number)
             chunks.append(chunk)
         if line[2:].strip():
             chunk.below.append(line[2:].strip())
@@ -114,7 +114,7 @@ def _read_change(section: Section, line: str, mark: str, number: int) -> None:
         if chunk is None:
             if not line:
                 return
-            chunk = Chunk(number)
+            chunk = PatchChunk(number)
             chunks.append(chunk)
         if not chunk.at_end:
             _add(chunk, line)
@@ -122,14 +122,14 @@ def _read_change(section: Section, line: str, mark: str, number: int) -> None:
         raise PatchError(f"line {number}: {line[:60]!r} does not belong there")
 
 
-def _add(chunk: Chunk, line: str) -> None:
+def _add(chunk: PatchChunk, line: str) -> None:
     if line[:1] != "+":
         chunk.old.append(line[1:])
     if line[:1] != "-":
         chunk.new.append(line[1:])
 
 
-def _check(section: Section) -> None:
+def _check(section: PatchSection) -> None:
     """Refuse a section that says nothing, and cut the empty lines that only set sections apart."""
     for chunk in section.chunks:
         if not chunk.old and not chunk.new:
@@ -138,7 +138,7 @@ def _check(section: Section) -> None:
         raise PatchError(f"the update of {section.path} is empty")
 
 
-def applied(tree: Tree, sections: Sequence[Section]) -> dict[str, TreeFile]:
+def applied(tree: Tree, sections: Sequence[PatchSection]) -> dict[str, TreeFile]:
     """The tree after the sections, in order.
 
     Raises:
@@ -159,7 +159,7 @@ def applied(tree: Tree, sections: Sequence[Section]) -> dict[str, TreeFile]:
     return edited.files
 
 
-def _updated(content: bytes, section: Section) -> bytes:
+def _updated(content: bytes, section: PatchSection) -> bytes:
     lines = FileLines(content)
     pieces: list[bytes] = []
     done = 0
@@ -170,7 +170,7 @@ def _updated(content: bytes, section: Section) -> bytes:
     return lines.joined([*pieces, *lines.lines[done:]], closed=True)
 
 
-def _place(lines: FileLines, chunk: Chunk, done: int, path: str) -> tuple[int, list[str], list[str]]:
+def _place(lines: FileLines, chunk: PatchChunk, done: int, path: str) -> tuple[int, list[str], list[str]]:
     """Where a chunk applies, and its old and new lines."""
     start = done
     for below in chunk.below:
@@ -191,7 +191,7 @@ def _place(lines: FileLines, chunk: Chunk, done: int, path: str) -> tuple[int, l
     raise PatchError(f"{path}: the old lines of line {chunk.line} are not found")
 
 
-def _without_end(chunk: Chunk) -> tuple[list[str], list[str]]:
+def _without_end(chunk: PatchChunk) -> tuple[list[str], list[str]]:
     """A chunk's lines without the empty ones at its end, which may only set it apart from the next."""
     count = 0
     while count < min(len(chunk.old), len(chunk.new)) and chunk.old[-1 - count] == chunk.new[-1 - count] == "":

@@ -7,6 +7,7 @@ compilers, linters and commands that look at text name is under test too, unless
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -98,33 +99,15 @@ class _Reader:
         self.found.written |= {_joined(folder, word) for word in command.writes}
 
     def _command(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
-        program, words = command.program, command.words[1:]
-        if program in _SHELLS:
-            self._shell(command, later, folder, depth)
-        elif program in ("npm", "yarn", "pnpm", "bun") and (program != "bun" or words[:1] in (["run"], ["test"])):
-            self._package(words, folder, depth)
-        elif program in ("make", "gmake"):
-            self._make(words, folder, depth)
-        elif program in ("cargo", "mvn", "mvnw", "gradle", "gradlew"):
-            self.found.tests |= {_joined(folder, name) for name in _BUILDS[program.removesuffix("w")]}
-            self._operands(words, folder)
-        elif program in _RUNNERS:
-            self._runner(words, folder)
-        elif _INTERPRETERS.fullmatch(program):
-            self._interpreter(command, later, folder)
-        elif program in ("chmod", "cp"):
-            self.found.written |= {_joined(folder, word) for word in (words if program == "chmod" else words[-1:])}
-            self._operands(words if program == "chmod" else words[:-1], folder)
-        elif program in _WRITERS or (program == "sed" and "-i" in words):
-            self.found.written |= {_joined(folder, word) for word in words}
-        elif program in _SOURCE_TOOLS:
-            self._sources(program, words, folder)
-        elif program in _COMPARES:
-            self._compared(words, folder)
+        method = _METHODS.get(command.program)
+        if method is not None:
+            method(self, command, later, folder, depth)
+        elif _INTERPRETERS.fullmatch(command.program):
+            self._interpreter(command, later, folder, depth)
         elif command.words:
             if "/" in command.words[0]:
                 self._run(command.words[0], command, later, folder, depth)
-            self._operands(words, folder)
+            self._operands(command.words[1:], folder)
 
     # ---- programs that run scripts ----------------------------------------------------------------------------------
 
@@ -157,10 +140,10 @@ class _Reader:
                 self._operands(words[at + 1 :], folder)
                 return
 
-    def _interpreter(self, command: Command, later: list[Command], folder: str) -> None:
-        words = command.words[1:]
+    def _interpreter(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
+        words = command.words[2:] if command.words[1:2] == ["run"] else command.words[1:]
         if "--test" in words or words[:1] == ["test"]:
-            return self._runner([word for word in words if word != "test"], folder)
+            return self._tests([word for word in words if word != "test"], folder)
         at = 0
         while at < len(words):
             word = words[at]
@@ -169,7 +152,7 @@ class _Reader:
             if word in _CODE and not (word == "-r" and command.program.startswith("node")):
                 return self._operands(words[at + 2 :], folder)
             if not word.startswith("-"):
-                self._run(word, command, later, folder, 0)
+                self._run(word, command, later, folder, depth)
                 return self._operands(words[at + 1 :], folder)
             self._operands([word], folder)
             at += 1
@@ -177,9 +160,9 @@ class _Reader:
 
     def _module(self, module: str, words: list[str], command: Command, later: list[Command], folder: str) -> None:
         if module in _RUNNERS or module == "doctest":
-            self._runner(words, folder)
+            self._tests(words, folder)
         elif module in _SOURCE_TOOLS:
-            self._sources(module, words, folder)
+            self._looked_at(words, folder)
         else:
             path = module.replace(".", "/")
             tries = (f"{path}.py", f"{path}/__main__.py")
@@ -189,7 +172,7 @@ class _Reader:
 
     # ---- programs that look for tests -------------------------------------------------------------------------------
 
-    def _runner(self, words: list[str], folder: str) -> None:
+    def _tests(self, words: list[str], folder: str) -> None:
         """Files, folders and patterns that a runner of tests is given; dotted names are modules."""
         for word in words:
             path = _joined(folder, word.partition("::")[0])
@@ -201,7 +184,11 @@ class _Reader:
                 self.found.folders.add(path)
         self._operands([word.partition("::")[0] for word in words], folder)
 
-    def _package(self, words: list[str], folder: str, depth: int) -> None:
+    def _runner(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
+        self._tests(command.words[1:], folder)
+
+    def _package(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
+        words = command.words[1:]
         names = [word for word in words if not word.startswith("-")]
         for at, word in enumerate(words):
             if word in ("--prefix", "-C", "--cwd") and at + 1 < len(words):
@@ -215,10 +202,10 @@ class _Reader:
             self.read(text, folder, depth + 1)
         self._operands(names[1:], folder)
 
-    def _make(self, words: list[str], folder: str, depth: int) -> None:
+    def _make(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
         targets: list[str] = []
         files: list[str] = []
-        taken = iter(words)
+        taken = iter(command.words[1:])
         for word in taken:
             if word in ("-C", "--directory"):
                 folder = _joined(folder, next(taken, ""))
@@ -236,6 +223,11 @@ class _Reader:
         for line in list(makefile.recipes(targets))[:1000]:
             self.read(line, folder, depth + 1)
 
+    def _build(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
+        """Programs that build and test by a file that they know."""
+        self.found.tests |= {_joined(folder, name) for name in _BUILDS[command.program]}
+        self._operands(command.words[1:], folder)
+
     # ---- operands ---------------------------------------------------------------------------------------------------
 
     def _operands(self, words: list[str], folder: str) -> None:
@@ -250,7 +242,13 @@ class _Reader:
                     self.found.tests |= matched
                     self.found.patterns |= {path} if matched else set()
 
-    def _sources(self, program: str, words: list[str], folder: str) -> None:
+    def _sources(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
+        words = command.words[1:]
+        if command.program == "sed" and any(word.startswith("-i") for word in words):
+            self.found.written |= {_joined(folder, word) for word in words}
+        self._looked_at(words, folder)
+
+    def _looked_at(self, words: list[str], folder: str) -> None:
         taken = iter(words)
         for word in taken:
             if word == "-o":
@@ -258,15 +256,38 @@ class _Reader:
             elif _joined(folder, word) in self._tree:
                 self.found.sources.add(_joined(folder, word))
 
-    def _compared(self, words: list[str], folder: str) -> None:
-        paths = {path for word in words if (path := _joined(folder, word)) in self._tree}
+    def _writer(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
+        self.found.written |= {_joined(folder, word) for word in command.words[1:]}
+
+    def _mode(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
+        self._writer(command, later, folder, depth)
+        self._operands(command.words[1:], folder)
+
+    def _copy(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
+        self.found.written |= {_joined(folder, word) for word in command.words[-1:]}
+        self._operands(command.words[1:-1], folder)
+
+    def _compared(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
+        paths = {path for word in command.words[1:] if (path := _joined(folder, word)) in self._tree}
         marked = {path for path in paths if is_testlike(path)}
         self.found.tests |= marked or paths
 
 
+_MAVEN = ("pom.xml", ".mvn/maven.config")
+_GRADLE = ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties")
 _BUILDS = {
-    "cargo": ("Cargo.toml", ".cargo/config.toml", ".cargo/config"), "mvn": ("pom.xml", ".mvn/maven.config"),
-    "gradle": ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.properties"),
+    "cargo": ("Cargo.toml", ".cargo/config.toml", ".cargo/config"),
+    "mvn": _MAVEN, "mvnw": _MAVEN, "gradle": _GRADLE, "gradlew": _GRADLE,
+}  # fmt: skip
+_Method = Callable[[_Reader, Command, list[Command], str, int], None]
+_METHODS: dict[str, _Method] = {
+    program: method
+    for programs, method in (
+        (_SHELLS, _Reader._shell), (("npm", "yarn", "pnpm"), _Reader._package), (("make", "gmake"), _Reader._make),
+        (_BUILDS, _Reader._build), (_RUNNERS, _Reader._runner), (("chmod",), _Reader._mode), (("cp",), _Reader._copy),
+        (_WRITERS, _Reader._writer), (_SOURCE_TOOLS, _Reader._sources), (_COMPARES, _Reader._compared),
+    )
+    for program in programs
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from importlib.machinery import PathFinder
 from verikit.sandbox import paths
 from verikit.verifiers.patches.declared import SOURCES, Declared, is_test
 from verikit.verifiers.patches.manifests import with_scripts_of
-from verikit.verifiers.patches.tree import PatchError, Tree, folders_of
+from verikit.verifiers.patches.tree import PatchError, Tree, TreeFile, folders_of
 
 _RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "py", "iniconfig", "unittest", "doctest"})
 MOST_CHANGED = 5_000
@@ -44,25 +44,37 @@ def judged(original: Tree, candidate: Tree, tests: Tree, declared: Declared) -> 
     changed = {name for name in {*candidate, *original} if candidate.get(name) != original.get(name)}
     if len(changed) > MOST_CHANGED:
         raise PatchError(f"more than {MOST_CHANGED} files are changed")
-    imports = _Imports(original, declared)
-    put_back = {
-        name for name in changed
-        if belongs(name, original, declared) or declared.shadows(name, original) or imports.hidden_by(name)
-    }  # fmt: skip
-    merged = {name for name in changed & candidate.keys() & tests.keys() if _has_scripts(name, declared)}
-    put_back -= merged
-    tree = {name: file for name, file in candidate.items() if name not in put_back}
-    for name in {*put_back, *(name for name in {*tests, *original} if tests.get(name) != original.get(name))}:
-        if file := tests.get(name):
-            tree[name] = file
-        else:
-            tree.pop(name, None)
+    put_back, merged = _rows_own(changed, original, declared), set[str]()
+    for name in changed & candidate.keys() & tests.keys():
+        if _has_scripts(name, declared):
+            merged.add(name)
+    tree = _restored(candidate, original, tests, put_back - merged)
     for name in merged:
         tree[name] = with_scripts_of(tests[name], candidate[name])
-    put_back |= {name for name in merged if tree[name] != candidate[name]}
+    put_back = put_back - merged | {name for name in merged if tree[name] != candidate[name]}
     if clash := {folder for name in tree for folder in folders_of(name)} & tree.keys():
         raise PatchError(f"{min(clash)} is a file where the tests need a folder")
     return JudgedTree(tree, tuple(sorted(put_back)), frozenset(changed - put_back))
+
+
+def _rows_own(changed: set[str], original: Tree, declared: Declared) -> set[str]:
+    """The changed files that are the row's, or would be loaded instead of what the row's tests load."""
+    imports = _Imports(original, declared)
+    return {
+        name for name in changed
+        if belongs(name, original, declared) or declared.shadows(name, original) or imports.hidden_by(name)
+    }  # fmt: skip
+
+
+def _restored(candidate: Tree, original: Tree, tests: Tree, put_back: set[str]) -> dict[str, TreeFile]:
+    """A candidate's tree with the row's tests, and with some files as the row has them."""
+    tree = dict(candidate)
+    of_tests = {name for name in {*tests, *original} if tests.get(name) != original.get(name)}
+    for name in put_back | of_tests:
+        tree.pop(name, None)
+        if name in tests:
+            tree[name] = tests[name]
+    return tree
 
 
 def _has_scripts(name: str, declared: Declared) -> bool:

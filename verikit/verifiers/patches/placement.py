@@ -36,7 +36,7 @@ class Place:
     new: bytes
 
 
-class Searched:
+class HunkSearch:
     """A file in which the places of hunks are looked for, in order."""
 
     def __init__(self, content: bytes) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from verikit.verifiers.patches.placement import Hunk, Searched
+from verikit.verifiers.patches.placement import Hunk, HunkSearch
 from verikit.verifiers.patches.tree import Edited, PatchError, Tree, TreeFile, inside
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
@@ -189,7 +189,7 @@ def applied(tree: Tree, changes: list[FileChange], *, fuzzy: bool = False) -> di
 def _changed(content: bytes, change: FileChange, fuzzy: bool) -> bytes:
     """A file's content with all hunks applied, in order."""
     name = change.target or change.source
-    searched = Searched(content)
+    searched = HunkSearch(content)
     pieces, done = [], 0
     for number, hunk in enumerate(change.hunks, 1):
         place = searched.place(hunk, done, fuzzy=fuzzy)
