@@ -178,6 +178,15 @@ CASES: dict[str, Case] = {
          "a runner": {"node_modules/mocha/bin/mocha.js": ""}},
         runs=False,
     ),
+    "mocha by its settings": Case(
+        command_row("npm test", {"lib.js": LIB, "adding/all.js": CHECK_JS, ".mocharc.json": '{"spec": ["adding/*.js"]}',
+                                 "package.json": '{"scripts": {"test": "mocha"}, "mocha": {"require": "./setup.js"}}', "setup.js": ""}),
+        {"lib.js": RIGHT_LIB}, {"emptied": {"adding/all.js": ""}, "set up": {"setup.js": "process.exit(0)"}}, runs=False,
+    ),
+    "options that name code": Case(
+        command_row("python -m pytest --cov=calc.py --ignore=old.py checks", {"calc.py": CALC, "old.py": "", "checks/adding.py": TEST}),
+        {"calc.py": RIGHT, "old.py": "x"}, {"emptied": {"checks/adding.py": ""}}, runs=False,
+    ),
     "jest": Case(
         command_row("jest checks", {"lib.js": LIB, "checks/adding.js": CHECK_JS}),
         {"lib.js": RIGHT_LIB}, {"emptied": {"checks/adding.js": ""}, "jest.config.cjs": {"jest.config.cjs": ""}}, runs=False,
@@ -217,7 +226,7 @@ CASES: dict[str, Case] = {
         {"main.py": "pass\n"}, {},
     ),
     "a file that the row leaves open": Case(
-        command_row("python main.py", {"main.py": "import sys\nsys.exit(1)\n"}, solution_files=["main.*"]),
-        {"main.py": "pass\n"}, {},
+        command_row("python main.py", {"main.py": "import sys\nsys.exit(1)\n"}, solution_files=["main.*", "setup.cfg"]),
+        {"main.py": "pass\n", "setup.cfg": "[x]\n"}, {},
     ),
 }  # fmt: skip

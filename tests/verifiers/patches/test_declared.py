@@ -133,6 +133,8 @@ def test_commands_name_files_by_their_parts() -> None:
     assert tests("cat <<EOF | node a/b.js\nsh sub/run.sh\nEOF\n") == {"a/b.js"}
     assert tests("rm -f want.txt; python -c 'open(\"in.txt\")'") == set()
     assert tests("sh 'sub/run.sh") == {"sub/run.sh"}
+    assert tests("T=sub/run.sh; sh $T && node ${U:-x}") == {"sub/run.sh"}
+    assert tests("for each in sub/*.sh; do bash $each; done") == {"sub/run.sh"}
     assert named_files(("python main.py > out.txt",), files).written == {"out.txt"}
 
 
@@ -182,6 +184,21 @@ def test_code_under_test_is_no_helper() -> None:
         "patch": "--- a/calc.py\n+++ b/calc.py\n@@ -1,2 +1,2 @@\n def add(a, b):\n-    return a - b\n+    return a + b\n",
     }
     assert found(gold, {"calc.py": RIGHT, "support/values.py": "WANT = 4\n"}) == ("support/values.py",)
+
+
+def test_tests_that_a_declared_script_looks_for_in_a_folder_are_helpers() -> None:
+    run = "import unittest\nunittest.main(module=None, argv=['x', 'discover', '-s', 'checks', '-p', '*.py'])\n"
+    row = {
+        **pytest_row("checks/adding.py"),
+        "test_commands": ["python run.py"],
+        "report": "exit",
+        "FAIL_TO_PASS": ["python run.py"],
+    }
+    row["repository"] = {"calc.py": CALC, "run.py": run, "checks/adding.py": TEST}
+    task = read_task(row)
+    weakened = {**task.original, "checks/adding.py": TreeFile(b"")}
+    assert Patch()._judged_tree(task, weakened).helpers == ("checks/adding.py",)
+    assert Patch(restore_helpers=True)._judged_tree(task, weakened).put_back == ("checks/adding.py",)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")

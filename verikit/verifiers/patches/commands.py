@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from verikit.verifiers.patches.manifests import MAKEFILES, Makefile, scripts
+from verikit.verifiers.patches.manifests import MAKEFILES, Makefile, scripts, settings
 from verikit.verifiers.patches.shell import Command, commands
 from verikit.verifiers.patches.tree import Tree
 
@@ -41,6 +41,9 @@ _PASS_ON = frozenset("tee cat head tail less more sed awk sort ts".split())
 """Programs that pass on what they read: the command before them is still what decides."""
 _COMPARES = frozenset("diff cmp comm".split())
 _CODE = ("-c", "-e", "-p", "-r", "--eval", "--print")
+_NOT_TESTED = ("--cov", "--ignore", "--exclude", "--deselect", "--omit", "--source", "--include")
+"""Options whose values are code under test, or files that are passed over."""
+_SETTINGS = (".mocharc.json", ".jasmine.json", "jest.config.json", "spec/support/jasmine.json")
 _SUFFIXES = ("", ".js", ".mjs", ".cjs", ".ts", "/index.js", "/__main__.py", "/__init__.py")
 _MOST_DEEP = 8
 
@@ -200,6 +203,8 @@ class _Reader:
         self.found.tests.add(path)
         for text in scripts(self._tree.get(path), name):
             self.read(text, folder, depth + 1)
+        for other in (path, *(_joined(folder, manifest) for manifest in _SETTINGS)):
+            self._operands([text.removeprefix("<rootDir>/") for text in settings(self._tree.get(other))], folder)
         self._operands(names[1:], folder)
 
     def _make(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
@@ -233,10 +238,14 @@ class _Reader:
     def _operands(self, words: list[str], folder: str) -> None:
         """Files of the tree among words, also behind `--option=`, and patterns of files."""
         for word in words:
+            if word.startswith(_NOT_TESTED):
+                continue
             for part in {word, word.partition("=")[2]} - {""}:
                 path = _joined(folder, part)
                 if path in self._tree:
                     self.found.tests.add(path)
+                elif path in self._folders:
+                    self.found.folders |= {path} if is_testlike(path) else set()
                 elif any(sign in part for sign in "*?["):
                     matched = {name for name in self._tree if fnmatchcase(name, path)}
                     self.found.tests |= matched
@@ -255,6 +264,8 @@ class _Reader:
                 self.found.written.add(_joined(folder, next(taken, "")))
             elif _joined(folder, word) in self._tree:
                 self.found.sources.add(_joined(folder, word))
+            elif is_testlike(word):
+                self._operands([word], folder)
 
     def _writer(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
         self.found.written |= {_joined(folder, word) for word in command.words[1:]}

@@ -55,6 +55,8 @@ class Declared:
     """Files that the row's own commands write while they run."""
     open: frozenset[str] = frozenset()
     """Files that only a command or a test's name leads to, and that the row's own patch changes too."""
+    allowed: tuple[str, ...] = ()
+    """Patterns of files that the row leaves to a candidate."""
     gold: frozenset[str] = frozenset()
     """Files that the row's own patch changes."""
     folded: frozenset[str] = frozenset()
@@ -74,6 +76,10 @@ class Declared:
             return True
         tops = [name[:at] for at, sign in enumerate(name) if sign == "/"]
         return any(top in self.folders and (is_testlike(top) or is_testlike(name)) for top in tops)
+
+    def leaves(self, name: str) -> bool:
+        """Whether the row leaves a file to the candidate, whatever its name or a command says."""
+        return name not in self.written and any(fnmatchcase(name, pattern) for pattern in self.allowed)
 
     def shadows(self, name: str, original: Tree) -> bool:
         """Whether a new file would be loaded instead of a declared one: a package beside its module, or a manifest."""
@@ -106,7 +112,7 @@ def declared(
     """The files that a row declares.
 
     Args:
-        meta: the row; `solution_files` names files or patterns that a candidate may change though commands name them.
+        meta: the row; its `solution_files` are files or patterns of files that a candidate may change.
         written: files of `tests` and `test_patch`: always the row's.
         tests: the repository as the row's tests have it.
         gold: files that the row's own patch changes.
@@ -120,12 +126,12 @@ def declared(
     allowed = meta.get(_OPEN) or ()
     allowed = (allowed,) if isinstance(allowed, str) else tuple(str(pattern) for pattern in allowed)
     changed = set(gold)
-    free = {name for name in led if name in changed or any(fnmatchcase(name, pattern) for pattern in allowed)} - own
+    free = (led & changed) - own
     names = frozenset((led - free) | own)
     scripts = {folder for name in names if _is_script(name) for folder in ("", *folders_of(name))}
     return Declared(
         names, frozenset(named.folders), tuple(sorted(named.patterns)), own, frozenset(named.written | set(reports)),
-        frozenset(free), frozenset(changed), frozenset(name.casefold() for name in names), frozenset(scripts),
+        frozenset(free), allowed, frozenset(changed), frozenset(name.casefold() for name in names), frozenset(scripts),
     )  # fmt: skip
 
 

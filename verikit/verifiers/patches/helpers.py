@@ -68,12 +68,14 @@ def _is_code(name: str) -> bool:
 
 
 def _loads(name: str, tree: Tree) -> frozenset[str]:
-    """The files of a tree that a file imports or names."""
+    """The files of a tree that a file imports or names, and those in folders of tests that it names."""
     if not _is_code(name):
         return frozenset()
     text = tree[name].content[:_MOST_CHARS].decode("utf-8", "replace")
     words = _python(text, name) if name.endswith(".py") else _javascript(text, name)
-    return frozenset(path for path in words if path in tree and path != name)
+    below = tuple(f"{word}/" for word in words if word and word not in tree and is_testlike(word))
+    found = {path for path in words if path in tree and path != name}
+    return frozenset(found.union(path for path in tree if below and path.startswith(below) and _is_code(path)))
 
 
 def _javascript(text: str, name: str) -> frozenset[str]:

@@ -79,12 +79,13 @@ def _restored(candidate: Tree, original: Tree, tests: Tree, put_back: set[str]) 
 
 def _has_scripts(name: str, declared: Declared) -> bool:
     """Whether a file is a `package.json` of which only what runs tests is the row's."""
-    return name.rpartition("/")[2] == "package.json" and name not in declared.written | declared.open
+    of_row = name in declared.written or name in declared.open or declared.leaves(name)
+    return name.rpartition("/")[2] == "package.json" and not of_row
 
 
 def belongs(name: str, original: Tree, declared: Declared) -> bool:
     """Whether a file is the row's: by what the row declares or by its name."""
-    return declared.owns(name, original) or is_test(name)
+    return not declared.leaves(name) and (declared.owns(name, original) or is_test(name))
 
 
 class _Imports:

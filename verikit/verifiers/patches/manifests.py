@@ -35,6 +35,23 @@ def scripts(file: TreeFile | None, name: str) -> list[str]:
     return [held[key] for key in (f"pre{name}", name, f"post{name}") if isinstance(held.get(key), str)]
 
 
+def settings(file: TreeFile | None) -> list[str]:
+    """The texts of a `package.json`'s keys for tests, or of a file of settings that has no such keys."""
+    held = package(file)
+    of_tests = [value for key, value in held.items() if key in TEST_KEYS[1:]]
+    waiting: list[Any] = of_tests or ([] if "scripts" in held else list(held.values()))
+    found: list[str] = []
+    while waiting and len(found) < 1000:
+        value = waiting.pop()
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+    return found
+
+
 def with_scripts_of(own: TreeFile, candidate: TreeFile) -> TreeFile:
     """A candidate's `package.json` with the row's scripts and settings of tests; the row's if it can't be read."""
     mine, theirs = package(own), package(candidate)

@@ -23,7 +23,7 @@ def patched(tree: Tree, reply: str) -> dict[str, TreeFile]:
     """
     if len(reply) > MOST_WRITTEN:
         raise PatchError(f"longer than {MOST_WRITTEN} characters")
-    if files := whole_files.as_json(reply):
+    if files := whole_files.as_json(reply, tree):
         return whole_files.written(tree, files)
     lines = reply.replace("\r\n", "\n").split("\n")
     if begin_patch.is_in(lines):

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 _PUNCTUATION = "();<>|&"
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_REFERENCE = re.compile(r"\$\{?([A-Za-z_]\w{0,80})\}?")
 _SUBSTITUTED = re.compile(r"\$\(([^()]{1,2000})\)|`([^`]{1,2000})`")
 _WRAPPERS = frozenset(
     """env time timeout nice nohup exec command builtin sudo xargs stdbuf npx bunx pnpx then do else elif if while until
@@ -42,7 +43,7 @@ class Command:
 
 
 def commands(text: str) -> list[Command]:
-    """The simple commands of a line or a script, in order."""
+    """The simple commands of a line or a script, in order, with the variables that it sets."""
     found: list[Command] = []
     end = ""
     for line in text.replace("\\\n", " ").split("\n"):
@@ -52,9 +53,18 @@ def commands(text: str) -> list[Command]:
             tokens = _tokens(line)
             found += _simple(tokens)
             end = _here(tokens)
+    variables: dict[str, str] = {}
     for command in found:
-        command.words = _unwrapped(command.words)
+        words = [_expanded(word, variables) for word in command.words]
+        if words and all(_ASSIGNED.match(word) for word in words):
+            variables |= {name: value for name, _, value in (word.partition("=") for word in words) if len(value) < 500}
+        command.words = _unwrapped(words)
     return [command for command in found if command.words or command.reads]
+
+
+def _expanded(word: str, variables: Mapping[str, str]) -> str:
+    """A word with the variables that are known."""
+    return _REFERENCE.sub(lambda match: variables.get(match[1], match[0]), word)
 
 
 def _tokens(line: str) -> list[str]:

@@ -173,6 +173,8 @@ def applied(tree: Tree, changes: list[FileChange], *, fuzzy: bool = False) -> di
     """
     edited = Edited(tree)
     for change in changes:
+        if change.source not in edited.files and change.source == change.target and _only_adds(change):
+            change = FileChange("", change.target, change.hunks)  # `patch` makes this file, too
         held = edited.read(change.source) if change.source else TreeFile(b"")
         if change.target and change.target != change.source and change.target in edited.files:
             raise PatchError(f"{change.target} exists already")
@@ -184,6 +186,11 @@ def applied(tree: Tree, changes: list[FileChange], *, fuzzy: bool = False) -> di
         if change.target:
             edited.write(change.target, content, held.executable if change.executable is None else change.executable)
     return edited.files
+
+
+def _only_adds(change: FileChange) -> bool:
+    """Whether a change is that of a new file, though its old name is not /dev/null."""
+    return bool(change.hunks) and all(hunk.start == 0 and not hunk.old for hunk in change.hunks)
 
 
 def _changed(content: bytes, change: FileChange, fuzzy: bool) -> bytes:

@@ -15,12 +15,22 @@ from verikit.verifiers.patches.tree import Edited, PatchError, Tree, TreeFile, i
 _FENCE = re.compile(r"[ \t]{0,3}(?:`{3,}|~{3,})[ \t]*([^`\n]{0,500})")
 _PATH = re.compile(r"(?:\./)?[\w.+-]+(?:/[\w.+-]+)*\.\w{1,10}")
 _LABELS = ("file", "path", "filename", "title")
-_EDIT = re.compile(r"(?:[<>]{4,9} ?[A-Za-z]|\*\*\* (?:Begin|End|Update|Add|Delete) |@@(?: .*|-\d.*)?$)")
+_EDIT = re.compile(r"[<>]{5,9} [A-Z]|\*\*\* (?:Begin|End) Patch|\*\*\* (?:Update|Add|Delete) File:|@@(?: .*)?$")
 """How a line begins that belongs to an edit and not to a file."""
+_LEFT_OUT = re.compile(
+    r"[ \t]{0,40}(?:#|//|--|/\*|<!--|;)?[ \t]{0,9}(?:\.\.\.|…)[ \t]{0,9}\(?(?:the )?"
+    r"(?:rest|existing|unchanged|remaining|previous|other)\b",
+    re.IGNORECASE,
+)
+"""How a line begins that stands for lines that were left out."""
 
 
-def as_json(reply: str) -> dict[str, str]:
-    """The files of a reply that is one JSON object of names and texts; empty if it is something else."""
+def as_json(reply: str, tree: Tree) -> dict[str, str]:
+    """The files of a reply that is one JSON object of names and texts; empty if it is something else.
+
+    Raises:
+        PatchError: a text is an edit that can't be read, or a path leads out of the tree.
+    """
     if not reply.lstrip().startswith("{"):
         return {}
     try:
@@ -29,7 +39,10 @@ def as_json(reply: str) -> dict[str, str]:
         return {}
     if not isinstance(read, dict) or not all(isinstance(text, str) for text in read.values()):
         return {}
-    return {inside(name): text for name, text in read.items()}
+    found = {inside(name): text for name, text in read.items()}
+    for name, text in found.items():
+        _refuse_edits(name, text, tree)
+    return found
 
 
 def in_blocks(reply: str, tree: Tree) -> dict[str, str]:
@@ -57,15 +70,22 @@ def in_blocks(reply: str, tree: Tree) -> dict[str, str]:
         named = path_in(fence[1], tree) or path_in(heading, tree, alone=True)
         if named:
             name = inside(named)
-            _refuse_edits(name, block[1])
+            _refuse_edits(name, block[1], tree)
             found[name] = block[1] + "\n"
     return found
 
 
-def _refuse_edits(name: str, text: str) -> None:
+def _refuse_edits(name: str, text: str, tree: Tree) -> None:
+    """Refuse a block that is an edit, or a part, of a file."""
+    starts = set()
     for line in text.split("\n"):
         if line[:1] in "<>*@" and _EDIT.match(line[:200]):
             raise PatchError(f"the block under {name} is an edit that can't be read: {line[:60]!r}")
+        if name in tree and ("..." in line[:80] or "…" in line[:80]) and _LEFT_OUT.match(line[:200]):
+            raise PatchError(f"the block under {name} leaves out parts of the file: {line.strip()[:60]!r}")
+        starts.add(line[:1] if line.strip() else "")
+    if {"+", "-"} <= starts <= {"+", "-", " ", ""}:
+        raise PatchError(f"the block under {name} is an edit that can't be read: lines of + and - without a header")
 
 
 def path_in(text: str, tree: Tree, *, alone: bool = False) -> str:
