@@ -2,8 +2,8 @@
 
 What `git diff` and `diff -u` write is understood: changes, new and deleted files, renames, copies and modes. Hunks
 apply where their old lines are found word for word, at the stated line or the nearest other one. If one does not, the
-whole diff is tried once more with fuzz, as `patch --fuzz=5` has it. A diff with CRLF at its own lines loses them if it
-does not apply as it is. Paths out of the tree, symbolic links, submodules and binary changes are rejected.
+whole diff is tried once more with fuzz, as `patch --fuzz=5` has it. A diff whose headers end in CRLF loses the CRs,
+unless it applies only with them. Paths out of the tree, symbolic links, submodules and binary changes are rejected.
 """
 
 from __future__ import annotations
@@ -148,16 +148,16 @@ def _unquoted(text: str) -> str:
 
 
 def patched(tree: Tree, text: str) -> dict[str, TreeFile]:
-    """The tree after a diff: as it is or without CRs at its lines' ends, word for word or with fuzz.
+    """The tree after a diff: without CRs at its lines' ends or as it is, word for word or with fuzz.
 
     Raises:
         PatchError: it applies in none of these ways; the error is the first.
     """
     texts = [text]
     if any(line.endswith("\r") and line.startswith(("--- ", "+++ ", "@@ ")) for line in text.split("\n")):
-        texts.append(text.replace("\r\n", "\n"))
+        texts.insert(0, text.replace("\r\n", "\n"))  # otherwise new files get CRs
     problems: list[PatchError] = []
-    for each, fuzzy in [*((each, False) for each in texts), (texts[-1], True)]:
+    for each, fuzzy in [*((each, False) for each in texts), (texts[0], True)]:
         try:
             return applied(tree, parse(each), fuzzy=fuzzy)
         except PatchError as problem:
