@@ -79,7 +79,9 @@ def test_whole_files_in_fences_are_written(seed: int) -> None:
     before, after = rendered.files(draw), {}
     reply = "I changed these files.\n\n"
     for name in before:
-        after[name] = "".join(f"{rendered.line(draw)}\n" for _ in range(5)).replace("@@", "@").replace("***", "**")
+        after[name] = "start\n" + "".join(f"{rendered.line(draw)}\n" for _ in range(5)).replace("@@", "@").replace(
+            "***", "**"
+        )
         if "~~~" in after[name]:
             return
         how = draw.randint(0, 2)
