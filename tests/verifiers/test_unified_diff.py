@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verikit.verifiers.unified_diff import DiffError, TreeFile, applied, parse
+from verikit.verifiers.patches.tree import PatchError, TreeFile
+from verikit.verifiers.patches.unified_diff import applied, parse
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "-- x", "++ y", "@@ z", " d", "\\ e", "é"]), max_size=12)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + ("\n" if end and lines else ""), LINES, st.booleans())
@@ -51,7 +52,7 @@ def test_a_hunk_is_found_where_lines_came_before_it_or_does_not_apply(old: str, 
         return
     try:
         after = applied(tree(f=before + old), parse(diff(old, new)))
-    except DiffError:
+    except PatchError:
         return
     assert len(after["f"].content) == len((before + new).encode())
 
@@ -104,7 +105,7 @@ def test_what_git_writes_beside_hunks_is_understood(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_is_malformed_or_refused_changes_nothing(text: str) -> None:
     before = tree(f="a\n")
-    with pytest.raises(DiffError):
+    with pytest.raises(PatchError):
         applied(before, parse(text))
     assert texts(before) == {"f": "a\n"}
 
@@ -115,6 +116,6 @@ def test_time_is_linear(line: str) -> None:
     body = "".join(f" {line}\n" for _ in range(count))
     text = f"--- a/f\n+++ b/f\n@@ -9,{count} +9,{count + 1} @@\n{body}+y\n" + f"{line}\n" * 100
     begun = time.process_time()
-    with suppress(DiffError):
+    with suppress(PatchError):
         applied(tree(f=(f"{line}\n" * (count + 5_000))), parse(text))
     assert time.process_time() - begun < 5

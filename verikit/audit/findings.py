@@ -12,7 +12,7 @@ from verikit.stats import mean_interval
 class Check(NamedTuple):
     """One thing that is looked for."""
 
-    group: Literal["golds", "twins", "reward", "candidates", "hacks"]
+    group: Literal["golds", "twins", "reward", "candidates", "hacks", "patches"]
     title: str
 
 
@@ -35,6 +35,8 @@ CHECKS: Mapping[str, Check] = {
     "label": Check("candidates", "a candidate is paid against its label, or not paid against it"),
     "noise": Check("candidates", "the same candidate gets different rewards"),
     "hack": Check("hacks", "a text that solves nothing is paid"),
+    "gold_patch": Check("patches", "the row's own patch does not pass its tests"),
+    "empty_patch": Check("patches", "a patch that changes nothing passes the tests"),
 }
 """Every check by its name, in the order in which they are told."""
 GROUPS = tuple(dict.fromkeys(check.group for check in CHECKS.values()))

@@ -15,6 +15,7 @@ from verikit.audit.candidates import (
 )
 from verikit.audit.findings import CHECKS, AuditResult, Finding, counted
 from verikit.audit.golds import check_gold
+from verikit.audit.patches import PatchSweep, has_patch_rows, patch_of
 from verikit.audit.reward import RewardTrial
 from verikit.audit.rows import AuditRow, read_rows
 from verikit.audit.twins import check_leaks, check_twins
@@ -51,7 +52,8 @@ def audit(
 
     Args:
         file: Rows with a prompt and a gold, with or without candidates; in any format that `verikit score` reads.
-        by: The reward, a verifier or its spec; without it only golds and twins are looked at.
+        by: The reward, a verifier or its spec; without it only golds and twins are looked at. Rows with a `repository`
+            and tests of it are judged by `patch` then.
         mapping: From prompt, completions, answer, id, solution, label to the rows' keys.
         format: The file's format, where its keys don't tell.
         against: Another file (the training data of this test, say) whose questions must not stand in this one.
@@ -73,6 +75,10 @@ def audit(
     _check_data(result, rows, others, against)
     if verifier is not None:
         _check_reward(result, rows, verifier, (probed, repeats, mark, seed), programs, (tick, begun))
+    elif has_patch_rows(rows):
+        result.by = "patch"
+        drawn = _drawn(result, rows, probed, seed)
+        _check_unscored(result, *_check_patches(result, drawn, load("patch"), (tick, begun)))
     order = list(CHECKS)
     result.checks.sort(key=lambda count: order.index(count.check))
     result.findings.sort(key=lambda finding: (order.index(finding.check), finding.line))
@@ -91,7 +97,7 @@ def _readable(file: str, mapping: Mapping[str, str], format: str | None) -> tupl
 def _check_data(result: AuditResult, rows: Sequence[AuditRow], others: Sequence[AuditRow] | None, name: str) -> None:
     with_golds = any(row.golds for row in rows)
     found = [finding for row in rows for finding in check_gold(row)] if with_golds else []
-    if not with_golds:
+    if not with_golds and not has_patch_rows(rows):
         result.notices.append("no row has a gold answer: golds are not looked at (--map answer=KEY names their key)")
     found += check_twins(rows)
     if others is not None:
@@ -125,11 +131,7 @@ def _check_reward(
     watched: tuple[Callable[[int], None], Callable[[str, int], None]],
 ) -> None:
     probed, repeats, mark, seed = settings
-    drawn = list(rows)
-    if 0 < probed < len(rows):
-        picked = set(random.Random(seed).sample(range(len(rows)), probed))
-        drawn = [row for i, row in enumerate(rows) if i in picked]
-        result.notices.append(f"the reward was tried on {probed:,} of {len(rows):,} rows (--rows 0 tries all)")
+    drawn = _drawn(result, rows, probed, seed)
     if programs is None:
         programs = any(part.name in _RUNS_PROGRAMS for part in walk(verifier)) or any(
             _TESTS & row.meta.keys() for row in drawn
@@ -144,16 +146,50 @@ def _check_reward(
     if trial.rows and not trial.forms:
         result.notices.append("no form that an answer is stated in is paid: near misses and hacks say little")
     candidates = score_candidates(verifier, rows)
-    _check_unscored(result, trial, candidates)
+    looked = {row.line for row in (*trial.rows, *(row for row, _ in candidates))}
+    unscored = {finding.line: finding for finding in check_unscored(candidates)} | trial.unscored
+    run, not_run = _check_patches(result, drawn, verifier, watched)
+    _check_unscored(result, looked | run, unscored | not_run)
     _check_candidates(result, candidates, verifier, mark)
     if repeats > 1:
         _check_noise(result, trial, repeats, rows)
 
 
-def _check_unscored(result: AuditResult, trial: RewardTrial, candidates: Candidates) -> None:
+def _drawn(result: AuditResult, rows: Sequence[AuditRow], probed: int, seed: int) -> list[AuditRow]:
+    """The rows on which a reward is tried."""
+    if not 0 < probed < len(rows):
+        return list(rows)
+    picked = set(random.Random(seed).sample(range(len(rows)), probed))
+    result.notices.append(f"the reward was tried on {probed:,} of {len(rows):,} rows (--rows 0 tries all)")
+    return [row for i, row in enumerate(rows) if i in picked]
+
+
+def _check_patches(
+    result: AuditResult,
+    rows: Sequence[AuditRow],
+    verifier: Verifier,
+    watched: tuple[Callable[[int], None], Callable[[str, int], None]],
+) -> tuple[set[int], dict[int, Finding]]:
+    """Run the own patches of rows and the empty patch, if the reward runs patches.
+
+    Returns:
+        The lines that were run, and by line why one could not be.
+    """
+    patch = patch_of(verifier)
+    if patch is None:
+        return set(), {}
+    sweep = PatchSweep(patch, rows, *watched)
+    if not sweep.rows:
+        return set(), {}
+    sweep.run()
+    result.checks += sweep.checks
+    result.findings += sweep.findings
+    result.probed = max(result.probed, len(sweep.rows))
+    return {row.line for row in sweep.rows}, sweep.unscored
+
+
+def _check_unscored(result: AuditResult, lines: set[int], found: Mapping[int, Finding]) -> None:
     """A text without a score passes no check: rows with one fail a check of their own."""
-    lines = {row.line for row in (*trial.rows, *(row for row, _ in candidates))}
-    found = {finding.line: finding for finding in check_unscored(candidates)} | trial.unscored
     result.checks.append(counted("unscored", len(lines), list(found.values())))
     result.findings += found.values()
 

@@ -83,7 +83,8 @@ def audit(
     Data: golds that are empty, cut off, several, contradicted by the row's solution, or the prompt; questions that are
     there twice, or in another file. Reward (--by): the gold and its spellings must be paid; near misses, other rows'
     golds and texts that solve nothing must not. Candidates, where rows have some: golds that most of them contradict,
-    and the reward's errors against labels.
+    and the reward's errors against labels. Rows with a repository and tests: the row's own patch must
+    pass them, and the empty patch must not.
 
     \b
     verikit audit train.jsonl --by answer --against test.jsonl -o runs/audit

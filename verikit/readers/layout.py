@@ -25,13 +25,16 @@ OWN = "completions."
 PARALLEL = frozenset(("rewards", "scores", "labels", "correct", "logprobs", "finish_reasons"))
 """Keys whose value, a list as long as that of the completions, is theirs item by item."""
 LIKELY: dict[str, tuple[str, ...]] = {
-    "prompt": ("problem", "question", "instruction", "input", "query", "prompts", "messages", "original_question", "q"),
+    "prompt": (
+        *("problem", "question", "instruction", "input", "query", "prompts", "messages", "original_question", "q"),
+        "problem_statement",
+    ),
     "completions": (
         *("candidates", "responses", "outputs", "samples", "generations", "predictions", "solutions", "response"),
         *("output", "out", "prediction", "generation", "model_output", "text", "reply", "replies", "code", "pred"),
     ),
     "answer": ("gold", "target", "label", "ground_truth", "reference", "gold_answer", "final_answer", "solution"),
-    "id": ("idx", "index", "question_id", "unique_id", "doc_id", "uid", "qid"),
+    "id": ("idx", "index", "question_id", "unique_id", "doc_id", "uid", "qid", "instance_id"),
 }
 """Key names the hints look for, likeliest first."""
 

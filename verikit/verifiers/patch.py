@@ -8,58 +8,41 @@ verdicts are not proof (`docs/sandbox.md` says what is held and what is not); sc
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
-import os
 import secrets
-import sys
-import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Literal
 
 from verikit.base import TextVerifier
 from verikit.errors import SandboxUnavailable, UsageError
-from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox
+from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
-from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
 from verikit.types import Sample, Score
-from verikit.verifiers import test_reports
 from verikit.verifiers.changed_tests import ALARM, VARIANTS, still_passing
-from verikit.verifiers.patch_task import WANTED, PatchTask, dotted, read_task, test_files, with_changed_tests
-from verikit.verifiers.patch_tree import CONFIGURES, SOURCES, Tree, judged_tree, patched, protected
+from verikit.verifiers.patches.helpers import helpers
+from verikit.verifiers.patches.judged import JudgedTree, judged
+from verikit.verifiers.patches.replies import patched
+from verikit.verifiers.patches.runs import PYTHON, PatchOutcome, job_of, outcome_of, tools_of
+from verikit.verifiers.patches.task import WANTED, PatchTask, read_task, with_changed_tests
+from verikit.verifiers.patches.tree import PatchError, Tree
 from verikit.verifiers.row_faults import RowFaults
-from verikit.verifiers.unified_diff import DiffError, applied, parse
 
-_SHOWN = ("/usr/bin", "/bin", "/usr/include", "/etc/alternatives", "/usr/libexec")
-_PYTHON = os.path.realpath(sys.executable)
 _faults = RowFaults()
-
-
-@dataclass(frozen=True, slots=True)
-class PatchOutcome:
-    """What a tree came to: tests by name with what is wrong with each, or why none counts."""
-
-    problems: Mapping[str, str] = field(default_factory=dict)
-    failed: str = ""
-    """What the tree itself did wrong."""
-    infra: str = ""
-    """What is not its fault."""
-    left_open: str = ""
-    """What a pass does not show."""
 
 
 @dataclass(frozen=True)
 class Patch(TextVerifier):
     """1.0 if a patch makes the tests pass that it should, and breaks none that passed (SWE-bench's rule).
 
-    The completion is a unified diff, or whole files in blocks that name their paths. The row's meta holds `repository`
-    (a folder, a tar archive, or names with texts), `FAIL_TO_PASS`, `PASS_TO_PASS`, and the tests: `test_patch` (a
-    diff) or `tests` (names with texts). Python tests are run by name; for others `test_commands` are run and their
-    `report` is read (`go`, `junit` with `report_files`, `pytest`, `unittest`, `exit`: each command is a test). `before`
-    are commands to be run first.
+    The completion is a unified diff, SEARCH/REPLACE blocks, a `*** Begin Patch`, or whole files in blocks that name
+    their paths. The row's meta holds `repository` (a folder, a tar archive, or names with texts), `FAIL_TO_PASS`,
+    `PASS_TO_PASS`, and the tests: `test_patch` (a diff) or `tests` (names with texts). Files that these lead to, and
+    files that commands name, are put back, except `solution_files`. Python tests are run by name. For others
+    `test_commands` are run and their `report` is read (`go`, `junit` with `report_files`, `pytest`, `unittest`, `exit`:
+    each command is a test). `before` are commands to be run first.
     """
 
     root: str = ""
@@ -81,6 +64,8 @@ class Patch(TextVerifier):
     hide_tests: bool = True
     """Empty the files of the Python tests on disk while they run: code that reads them finds nothing. False for tests
     that read their own source."""
+    restore_helpers: bool = False
+    """Put back changed fixtures and utilities that only the tests load. False: the score's reason names them."""
     name = "patch"
 
     def __post_init__(self) -> None:
@@ -93,9 +78,20 @@ class Patch(TextVerifier):
         Raises:
             SandboxUnavailable: this machine can't isolate programs; names what is missing.
         """
+        return self._in_parallel(self._score_sample, samples)
+
+    def score_unchanged(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score the patch that changes nothing, whatever the completions are: a sound row pays nothing for it.
+
+        Raises:
+            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+        """
+        return self._in_parallel(self._score_unchanged, samples)
+
+    def _in_parallel(self, score: Callable[[Sample, LocalSandbox], Score], samples: Sequence[Sample]) -> list[Score]:
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-patch") as threads:
-            return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
+            return list(threads.map(lambda sample: score(sample, box), samples))
 
     @property
     def slowest_s(self) -> float:
@@ -106,6 +102,16 @@ class Patch(TextVerifier):
         """The properties of the sandbox, as its probes found them."""
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
 
+    def _score_unchanged(self, sample: Sample, box: LocalSandbox) -> Score:
+        try:
+            task = read_task(sample.meta, self.root)
+            tree = task.unchanged()
+            return self._judge(task, self._run(task, tree.files, box), tree)
+        except SandboxUnavailable as problem:
+            return Score.error(f"{problem}; {problem.hint}")
+        except (ValueError, TypeError, UsageError, RecursionError) as problem:
+            return Score.error(f"the row can't be read: {problem}")
+
     def _score_sample(self, sample: Sample, box: LocalSandbox) -> Score:
         try:
             task = read_task(sample.meta, self.root)
@@ -114,21 +120,29 @@ class Patch(TextVerifier):
         if not sample.completion.strip():
             return Score(0.0, reason="no patch in the completion")
         try:
-            tree, put_back = judged_tree(task.original, patched(task.original, sample.completion), task.tests)
-        except DiffError as problem:
+            tree = self._judged_tree(task, patched(task.original, sample.completion))
+        except PatchError as problem:
             return Score(0.0, answer=sample.completion, reason=f"does not apply: {problem}")
         try:
-            outcome = self._run(task, tree, box)
-            score = self._judge(task, outcome, put_back)
+            outcome = self._run(task, tree.files, box)
+            score = self._judge(task, outcome, tree)
             if self.change_tests and score.value:
-                score = self._judge(task, self._outlasting(task, tree, outcome, box), put_back)
+                score = self._judge(task, self._outlasting(task, tree.files, outcome, box), tree)
             if self.check_row and score.scored and score.value != 1.0 and (fault := self._row_fault(task, box)):
                 return Score.error(fault)
         except SandboxUnavailable as problem:
             return Score.error(f"{problem}; {problem.hint}")
         return replace(score, answer=sample.completion)
 
-    def _judge(self, task: PatchTask, outcome: PatchOutcome, put_back: Sequence[str]) -> Score:
+    def _judged_tree(self, task: PatchTask, candidate: Tree) -> JudgedTree:
+        tree = judged(task.original, candidate, task.tests, task.declared)
+        found = helpers(task.tests, task.declared, tree.changed)
+        if found and self.restore_helpers:
+            names = task.declared.names.union(found)
+            return judged(task.original, candidate, task.tests, replace(task.declared, names=names))
+        return replace(tree, helpers=tuple(found))
+
+    def _judge(self, task: PatchTask, outcome: PatchOutcome, tree: JudgedTree) -> Score:
         if outcome.infra:
             return Score.error(outcome.infra)
         parts: dict[str, Score] = {}
@@ -149,8 +163,7 @@ class Patch(TextVerifier):
         reason = f"in process, forgeable: passes {passed} of {len(task.names)} tests" + (f"; {first}" if first else "")
         if outcome.left_open:
             reason += f"; {outcome.left_open}"
-        if put_back:
-            reason += f"; put back: {', '.join(put_back[:5])}{', …' if len(put_back) > 5 else ''}"
+        reason += _told(task, tree)
         return Score(value if self.reward == "fraction" else float(value == 1.0), reason=reason[:900], parts=parts)
 
     def _outlasting(self, task: PatchTask, tree: Tree, outcome: PatchOutcome, box: LocalSandbox) -> PatchOutcome:
@@ -174,9 +187,8 @@ class Patch(TextVerifier):
     def _alarms_of_gold(self, task: PatchTask, box: LocalSandbox) -> Mapping[str, str]:
         """Tests that pass with other expected values beside the row's own patch: those values do not matter there."""
         try:
-            own = applied(task.original, parse(task.gold)) if task.gold else {}
-            tree = with_changed_tests(task, judged_tree(task.original, own, task.tests)[0], 0) if own else None
-        except DiffError:
+            tree = with_changed_tests(task, task.with_gold().files, 0) if task.gold else None
+        except PatchError:
             return {}
         return _alarms(self._run(task, tree, box)) if tree else {}
 
@@ -190,41 +202,60 @@ class Patch(TextVerifier):
             return ""
         who = "the row's own patch" if task.gold else "the repository as it is"
         try:
-            own = applied(task.original, parse(task.gold)) if task.gold else dict(task.original)
-            tree, _ = judged_tree(task.original, own, task.tests)
-        except DiffError as problem:
+            tree = task.with_gold()
+        except PatchError as problem:
             return f"{who} does not apply: {problem}"
-        outcome = self._run(task, tree, box)
+        outcome = self._run(task, tree.files, box)
+        told = f"; put back: {_listed(tree.put_back)}" if tree.put_back else ""
         if outcome.infra or outcome.failed:
-            return outcome.infra or f"{who} does not pass: {outcome.failed}"
-        wrong = {name: told for name in names if (told := outcome.problems.get(name, "not reported"))}
-        return f"{who} does not pass: " + "; ".join(f"{n}: {t}" for n, t in list(wrong.items())[:3]) if wrong else ""
+            return outcome.infra or f"{who} does not pass: {outcome.failed}{told}"
+        problems = {name: outcome.problems.get(name, "not reported") for name in names}
+        wrong = {name: problem for name, problem in problems.items() if problem}
+        first = "; ".join(f"{name}: {problem}" for name, problem in list(wrong.items())[:3])
+        return f"{who} does not pass: {first}{told}" if wrong else ""
 
     def _run(self, task: PatchTask, tree: Tree, box: LocalSandbox) -> PatchOutcome:
         """Run the commands and tests of a row on one tree."""
-        tools, env = _tools(task.language)
+        tools, env = tools_of(task.language)
         if isinstance(tools, str):
             return PatchOutcome(infra=tools)
         if not task.commands and task.form == "pytest" and find_spec("pytest") is None:
             return PatchOutcome(infra="pytest is not installed: pip install pytest")
         key = secrets.token_hex(16).encode()
-        job = _job(task, tree, env, self.wall_s, hide=self.hide_tests)
+        job = job_of(task, tree, env, self.wall_s, hide=self.hide_tests)
         files = {f"tree/{name}": file.content for name, file in tree.items()}
         files |= {f"{name}.py": source(name).encode() for name in ("bench", "witness")}
         limits = RunLimits(
             wall_s=self.wall_s + 5, memory_mb=self.memory_mb, disk_mb=self.disk_mb, output_kb=32 << 10,
             files=2 * len(tree) + 20_000, threads=256, cpu_s=2 * self.wall_s + 10,
         )  # fmt: skip
-        command = [_PYTHON, "-s", "-P", "{kept}/bench.py"]
+        command = [PYTHON, "-s", "-P", "{kept}/bench.py"]
         payload = key + b"\n" + json.dumps(job).encode()
         result = box.programs.execute(command, files, payload, limits, tools=tools, env={})
-        return _outcome(task, result, key)
+        return outcome_of(task, result, key)
 
 
 def _alarms(outcome: PatchOutcome) -> dict[str, str]:
     """The tests that changed tests raised an alarm in, with what it says."""
     told = {name: problem.partition(f"{ALARM}: ") for name, problem in outcome.problems.items()}
     return {name: why for name, (_, found, why) in told.items() if found}
+
+
+def _told(task: PatchTask, tree: JudgedTree) -> str:
+    """What a score's reason adds about files: those that were put back, and those by which tests can be forged."""
+    told = ""
+    if tree.put_back:
+        told += f"; put back: {_listed(tree.put_back)}"
+    opened = sorted(task.declared.open & tree.changed)
+    if opened:
+        told += f"; forgeable: the patch changes {_listed(opened)}, which test commands or test names lead to"
+    if tree.helpers:
+        told += f"; forgeable: the patch changes {_listed(tree.helpers)}, which only tests load (restore_helpers)"
+    return told
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}"
 
 
 def _digest(options: Patch, task: PatchTask) -> bytes:
@@ -237,116 +268,3 @@ def _digest(options: Patch, task: PatchTask) -> bytes:
     rest = (options, replace(task, original={}, tests={}))
     digest.update(repr(rest).encode("utf-8", "replace"))
     return digest.digest()
-
-
-def _tools(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
-    """Paths that commands need, or why they can't be had; and the variables of the language's tools."""
-    shown = [*_SHOWN, sys.base_prefix if sys.base_prefix != "/usr" else "/usr/bin", os.path.dirname(_PYTHON)]
-    path = [os.path.dirname(_PYTHON), "/usr/bin", "/bin"]
-    env: dict[str, str] = {}
-    if language in LANGUAGES:
-        chain = toolchain(language)
-        if isinstance(chain, Missing):
-            return f"no tool chain for {language} on this machine: {chain.install}", {}
-        shown += [*chain.tools, *chain.run_tools]
-        env = dict(chain.env)
-        path += [os.path.dirname(part[0]) for part in (chain.build, chain.run) if part and part[0].startswith("/")]
-    env["PATH"] = ":".join(dict.fromkeys(path))
-    return tuple(dict.fromkeys(part for part in shown if os.path.exists(part))), env
-
-
-def _job(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float, *, hide: bool) -> dict[str, Any]:
-    """What the supervisor inside is asked; nothing of it reaches the repository's own code but the tests' names."""
-    changed = frozenset(name for name, file in task.tests.items() if task.original.get(name) != file)
-    own = [name for name in tree if protected(name, changed)]
-    packages = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    packages += [sysconfig.get_path("purelib")]
-    settings = "".join(
-        tree[name].content.decode("utf-8", "replace")
-        for name in ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg") if name in tree
-    )  # fmt: skip
-    tests = {
-        "form": task.form, "names": [dotted(name) if task.form == "unittest" else name for name in task.names],
-        "sources": list(SOURCES), "packages": list(dict.fromkeys(packages)), "plugins": list(task.plugins),
-        "hidden": sorted(test_files(task, tree)) if hide else [],
-        "importlib": "importlib" in settings, "conftests": [name for name in own if name.endswith("conftest.py")],
-    }  # fmt: skip
-    variables = {
-        "LANG": "C.UTF-8", "TZ": "UTC", "HOME": "{work}", "TMPDIR": "{work}", "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "0", **env,
-    }  # fmt: skip
-    if task.commands or task.before:
-        variables["PYTHONPATH"] = ":".join(dict.fromkeys(packages))
-    return {
-        "before": list(task.before), "commands": list(task.commands), "reports": list(task.reports), "own": own,
-        "configures": sorted(CONFIGURES),
-        "env": variables, "wall": wall_s, "tests": None if task.commands else tests,
-    }  # fmt: skip
-
-
-def _outcome(task: PatchTask, result: RunResult, key: bytes) -> PatchOutcome:
-    """What a run came to; only what the supervisor sealed is believed."""
-    if result.status == "infra_error":
-        return PatchOutcome(infra=f"not the patch's fault: {result.error}")
-    said = _opened(result.stdout, key)
-    if said is None:
-        ended = f"{result.status} ({result.error})" if result.error else result.status
-        return PatchOutcome(failed=f"the run ended before its tests did: {ended}")
-    ran = [(command, step["exit"], step["output"]) for command, step in zip(task.before, said["steps"], strict=False)]
-    for command, code, output in ran:
-        if code:
-            return PatchOutcome(failed=f"{command!r} fails with {code}: {' '.join(output.split())[-300:]}")
-    if said["spoiled"]:
-        return PatchOutcome(failed=f"the tests were changed while they ran: {', '.join(said['spoiled'][:3])}")
-    if said["results"] is not None:
-        try:
-            return _witnessed(task, said["results"])
-        except (ValueError, TypeError, IndexError, RecursionError):  # the patch runs where this record is written
-            return PatchOutcome(failed="the record of its tests can't be read")
-    steps = said["steps"][len(task.before) :]
-    outputs = [(c, step["exit"], step["output"]) for c, step in zip(task.commands, steps, strict=True)]
-    seen = test_reports.passed(task.report, outputs, said["reports"])
-    return PatchOutcome({name: "" if seen[name] else "failed" for name in task.names if name in seen})
-
-
-def _opened(text: str, key: bytes) -> dict[str, Any] | None:
-    """The record that the supervisor sealed; None if there is none."""
-    for line in reversed(text.split("\n")):
-        mark, _, record = line.partition(" ")
-        if record and hmac.compare_digest(hmac.new(key, record.encode(), hashlib.sha256).hexdigest(), mark):
-            read: dict[str, Any] = json.loads(record)
-            return read
-    return None
-
-
-def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
-    """What the process of Python tests said of each; worth nothing if tests that have to fail passed there."""
-    outcomes: dict[str, list[tuple[str, str, str]]] = {}
-    end: list[str] | None = None
-    last = ""
-    for line in results["said"]:
-        kind, *words = json.loads(line)
-        if kind == "missing":
-            return PatchOutcome(failed=words[0])
-        if kind == "test":
-            name, when, outcome, message = words
-            outcomes.setdefault(name, []).append((when, outcome, message))
-        elif kind == "collect":
-            last = " ".join(words[1].split())[-300:]
-        elif kind == "end":
-            end = words
-    if end is None:
-        late = "the time is up" if results["exit"] == 124 else f"exit code {results['exit']}"
-        return PatchOutcome(failed=f"the tests' process ended before its tests did ({late})")
-    alarm, count = end[0], int(end[1])
-    alarms = [runs for name, runs in outcomes.items() if alarm in name]
-    if len(alarms) != count or any(all(o == "passed" for _, o, _ in runs) for runs in alarms):
-        told = f"; {last}" if last else ""
-        return PatchOutcome(failed=f"tests that have to fail do not fail beside this patch{told}")
-    problems: dict[str, str] = {}
-    for name in task.names:
-        runs = outcomes.get(dotted(name) if task.form == "unittest" else name, [])
-        wrong = next((f"{outcome}: {message}" for _, outcome, message in runs if outcome != "passed"), "")
-        called = any(when == "call" for when, _, _ in runs)
-        problems[name] = wrong or ("" if called else f"not run{'; ' + last if last else ''}")
-    return PatchOutcome(problems)

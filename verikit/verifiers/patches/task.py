@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from verikit.sandbox.toolchains import ALIASES
 from verikit.verifiers import test_reports
 from verikit.verifiers.changed_tests import changed
-from verikit.verifiers.patch_tree import SOURCES, Tree, read_tree
-from verikit.verifiers.unified_diff import TreeFile, applied, parse
+from verikit.verifiers.patches.declared import SOURCES, Declared, declared
+from verikit.verifiers.patches.judged import JudgedTree, judged
+from verikit.verifiers.patches.replies import patched
+from verikit.verifiers.patches.tree import PatchError, Tree, TreeFile, read_tree
+from verikit.verifiers.patches.unified_diff import FileChange, applied, parse
 
 _GOLDS = ("patch", "gold_patch", "solution_patch")
 WANTED = ("FAIL_TO_PASS", "PASS_TO_PASS")
@@ -35,11 +38,26 @@ class PatchTask:
     plugins: tuple[str, ...] = ()
     language: str = ""
     gold: str = ""
+    declared: Declared = field(default_factory=Declared)
+    """The files that are the row's."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """All tests that are looked at."""
         return (*self.fail_to_pass, *self.pass_to_pass)
+
+    def with_gold(self) -> JudgedTree:
+        """The tree with the row's own patch, or the repository as it is, and the row's tests.
+
+        Raises:
+            PatchError: the row's own patch does not apply.
+        """
+        own = patched(self.original, self.gold) if self.gold else self.original
+        return judged(self.original, own, self.tests, self.declared)
+
+    def unchanged(self) -> JudgedTree:
+        """The tree of a patch that changes nothing."""
+        return judged(self.original, self.original, self.tests, self.declared)
 
 
 def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
@@ -51,11 +69,7 @@ def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
     if "repository" not in meta:
         raise ValueError(f"no repository in this row (meta has {', '.join(sorted(meta)) or 'nothing'})")
     original = read_tree(meta["repository"], root)
-    tests = dict(original)
-    if isinstance(meta.get("test_patch"), str) and meta["test_patch"].strip():
-        tests = applied(tests, parse(meta["test_patch"]))
-    if isinstance(meta.get("tests"), Mapping):
-        tests |= read_tree(meta["tests"])
+    tests, written = _tests(meta, original)
     fail_to_pass, pass_to_pass = (_names(meta.get(key), key) for key in WANTED)
     if not (fail_to_pass or pass_to_pass):
         raise ValueError("neither FAIL_TO_PASS nor PASS_TO_PASS names a test")
@@ -64,11 +78,49 @@ def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
         raise ValueError(f"test_commands and report ({', '.join(test_reports.FORMS)}) go together")
     form = _test_form(meta, (*fail_to_pass, *pass_to_pass))
     language = ALIASES.get(str(meta.get("language") or "").lower(), "")
-    gold = next((meta[key] for key in _GOLDS if isinstance(meta.get(key), str) and meta[key].strip()), "")
+    gold = gold_of(meta)
+    reports = _texts(meta, "report_files")
+    own = declared(meta, written, tests, _changed_by(gold), commands, (*fail_to_pass, *pass_to_pass), reports)
     return PatchTask(
-        original, tests, fail_to_pass, pass_to_pass, _texts(meta, "before"), commands, report,
-        _texts(meta, "report_files"), form, _texts(meta, "plugins"), language, gold,
+        original, tests, fail_to_pass, pass_to_pass, _texts(meta, "before"), commands, report, reports, form,
+        _texts(meta, "plugins"), language, gold, own,
     )  # fmt: skip
+
+
+def gold_of(meta: Mapping[str, Any]) -> str:
+    """The row's own patch; empty if it has none."""
+    return next((meta[key] for key in _GOLDS if isinstance(meta.get(key), str) and meta[key].strip()), "")
+
+
+def _tests(meta: Mapping[str, Any], original: Tree) -> tuple[Tree, set[str]]:
+    """The repository with the row's tests, and the files that these write."""
+    tests, written = dict(original), set[str]()
+    if isinstance(meta.get("test_patch"), str) and meta["test_patch"].strip():
+        changes = parse(meta["test_patch"])
+        tests = applied(tests, changes)
+        written |= _names_of(changes)
+    if isinstance(meta.get("tests"), Mapping):
+        own = read_tree(meta["tests"])
+        tests |= {name: _with_mode_of(tests.get(name), file) for name, file in own.items()}
+        written |= own.keys()
+    return tests, written
+
+
+def _with_mode_of(before: TreeFile | None, file: TreeFile) -> TreeFile:
+    """A file that is given as text, with the mode of the one that it replaces."""
+    return TreeFile(file.content, before.executable) if before else file
+
+
+def _names_of(changes: Sequence[FileChange]) -> set[str]:
+    return {name for change in changes for name in (change.source, change.target) if name}
+
+
+def _changed_by(gold: str) -> set[str]:
+    """The files that the row's own patch changes; none if it can't be read."""
+    try:
+        return _names_of(parse(gold)) if gold else set()
+    except PatchError:
+        return set()
 
 
 def _test_form(meta: Mapping[str, Any], names: Sequence[str]) -> str:

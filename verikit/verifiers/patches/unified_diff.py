@@ -1,34 +1,22 @@
 """Unified diffs: read and applied in linear time, within a tree, without a tool.
 
 What `git diff` and `diff -u` write is understood: changes, new and deleted files, renames, copies and modes. Hunks
-apply where their old lines are found word for word, at the stated line or the nearest other one; there is no fuzz.
-Paths out of the tree, symbolic links, submodules and binary changes are refused.
+apply where their old lines are found word for word, at the stated line or the nearest other one. If one does not, the
+whole diff is tried once more with fuzz, as `patch --fuzz=5` has it. A diff whose headers end in CRLF loses the CRs,
+unless it applies only with them. Paths out of the tree, symbolic links, submodules and binary changes are rejected.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from verikit.verifiers.patches.placement import Hunk, HunkSearch
+from verikit.verifiers.patches.tree import Edited, PatchError, Tree, TreeFile, inside
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _GIT = re.compile(r'diff --git (?:"?a/)(.+?)"? "?b/(.+?)"?$')
 _REFUSED_MODES = ("120000", "160000")
-_MOST_TRIED = 200
-"""Other lines at which a hunk is tried."""
-
-
-class DiffError(ValueError):
-    """The diff can't be read, or does not apply; the message says why."""
-
-
-@dataclass(slots=True)
-class Hunk:
-    """Old lines and what they become, from a line of the old file on (0: an empty one)."""
-
-    start: int
-    old: list[str] = field(default_factory=list)
-    new: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -47,7 +35,7 @@ def parse(text: str) -> list[FileChange]:
     """The changes of a diff, in order; text around them is passed over.
 
     Raises:
-        DiffError: it holds none, is malformed, or does what is refused.
+        PatchError: it holds none, is malformed, or does what is refused.
     """
     lines = text.split("\n")
     changes: list[FileChange] = []
@@ -66,20 +54,20 @@ def parse(text: str) -> list[FileChange]:
                 changes.append(current)
             current.source, current.target = _name(line[4:], "a/"), _name(lines[at + 1][4:], "b/")
             if not current.source and not current.target:
-                raise DiffError("a change from nothing to nothing")
+                raise PatchError("a change from nothing to nothing")
             at += 1
         elif line.startswith("@@ "):
             if current is None:
-                raise DiffError(f"line {at + 1}: a hunk before any file is named")
+                raise PatchError(f"line {at + 1}: a hunk before any file is named")
             at = _read_hunk(lines, at, current)
             continue
         elif line.startswith(("GIT binary patch", "Binary files ")):
-            raise DiffError(f"a binary change of {current.target if current else 'a file'} is refused")
+            raise PatchError(f"a binary change of {current.target if current else 'a file'} is refused")
         elif current is not None and git and not current.hunks:
             _header(line, current)
         at += 1
     if not any(change.hunks or change.source != change.target or change.executable is not None for change in changes):
-        raise DiffError("no change in it")
+        raise PatchError("no change in it")
     return changes
 
 
@@ -88,7 +76,7 @@ def _header(line: str, change: FileChange) -> None:
     words = line.split()
     if line.startswith(("new file mode ", "new mode ", "old mode ", "deleted file mode ", "index ")):
         if words[-1] in _REFUSED_MODES:
-            raise DiffError(f"{change.target or change.source}: symbolic links and submodules are refused")
+            raise PatchError(f"{change.target or change.source}: symbolic links and submodules are refused")
         if line.startswith("new "):
             change.executable = words[-1] == "100755"
         if line.startswith("new file"):
@@ -106,28 +94,34 @@ def _read_hunk(lines: list[str], at: int, change: FileChange) -> int:
     """Read the hunk that begins at a line; the line after it."""
     found = _HUNK.match(lines[at])
     if found is None:
-        raise DiffError(f"line {at + 1}: a malformed hunk {lines[at][:60]!r}")
+        raise PatchError(f"line {at + 1}: a malformed hunk {lines[at][:60]!r}")
     hunk = Hunk(int(found[1]))
     old, new = int(found[2] or "1"), int(found[4] or "1")
     begun = at
+    marks: list[str] = []
     at += 1
     while len(hunk.old) < old or len(hunk.new) < new:
         line = lines[at] if at < len(lines) else "end"
         mark = line[:1] or " "
         if mark not in " +-\\":
-            raise DiffError(f"line {begun + 1}: the hunk is shorter than it says")
+            raise PatchError(f"line {begun + 1}: the hunk is shorter than it says")
         if mark == "\\":
             _cut_newline(hunk, lines[at - 1])
         if mark in " -":
             hunk.old.append(line[1:] + "\n")
         if mark in " +":
             hunk.new.append(line[1:] + "\n")
+        if mark != "\\":
+            marks.append(mark)
         at += 1
     if len(hunk.old) != old or len(hunk.new) != new:
-        raise DiffError(f"line {begun + 1}: the hunk is longer than it says")
+        raise PatchError(f"line {begun + 1}: the hunk is longer than it says")
     if at < len(lines) and lines[at].startswith("\\"):
         _cut_newline(hunk, lines[at - 1])
         at += 1
+    changed = [number for number, mark in enumerate(marks) if mark != " "]
+    if changed:
+        hunk.before, hunk.after = changed[0], len(marks) - 1 - changed[-1]
     change.hunks.append(hunk)
     return at
 
@@ -153,98 +147,61 @@ def _unquoted(text: str) -> str:
     return octal.replace('\\"', '"').replace("\\\\", "\\").encode("latin-1", "replace").decode("utf-8", "replace")
 
 
-def inside(path: str) -> str:
-    """A path below the tree, plainly written.
+def patched(tree: Tree, text: str) -> dict[str, TreeFile]:
+    """The tree after a diff: without CRs at its lines' ends or as it is, word for word or with fuzz.
 
     Raises:
-        DiffError: it leads out, or into git's own folder.
+        PatchError: it applies in none of these ways; the error is the first.
     """
-    parts = path.split("/")
-    if not path or path.startswith("/") or "\0" in path or "\\" in path or ".." in parts or len(path) > 1000:
-        raise DiffError(f"{path[:100]!r} is no path within the repository")
-    parts = [part for part in parts if part not in ("", ".")]
-    if not parts or ".git" in (part.lower() for part in parts):
-        raise DiffError(f"{path[:100]!r} is no path within the repository")
-    return "/".join(parts)
+    texts = [text]
+    if any(line.endswith("\r") and line.startswith(("--- ", "+++ ", "@@ ")) for line in text.split("\n")):
+        texts.insert(0, text.replace("\r\n", "\n"))  # otherwise new files get CRs
+    problems: list[PatchError] = []
+    for each, fuzzy in [*((each, False) for each in texts), (texts[0], True)]:
+        try:
+            return applied(tree, parse(each), fuzzy=fuzzy)
+        except PatchError as problem:
+            problems.append(problem)
+    raise problems[0]
 
 
-@dataclass(frozen=True, slots=True)
-class TreeFile:
-    """A file of a tree."""
-
-    content: bytes
-    executable: bool = False
-
-
-def applied(tree: Mapping[str, TreeFile], changes: list[FileChange]) -> dict[str, TreeFile]:
+def applied(tree: Tree, changes: list[FileChange], *, fuzzy: bool = False) -> dict[str, TreeFile]:
     """The tree after the changes.
 
     Raises:
-        DiffError: one does not apply; nothing is changed then.
+        PatchError: one does not apply; nothing is changed then.
     """
-    after = dict(tree)
+    edited = Edited(tree)
     for change in changes:
-        held = after.get(change.source) if change.source else TreeFile(b"")
-        if held is None:
-            raise DiffError(f"{change.source} does not exist")
-        if change.target and change.target != change.source:
-            _check_free(after, change)
-        content = _patched(held.content, change) if change.hunks else held.content
+        if change.source not in edited.files and change.source == change.target and _only_adds(change):
+            change = FileChange("", change.target, change.hunks)  # `patch` makes this file, too
+        held = edited.read(change.source) if change.source else TreeFile(b"")
+        if change.target and change.target != change.source and change.target in edited.files:
+            raise PatchError(f"{change.target} exists already")
+        content = _changed(held.content, change, fuzzy) if change.hunks else held.content
         if change.source and change.source != change.target and not change.copied:
             if not change.target and change.hunks and content:
-                raise DiffError(f"{change.source} is deleted, but has more lines than the diff says")
-            del after[change.source]
+                raise PatchError(f"{change.source} is deleted, but has more lines than the diff says")
+            edited.delete(change.source)
         if change.target:
-            executable = held.executable if change.executable is None else change.executable
-            after[change.target] = TreeFile(content, executable)
-    return after
+            edited.write(change.target, content, held.executable if change.executable is None else change.executable)
+    return edited.files
 
 
-def _check_free(tree: Mapping[str, TreeFile], change: FileChange) -> None:
-    parts = change.target.split("/")
-    if change.target in tree:
-        raise DiffError(f"{change.target} exists already")
-    if any("/".join(parts[:n]) in tree for n in range(1, len(parts))):
-        raise DiffError(f"{change.target} lies below a file")
+def _only_adds(change: FileChange) -> bool:
+    """Whether a change is that of a new file, though its old name is not /dev/null."""
+    return bool(change.hunks) and all(hunk.start == 0 and not hunk.old for hunk in change.hunks)
 
 
-def _patched(content: bytes, change: FileChange) -> bytes:
+def _changed(content: bytes, change: FileChange, fuzzy: bool) -> bytes:
     """A file's content with all hunks applied, in order."""
     name = change.target or change.source
-    starts = [0]
-    while (end := content.find(b"\n", starts[-1])) >= 0:
-        starts.append(end + 1)
-    pieces, done, moved = [], 0, 0
+    searched = HunkSearch(content)
+    pieces, done = [], 0
     for number, hunk in enumerate(change.hunks, 1):
-        old, new = ("".join(side).encode("utf-8", "surrogatepass") for side in (hunk.old, hunk.new))
-        line = max(0, hunk.start + moved - (1 if hunk.old else 0))
-        wanted = starts[line] if line < len(starts) else len(content)
-        position = _position(content, old, wanted, done)
-        if position is None:
-            raise DiffError(f"{name}: hunk {number} of {len(change.hunks)} does not apply (line {hunk.start})")
-        pieces += [content[done:position], new]
-        done = position + len(old)
+        place = searched.place(hunk, done, fuzzy=fuzzy)
+        if place is None:
+            raise PatchError(f"{name}: hunk {number} of {len(change.hunks)} does not apply (line {hunk.start})")
+        pieces += [content[done : place.start], place.new]
+        done = place.end
     return b"".join([*pieces, content[done:]])
-
-
-def _position(content: bytes, old: bytes, wanted: int, done: int) -> int | None:
-    """Where a hunk's old lines are: at the byte that was said, else at the nearest of the first others."""
-    if wanted >= done and _is_at(content, old, wanted):
-        return wanted
-    if not old:
-        return None
-    best, at = None, done
-    for _ in range(_MOST_TRIED):
-        at = content.find(old, at)
-        if at < 0:
-            break
-        if _is_at(content, old, at) and (best is None or abs(at - wanted) < abs(best - wanted)):
-            best = at
-        at += 1
-    return best
-
-
-def _is_at(content: bytes, old: bytes, at: int) -> bool:
-    end = at + len(old)
-    whole = not old or old.endswith(b"\n") or end == len(content)
-    return whole and (at == 0 or content[at - 1 : at] == b"\n") and content.startswith(old, at)

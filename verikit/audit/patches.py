@@ -1,0 +1,100 @@
+"""Rows of patches: does the row's own patch pass its tests, and does a patch that changes nothing?
+
+A row whose own patch fails pays nobody, and a row whose tests pass on the unchanged repository pays everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from verikit.audit.findings import CheckCount, Finding, counted
+from verikit.audit.rows import AuditRow
+from verikit.base import Verifier, walk
+from verikit.types import Sample, Score
+from verikit.verifiers.patch import Patch
+from verikit.verifiers.patches.task import WANTED, gold_of
+
+BATCH = 32
+"""Rows that are run between two ticks."""
+WHAT = 300
+"""Characters of what a finding tells."""
+
+
+def is_patch_row(row: AuditRow) -> bool:
+    """Whether a row has a repository and names tests of it."""
+    return "repository" in row.meta and any(row.meta.get(key) for key in WANTED)
+
+
+def patch_of(verifier: Verifier) -> Patch | None:
+    """The verifier of patches in a reward; None if there is none."""
+    return next((part for part in walk(verifier) if isinstance(part, Patch)), None)
+
+
+class PatchSweep:
+    """Runs the own patch of rows and the empty patch; fills `checks`, `findings` and `unscored`."""
+
+    def __init__(
+        self, verifier: Patch, rows: Sequence[AuditRow], tick: Callable[[int], None], begun: Callable[[str, int], None]
+    ) -> None:
+        self._verifier = verifier
+        self.rows = [row for row in rows if is_patch_row(row)]
+        self._tick = tick
+        self._begun = begun
+        self.checks: list[CheckCount] = []
+        self.findings: list[Finding] = []
+        self.unscored: dict[int, Finding] = {}
+        """By line, why a row could not be run."""
+
+    def run(self) -> None:
+        """Run every row."""
+        self._own([row for row in self.rows if gold_of(row.meta)])
+        self._empty(self.rows)
+
+    def _own(self, rows: Sequence[AuditRow]) -> None:
+        samples = [row.sample(gold_of(row.meta)) for row in rows]
+        found, looked = [], 0
+        for row, score in self._scored("gold_patch", rows, samples, self._verifier.score):
+            if score.value is None and not score.reason.startswith("the row's own patch"):
+                self._not_run(row, score)
+                continue
+            looked += 1
+            if score.value is None or score.value < 1.0:
+                found.append(Finding("gold_patch", row.line, row.id, score.reason[:WHAT], value=score.value))
+        self._count("gold_patch", looked, found)
+
+    def _empty(self, rows: Sequence[AuditRow]) -> None:
+        samples = [row.sample("") for row in rows]
+        found, looked = [], 0
+        for row, score in self._scored("empty_patch", rows, samples, self._verifier.score_unchanged):
+            if score.value is None:
+                self._not_run(row, score)
+                continue
+            looked += 1
+            if score.value == 1.0:
+                what = "all tests pass on the unchanged repository"
+                found.append(Finding("empty_patch", row.line, row.id, what, value=score.value))
+        self._count("empty_patch", looked, found)
+
+    def _scored(
+        self, check: str, rows: Sequence[AuditRow], samples: Sequence[Sample],
+        run: Callable[[Sequence[Sample]], list[Score]],
+    ) -> Iterator[tuple[AuditRow, Score]]:  # fmt: skip
+        self._begun(check, len(samples))
+        waiting = iter(zip(rows, samples, strict=True))
+        while batch := list(islice(waiting, BATCH)):
+            scores = run([sample for _, sample in batch])
+            self._tick(len(batch))
+            yield from zip((row for row, _ in batch), scores, strict=True)
+
+    def _count(self, check: str, looked: int, found: list[Finding]) -> None:
+        self.checks.append(counted(check, looked, found))
+        self.findings += found
+
+    def _not_run(self, row: AuditRow, score: Score) -> None:
+        self.unscored.setdefault(row.line, Finding("unscored", row.line, row.id, f"no score: {score.reason}"[:WHAT]))
+
+
+def has_patch_rows(rows: Sequence[AuditRow]) -> bool:
+    """Whether a data set is one of patches."""
+    return any(map(is_patch_row, rows))

@@ -1,0 +1,179 @@
+"""Repositories as trees of files: read from a folder, an archive or a mapping, and written to in memory."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+MOST_FILES = 50_000
+MOST_BYTES = 256 << 20
+MOST_WRITTEN = 4 << 20
+"""Of a candidate, in bytes."""
+MOST_READ = 256 << 20
+"""Of files that the edits of one reply may read together, in bytes and 16 a line: many of a large file take long."""
+_LEFT_OUT = frozenset({".git", "__pycache__", ".tox", ".venv", "node_modules", ".pytest_cache", ".mypy_cache"})
+
+
+class PatchError(ValueError):
+    """A patch can't be read, or does not apply; the message gives the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFile:
+    """A file of a tree."""
+
+    content: bytes
+    executable: bool = False
+
+
+Tree = Mapping[str, TreeFile]
+
+
+def inside(path: str) -> str:
+    """A path below the tree, plainly written.
+
+    Raises:
+        PatchError: it leads out, or into git's own folder.
+    """
+    parts = path.split("/")
+    if not path or path.startswith("/") or "\0" in path or "\\" in path or ".." in parts or len(path) > 1000:
+        raise PatchError(f"{path[:100]!r} is no path within the repository")
+    parts = [part for part in parts if part not in ("", ".")]
+    if not parts or ".git" in (part.lower() for part in parts) or max(map(len, parts)) > 255:
+        raise PatchError(f"{path[:100]!r} is no path within the repository")
+    return "/".join(parts)
+
+
+class Edited:
+    """A tree while a reply's edits are applied to it, one after the other; `files` is the tree so far."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.files = dict(tree)
+        self._read = 0
+        self._folders = Counter(folder for name in tree for folder in folders_of(name))
+
+    def read(self, name: str) -> TreeFile:
+        """A file of the tree so far.
+
+        Raises:
+            PatchError: there is no such file, or the edits read too much.
+        """
+        if name not in self.files:
+            raise PatchError(f"{name} does not exist")
+        file = self.files[name]
+        self._read += len(file.content) + 16 * file.content.count(b"\n")
+        if self._read > MOST_READ:
+            raise PatchError("the edits read too much: many edits of large files")
+        return file
+
+    def write(self, name: str, content: bytes, executable: bool | None = None) -> None:
+        """Give a file a content; None leaves its mode as it was.
+
+        Raises:
+            PatchError: a file is where a folder has to be, or a folder where the file has to be.
+        """
+        if self._folders[name] or any(folder in self.files for folder in folders_of(name)):
+            raise PatchError(f"{name} lies where a file or a folder is")
+        if executable is None:
+            executable = name in self.files and self.files[name].executable
+        if name not in self.files:
+            self._folders.update(folders_of(name))
+        self.files[name] = TreeFile(content, executable)
+
+    def delete(self, name: str) -> None:
+        """Take a file away.
+
+        Raises:
+            PatchError: there is no such file.
+        """
+        self.read(name)
+        del self.files[name]
+        self._folders.subtract(folders_of(name))
+
+
+def folders_of(name: str) -> list[str]:
+    """The folders that a path lies in, the outermost first."""
+    parts = name.split("/")[:-1]
+    return ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]
+
+
+def read_tree(where: str | Mapping[str, Any], root: str = "") -> dict[str, TreeFile]:
+    """A repository: a folder, a tar archive (also compressed), or names with texts.
+
+    Links that lead to a file of the tree are that file; others are left out, and so is git's own folder.
+
+    Raises:
+        ValueError: it can't be read, leads out of `root`, or is too large.
+    """
+    if isinstance(where, Mapping):
+        return _bounded({_name(name): TreeFile(str(text).encode()) for name, text in where.items()})
+    path = Path(root, where).resolve()
+    if root and not path.is_relative_to(Path(root).resolve()):
+        raise ValueError(f"{where!r} leads out of {root}")
+    try:
+        if path.is_dir():
+            return _bounded(_folder(path))
+        return _bounded(_archive(path))
+    except (OSError, tarfile.TarError, EOFError) as problem:
+        raise ValueError(f"the repository {where!r} can't be read: {problem}") from None
+
+
+def _name(name: str) -> str:
+    try:
+        return inside(str(name))
+    except PatchError as problem:
+        raise ValueError(str(problem)) from None
+
+
+def _bounded(tree: dict[str, TreeFile]) -> dict[str, TreeFile]:
+    if len(tree) > MOST_FILES or sum(len(file.content) for file in tree.values()) > MOST_BYTES:
+        raise ValueError(f"a repository of more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB")
+    if not tree:
+        raise ValueError("a repository without files")
+    return tree
+
+
+def _folder(top: Path) -> dict[str, TreeFile]:
+    tree: dict[str, TreeFile] = {}
+    size = 0
+    for where, folders, names in os.walk(top):
+        folders[:] = sorted(set(folders) - _LEFT_OUT)
+        for name in sorted(names):
+            path = Path(where, name)
+            real = path.resolve()
+            if real.is_file() and real.is_relative_to(top):
+                size += real.stat().st_size
+                if size > MOST_BYTES:
+                    raise ValueError(f"a repository of more than {MOST_BYTES >> 20} MiB")
+                content = TreeFile(real.read_bytes(), bool(real.stat().st_mode & 0o100))
+                tree[path.relative_to(top).as_posix()] = content
+        if len(tree) > MOST_FILES:
+            break
+    return tree
+
+
+def _archive(path: Path) -> dict[str, TreeFile]:
+    """The regular files of an archive, below the one folder that all lie in, if there is one."""
+    tree: dict[str, TreeFile] = {}
+    size = 0
+    with tarfile.open(path) as archive:
+        for member in archive:
+            size += member.size
+            if size > MOST_BYTES or len(tree) > MOST_FILES:
+                raise ValueError(f"a repository of more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB")
+            name = PurePosixPath(member.name)
+            parts = [part for part in name.parts if part != "."]
+            if not member.isfile() or name.is_absolute() or ".." in parts or _LEFT_OUT & set(parts):
+                continue
+            file = archive.extractfile(member)
+            if file is not None and parts:
+                tree["/".join(parts)] = TreeFile(file.read(), bool(member.mode & 0o100))
+    tops = {name.partition("/")[0] for name in tree}
+    if len(tops) == 1 and all("/" in name for name in tree):
+        return {name.partition("/")[2]: file for name, file in tree.items()}
+    return tree
