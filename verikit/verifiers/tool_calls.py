@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 from verikit.base import Verifier
-from verikit.calls import ToolCall, calls_of, load_json, read_call, text_calls
+from verikit.calls import Language, ToolCall, calls_of, load_json, read_call, text_calls
 from verikit.errors import UsageError
 from verikit.pairing import pairs
 from verikit.reply import Reads
 from verikit.types import Sample, Score
-from verikit.verifiers.call_alternatives import ExpectedCall, Language
-from verikit.verifiers.call_arguments import PlainCall
+from verikit.verifiers.tools.alternatives import ExpectedCall
+from verikit.verifiers.tools.arguments import PlainCall
 
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 ANY = "any"
@@ -80,17 +80,16 @@ class ToolCalls(Verifier):
         expected: Any = sample.meta.get(self.calls, sample.answer)
         if expected is None:
             return Score.abstained(f"no expected calls under {self.calls!r} or as the answer")
+        language = self.language or _language(sample)
         try:
-            wanted = self._prepared(expected, sample)
+            wanted = self._prepared(expected, sample, language)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             return Score.error(f"the expected calls can't be read: {str(error)[:200]}")
-        made = calls_of(sample)
-        return judged(made, wanted, self.order)
+        return judged(calls_of(sample, _written_in(wanted, language)), wanted, self.order)
 
-    def _prepared(self, expected: Any, sample: Sample) -> Prepared:
+    def _prepared(self, expected: Any, sample: Sample, language: Language) -> Prepared:
         """The expected calls with their rules, prepared once for all samples that share them."""
         tools = sample.meta.get(self.tools)
-        language = self.language or _language(sample)
         key = (expected if isinstance(expected, str) else id(expected), id(tools), language)
         kept = self._memory.get(key)
         if kept is not None and kept.expected is expected and kept.tools is tools:
@@ -219,6 +218,12 @@ def _language(sample: Sample) -> Language:
     if "java" not in named:
         return "python"
     return "javascript" if "simple_javascript" in named else "java" if "simple_java" in named else "python"
+
+
+def _written_in(wanted: Prepared, language: Language) -> Language:
+    """The language of calls in text: that of BFCL's arguments, else Python."""
+    plain = not isinstance(wanted, str) and any(isinstance(rule, PlainCall) for rule in wanted)
+    return "python" if plain else language
 
 
 def _answer(made: Sequence[ToolCall]) -> str | None:

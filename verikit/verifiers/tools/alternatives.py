@@ -11,13 +11,12 @@ What depends on the expected call alone is prepared once, so that a check is a f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from verikit.calls import ToolCall
-from verikit.verifiers.call_arguments import shown
-from verikit.verifiers.call_literals import JAVA_TYPES, JAVASCRIPT_TYPES, java_value, javascript_value
+from verikit.calls import Language, ToolCall
+from verikit.verifiers.tools.arguments import shown
+from verikit.verifiers.tools.literals import JAVA_TYPES, JAVASCRIPT_TYPES, java_value, javascript_value
 
-Language = Literal["python", "java", "javascript"]
 TYPES: Mapping[str, type] = {
     "string": str,
     "integer": int,
@@ -102,7 +101,8 @@ class _Parameter:
         self._accepted = accepted
         self._variable = next((type(value) for value in accepted if value != OPTIONAL), None)
         self._type: type | None = types.get(stated) if isinstance(stated, str) else None
-        self._inner = types.get(nested) if nested is not None else None
+        unchecked = nested is None or (nested == "any" and language != "python")
+        self._inner = None if unchecked else types.get(nested)
         self._convert = _converter(language, stated, nested)
         self._exact = frozenset(value for value in accepted if type(value) is str)
         self._loose = frozenset(map(loose, self._exact))
@@ -119,6 +119,8 @@ class _Parameter:
         if self._convert is not None:
             if type(value) is not str:
                 return False
+            if value == "null" and None in self._accepted:
+                return True
             value = self._convert(value)
         wanted = self._type
         if type(value) is tuple and wanted is list and self._convert is None:
