@@ -185,7 +185,9 @@ def _scanned(text: str, opening: re.Pattern[str], written: Written) -> Iterator[
             yield from inner or [ToolCall("", {}, f"{found[0]} holds no call")]
             position = end + len(closing) if end >= 0 else len(text)
         else:
-            rest = [] if position else _whole(text[found.end() :], written)  # the first alone, so that time stays linear
+            rest = (
+                [] if position else _whole(text[found.end() :], written)
+            )  # the first alone, so that time stays linear
             calls = rest or _whole(text[found.end() : upto], written)
             yield from calls or [ToolCall("", {}, f"{found[0]} is followed by no call")]
             position = len(text) if rest else upto
@@ -295,7 +297,7 @@ def _bare(text: str) -> str:
 
 
 def _may_call(text: str) -> bool:
-    return len(text) > 2 and "(" in text and text.rstrip(" ];").endswith(")")
+    return len(text) > 2 and "(" in text and text.rstrip(" \t\r\n];,").endswith(")")
 
 
 def _too_long(text: str) -> list[ToolCall]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from verikit.calls.source import NotSource, breaks, literal_text, pieces
+from verikit.calls.expressions import GENERIC, NotSource, breaks, literal_text, pieces
 
 MAX_CHARS = 10_000
 """A longer argument stays text."""
@@ -39,15 +39,17 @@ _NUMBER = re.compile(
     r"([+-]?)\s{0,9}(?:0[xX](?P<hex>[0-9a-fA-F_]{1,400})|0[bB](?P<binary>[01_]{1,400})|0[oO]?(?P<octal>[0-7_]{1,400})"
     r"|(?P<decimal>(?P<whole>[0-9][0-9_]{0,3999})?(?:\.[0-9_]{0,400})?(?:[eE][+-]?[0-9]{1,4})?))(?P<suffix>[lLfFdDn]?)\Z"
 )
-_NEW_ARRAY = re.compile(r"new\s{1,9}[\w.]{1,200}(?:\s{0,9}<[\w\s,?<>.]{0,200}>)?\s{0,9}(?:\[\s{0,9}\]\s{0,9}){1,5}\{")
+_NEW_ARRAY = re.compile(r"new\s{1,9}[\w.]{1,200}(?:\s{0,9}<[\w\s,?.]{0,200}>)?\s{0,9}(?:\[\s{0,9}\]\s{0,9}){1,5}\{")
 _NEW_LIST = re.compile(
     r"new\s{1,9}(?:java\.util\.)?(?:ArrayList|LinkedList|Vector|Stack|ArrayDeque|PriorityQueue|(?:Linked)?HashSet)"
-    r"\s{0,9}(?:<[\w\s,?<>.\[\]]{0,200}>)?\s{0,9}\("
+    rf"\s{{0,9}}(?:{GENERIC})?\s{{0,9}}\("
 )
-_LIST_OF = re.compile(r"(?:java\.util\.)?(?:Arrays\.asList|List\.of|Set\.of|Collections\.(?:singletonList|emptyList))\(")
+_LIST_OF = re.compile(
+    r"(?:java\.util\.)?(?:Arrays\.asList|List\.of|Set\.of|Collections\.(?:singletonList|emptyList))\("
+)
 _NEW_MAP = re.compile(
     r"new\s{1,9}(?:java\.util\.)?(?:(?:Linked|Concurrent)?HashMap|TreeMap|Hashtable)"
-    r"\s{0,9}(?:<[\w\s,?<>.\[\]]{0,200}>)?\s{0,9}\("
+    rf"\s{{0,9}}(?:{GENERIC})?\s{{0,9}}\("
 )
 _MAP_OF = re.compile(r"(?:java\.util\.)?(?:Map\.of|Collections\.(?:singletonMap|emptyMap))\(")
 _MAP_OF_ENTRIES = re.compile(r"(?:java\.util\.)?Map\.ofEntries\(")
