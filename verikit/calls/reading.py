@@ -154,7 +154,10 @@ def text_calls(text: str, language: Language = "python") -> list[ToolCall]:
     """
     if len(text) > MAX_CHARS:
         return [_unread(f"a reply of {len(text)} characters, over the cap of {MAX_CHARS}")]
-    return _capped(list(_scanned(text, _OPENING, python_calls if language == "python" else source_calls)))
+    written = python_calls if language == "python" else source_calls
+    if "<" not in text and "[TOOL_CALLS]" not in text:  # no tags
+        return _capped(_whole(text, written))
+    return _capped(list(_scanned(text, _OPENING, written)))
 
 
 def _capped(calls: list[ToolCall]) -> list[ToolCall]:
@@ -219,7 +222,7 @@ def _parameters(body: str) -> Iterator[tuple[str, Any]]:
 def _whole(text: str, written: Written) -> list[ToolCall]:
     """The calls of a text that is nothing else; none where it is."""
     text = text.strip()
-    if (fence := _FENCE.match(text)) and text.endswith("```") and text.count("```") == 2:
+    if text.startswith("```") and (fence := _FENCE.match(text)) and text.endswith("```") and text.count("```") == 2:
         text = text[fence.end() : -3].strip()
     text = text.strip("`\n ")
     if text[:1] == "{" or (text[:1] == "[" and text[1:].lstrip()[:1] in ("{", "[", "]", '"')):

@@ -4,8 +4,6 @@ A call is `{name: {parameter: [alternatives]}}`; `""` among the alternatives mak
 v4, `ast_checker`): types are those of the tool's description, a whole number may stand for a float, one level of nested
 types is checked, texts are compared without case, spaces and `,./-_*^`, and a value of the alternatives' type may stand
 for one of the described type (a variable). Java's and JavaScript's arguments come as source text.
-
-What depends on the expected call alone is prepared once, so that a check is a few look-ups.
 """
 
 from __future__ import annotations
@@ -31,6 +29,7 @@ TYPES: Mapping[str, type] = {
 }
 _DROPPED = str.maketrans(dict.fromkeys(" ,./-_*^") | {"'": '"'})
 OPTIONAL = ""
+_PLAIN = frozenset((str, int, float, bool))
 
 
 def loose(value: Any) -> Any:
@@ -39,14 +38,14 @@ def loose(value: Any) -> Any:
 
 
 class ExpectedCall:
-    """One expected call, prepared."""
+    """One expected call. Rules of a parameter are prepared when a value needs more than a look-up."""
 
-    __slots__ = ("_names", "_parameters", "_required", "name")
+    __slots__ = ("_alternatives", "_language", "_parameters", "_properties", "_required", "name")
 
     def __init__(
         self, name: str, alternatives: Mapping[str, Any], schema: Mapping[str, Any] | None, language: Language
     ) -> None:
-        """Prepare the rules.
+        """Check the expected call.
 
         Args:
             name: The tool's name.
@@ -57,44 +56,55 @@ class ExpectedCall:
         Raises:
             ValueError: the expected call or the schema is malformed.
         """
-        properties = None if schema is None else schema.get("properties") or {}
-        if not all(isinstance(accepted, list) for accepted in alternatives.values()):
-            raise ValueError(f"expected arguments of {name!r} are lists of alternatives")
         self.name: str = name
-        self._names = (name, name.replace(".", "_"))
-        self._parameters = {
-            key: _Parameter(key, accepted, None if properties is None else properties[key], language)
-            for key, accepted in alternatives.items()
-            if properties is None or key in properties
-        }
-        needed = [key for key, accepted in alternatives.items() if OPTIONAL not in accepted]
-        self._required = tuple(dict.fromkeys([*(schema or {}).get("required", ()), *needed]))
+        self._alternatives = alternatives
+        self._language: Language = language
+        self._properties: Mapping[str, Any] | None = None if schema is None else schema.get("properties") or {}
+        self._required: list[str] = [*schema.get("required", ())] if schema else []
+        self._parameters: dict[str, _Parameter] = {}
+        for key, accepted in alternatives.items():
+            if not isinstance(accepted, list):
+                raise ValueError(f"expected arguments of {name!r} are lists of alternatives")
+            if OPTIONAL not in accepted:
+                self._required.append(key)
 
     def problem(self, call: ToolCall) -> str:
         """What is wrong with a call; "" where it is the expected one."""
-        if call.name != self.name and (call.written or call.name not in self._names):
-            return f"calls {call.name[:80]!r}, not {self.name!r}"
+        name, given = self.name, call.arguments
+        if call.name != name and (call.written or call.name != name.replace(".", "_")):
+            return f"calls {call.name[:80]!r}, not {name!r}"
         if call.problem:
             return call.problem
-        given = call.arguments
         for key in self._required:
             if key not in given:
-                return f"{self.name}: no argument {key!r}"
+                return f"{name}: no argument {key!r}"
         for key, value in given.items():
-            parameter = self._parameters.get(key)
-            if parameter is None:
-                return f"{self.name}: an argument {str(key)[:80]!r} that is not expected"
-            if not parameter.accepts(value):
-                return f"{self.name}: {key} is {shown(value)}, which is not expected"
+            if key not in self._alternatives or (self._properties is not None and key not in self._properties):
+                return f"{name}: an argument {str(key)[:80]!r} that is not expected"
+            if not self._accepts(key, value):
+                return f"{name}: {key} is {shown(value)}, which is not expected"
         return ""
+
+    def _accepts(self, key: str, value: Any) -> bool:
+        accepted = self._alternatives[key]
+        described = None if self._properties is None else self._properties[key]
+        if type(described) is dict and self._language == "python":
+            stated = described.get("type")
+            plain = type(value) in _PLAIN and type(stated) is str and TYPES.get(stated) is type(value)
+            if plain and value in accepted:  # as most right values are
+                return True
+        parameter = self._parameters.get(key)
+        if parameter is None:
+            parameter = self._parameters[key] = _Parameter(accepted, described, self._language)
+        return parameter.accepts(value)
 
 
 class _Parameter:
     """What is accepted of one parameter."""
 
-    __slots__ = ("_accepted", "_convert", "_exact", "_inner", "_kind", "_loose", "_type", "_variable", "accepts")
+    __slots__ = ("_accepted", "_convert", "_exact", "_inner", "_loose", "_type", "_variable", "accepts")
 
-    def __init__(self, key: str, accepted: list[Any], described: Any, language: Language) -> None:
+    def __init__(self, accepted: list[Any], described: Any, language: Language) -> None:
         stated = described.get("type") if isinstance(described, Mapping) else None
         types: Mapping[str, type] = {"java": JAVA_TYPES, "javascript": JAVASCRIPT_TYPES}.get(language, TYPES)
         nested = _nested(stated, described) if isinstance(described, Mapping) else None
