@@ -2,9 +2,9 @@
 
     python benchmarks/bfcl_multi_turn.py [--rows N] [--category base]
 
-bfcl-eval is installed in the same environment (`pip install --no-deps bfcl-eval mpmath`). From each row's expected calls
-come the right conversation and mutants: a call dropped, its argument changed, a call twice, a turn left out. Both
-decide on the same calls; each disagreement is printed.
+bfcl-eval is installed in the same environment (`pip install --no-deps bfcl-eval mpmath`). From each row's expected
+calls come the right conversation and mutants: a call dropped, its argument changed, a call twice, a turn left out.
+Both decide on the same calls; each disagreement is printed.
 """
 
 from __future__ import annotations
@@ -66,10 +66,14 @@ def outputs(turns: Turns) -> Iterator[tuple[str, Turns]]:
         text = changed[turn].pop(call)
         yield "dropped call", changed
         if (other := mutated(text)) != text:
-            yield "changed argument", [[*calls] for calls in changed[:turn]] + [
-                [*turns[turn][:call], other, *turns[turn][call + 1 :]],
-                *changed[turn + 1 :],
-            ]
+            yield (
+                "changed argument",
+                [[*calls] for calls in changed[:turn]]
+                + [
+                    [*turns[turn][:call], other, *turns[turn][call + 1 :]],
+                    *changed[turn + 1 :],
+                ],
+            )
         yield "call twice", [[*calls, text] if number == turn else calls for number, calls in enumerate(turns)]
     yield "turn left out", turns[:-1]
 

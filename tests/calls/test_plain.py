@@ -4,8 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verikit.calls import plain, reading
-from verikit.calls import ToolCall
+from verikit.calls import ToolCall, plain, reading
 
 names = st.sampled_from("f get_x a.b math.sqrt _ é class None print x1 f.class".split())
 keys = st.sampled_from("a b unit x_1 class None True é self".split())

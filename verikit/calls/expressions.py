@@ -49,7 +49,10 @@ _NEXT = {
     "^": "akpsRSC", "b": "akpsRSC", "p": "akpsRSC", "s": "akpsRSC", "k": "akpsbRSC$",
     "a": "ksbRS$", "R": "akpsbRSC$", "S": "ksbRSC$", "C": "ksbRSC$", "x": "",
 }  # fmt: skip
-"""What may follow each kind of part: `a` an operand, `b` an operator, `p` a prefix, `s` a sign, `k` a word of those, R, S, C brackets."""
+"""Which kinds of parts may follow each kind.
+
+`a` is an operand, `b` an operator, `p` a prefix, `s` a sign, `k` one of the words, `R`, `S` and `C` are brackets.
+"""
 
 
 class NotSource(Exception):

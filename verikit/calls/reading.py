@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from verikit.calls import plain, source
+from verikit.calls.expressions import uncommented
 from verikit.calls.python import MAX_DEPTH, Unreadable, dotted, keywords, parsed
 from verikit.messages import CompletionMessage, by_assistant
 from verikit.numbers import distinct
@@ -283,11 +284,11 @@ def source_calls(text: str) -> list[ToolCall]:
 
     A lone string literal is its text. None where the text is not that.
     """
-    text = _bare(text).removesuffix(";").rstrip()
+    if len(text) > MAX_SOURCE:
+        return _too_long(_bare(text)) if _may_call(text) else []
+    text = _bare(uncommented(text)).removesuffix(";").rstrip()
     if not _may_call(text):
         return []
-    if len(text) > MAX_SOURCE:
-        return _too_long(text)
     found = source.read(text.removeprefix("[").removesuffix("]")) or ()
     return [
         ToolCall(name, arguments, problem and f"arguments of {name[:80]}: {problem}", written=True)

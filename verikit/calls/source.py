@@ -9,7 +9,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from verikit.calls.expressions import NotSource, breaks, literal_text, uncommented, well_formed
+from verikit.calls.expressions import NotSource, breaks, literal_text, well_formed
 
 _HEAD = re.compile(r"\s*([^\W\d][\w$]{0,199}(?:\s{0,9}\.\s{0,9}[^\W\d][\w$]{0,199}){0,19})\s*\(")
 _KEY = re.compile(r"\s*([^\W\d][\w$]{0,199})\s*=(?![=>])\s*")
@@ -26,9 +26,9 @@ class SourceCall(NamedTuple):
 
 
 def read(text: str) -> list[SourceCall] | None:
-    """The calls of a text that is nothing but calls with commas between them; None if it is not that."""
+    """The calls of a text without comments that is nothing but calls, with commas between; None if it is not that."""
     found: list[SourceCall] = []
-    text, position = uncommented(text), 0
+    position = 0
     while True:
         head = _HEAD.match(text, position)
         if head is None:

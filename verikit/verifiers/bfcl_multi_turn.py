@@ -1,4 +1,4 @@
-"""BFCL's multi-turn rows (Patil et al. 2025): do the calls of each turn leave its simulated services as they should be?"""
+"""BFCL's multi-turn rows (Patil et al. 2025): do the calls leave its simulated services as the expected ones do?"""
 
 from __future__ import annotations
 
@@ -81,8 +81,9 @@ class BfclMultiTurn(Verifier):
         for number, (turn, wanted) in enumerate(zip(made, expected, strict=True)):
             if wanted and not turn:
                 return Score(0.0, reason=f"turn {number}: no call was made")
-        row = {"config": config, "classes": classes, "expected": expected, "made": made}
-        row["long"] = any(kind in f"{sample.id} {sample.meta.get('category')}" for kind in ("long_context", "composite"))
+        category = f"{sample.id} {sample.meta.get('category')}"
+        long = "long_context" in category or "composite" in category
+        row = {"config": config, "classes": classes, "expected": expected, "made": made, "long": long}
         try:
             text = json.dumps(row)
         except (TypeError, ValueError) as error:
