@@ -83,8 +83,9 @@ def play(text: str) -> list[str]:
     for turn, (expected, steps) in enumerate(zip(row["expected"], row["made"], strict=True)):
         told += [made.call(*call) for call in steps]
         results = [wanted.call(*call) for call in expected]
-        if problem := different(made, wanted, told, results) if expected else "":
-            return ["wrong", f"turn {turn}: {problem}"]
+        difference = different(made, wanted, told, results) if expected else ""
+        if difference:
+            return ["wrong", f"turn {turn}: {difference}"]
     return ["right", ""]
 
 

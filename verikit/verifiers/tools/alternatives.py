@@ -102,7 +102,7 @@ class ExpectedCall:
 class _Parameter:
     """What is accepted of one parameter."""
 
-    __slots__ = ("_accepted", "_convert", "_exact", "_inner", "_loose", "_type", "_variable", "accepts")
+    __slots__ = ("_accepted", "_convert", "_inner", "_type", "_variable", "accepts")
 
     def __init__(self, accepted: list[Any], described: Any, language: Language) -> None:
         stated = described.get("type") if isinstance(described, Mapping) else None
@@ -111,11 +111,10 @@ class _Parameter:
         self._accepted = accepted
         self._variable = next((type(value) for value in accepted if value != OPTIONAL), None)
         self._type: type | None = types.get(stated) if isinstance(stated, str) else None
-        unchecked = nested is None or (nested == "any" and language != "python")
-        self._inner = None if unchecked else types.get(nested)
+        self._inner = types.get(nested) if nested is not None else None
+        if nested == "any" and language != "python":
+            self._inner = None  # any item is right
         self._convert = _converter(language, stated, nested)
-        self._exact = frozenset(value for value in accepted if type(value) is str)
-        self._loose = frozenset(map(loose, self._exact))
         self.accepts: Callable[[Any], bool]
         if described is None or self._type is None:
             self._type = self._variable or str
@@ -123,7 +122,7 @@ class _Parameter:
         self.accepts = self._text if plain_text else self._typed
 
     def _text(self, value: Any) -> bool:
-        return type(value) is str and (value in self._exact or loose(value) in self._loose)
+        return type(value) is str and (value in self._accepted or loose(value) in map(loose, self._accepted))
 
     def _typed(self, value: Any) -> bool:
         if self._convert is not None:
@@ -152,7 +151,7 @@ class _Parameter:
         if variable or type(value) not in (str, list, dict):
             return value in self._accepted
         if type(value) is str:
-            return loose(value) in self._loose
+            return loose(value) in map(loose, self._accepted)
         if type(value) is dict:
             return any(_same_dict(value, option) for option in self._accepted if option != OPTIONAL)
         items = cast("list[Any]", value)
