@@ -114,7 +114,7 @@ class _Parameter:
         self._inner = types.get(nested) if nested is not None else None
         if nested == "any" and language != "python":
             self._inner = None  # any item is right
-        self._convert = _converter(language, stated, nested)
+        self._convert = _converter(language, stated, nested, None in accepted)
         self.accepts: Callable[[Any], bool]
         if described is None or self._type is None:
             self._type = self._variable or str
@@ -128,8 +128,6 @@ class _Parameter:
         if self._convert is not None:
             if type(value) is not str:
                 return False
-            if value == "null" and None in self._accepted:
-                return True
             value = self._convert(value)
         wanted = self._type
         if type(value) is tuple and wanted is list and self._convert is None:
@@ -175,11 +173,12 @@ def _nested(stated: Any, described: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _converter(language: Language, stated: Any, nested: str | None) -> Callable[[str], Any] | None:
+def _converter(language: Language, stated: Any, nested: str | None, null: bool) -> Callable[[str], Any] | None:
+    """Reads source as the described type; `null` is None if that is accepted, otherwise text as any other word."""
     if language == "python" or not isinstance(stated, str):
         return None
     convert = java_value if language == "java" else javascript_value
-    return lambda text: convert(text, stated, nested)
+    return lambda text: None if null and text == "null" else convert(text, stated, nested)
 
 
 def _same_dict(value: Mapping[Any, Any], accepted: Any) -> bool:
