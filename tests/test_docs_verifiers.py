@@ -17,6 +17,7 @@ from verikit.registry import find, registered
 TEXT = (ROOT / "docs" / "verifiers.md").read_text("utf-8")
 GROUPS = {part.partition("\n")[0].strip(): part for part in re.split(r"^## ", TEXT, flags=re.M)[1:]}
 NEEDS = {
+    "`bfcl_multi_turn`": ["bfcl_eval", "mpmath"],
     "`prm`": ["torch", "transformers"],
     "`reasoning_gym`": ["reasoning_gym"],
     "`rm`": ["torch", "transformers"],

@@ -8,9 +8,9 @@ options. Selectors go by theirs in `verikit.selectors`.
 The package has six wings. A module imports from its own wing and from those in brackets:
 
 - core (): `base`, `calls`, `choose`, `combine`, `conversation`, `errors`, `folders`, `guards`, `helper`, `messages`,
-  `named_call`, `numbers`, `option_docs`, `pairing`, `plain_calls`, `python_arguments`, `registry`, `reply`,
-  `reward_functions`, `second_opinion`, `secrets`, `select`, `selectors`, `settings`, `spec`, `stats`, `system`, `text`,
-  `tracing`, `types`, `unseen`: samples, scores, and verifiers made of verifiers.
+  `named_call`, `numbers`, `option_docs`, `pairing`, `registry`, `reply`, `reward_functions`, `second_opinion`,
+  `secrets`, `select`, `selectors`, `settings`, `spec`, `stats`, `system`, `text`, `tracing`, `types`, `unseen`:
+  samples, scores, and verifiers made of verifiers.
 - files (core): `readers`: files in several formats to groups.
 - machines (core, files): `engines`, `guided`, `retrieval`, `sampling`, `sandbox`, `search`: what writes, finds, runs.
 - rules (core, machines): `answers`, `echo`, `graders`, `until`, `verifiers`: what is right.

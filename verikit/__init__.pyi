@@ -44,6 +44,7 @@ from verikit.types import Score as Score
 from verikit.types import Status as Status
 from verikit.verifiers.answer import Answer as answer
 from verikit.verifiers.answer import Math as math
+from verikit.verifiers.bfcl_multi_turn import BfclMultiTurn as bfcl_multi_turn
 from verikit.verifiers.boxed import Boxed as boxed
 from verikit.verifiers.choice import Choice as choice
 from verikit.verifiers.citations import Citations as citations
@@ -97,6 +98,7 @@ __all__ = [
     'VerikitError',
     'all_of',
     'answer',
+    'bfcl_multi_turn',
     'bleu',
     'boxed',
     'by',

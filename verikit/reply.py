@@ -189,19 +189,17 @@ class _Known(NamedTuple):
     """All that decides."""
     marks: tuple[str, ...]
     """Texts one of which every completion with thoughts in tags holds."""
-    signs: tuple[str, ...]
-    """Characters one of which every mark holds."""
+    marks_by_sign: tuple[tuple[str, tuple[str, ...]], ...]
+    """The marks by their last character."""
     starts: re.Pattern[str]
     """A character that a tag or inline code may start with."""
 
 
 def _may_think(completion: str, known: _Known) -> bool:
     """Whether there is a mark of thoughts anywhere: False for most completions, and fast then."""
-    for sign in known.signs:
-        if sign in completion:
-            if any(mark in completion for mark in known.marks):
-                return True
-            break
+    for sign, marks in known.marks_by_sign:
+        if sign in completion and any(mark in completion for mark in marks):
+            return True
     opening, closing = _BARE_CHANNELS
     return completion.startswith(opening) and closing in completion
 
@@ -222,7 +220,9 @@ def _known(more: str) -> _Known:
     return _Known(
         re.compile(pattern, re.MULTILINE),
         marks,
-        (">", "▷", "]", *sorted({tag[-1] for tag in own} - {">", "▷", "]"})),
+        tuple(
+            (sign, tuple(mark for mark in marks if mark[-1] == sign)) for sign in sorted({mark[-1] for mark in marks})
+        ),
         re.compile(f"[{re.escape(first)}]"),
     )
 

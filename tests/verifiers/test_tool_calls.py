@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import verikit
 from verikit import Sample
 from verikit.calls import MAX_CALLS, ToolCall, python_calls, text_calls
-from verikit.verifiers.call_arguments import coerced, same
-from verikit.verifiers.call_literals import java_value, javascript_value
+from verikit.verifiers.tools.arguments import coerced, same
+from verikit.verifiers.tools.literals import java_value, javascript_value
 
 TOOLS = [
     {

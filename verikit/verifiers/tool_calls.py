@@ -8,19 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 from verikit.base import Verifier
-from verikit.calls import ToolCall, calls_of, load_json, read_call, text_calls
+from verikit.calls import Language, ToolCall, calls_of, load_json, read_call, text_calls
 from verikit.errors import UsageError
 from verikit.pairing import pairs
 from verikit.reply import Reads
 from verikit.types import Sample, Score
-from verikit.verifiers.call_alternatives import ExpectedCall, Language
-from verikit.verifiers.call_arguments import PlainCall
+from verikit.verifiers.tools.alternatives import ExpectedCall
+from verikit.verifiers.tools.arguments import PlainCall
 
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 ANY = "any"
 """In place of expected calls: any call is right."""
 REMEMBERED = 4096
 """Prepared sets of expected calls that are kept: the candidates of one prompt share theirs."""
+_OBJECT = (dict, Mapping)
+"""Objects of JSON; a dict is known at once."""
 Order = Literal["any", "given"]
 Expected = ExpectedCall | PlainCall
 Prepared = tuple[Expected, ...] | str
@@ -80,17 +82,16 @@ class ToolCalls(Verifier):
         expected: Any = sample.meta.get(self.calls, sample.answer)
         if expected is None:
             return Score.abstained(f"no expected calls under {self.calls!r} or as the answer")
+        language = self.language or _language(sample)
         try:
-            wanted = self._prepared(expected, sample)
+            wanted = self._prepared(expected, sample, language)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             return Score.error(f"the expected calls can't be read: {str(error)[:200]}")
-        made = calls_of(sample)
-        return judged(made, wanted, self.order)
+        return judged(calls_of(sample, _written_in(wanted, language)), wanted, self.order)
 
-    def _prepared(self, expected: Any, sample: Sample) -> Prepared:
+    def _prepared(self, expected: Any, sample: Sample, language: Language) -> Prepared:
         """The expected calls with their rules, prepared once for all samples that share them."""
         tools = sample.meta.get(self.tools)
-        language = self.language or _language(sample)
         key = (expected if isinstance(expected, str) else id(expected), id(tools), language)
         kept = self._memory.get(key)
         if kept is not None and kept.expected is expected and kept.tools is tools:
@@ -145,9 +146,9 @@ def _from_text(text: str) -> Any:
 def _expected(call: Any, schemas: Mapping[str, Mapping[str, Any]] | None, language: Language, coerce: bool) -> Expected:
     if isinstance(call, ToolCall):
         read = call
-    elif isinstance(call, Mapping) and len(call) == 1 and "function" not in call:
+    elif isinstance(call, _OBJECT) and len(call) == 1 and "function" not in call:
         [(name, alternatives)] = call.items()
-        if not isinstance(alternatives, Mapping):
+        if not isinstance(alternatives, _OBJECT):
             raise ValueError(f"arguments of {str(name)[:80]!r} are no object")
         return ExpectedCall(str(name), alternatives, schemas.get(name) if schemas else None, language)
     else:
@@ -169,15 +170,14 @@ def schemas_of(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
             raise ValueError(f"the tools are {problem}")
     if tools is None:
         return None
-    if isinstance(tools, Mapping):
-        tools = [tools]
     found: dict[str, Mapping[str, Any]] = {}
-    for tool in tools:
-        described = tool.get("function", tool) if isinstance(tool, Mapping) else None
-        if not isinstance(described, Mapping) or not isinstance(described.get("name"), str):
+    for tool in [tools] if isinstance(tools, Mapping) else tools:
+        described = tool.get("function", tool) if isinstance(tool, _OBJECT) else None
+        name = described.get("name") if isinstance(described, _OBJECT) else None
+        if not isinstance(name, str):
             raise ValueError("a tool is an object with a name and parameters")
         schema = described.get("parameters", described.get("input_schema"))
-        found[described["name"]] = schema if isinstance(schema, Mapping) else {}
+        found[name] = schema if isinstance(schema, _OBJECT) else {}
     return found
 
 
@@ -195,10 +195,9 @@ def judged(made: Sequence[ToolCall], wanted: Prepared, order: Order = "any") -> 
         return Score(0.0, answer=answer, reason=problem)
     if not wanted:
         return Score(1.0, reason="no call, as expected")
-    if len(made) == 1 or order == "given":
-        problems = (rule.problem(call) for rule, call in zip(wanted, made, strict=True))
-        problem = next(filter(None, problems), "")
-    else:
+    problems = (rule.problem(call) for rule, call in zip(wanted, made, strict=True))
+    problem = next(filter(None, problems), "")
+    if problem and len(made) > 1 and order == "any":
         problem = _unmatched(made, wanted)
     return Score(0.0 if problem else 1.0, answer=answer, reason=problem or "the expected calls")
 
@@ -221,12 +220,20 @@ def _language(sample: Sample) -> Language:
     return "javascript" if "simple_javascript" in named else "java" if "simple_java" in named else "python"
 
 
+def _written_in(wanted: Prepared, language: Language) -> Language:
+    """The language of calls in text: that of BFCL's arguments, else Python."""
+    plain = not isinstance(wanted, str) and any(isinstance(rule, PlainCall) for rule in wanted)
+    return "python" if plain else language
+
+
 def _answer(made: Sequence[ToolCall]) -> str | None:
     """The calls as JSON; None where there are none, or some that can't be read or written."""
     if not made or any(call.problem for call in made):
         return None
     try:
-        return f"[{', '.join(map(_as_json, made))}]"
+        if any(call.source.strip() for call in made):
+            return f"[{', '.join(map(_as_json, made))}]"
+        return _encode([{"name": call.name, "arguments": call.arguments} for call in made])
     except (TypeError, ValueError, RecursionError):
         return None
 

@@ -15,7 +15,7 @@ from verikit.pairing import pairs
 from verikit.reply import Reads
 from verikit.spec import import_object
 from verikit.types import Sample, Score
-from verikit.verifiers.call_arguments import same
+from verikit.verifiers.tools.arguments import same
 
 TrajectoryMode = Literal["strict", "unordered", "subset", "superset", "f1", "none"]
 Arguments = Literal["exact", "ignore", "subset", "superset"]

@@ -9,22 +9,25 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
-from verikit import plain_calls
+from verikit.calls import plain, source
+from verikit.calls.expressions import uncommented
+from verikit.calls.python import MAX_DEPTH, Unreadable, dotted, keywords, parsed
 from verikit.messages import CompletionMessage, by_assistant
 from verikit.numbers import distinct
-from verikit.python_arguments import MAX_DEPTH, Unreadable, dotted, keywords, parsed
 from verikit.reply import reply_text
 from verikit.types import Sample
 
 MAX_CHARS = 100_000
 """Characters of a text, or of one call's arguments, that are read."""
-MAX_PYTHON = 20_000
-"""Characters of Python-style calls that are parsed."""
+MAX_SOURCE = 20_000
+"""Characters of calls in a language's syntax that are parsed."""
 MAX_CALLS = 256
 """Calls of a completion that are read; more are one call with a problem."""
+Language = Literal["python", "java", "javascript"]
+"""Languages in whose syntax calls are written."""
 
 _ARGUMENTS = ("arguments", "args", "parameters", "input", "kwargs")
 _CLOSINGS = {
@@ -39,7 +42,7 @@ _NAME = re.compile(r"[\w./:-]{1,200}")
 _PYTHON_CALL = re.compile(r"\[?\s{0,99}[^\W\d][\w.]{0,200}\s{0,9}\(")
 _PARSER_CAPS = ("Exceeds the limit", "too many nested", "parser stack overflow")
 """How messages begin that say that Python's parser met a limit of its own, not that the syntax is wrong."""
-_FENCE = re.compile(r"```[ \t]*(?:json|python|py|tool_code|tool_call)?[ \t]*\n")
+_FENCE = re.compile(r"```[ \t]*(?:json|python|py|java|javascript|js|tool_code|tool_call)?[ \t]*\n")
 
 
 class ToolCall(NamedTuple):
@@ -54,10 +57,14 @@ class ToolCall(NamedTuple):
     """The arguments' own JSON text, where they came as one."""
 
 
-def calls_of(sample: Sample) -> list[ToolCall]:
+Written = Callable[[str], list[ToolCall]]
+"""Reads the calls of a text in a language's syntax."""
+
+
+def calls_of(sample: Sample, language: Language = "python") -> list[ToolCall]:
     """All calls of a completion in order: those in its messages, else those in the text of its reply."""
     calls = calls_in(sample.messages) if sample.messages else []
-    return calls or text_calls(reply_text(sample.completion))
+    return calls or text_calls(reply_text(sample.completion), language)
 
 
 def calls_in(messages: Sequence[CompletionMessage]) -> list[ToolCall]:
@@ -137,17 +144,21 @@ def deeper_than(value: Any, limit: int) -> bool:
     return True
 
 
-def text_calls(text: str) -> list[ToolCall]:
-    """The calls in a reply: in a model family's tags, or a reply that is nothing but calls, as JSON or Python.
+def text_calls(text: str, language: Language = "python") -> list[ToolCall]:
+    """The calls in a reply: in a model family's tags, or a reply that is nothing but calls, as JSON or as source.
 
     Known tags: `<tool_call>`, `<function_call>`, `<TOOLCALL>`, `<function=NAME>`, `[TOOL_CALLS]`, `<|python_tag|>`.
     The calls of all of them count, and so does a part between them that is nothing but calls: which of them a harness
     would make isn't known here. Prose has no calls, whatever it mentions. What is over a cap is a call with that
-    problem, never no call: padding hides nothing.
+    problem, never no call: padding hides nothing. Of Java and JavaScript the arguments are strings: source, or the
+    text of a string literal.
     """
     if len(text) > MAX_CHARS:
         return [_unread(f"a reply of {len(text)} characters, over the cap of {MAX_CHARS}")]
-    return _capped(list(_scanned(text, _OPENING)))
+    written = python_calls if language == "python" else source_calls
+    if "<" not in text and "[TOOL_CALLS]" not in text:  # no tags
+        return _capped(_whole(text, written))
+    return _capped(list(_scanned(text, _OPENING, written)))
 
 
 def _capped(calls: list[ToolCall]) -> list[ToolCall]:
@@ -160,11 +171,11 @@ def _unread(problem: str) -> ToolCall:
     return ToolCall("", {}, problem, written=True)  # what may be calls, but is not read
 
 
-def _scanned(text: str, opening: re.Pattern[str]) -> Iterator[ToolCall]:
+def _scanned(text: str, opening: re.Pattern[str], written: Written) -> Iterator[ToolCall]:
     """The calls behind each opening, in order, and those of the parts between that are nothing but calls."""
     position = 0
     while found := opening.search(text, position):
-        yield from _whole(text[position : found.start()])
+        yield from _whole(text[position : found.start()], written)
         following = opening.search(text, found.end())
         upto = following.start() if following else len(text)
         if found[0] == "<function=":
@@ -174,16 +185,17 @@ def _scanned(text: str, opening: re.Pattern[str]) -> Iterator[ToolCall]:
         elif closing := _CLOSINGS.get(found[0]):
             end = text.find(closing, found.end())
             body = text[found.end() : end if end >= 0 else len(text)]
-            inner = _whole(body) or list(_scanned(body, _FUNCTION))
+            inner = _whole(body, written) or list(_scanned(body, _FUNCTION, written))
             yield from inner or [ToolCall("", {}, f"{found[0]} holds no call")]
             position = end + len(closing) if end >= 0 else len(text)
         else:
-            rest = [] if position else _whole(text[found.end() :])  # the first alone, so that time stays linear
-            yield from (
-                rest or _whole(text[found.end() : upto]) or [ToolCall("", {}, f"{found[0]} is followed by no call")]
-            )
+            rest = (
+                [] if position else _whole(text[found.end() :], written)
+            )  # the first alone, so that time stays linear
+            calls = rest or _whole(text[found.end() : upto], written)
+            yield from calls or [ToolCall("", {}, f"{found[0]} is followed by no call")]
             position = len(text) if rest else upto
-    yield from _whole(text[position:])
+    yield from _whole(text[position:], written)
 
 
 def _function(text: str) -> ToolCall:
@@ -208,10 +220,10 @@ def _parameters(body: str) -> Iterator[tuple[str, Any]]:
         yield key.strip(), text if problem else value
 
 
-def _whole(text: str) -> list[ToolCall]:
+def _whole(text: str, written: Written) -> list[ToolCall]:
     """The calls of a text that is nothing else; none where it is."""
     text = text.strip()
-    if (fence := _FENCE.match(text)) and text.endswith("```") and text.count("```") == 2:
+    if text.startswith("```") and (fence := _FENCE.match(text)) and text.endswith("```") and text.count("```") == 2:
         text = text[fence.end() : -3].strip()
     text = text.strip("`\n ")
     if text[:1] == "{" or (text[:1] == "[" and text[1:].lstrip()[:1] in ("{", "[", "]", '"')):
@@ -220,7 +232,7 @@ def _whole(text: str) -> list[ToolCall]:
             return _json_calls(value)
         if not problem.startswith(_NOT_JSON):
             return [_unread(problem)]
-    return python_calls(text)
+    return written(text)
 
 
 def _json_calls(value: Any) -> list[ToolCall]:
@@ -245,16 +257,15 @@ def _json_call(item: Any, *, listed: bool) -> ToolCall | None:
 
 def python_calls(text: str) -> list[ToolCall]:
     """The calls of `[f(a=1), g(b="x")]`, or of one or several calls with commas; none where the text is not that."""
-    text = text.strip("`\n ").strip("'")
-    if len(text) < 3 or "(" not in text or not text.rstrip(" ]").endswith(")"):
+    text = _bare(text)
+    if not _may_call(text):
         return []
-    if len(text) > MAX_PYTHON:
-        problem = f"calls of {len(text)} characters, over the cap of {MAX_PYTHON}"
-        return [_unread(problem)] if _PYTHON_CALL.match(text) else []
+    if len(text) > MAX_SOURCE:
+        return _too_long(text)
     text = text if text.startswith("[") else f"[{text}"
     text = text if text.endswith("]") else f"{text}]"
-    if (plain := plain_calls.read(text)) is not None:
-        return [ToolCall(name, arguments, written=True) for name, arguments in plain]
+    if (read := plain.read(text)) is not None:
+        return [ToolCall(name, arguments, written=True) for name, arguments in read]
     try:
         body = parsed(text)
     except (SyntaxError, ValueError) as error:
@@ -266,6 +277,36 @@ def python_calls(text: str) -> list[ToolCall]:
     if not elements or not all(isinstance(element, ast.Call) for element in elements):
         return []
     return [_python_call(element) for element in elements if isinstance(element, ast.Call)]
+
+
+def source_calls(text: str) -> list[ToolCall]:
+    """The calls of `[f(a=true, b=new int[]{1})]` with Java's or JavaScript's expressions, which stay source text.
+
+    A lone string literal is its text. None where the text is not that.
+    """
+    if len(text) > MAX_SOURCE:
+        return _too_long(_bare(text)) if _may_call(text) else []
+    text = _bare(uncommented(text)).removesuffix(";").rstrip()
+    if not _may_call(text):
+        return []
+    found = source.read(text.removeprefix("[").removesuffix("]")) or ()
+    return [
+        ToolCall(name, arguments, problem and f"arguments of {name[:80]}: {problem}", written=True)
+        for name, arguments, problem in found
+    ]
+
+
+def _bare(text: str) -> str:
+    return text.strip("`\n ").strip("'")
+
+
+def _may_call(text: str) -> bool:
+    return len(text) > 2 and "(" in text and text.rstrip(" \t\r\n];,").endswith(")")
+
+
+def _too_long(text: str) -> list[ToolCall]:
+    problem = f"calls of {len(text)} characters, over the cap of {MAX_SOURCE}"
+    return [_unread(problem)] if _PYTHON_CALL.match(text) else []
 
 
 def _python_call(node: ast.Call) -> ToolCall:

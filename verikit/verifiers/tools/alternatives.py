@@ -4,20 +4,17 @@ A call is `{name: {parameter: [alternatives]}}`; `""` among the alternatives mak
 v4, `ast_checker`): types are those of the tool's description, a whole number may stand for a float, one level of nested
 types is checked, texts are compared without case, spaces and `,./-_*^`, and a value of the alternatives' type may stand
 for one of the described type (a variable). Java's and JavaScript's arguments come as source text.
-
-What depends on the expected call alone is prepared once, so that a check is a few look-ups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from verikit.calls import ToolCall
-from verikit.verifiers.call_arguments import shown
-from verikit.verifiers.call_literals import JAVA_TYPES, JAVASCRIPT_TYPES, java_value, javascript_value
+from verikit.calls import Language, ToolCall
+from verikit.verifiers.tools.arguments import shown
+from verikit.verifiers.tools.literals import JAVA_TYPES, JAVASCRIPT_TYPES, java_value, javascript_value
 
-Language = Literal["python", "java", "javascript"]
 TYPES: Mapping[str, type] = {
     "string": str,
     "integer": int,
@@ -32,6 +29,7 @@ TYPES: Mapping[str, type] = {
 }
 _DROPPED = str.maketrans(dict.fromkeys(" ,./-_*^") | {"'": '"'})
 OPTIONAL = ""
+_PLAIN = frozenset((str, int, float, bool))
 
 
 def loose(value: Any) -> Any:
@@ -40,14 +38,14 @@ def loose(value: Any) -> Any:
 
 
 class ExpectedCall:
-    """One expected call, prepared."""
+    """One expected call. Rules of a parameter are prepared when a value needs more than a look-up."""
 
-    __slots__ = ("_names", "_parameters", "_required", "name")
+    __slots__ = ("_alternatives", "_language", "_parameters", "_properties", "_required", "name")
 
     def __init__(
         self, name: str, alternatives: Mapping[str, Any], schema: Mapping[str, Any] | None, language: Language
     ) -> None:
-        """Prepare the rules.
+        """Check the expected call.
 
         Args:
             name: The tool's name.
@@ -58,44 +56,55 @@ class ExpectedCall:
         Raises:
             ValueError: the expected call or the schema is malformed.
         """
-        properties = None if schema is None else schema.get("properties") or {}
-        if not all(isinstance(accepted, list) for accepted in alternatives.values()):
-            raise ValueError(f"expected arguments of {name!r} are lists of alternatives")
         self.name: str = name
-        self._names = (name, name.replace(".", "_"))
-        self._parameters = {
-            key: _Parameter(key, accepted, None if properties is None else properties[key], language)
-            for key, accepted in alternatives.items()
-            if properties is None or key in properties
-        }
-        needed = [key for key, accepted in alternatives.items() if OPTIONAL not in accepted]
-        self._required = tuple(dict.fromkeys([*(schema or {}).get("required", ()), *needed]))
+        self._alternatives = alternatives
+        self._language: Language = language
+        self._properties: Mapping[str, Any] | None = None if schema is None else schema.get("properties") or {}
+        self._required: list[str] = [*schema.get("required", ())] if schema else []
+        self._parameters: dict[str, _Parameter] = {}
+        for key, accepted in alternatives.items():
+            if not isinstance(accepted, list):
+                raise ValueError(f"expected arguments of {name!r} are lists of alternatives")
+            if OPTIONAL not in accepted:
+                self._required.append(key)
 
     def problem(self, call: ToolCall) -> str:
         """What is wrong with a call; "" where it is the expected one."""
-        if call.name != self.name and (call.written or call.name not in self._names):
-            return f"calls {call.name[:80]!r}, not {self.name!r}"
+        name, given = self.name, call.arguments
+        if call.name != name and (call.written or call.name != name.replace(".", "_")):
+            return f"calls {call.name[:80]!r}, not {name!r}"
         if call.problem:
             return call.problem
-        given = call.arguments
         for key in self._required:
             if key not in given:
-                return f"{self.name}: no argument {key!r}"
+                return f"{name}: no argument {key!r}"
         for key, value in given.items():
-            parameter = self._parameters.get(key)
-            if parameter is None:
-                return f"{self.name}: an argument {str(key)[:80]!r} that is not expected"
-            if not parameter.accepts(value):
-                return f"{self.name}: {key} is {shown(value)}, which is not expected"
+            if key not in self._alternatives or (self._properties is not None and key not in self._properties):
+                return f"{name}: an argument {str(key)[:80]!r} that is not expected"
+            if not self._accepts(key, value):
+                return f"{name}: {key} is {shown(value)}, which is not expected"
         return ""
+
+    def _accepts(self, key: str, value: Any) -> bool:
+        accepted = self._alternatives[key]
+        described = None if self._properties is None else self._properties[key]
+        if type(described) is dict and self._language == "python":
+            stated = described.get("type")
+            plain = type(value) in _PLAIN and type(stated) is str and TYPES.get(stated) is type(value)
+            if plain and value in accepted:  # as most right values are
+                return True
+        parameter = self._parameters.get(key)
+        if parameter is None:
+            parameter = self._parameters[key] = _Parameter(accepted, described, self._language)
+        return parameter.accepts(value)
 
 
 class _Parameter:
     """What is accepted of one parameter."""
 
-    __slots__ = ("_accepted", "_convert", "_exact", "_inner", "_kind", "_loose", "_type", "_variable", "accepts")
+    __slots__ = ("_accepted", "_convert", "_inner", "_type", "_variable", "accepts")
 
-    def __init__(self, key: str, accepted: list[Any], described: Any, language: Language) -> None:
+    def __init__(self, accepted: list[Any], described: Any, language: Language) -> None:
         stated = described.get("type") if isinstance(described, Mapping) else None
         types: Mapping[str, type] = {"java": JAVA_TYPES, "javascript": JAVASCRIPT_TYPES}.get(language, TYPES)
         nested = _nested(stated, described) if isinstance(described, Mapping) else None
@@ -103,9 +112,9 @@ class _Parameter:
         self._variable = next((type(value) for value in accepted if value != OPTIONAL), None)
         self._type: type | None = types.get(stated) if isinstance(stated, str) else None
         self._inner = types.get(nested) if nested is not None else None
-        self._convert = _converter(language, stated, nested)
-        self._exact = frozenset(value for value in accepted if type(value) is str)
-        self._loose = frozenset(map(loose, self._exact))
+        if nested == "any" and language != "python":
+            self._inner = None  # any item is right
+        self._convert = _converter(language, stated, nested, None in accepted)
         self.accepts: Callable[[Any], bool]
         if described is None or self._type is None:
             self._type = self._variable or str
@@ -113,7 +122,7 @@ class _Parameter:
         self.accepts = self._text if plain_text else self._typed
 
     def _text(self, value: Any) -> bool:
-        return type(value) is str and (value in self._exact or loose(value) in self._loose)
+        return type(value) is str and (value in self._accepted or loose(value) in map(loose, self._accepted))
 
     def _typed(self, value: Any) -> bool:
         if self._convert is not None:
@@ -140,7 +149,7 @@ class _Parameter:
         if variable or type(value) not in (str, list, dict):
             return value in self._accepted
         if type(value) is str:
-            return loose(value) in self._loose
+            return loose(value) in map(loose, self._accepted)
         if type(value) is dict:
             return any(_same_dict(value, option) for option in self._accepted if option != OPTIONAL)
         items = cast("list[Any]", value)
@@ -164,11 +173,12 @@ def _nested(stated: Any, described: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _converter(language: Language, stated: Any, nested: str | None) -> Callable[[str], Any] | None:
+def _converter(language: Language, stated: Any, nested: str | None, null: bool) -> Callable[[str], Any] | None:
+    """Reads source as the described type; `null` is None if that is accepted, otherwise text as any other word."""
     if language == "python" or not isinstance(stated, str):
         return None
     convert = java_value if language == "java" else javascript_value
-    return lambda text: convert(text, stated, nested)
+    return lambda text: None if null and text == "null" else convert(text, stated, nested)
 
 
 def _same_dict(value: Mapping[Any, Any], accepted: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verikit.calls import ToolCall, deeper_than, load_json
-from verikit.python_arguments import MAX_DEPTH
+from verikit.calls.python import MAX_DEPTH
 
 MISSING = object()
 _PLAIN = frozenset((str, int, float, bool, type(None)))

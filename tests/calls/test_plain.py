@@ -4,8 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verikit import calls, plain_calls
-from verikit.calls import ToolCall
+from verikit.calls import ToolCall, plain, reading
 
 names = st.sampled_from("f get_x a.b math.sqrt _ é class None print x1 f.class".split())
 keys = st.sampled_from("a b unit x_1 class None True é self".split())
@@ -21,8 +20,8 @@ pieces = st.sampled_from(
 
 def by_the_parser(text, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(plain_calls, "read", lambda _: None)
-        return calls.python_calls(text)
+        patch.setattr(plain, "read", lambda _: None)
+        return reading.python_calls(text)
 
 
 @st.composite
@@ -52,20 +51,20 @@ def same(ours, theirs):
 @example(text="[f()]")
 def test_written_calls_are_what_the_parser_says(text):
     with pytest.MonkeyPatch.context() as patch:
-        same(calls.python_calls(text), by_the_parser(text, patch))
+        same(reading.python_calls(text), by_the_parser(text, patch))
 
 
 @settings(max_examples=600, deadline=None)
 @given(text=st.lists(pieces, max_size=14).map("".join))
 def test_any_text_is_what_the_parser_says(text):
     with pytest.MonkeyPatch.context() as patch:
-        same(calls.python_calls(f"f({text})"), by_the_parser(f"f({text})", patch))
+        same(reading.python_calls(f"f({text})"), by_the_parser(f"f({text})", patch))
 
 
 def test_plain_calls_need_no_parser(monkeypatch):
-    monkeypatch.setattr(calls, "parsed", lambda text: pytest.fail("parsed"))
+    monkeypatch.setattr(reading, "parsed", lambda text: pytest.fail("parsed"))
     text = "[a.b(x=1, y=[1.5, 'é', {'k': [True, None]}]), f(), g(q=\"it's\", z={})]"
-    assert calls.python_calls(text) == [
+    assert reading.python_calls(text) == [
         ToolCall("a.b", {"x": 1, "y": [1.5, "é", {"k": [True, None]}]}, written=True),
         ToolCall("f", {}, written=True),
         ToolCall("g", {"q": "it's", "z": {}}, written=True),
@@ -76,4 +75,4 @@ def test_plain_calls_need_no_parser(monkeypatch):
     "text", ["f(a=" + "[" * 5000, "f(" + "a=1," * 5000, "f(a='" + "x" * 19_000, "a." * 9000 + "f("]
 )
 def test_a_hostile_text_is_given_up_in_linear_time(text):
-    assert plain_calls.read(f"[{text}") is None
+    assert plain.read(f"[{text}") is None

@@ -1,0 +1,1 @@
+"""Expected tool calls and their rules, for `tool_calls` and `trajectory`."""
