@@ -186,12 +186,15 @@ def process_doc(row: Row) -> Doc:
 
 def code_doc(row: Row) -> Doc:
     """A programming task with its tests, as `code` reads them: HumanEval, MBPP, LiveCodeBench."""
-    doc = _doc(row, ("prompt", "text", "question_content", "question"))
+    asked = ("prompt", "text", "question_content", "question")
+    doc = _doc(row, asked)
     tests = {key: row[key] for key in TESTS if row.get(key) not in MISSING}
     if not tests:
         raise SchemaError(f"no tests among the keys {_keys(row)}", field="test")
     # One column of text, as columns of a data set have one type each and tests come in many.
-    return doc | {"answer": [], "tests": json.dumps(tests, default=str)}
+    # The prompt as it is: what goes on with it depends on its last line break.
+    question = str(_need(row, asked))
+    return doc | {"question": question, "answer": [], "tests": json.dumps(tests, default=str)}
 
 
 def contest_doc(row: Row) -> Doc:

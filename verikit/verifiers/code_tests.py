@@ -95,8 +95,11 @@ def _read(meta: Mapping[str, Any], answer: Gold, lift: bool) -> list[Case]:
     if "test" in meta and "entry_point" in meta:
         return _human_eval(str(meta["test"]), str(meta["entry_point"]), lift)
     if "test_list" in meta:
-        setup = str(meta.get("test_setup_code") or "")
-        return _asserts([*meta["test_list"], *(meta.get("challenge_test_list") or [])], setup, lift)
+        imports = meta.get("test_imports") or []
+        setup = "\n".join([*map(str, imports), str(meta.get("test_setup_code") or "")])
+        listed = _asserts([*meta["test_list"], *(meta.get("challenge_test_list") or [])], setup, lift)
+        more = meta.get("test")  # MBPP+: a program with the original tests' inputs and more
+        return listed + (_asserts([more], "", lift) if isinstance(more, str) and more.strip() else [])
     lists = [key for key in ("public_test_cases", "private_test_cases", "input_output") if meta.get(key)]
     if lists:
         forms = [_json(meta[key], key) for key in lists]
