@@ -32,7 +32,8 @@ _JAVA_CLASS = re.compile(r"\b(?:class|interface|enum|record)[ \t\n]+([A-Za-z_$][
 _JAVA_PUBLIC = re.compile(r"^[ \t]*public[ \t]+(?:(?:final|abstract|strictfp)[ \t]+)*(?:class|interface|enum|record)"
                           r"[ \t\n]+([A-Za-z_$][\w$]*)", re.MULTILINE)  # fmt: skip
 _JAVA_PACKAGE = re.compile(
-    r"(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+package[ \t\n]+([A-Za-z_$][\w$]*(?:[ \t]*\.[ \t]*[A-Za-z_$][\w$]*)*)[ \t\n]*;"
+    r"(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+    r"package[ \t\n]+([A-Za-z_$][\w$]*(?:[ \t]*\.[ \t]*[A-Za-z_$][\w$]*)*)[ \t\n]*;"
 )
 """The package of a file: what stands there first, after comments."""
 _JAVA_MAIN = re.compile(r"\bstatic[ \t\n]+(?:final[ \t\n]+)?void[ \t\n]+main\b")

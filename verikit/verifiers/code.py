@@ -347,4 +347,3 @@ def _called(cases: Sequence[Case], sample: Sample) -> set[str]:
         elif isinstance(case, Driven):
             names |= set(case.functions)
     return names | {"Solution"} if names else names
-

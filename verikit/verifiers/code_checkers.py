@@ -1,4 +1,4 @@
-"""Special judges: a row's own Python or C++ that says whether an output is right, in a sandbox apart from the program."""
+"""Special judges: a row's own Python or C++ that judges an output, in a sandbox apart from the program."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _gave_verdict(result: RunResult) -> bool:
 
 
 def _cpp_fault(case: Piped, box: LocalSandbox, limits: RunLimits) -> str:
-    """Why a checker in C++ does not take the expected output; "" if it does. If none is expected, any verdict will do."""
+    """Why a checker in C++ does not take the expected output; "" if it does. Without one any verdict will do."""
     own = testlib.run(case, case.stdout or "0\n", box, limits)
     if _ended(own, testlib.OK) or _ended(own, testlib.POINTS) or (not case.stdout and _gave_verdict(own)):
         return ""

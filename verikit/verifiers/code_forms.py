@@ -142,7 +142,7 @@ def whole(
     name = defined(prompt, language)
     alone = bool(name) and defines(language, name, program)
     if language == "go":
-        return _go(prompt, program, tests, setup, last, alone=alone)
+        return _go(prompt, program, tests, stops, setup, last, alone=alone)
     if language == "rust":
         prompt, program = rust.without_crates(prompt, _EMPTY_MAIN.sub("", program), tests)
         program = rust.renamed_main(program)
@@ -172,11 +172,11 @@ def whole(
     return f"{text}\n{guard}{tests}\n"
 
 
-def _go(prompt: str, program: str, tests: str, setup: str, last: str, *, alone: bool) -> str:
+def _go(prompt: str, program: str, tests: str, stops: Sequence[str], setup: str, last: str, *, alone: bool) -> str:
     if alone:
         parts = [code_go.head(prompt), _helpers("go", prompt, program), program]
     else:
-        parts = [prompt + goes_on("go", prompt, program, (), closes=False)]
+        parts = [prompt + goes_on("go", prompt, program, stops, closes=False)]
     return code_go.whole([setup, *parts], _opened(tests), last)
 
 
@@ -233,7 +233,7 @@ def _helpers(language: str, prompt: str, program: str) -> str:
     names = [_NAME.search(line) for line in blank.split("\n") if line.rstrip().endswith("{")]
     if depth(blank) or not any(names) or any(defines(language, name[1], program) for name in names if name):
         return ""
-    return _HEAD.sub("", given) + "\n"
+    return given if language == "go" else _HEAD.sub("", given) + "\n"
 
 
 def _opened(tests: str) -> str:

@@ -42,7 +42,7 @@ def _end(language: str, text: str, found: re.Match[str]) -> int:
         literal = None if text[max(0, start - 1) : start].isdigit() else _CHARACTER.match(text, start)
         return literal.end() if literal else found.end()
     if mark[0] == "R" and language in ("c", "cpp"):
-        return _after(text, f"){mark[2:-1]}\"", found.end())
+        return _after(text, f'){mark[2:-1]}"', found.end())
     if mark[0] == "r" and language == "rust":
         return _after(text, '"' + "#" * (len(mark) - 2), found.end())
     if mark == '"""' and language == "java":

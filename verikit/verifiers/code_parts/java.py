@@ -11,7 +11,9 @@ from verikit.verifiers.code_parts.java_tuples import with_tuples
 _PACKAGE = re.compile(r"^[ \t]*package[ \t]+[\w.]+[ \t]*;", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*import[ \t]+(?:static[ \t]+)?[\w.]+(?:\.\*)?[ \t]*;", re.MULTILINE)
 _CLASS = re.compile(r"\bclass[ \t\n]+(\w+)[^{};()]{0,300}\{")
-_PUBLIC = re.compile(r"\bpublic[ \t\n]+(?=(?:(?:final|abstract|strictfp|sealed)[ \t\n]+){0,3}(?:class|interface|enum|record)\b)")
+_PUBLIC = re.compile(
+    r"\bpublic[ \t\n]+(?=(?:(?:final|abstract|strictfp|sealed)[ \t\n]+){0,3}(?:class|interface|enum|record)\b)"
+)
 _MAIN = re.compile(r"\b(static[ \t\n]+(?:final[ \t\n]+)?void[ \t\n]+)main\b")
 
 

@@ -1,5 +1,6 @@
 """The tuples of `org.javatuples`, which MultiPL-E's Java rows import: as classes of the program's own file."""
 
+# ruff: noqa: E501 - lines of Java as they are
 from __future__ import annotations
 
 import re
@@ -15,7 +16,9 @@ def with_tuples(text: str) -> str:
     if not _IMPORT.search(text):
         return text
     text = _IMPORT.sub("", text).replace("org.javatuples.", "")
-    used = [name for name in NAMES if re.search(rf"\b{name}\b", text) and not re.search(rf"\bclass[ \t]+{name}\b", text)]
+    used = [
+        name for name in NAMES if re.search(rf"\b{name}\b", text) and not re.search(rf"\bclass[ \t]+{name}\b", text)
+    ]
     return "\n".join([text, *map(_tuple, used)])
 
 

@@ -1,6 +1,6 @@
 """Special judges in C++, as testlib's are: compiled in the sandbox, run there as `checker input output answer`.
 
-Nothing of the candidate's program is there: a checker reads what it wrote from a file. `testlib.h` is no part of verikit:
+Nothing of the candidate's program is there: a checker reads its output from a file. `testlib.h` is no part of verikit:
 a row brings it (`checker_files`), or `VERIKIT_TESTLIB` says where it is.
 """
 
