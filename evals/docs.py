@@ -186,15 +186,13 @@ def process_doc(row: Row) -> Doc:
 
 def code_doc(row: Row) -> Doc:
     """A programming task with its tests, as `code` reads them: HumanEval, MBPP, LiveCodeBench."""
-    asked = ("prompt", "text", "question_content", "question")
-    doc = _doc(row, asked)
+    keys = ("prompt", "text", "question_content", "question")
+    doc = _doc(row, keys) | {"question": str(_need(row, keys))}  # as it is: completions go on with it
     tests = {key: row[key] for key in TESTS if row.get(key) not in MISSING}
     if not tests:
         raise SchemaError(f"no tests among the keys {_keys(row)}", field="test")
     # One column of text, as columns of a data set have one type each and tests come in many.
-    # The prompt as it is: what goes on with it depends on its last line break.
-    question = str(_need(row, asked))
-    return doc | {"question": question, "answer": [], "tests": json.dumps(tests, default=str)}
+    return doc | {"answer": [], "tests": json.dumps(tests, default=str)}
 
 
 def contest_doc(row: Row) -> Doc:
