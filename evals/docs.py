@@ -186,7 +186,8 @@ def process_doc(row: Row) -> Doc:
 
 def code_doc(row: Row) -> Doc:
     """A programming task with its tests, as `code` reads them: HumanEval, MBPP, LiveCodeBench."""
-    doc = _doc(row, ("prompt", "text", "question_content", "question"))
+    keys = ("prompt", "text", "question_content", "question")
+    doc = _doc(row, keys) | {"question": str(_need(row, keys))}  # as it is: completions go on with it
     tests = {key: row[key] for key in TESTS if row.get(key) not in MISSING}
     if not tests:
         raise SchemaError(f"no tests among the keys {_keys(row)}", field="test")

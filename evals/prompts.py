@@ -56,13 +56,14 @@ def target(doc: Doc) -> str | list[str]:
 
 def code_prompt(doc: Doc) -> str:
     """A function to complete: HumanEval."""
-    return f"Complete this function. Reply with the whole function in one Python code block.\n\n{doc['question']}\n"
+    question = doc["question"].strip()
+    return f"Complete this function. Reply with the whole function in one Python code block.\n\n{question}\n"
 
 
 def tested_prompt(doc: Doc) -> str:
     """A task in words with the tests it must pass: MBPP."""
-    tests = "\n".join(json.loads(doc["tests"]).get("test_list", ()))
-    return f"{doc['question']}\nYour code should pass these tests:\n{tests}\nReply with one Python code block.\n"
+    question, tests = doc["question"].strip(), "\n".join(json.loads(doc["tests"]).get("test_list", ()))
+    return f"{question}\nYour code should pass these tests:\n{tests}\nReply with one Python code block.\n"
 
 
 def tagged_prompt(doc: Doc) -> str:

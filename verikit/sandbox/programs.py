@@ -31,6 +31,11 @@ _OWN_PATH = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "HOME": "{
 _JAVA_CLASS = re.compile(r"\b(?:class|interface|enum|record)[ \t\n]+([A-Za-z_$][\w$]*)")
 _JAVA_PUBLIC = re.compile(r"^[ \t]*public[ \t]+(?:(?:final|abstract|strictfp)[ \t]+)*(?:class|interface|enum|record)"
                           r"[ \t\n]+([A-Za-z_$][\w$]*)", re.MULTILINE)  # fmt: skip
+_JAVA_PACKAGE = re.compile(
+    r"(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+    r"package[ \t\n]+([A-Za-z_$][\w$]*(?:[ \t]*\.[ \t]*[A-Za-z_$][\w$]*)*)[ \t\n]*;"
+)
+"""The package of a file: what stands there first, after comments."""
 _JAVA_MAIN = re.compile(r"\bstatic[ \t\n]+(?:final[ \t\n]+)?void[ \t\n]+main\b")
 _MOST_CLASSES = 50
 """Classes before `main` of which it is asked whether they are around it."""
@@ -315,7 +320,10 @@ def _weight(built: Program | RunResult) -> int:
 
 
 def java_class(text: str) -> tuple[str, str]:
-    """The class that names the file, and the class that is started: the one around `static void main`."""
+    """The class that names the file, and the class that is started: the one around `static void main`.
+
+    The second has the name of its package before it.
+    """
     public = _JAVA_PUBLIC.search(text)
     main = _JAVA_MAIN.search(text)
     before = text[: main.start()] if main else ""
@@ -326,4 +334,6 @@ def java_class(text: str) -> tuple[str, str]:
             start = found[1]
     if public and main and public.start() < main.start():
         start = public[1]
-    return (public[1] if public else start), start
+    package = _JAVA_PACKAGE.match(text)
+    name = "".join(package[1].split()) + "." if package else ""
+    return (public[1] if public else start), name + start

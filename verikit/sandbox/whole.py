@@ -110,6 +110,17 @@ class NoPrograms:
         """
         raise SandboxUnavailable(self.problem(language))
 
+    def execute(
+        self, command: Sequence[str], files: Mapping[str, bytes], stdin: bytes, limits: RunLimits, *,
+        tools: tuple[str, ...], env: Mapping[str, str],
+    ) -> RunResult:  # fmt: skip
+        """Refuse.
+
+        Raises:
+            SandboxUnavailable: always.
+        """
+        raise SandboxUnavailable(f"the {self._backend} sandbox runs no command beside files of its own")
+
     def run(
         self, program: Program, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = 0.0
     ) -> list[RunResult]:

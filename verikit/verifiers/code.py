@@ -27,6 +27,7 @@ from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
+from verikit.verifiers.code_parts.completions import completed
 from verikit.verifiers.code_suites import Suite
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
 from verikit.verifiers.row_faults import RowFaults
@@ -163,7 +164,7 @@ class Code(TextVerifier):
             return _other_language(language)
         if not program.strip():
             return Score(0.0, reason="no program in the completion")
-        program = program if self.preset else _complete(program, sample)
+        program = program if self.preset else self._completed(program, sample, box)
         if self.children == "row":
             called = tuple(case for case in cases if isinstance(case, Called))
             cases = [*([Together(called)] if called else []), *(case for case in cases if not isinstance(case, Called))]
@@ -186,6 +187,10 @@ class Code(TextVerifier):
             reason = f"in process, forgeable: {reason}"
         return Score(share if self.reward == "fraction" else float(not first), answer=program, reason=reason)
 
+    def _completed(self, program: str, sample: Sample, box: LocalSandbox) -> str:
+        limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
+        return completed(program, sample.prompt, sample.meta, box, limits)
+
     def _score_suites(self, sample: Sample, files: Sequence[Suite], box: LocalSandbox) -> Score:
         """The score of a program whose tests are files of named tests."""
         if not self.in_process and (name := next(filter(None, (out_of_reach(suite.text) for suite in files)), "")):
@@ -197,7 +202,7 @@ class Code(TextVerifier):
             return _other_language(foreign)
         if not program.strip():
             return Score(0.0, reason="no program in the completion")
-        program = _complete(program, sample)
+        program = self._completed(program, sample, box)
         limits = RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb)
         budget = Budget(limits, row_seconds(self.wall_s, self.row_s))
         tests: dict[str, Mapping[str, Score]] = {}
@@ -379,11 +384,3 @@ def _called(cases: Sequence[Case], sample: Sample) -> set[str]:
         elif isinstance(case, Driven):
             names |= set(case.functions)
     return names | {"Solution"} if names else names
-
-
-def _complete(program: str, sample: Sample) -> str:
-    """Put the prompt's code before a completion that only goes on with it (HumanEval)."""
-    entry, prompt = sample.meta.get("entry_point"), sample.prompt
-    if entry and isinstance(prompt, str) and f"def {entry}" in prompt and f"def {entry}" not in program:
-        return prompt + program
-    return program

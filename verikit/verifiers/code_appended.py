@@ -94,7 +94,7 @@ class _Appended:
 
 def _appended(sample: Sample, language: str, tests: str) -> _Appended:
     meta = sample.meta
-    prompt = str(meta.get("declaration") or meta.get("prompt") or sample.prompt)
+    prompt = code_forms.given(meta, str(sample.prompt))
     name = code_forms.defined(prompt, language)
     program = code_languages.program(sample.completion, language, [name] if name else ())
     stops, setup = meta.get("stop_tokens"), meta.get("test_setup")

@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verikit.verifiers import code_go
+from verikit.verifiers.code_parts import java, rust
+from verikit.verifiers.code_parts.brackets import blanked, depth
+from verikit.verifiers.code_parts.java import goes_on
 
 _C = (
     '{ char verikit_word[99] = { 0 }; if (fgets(verikit_word, 99, stdin)) { puts(""); puts(verikit_word); } '
@@ -42,14 +45,17 @@ _BEFORE = {"javascript": _HELD, "typescript": _HELD}
 _RUST_TEST = re.compile(r"#\[test\]\s*(?:pub[ \t]+)?fn[ \t]+(\w+)")
 _EMPTY_MAIN = re.compile(r"^fn[ \t]+main[ \t]*\([ \t]*\)[ \t]*\{\s*\}", re.MULTILINE)
 _GUARD = {
-    "c": "\n#undef assert\n#undef NDEBUG\n#include <assert.h>\n#include <stdio.h>\n",
-    "cpp": "\n#undef assert\n#undef NDEBUG\n#include <cassert>\n#include <cstdio>\n",
+    "c": "\n#undef main\n#undef assert\n#undef NDEBUG\n#include <assert.h>\n#include <stdio.h>\n",
+    "cpp": "\n#undef main\n#undef assert\n#undef NDEBUG\n#include <cassert>\n#include <cstdio>\n",
 }  # fmt: skip
 _END = {
     "c": re.compile(r"(?:return[ \t]+0[ \t]*;\s*)?\}\s*\Z"), "cpp": re.compile(r"(?:return[ \t]+0[ \t]*;\s*)?\}\s*\Z"),
     "java": re.compile(r"\}\s*\}\s*\Z"), "rust": re.compile(r"\}\s*\Z"),
 }  # fmt: skip
 _HEAD = re.compile(r"^[ \t]*(?:#include|import|using|use|package|const .*require)\b[^\n]*", re.MULTILINE)
+_SHELL_FUNCTION = re.compile(r"^[ \t]*(?:function[ \t]+)?\w+[ \t]*\([ \t]*\)[ \t]*\{[ \t]*$", re.MULTILINE)
+_BRACED = frozenset({"c", "cpp", "java", "rust", "go"})
+"""Languages whose braces are counted."""
 _ASSIGNED = re.compile(r"^[ \t]*(?:const|let|var)[ \t]+(\w+)[ \t]*=")
 _NAME = re.compile(r"([A-Za-z_]\w*)[ \t]*(?:<[^<>\n]*>)?[ \t]*\(")
 _DEFINES = {
@@ -73,6 +79,17 @@ def test_program(meta: Mapping[str, Any]) -> str:
         if isinstance(meta.get(key), str) and meta[key].strip():
             return str(meta[key])
     return ""
+
+
+def given(meta: Mapping[str, Any], prompt: str) -> str:
+    """What a program of the row goes on with: its prompt, after what HumanEval-X's `declaration` has beyond that."""
+    text, declaration = meta.get("prompt"), meta.get("declaration")
+    if not isinstance(declaration, str) or not declaration:
+        return text if isinstance(text, str) and text else prompt
+    if not isinstance(text, str) or not text.strip():
+        return declaration
+    missing = [line for line in _HEAD.findall(declaration) if line.strip() not in text]
+    return "\n".join([*missing, text])
 
 
 def defined(prompt: str, language: str) -> str:
@@ -124,32 +141,69 @@ def whole(
     """
     name = defined(prompt, language)
     alone = bool(name) and defines(language, name, program)
-    if not alone:
-        program = program[: min((at for stop in stops if stop and (at := program.find(stop)) >= 0), default=None)]
     if language == "go":
-        closed = prompt + program + ("\n}" if program.count("}") < (prompt + program).count("{") else "")
-        parts = [code_go.head(prompt), program] if alone else [closed]
-        return code_go.whole([setup, *parts], _opened(tests), last)
-    if language == "rust" and "#[test]" in tests:
-        prompt, program, tests = _EMPTY_MAIN.sub("", prompt), _EMPTY_MAIN.sub("", program), _called_tests(tests)
-    if alone:
-        closes = tests.lstrip().startswith("}")
-        text, tests = _alone(language, prompt, program, closes=closes), _opened(tests)
+        return _go(prompt, program, tests, stops, setup, last, alone=alone)
+    if language == "rust":
+        prompt, program = rust.without_crates(prompt, _EMPTY_MAIN.sub("", program), tests)
+        program = rust.renamed_main(program)
+        if "#[test]" in tests:
+            prompt, tests = _EMPTY_MAIN.sub("", prompt), _called_tests(tests)
+    tests = _ended(language, tests, last)
+    if language == "java":
+        return java.whole(prompt, program, tests, stops, name if alone else "")
+    closes = tests.lstrip().startswith("}")
+    if not alone:
+        text = prompt + _continued(language, prompt, program, stops, closes=closes)
     else:
-        text = prompt + program
-    ending = f"{last}\n{_WRITE[language]}" if last else _WRITE[language]
-    end = _END.get(language)
-    if end is None:
-        before = _SHELL_INPUT if language == "bash" else ""
-        return f"{before}{text}\n{_BEFORE.get(language, '')}{tests}\n{ending}\n"
-    closing = end.search(tests)
-    at = closing.start() if closing else len(tests)
-    tests = f"{tests[:at]}\n{ending}\n{tests[at:]}"
+        text = _alone(language, prompt, program)
+        opened = _open(language, text)
+        tests = tests if opened and closes else _opened(tests)
+        text += "\n" + "}" * opened if opened and not closes else ""
+    if language == "bash":
+        text = _SHELL_INPUT + text
     guard = _GUARD.get(language, "")
-    if guard and tests.lstrip().startswith("}"):  # it closes the function first
+    if not guard:
+        return f"{text}\n{_BEFORE.get(language, '')}{tests}\n"
+    if re.search(r"\bmain\b", program):
+        text = f"#define main verikit_main\n{text}"
+    if tests.lstrip().startswith("}"):  # it closes the function first
         before, tests = tests[: tests.index("}") + 1], tests[tests.index("}") + 1 :]
         return f"{text}{before}{guard}{tests}\n"
     return f"{text}\n{guard}{tests}\n"
+
+
+def _go(prompt: str, program: str, tests: str, stops: Sequence[str], setup: str, last: str, *, alone: bool) -> str:
+    if alone:
+        parts = [code_go.head(prompt), _helpers("go", prompt, program), program]
+    else:
+        parts = [prompt + goes_on("go", prompt, program, stops, closes=False)]
+    return code_go.whole([setup, *parts], _opened(tests), last)
+
+
+def _ended(language: str, tests: str, last: str) -> str:
+    """The tests with an assertion after all others, and what writes the word that it reads, at their end."""
+    ending = f"{last}\n{_WRITE[language]}" if last else _WRITE[language]
+    end = _END.get(language)
+    if end is None:
+        return f"{tests}\n{ending}"
+    closing = end.search(tests)
+    at = closing.start() if closing else len(tests)
+    return f"{tests[:at]}\n{ending}\n{tests[at:]}"
+
+
+def _continued(language: str, prompt: str, program: str, stops: Sequence[str], *, closes: bool) -> str:
+    """What goes on with a prompt, up to where its function ends."""
+    if language in _BRACED:
+        return goes_on(language, prompt, program, stops, closes=closes)
+    return program[: min((at for stop in stops if stop and (at := program.find(stop)) >= 0), default=None)]
+
+
+def _open(language: str, text: str) -> int:
+    """How many braces of a program are open at its end."""
+    if language == "bash":
+        start = max((found.end() for found in _SHELL_FUNCTION.finditer(text)), default=0)
+        return int(start > 0 and re.search(r"^\}", text[start:], re.MULTILINE) is None)
+    return max(0, depth(blanked(language, text))) if language in _BRACED else 0
 
 
 def _called_tests(tests: str) -> str:
@@ -162,17 +216,24 @@ def _called_tests(tests: str) -> str:
     return f"{tests}\nfn main() {{\n{calls}}}\n"
 
 
-def _alone(language: str, prompt: str, program: str, *, closes: bool) -> str:
-    """A program that has the whole function: with the prompt's imports; a class stays open for the tests."""
+def _alone(language: str, prompt: str, program: str) -> str:
+    """A program that has the whole function, with the prompt's imports and helpers that it lacks."""
+    if language == "rust":
+        return rust.with_imports(prompt, program + _helpers(language, prompt, program))
     missing = [line for line in _HEAD.findall(prompt) if line.strip() not in program]
-    if language == "java":
-        program = program.rstrip()
-        opening = re.search(r"\bclass[ \t]+(\w+)[^{]*\{", prompt)
-        if opening and not re.search(rf"\bclass[ \t]+{opening[1]}\b", program):
-            program = f"{opening[0]}\n{program}"
-        elif closes:
-            program = program.removesuffix("}")
-    return "\n".join([*missing, program])
+    return "\n".join([*missing, _helpers(language, prompt, program) + program])
+
+
+def _helpers(language: str, prompt: str, program: str) -> str:
+    """The functions that a prompt has before the one it opens, if the program has none of them."""
+    if language not in _BRACED:
+        return ""
+    given = prompt[: prompt.rstrip().rfind("\n") + 1]
+    blank = blanked(language, given)
+    names = [_NAME.search(line) for line in blank.split("\n") if line.rstrip().endswith("{")]
+    if depth(blank) or not any(names) or any(defines(language, name[1], program) for name in names if name):
+        return ""
+    return given if language == "go" else _HEAD.sub("", given) + "\n"
 
 
 def _opened(tests: str) -> str:

@@ -48,7 +48,9 @@ class Piped:
     others: tuple[str, ...] = ()
     """Outputs that are right too."""
     checker: str = ""
-    """Python that defines `check(input, expected, output)`; empty: the outputs are compared."""
+    """Python that defines `check(input, expected, output)`, or C++ as testlib's; empty: the outputs are compared."""
+    checker_files: tuple[tuple[str, str], ...] = ()
+    """Names and texts of what a checker in C++ includes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,11 @@ def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> 
     cases = _read(meta, answer, lift)
     if not isinstance(checker, str) or not checker.strip():
         return cases
-    return [replace(case, checker=checker) if isinstance(case, Piped) else case for case in cases]
+    files = meta.get("checker_files") or {}
+    if not isinstance(files, Mapping) or not all(isinstance(text, str) for text in files.values()):
+        raise ValueError("checker_files are an object of names and texts")
+    held = tuple(sorted((str(name), text) for name, text in files.items()))
+    return [replace(c, checker=checker, checker_files=held) if isinstance(c, Piped) else c for c in cases]
 
 
 def _read(meta: Mapping[str, Any], answer: Gold, lift: bool) -> list[Case]:
@@ -95,8 +101,11 @@ def _read(meta: Mapping[str, Any], answer: Gold, lift: bool) -> list[Case]:
     if "test" in meta and "entry_point" in meta:
         return _human_eval(str(meta["test"]), str(meta["entry_point"]), lift)
     if "test_list" in meta:
-        setup = str(meta.get("test_setup_code") or "")
-        return _asserts([*meta["test_list"], *(meta.get("challenge_test_list") or [])], setup, lift)
+        imports = meta.get("test_imports") or []
+        setup = "\n".join([*map(str, imports), str(meta.get("test_setup_code") or "")])
+        listed = _asserts([*meta["test_list"], *(meta.get("challenge_test_list") or [])], setup, lift)
+        more = meta.get("test")  # MBPP+: a program with the original tests' inputs and more
+        return listed + (_asserts([more], "", lift) if isinstance(more, str) and more.strip() else [])
     lists = [key for key in ("public_test_cases", "private_test_cases", "input_output") if meta.get(key)]
     if lists:
         forms = [_json(meta[key], key) for key in lists]

@@ -32,6 +32,8 @@ _IMPORTS = re.compile(r"^(?:from[ \t]+\S+[ \t]+)?import[ \t]+([^\n#]+)", re.MULT
 _READS = re.compile(r"\binput\(|\bstdin\b|\bopen\(0")
 _PROGRAM = re.compile(r"^(?:from|import|def|class|async|for|while|if|with|try|@)\b|\b(?:print|input)\(", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_MARK = re.compile(r"^[ \t]*\[(BEGIN|DONE)\](?=\s|\Z|(?<=BEGIN\])\w)", re.MULTILINE)
+"""What few-shot prompts of MBPP put around a program, each at the start of a line."""
 _INDENTED_OR_DEFINITION = re.compile(r"[ \t#@)\]}]|(?:async[ \t]+)?(?:def|class|from|import)\b|[A-Z_]+[ \t]*=")
 
 
@@ -51,6 +53,7 @@ def solution(reply: str, wanted: Collection[str] = ()) -> SolutionCode:
         reply: Without any fence it is the program itself.
         wanted: Names that the tests call; none where the program reads standard input.
     """
+    reply = _between_marks(reply)
     blocks = [(label, content) for label, content in fenced(reply) if content.strip()]
     python = [content for label, content in blocks if label in PYTHON]
     if python:
@@ -65,29 +68,41 @@ def solution(reply: str, wanted: Collection[str] = ()) -> SolutionCode:
     return SolutionCode(reply)
 
 
+def _between_marks(reply: str) -> str:
+    """What stands before the first `[DONE]`, from the last `[BEGIN]` before it on; all of it if that is nothing."""
+    start, end = 0, len(reply)
+    for mark in _MARK.finditer(reply):
+        if mark[1] == "BEGIN":
+            start = mark.end()
+        elif reply[start : mark.start()].strip():
+            end = mark.start()
+            break
+    return reply[start:end] if reply[start:end].strip() else reply
+
+
 def _joined(blocks: Sequence[str], wanted: Collection[str]) -> str:
     """The block that counts, after the earlier ones that define what it uses."""
     if len(blocks) == 1:
         return blocks[0]
     main = _main(blocks, wanted)
     parts = [blocks[main]]
-    known, used = _names(blocks[main]), _used(blocks[main])
+    known, used = named(blocks[main]), words(blocks[main])
     for earlier in reversed(blocks[:main]):
-        names = _names(earlier)
+        names = named(earlier)
         if (names - known) & used and not (set(wanted) & names):
             parts.insert(0, earlier)
             known |= names
-            used |= _used(earlier)
+            used |= words(earlier)
     if not wanted and _only_defines(blocks[main]):
         defined = set(_defined(blocks[main]))
-        parts += [block for block in blocks[main + 1 :] if defined & _used(block) and not _defined(block)][:1]
+        parts += [block for block in blocks[main + 1 :] if defined & words(block) and not _defined(block)][:1]
     return "\n\n".join(parts)
 
 
 def _main(blocks: Sequence[str], wanted: Collection[str]) -> int:
     """The last block that defines what is wanted, or that reads standard input, else the last that defines anything."""
     numbers = range(len(blocks))
-    fitting = [n for n in numbers if (set(wanted) & _names(blocks[n]) if wanted else _READS.search(blocks[n]))]
+    fitting = [n for n in numbers if (set(wanted) & named(blocks[n]) if wanted else _READS.search(blocks[n]))]
     defining = [n for n in numbers if _defined(blocks[n])]
     return (fitting or defining or numbers)[-1]
 
@@ -96,13 +111,14 @@ def _defined(block: str) -> list[str]:
     return _DEFINES.findall(block)
 
 
-def _names(block: str) -> set[str]:
+def named(block: str) -> set[str]:
     """Names that a block gives a meaning to at its top level."""
     imported = (name for line in _IMPORTS.findall(block) for name in _WORD.findall(line))
     return {*_defined(block), *_ASSIGNS.findall(block), *imported}
 
 
-def _used(block: str) -> set[str]:
+def words(block: str) -> set[str]:
+    """All names in a block."""
     return set(_WORD.findall(block))
 
 

@@ -60,6 +60,12 @@ def structure(code: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def compiled(code: str) -> bool:
+    """True for a program; SyntaxError or ValueError for anything else."""
+    compile(code, "<program>", "exec", dont_inherit=True)
+    return True
+
+
 def several(asked: list[list[Any]]) -> list[list[Any]]:
     """`[[value]]` of each `[function, text]`, by the names in this program; `[]` where the text can't be read."""
     found: list[list[Any]] = []

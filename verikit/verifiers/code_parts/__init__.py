@@ -1,0 +1,1 @@
+"""How a candidate's text and its row become one program that can be run."""
