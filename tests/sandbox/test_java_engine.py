@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from verikit.sandbox import RunLimits, RunResult, engines
+from verikit.sandbox import RunLimits, RunResult, case_engines
 from verikit.sandbox.java_plain import plain
 from verikit.sandbox.pool import Pool
 from verikit.sandbox.programs import Program, Programs
@@ -194,7 +194,7 @@ def test_a_case_does_what_it_does_in_a_machine_of_its_own(
 ) -> None:
     program = Program("java", classes[f"plain_{name}"])
     shared = box.run(program, STDIN, RunLimits(wall_s=20))
-    monkeypatch.setattr(engines, "PAYS", 100)
+    monkeypatch.setattr(case_engines, "PAYS", 100)
     alone = box.run(program, STDIN, RunLimits(wall_s=20))
     assert told(shared) == told(alone)
     assert name in FAIL or [run.status for run in shared] == ["ok"] * len(STDIN), shared
@@ -206,7 +206,7 @@ def test_sharing_is_cheaper_than_starting(
 ) -> None:
     program = Program("java", classes["plain_scanner"])
     shared = box.run(program, ["1 2"] * 8, RunLimits(wall_s=20))
-    monkeypatch.setattr(engines, "PAYS", 100)
+    monkeypatch.setattr(case_engines, "PAYS", 100)
     alone = box.run(program, ["1 2"] * 8, RunLimits(wall_s=20))
     assert sum(run.cpu_s for run in shared) < 0.5 * sum(run.cpu_s for run in alone)
 
@@ -246,6 +246,8 @@ def test_an_engine_that_does_not_start_leaves_each_case_to_itself(
     assert not isinstance(chain, Missing)
     engine = box._engine(chain, program)
     assert engine is not None
-    broken = engines.Engine({**engine.files, "verikit-engine/verikit/Engine.class": b"no class"}, {}, engine.fill, True)
+    broken = case_engines.CaseEngine(
+        {**engine.files, "verikit-engine/verikit/Engine.class": b"no class"}, {}, engine.fill, True
+    )
     runs = box._run(chain, program, [b"1 2", b"3 4"], RunLimits(wall_s=20), 60, broken)
     assert told(runs) == [("ok", 0, "3\n"), ("ok", 0, "7\n")]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from verikit.sandbox import RunLimits, RunResult, engines
+from verikit.sandbox import RunLimits, RunResult, case_engines
 from verikit.sandbox.pool import Pool
 from verikit.sandbox.programs import Program, Programs
 from verikit.sandbox.toolchains import Missing, toolchain
@@ -84,7 +84,7 @@ def test_an_engine_is_made_where_there_is_node_and_a_compiler(box: Programs) -> 
 @pytest.mark.parametrize("name", SAME)
 def test_a_fork_does_what_a_node_of_its_own_does(box: Programs, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forked = ran(box, SAME[name], STDIN)
-    monkeypatch.setattr(engines, "PAYS", 100)
+    monkeypatch.setattr(case_engines, "PAYS", 100)
     alone = ran(box, SAME[name], STDIN)
     assert told(forked) == told(alone)
     assert len(forked) == (3 if alone[0].status == "ok" else 1)
@@ -95,7 +95,7 @@ def test_a_fork_does_what_a_node_of_its_own_does(box: Programs, name: str, monke
 
 def test_forks_are_cheaper_than_starts(box: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
     forked = ran(box, SAME["sync"], ["1 2"] * 10)
-    monkeypatch.setattr(engines, "PAYS", 100)
+    monkeypatch.setattr(case_engines, "PAYS", 100)
     alone = ran(box, SAME["sync"], ["1 2"] * 10)
     assert sum(run.cpu_s for run in forked) < 0.5 * sum(run.cpu_s for run in alone)
 
@@ -154,7 +154,7 @@ def test_an_engine_that_is_stopped_or_asked_to_be_debugged_serves_no_other(box: 
 def test_an_engine_that_does_not_start_again_is_no_fault_of_the_program(box: Programs) -> None:
     chain = toolchain("javascript")
     assert not isinstance(chain, Missing)
-    engine = engines.needs_of("javascript", {})
+    engine = case_engines.needs_of("javascript", {})
     assert engine is not None
     files = dict(box._engine_files("javascript"))
     end = int(1000 * (time.time() + 1.5))

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from verikit.errors import SandboxUnavailable
-from verikit.sandbox import engines
+from verikit.sandbox import case_engines
 from verikit.sandbox.client import Broken, ForkServer
 from verikit.sandbox.guest import source
 from verikit.sandbox.meter import metered
@@ -110,11 +110,12 @@ class Programs:
         place = os.getpid(), key  # a forked copy has none of the threads that would open it
         with self._lock:
             turn = self._turns.setdefault(place, threading.Lock())
-        with turn:  # equal programs at the same time are compiled once
-            found = self._found(key, limits) or self._build(chain, text, limits, key)
-        with self._lock:
-            self._turns.pop(place, None)
-        return found
+        try:
+            with turn:  # equal programs at the same time are compiled once
+                return self._found(key, limits) or self._build(chain, text, limits, key)
+        finally:
+            with self._lock:
+                self._turns.pop(place, None)
 
     def _found(self, key: _Key, limits: RunLimits) -> Program | RunResult | None:
         """What was built before and would end the same under these limits."""
@@ -178,12 +179,12 @@ class Programs:
         if isinstance(chain, Missing):
             raise SandboxUnavailable(f"no tool chain for {program.language}", hint=chain.install)
         inputs = [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in stdins]
-        engine = self._engine(chain, program) if chain.engine and len(inputs) >= engines.PAYS else None
+        engine = self._engine(chain, program) if chain.engine and len(inputs) >= case_engines.PAYS else None
         return self._run(chain, program, inputs, limits, budget_s, engine)
 
     def _run(
         self, chain: Toolchain, program: Program, inputs: Sequence[bytes], limits: RunLimits, budget_s: float,
-        engine: engines.Engine | None,
+        engine: case_engines.CaseEngine | None,
     ) -> list[RunResult]:  # fmt: skip
         fill = {"{memory}": str(limits.memory_mb), "{main}": program.main, **(engine.fill if engine else {})}
         alone, command = ([_filled(part, fill) for part in parts] for parts in (chain.run, chain.engine))
@@ -243,9 +244,9 @@ class Programs:
                     self._native = built.files.get("main", b"") if isinstance(built, Program) else b""
             return self._native
 
-    def _engine(self, chain: Toolchain, program: Program) -> engines.Engine | None:
+    def _engine(self, chain: Toolchain, program: Program) -> case_engines.CaseEngine | None:
         """The engine that runs the cases of a program; None where there is none, or the program can't have it."""
-        needs = engines.needs_of(chain.language, program.files)
+        needs = case_engines.needs_of(chain.language, program.files)
         files = self._engine_files(chain.language) if needs else {}
         return replace(needs, files={**files, **needs.files}) if needs and files else None
 
@@ -254,7 +255,7 @@ class Programs:
         if not self.native_supervisor():
             return {}
         language = "java" if language == "java" else "javascript"
-        with self._making:
+        with self._making, metered():  # ours, whoever needs it first
             if language not in self._engines:
                 self._engines[language] = self._make_engine(language)
             return self._engines[language]
@@ -263,14 +264,14 @@ class Programs:
         c, chain = toolchain("c"), toolchain(language)
         if isinstance(c, Missing) or isinstance(chain, Missing):
             return {}
-        command, source_name = engines.build_command(language, chain, c)
+        command, source_name = case_engines.build_command(language, chain, c)
         maker = chain if chain.build else c
         built = self._compile(maker, command, _native_files(source_name), "", BUILD)
         hello = self.build(language, chain.hello)
         if not isinstance(built, Program) or not isinstance(hello, Program):
             return {}
-        files = engines.own_files(language, built.files)
-        needs = engines.needs_of(language, hello.files)
+        files = case_engines.own_files(language, built.files)
+        needs = case_engines.needs_of(language, hello.files)
         if needs is None:
             return {}
         engine = replace(needs, files={**files, **needs.files})
@@ -308,7 +309,7 @@ def _native_build(chain: Toolchain) -> list[str]:
 
 
 def _native_files(*names: str) -> dict[str, bytes]:
-    return {name: (engines.NATIVE / name).read_bytes() for name in names} | {"out/.keep": b""}
+    return {name: (case_engines.NATIVE / name).read_bytes() for name in names} | {"out/.keep": b""}
 
 
 def _filled(part: str, fill: Mapping[str, str]) -> str:

@@ -360,6 +360,7 @@ static __attribute__((used, noreturn)) void start(u64 *stack) {
             put("{\"again\":true}\n", 15); /* the rest needs a fresh surrounding */
             break;
         }
+    if (engine) end_engine(); /* waited for, or its time of a processor would count for nobody */
     CALL(SYS_exit_group, 0, 0, 0, 0);
     __builtin_unreachable();
 }

@@ -23,7 +23,7 @@ _NEEDS_THREADS = (b"WebAssembly", b"waitAsync")
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class CaseEngine:
     """What an engine needs beside the program."""
 
     files: Mapping[str, bytes]
@@ -34,18 +34,18 @@ class Engine:
     """Whether a case that does not end well in it is run again alone, and that counts."""
 
 
-def needs_of(language: str, files: Mapping[str, bytes]) -> Engine | None:
+def needs_of(language: str, files: Mapping[str, bytes]) -> CaseEngine | None:
     """What an engine needs for the program of these files, without its own files; None: each case starts alone."""
     if language != "java":
         alone = any(word in content for word in _NEEDS_THREADS for content in files.values())
         preload = {"LD_PRELOAD": f"{{kept}}/{NODE[1]}", "UV_USE_IO_URING": "0"}
-        return None if alone else Engine({}, preload)
+        return None if alone else CaseEngine({}, preload)
     found = java_plain.plain(files)
     if found is None:
         return None
     classes = {f"{JAVA_ENGINE}/cases/{name}": content for name, content in found.files.items()}
     how = {"{exit}": "unwind" if found.unwinds else "halt", "{threads}": "threads" if found.threads else "none"}
-    return Engine(classes, fill=how, may_fail=True)
+    return CaseEngine(classes, fill=how, may_fail=True)
 
 
 def build_command(language: str, chain: Toolchain, c: Toolchain) -> tuple[list[str], str]:
