@@ -99,7 +99,7 @@ def measure(language: str, box: LocalSandbox, workers: int) -> str:
             assert [run.stdout.strip() for run in results] == [str(number + 2) for number in range(len(inputs))]
 
         rate(ours, len(inputs), workers)
-        rates, used = [], []
+        rates, used = list[tuple[float, float, float]](), list[tuple[float, float]]()
         for _ in range(ROUNDS):
             rates.append(
                 (rate(plain, len(inputs), 1), rate(plain, len(inputs), workers), rate(ours, len(inputs), workers))

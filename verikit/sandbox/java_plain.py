@@ -207,7 +207,7 @@ def _read(data: bytes) -> _ClassFile:
             raise ValueError("not a class")
         return utf8(*struct.unpack_from(">H", data, at))
 
-    uses, exits = [], []
+    uses, exits = list[tuple[str, str, str]](), list[int]()
     for tag, at in pool.values():
         if tag in (9, 10, 11):
             owner_index, pair = struct.unpack_from(">HH", data, at)
