@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from verikit.sandbox import RunLimits, RunResult, programs
+from verikit.sandbox import RunLimits, RunResult, case_engines
 from verikit.sandbox.pool import Pool
 from verikit.sandbox.programs import Program, Programs
 from verikit.sandbox.toolchains import Missing, toolchain
@@ -77,13 +78,13 @@ def told(runs: list[RunResult]) -> list[tuple[str, int, str]]:
 
 
 def test_an_engine_is_made_where_there_is_node_and_a_compiler(box: Programs) -> None:
-    assert set(box._engine_files()) == {"node_engine.js", "node_fork.node"}
+    assert set(box._engine_files("javascript")) == {"node_engine.js", "node_fork.node"}
 
 
 @pytest.mark.parametrize("name", SAME)
 def test_a_fork_does_what_a_node_of_its_own_does(box: Programs, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forked = ran(box, SAME[name], STDIN)
-    monkeypatch.setattr(programs, "_ENGINE_PAYS", 100)
+    monkeypatch.setattr(case_engines, "PAYS", 100)
     alone = ran(box, SAME[name], STDIN)
     assert told(forked) == told(alone)
     assert len(forked) == (3 if alone[0].status == "ok" else 1)
@@ -94,7 +95,7 @@ def test_a_fork_does_what_a_node_of_its_own_does(box: Programs, name: str, monke
 
 def test_forks_are_cheaper_than_starts(box: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
     forked = ran(box, SAME["sync"], ["1 2"] * 10)
-    monkeypatch.setattr(programs, "_ENGINE_PAYS", 100)
+    monkeypatch.setattr(case_engines, "PAYS", 100)
     alone = ran(box, SAME["sync"], ["1 2"] * 10)
     assert sum(run.cpu_s for run in forked) < 0.5 * sum(run.cpu_s for run in alone)
 
@@ -153,7 +154,9 @@ def test_an_engine_that_is_stopped_or_asked_to_be_debugged_serves_no_other(box: 
 def test_an_engine_that_does_not_start_again_is_no_fault_of_the_program(box: Programs) -> None:
     chain = toolchain("javascript")
     assert not isinstance(chain, Missing)
-    files = dict(box._engine_files())
+    engine = case_engines.needs_of("javascript", {})
+    assert engine is not None
+    files = dict(box._engine_files("javascript"))
     end = int(1000 * (time.time() + 1.5))
     files["node_engine.js"] = f"if (Date.now() > {end}) process.exit(1);\n".encode() + files["node_engine.js"]
     leave = (
@@ -161,7 +164,7 @@ def test_an_engine_that_does_not_start_again_is_no_fault_of_the_program(box: Pro
         f"while(Date.now()<={end});"
     )
     program = Program("javascript", {"main.js": leave.encode()})
-    runs = box._run(chain, program, [b"", b""], RunLimits(wall_s=20), 60, files)
+    runs = box._run(chain, program, [b"", b""], RunLimits(wall_s=20), 60, replace(engine, files=files))
     assert [run.status for run in runs] == ["infra_error"]
     assert "engine does not start" in str(runs[0].error)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -132,6 +134,33 @@ def test_processes_that_a_case_starts_share_its_output(programs: Programs) -> No
     body = 'int s;if(fork()==0){write(1,"child\\n",6);_exit(4);}wait(&s);printf("end %d\\n",s>>8);'
     results = ran(programs, f"int wait(int*);{body}", ["", ""])
     assert [run.stdout for run in results] == ["child\nend 4\n"] * 2
+
+
+def test_equal_programs_at_the_same_time_are_compiled_once(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, compile_one = list[str](), programs._compile
+
+    def counted(*arguments: Any) -> Program | RunResult:
+        compiled.append("once")
+        return compile_one(*arguments)
+
+    monkeypatch.setattr(programs, "_compile", counted)
+    text = "int main(void){return 0;} // at the same time"
+    with ThreadPoolExecutor(3) as threads:
+        built = list(threads.map(lambda _: programs.build("c", text), range(3)))
+    assert compiled == ["once"]
+    assert isinstance(built[0], Program)
+    assert built[0] is built[1] is built[2]
+
+
+def test_processes_that_a_case_leaves_behind_are_ended_and_counted_to_no_other(programs: Programs) -> None:
+    """Also one whose parent has ended, and one that tells nobody of its end."""
+    leave = (
+        "if(fork()==0){if(fork()==0)for(;;)pause();_exit(0);}int s;wait(&s);"
+        "syscall(56,0,0,0,0,0);"  # clone without a signal: only who asks for all kinds of children sees it
+    )
+    look = 'int n=0;for(int p=2;p<400;p++)n+=p!=getpid()&&kill(p,0)==0;printf("%d",n);fflush(stdout);'
+    results = ran(programs, f"int wait(int*);{look}{leave}if(0)return 0;", ["", "", ""])
+    assert [run.stdout[:1] for run in results] == ["0"] * 3, results
 
 
 def test_deep_calls_have_the_usual_stack(programs: Programs) -> None:

@@ -33,7 +33,7 @@ def hand_over(job: dict[str, Any], contents: int, kept: str, work: str) -> NoRet
     native = f"{base}/.native"
     start, end = job["native"]
     _put(native, contents, start, end, 0o700)
-    argv = [part.replace("{kept}", kept) for part in job["argv"]]
+    argv, alone = ([part.replace("{kept}", kept) for part in job[command]] for command in ("argv", "alone"))
     program, sealed = [0, 0], list[str]()
     for name, start, end, mode in job["files"]:
         path = f"{kept}/{name}"
@@ -47,7 +47,7 @@ def hand_over(job: dict[str, Any], contents: int, kept: str, work: str) -> NoRet
         _put(path, contents, 0, 0, 0o600)
     folders = [where for where, _, _ in os.walk(kept)]
     env = [f"{name}={value.replace('{work}', work).replace('{kept}', kept)}" for name, value in job["env"].items()]
-    _plan(job, contents, program, [base, work, *streams], argv, env, [WORK, base, *folders, *sealed])
+    _plan(job, contents, program, [base, work, *streams], argv, alone, env, [WORK, base, *folders, *sealed])
     os.execve(native, [native], {})
 
 
@@ -64,17 +64,17 @@ def _put(path: str, contents: int, start: int, end: int, mode: int) -> None:
 
 
 def _plan(
-    job: dict[str, Any], contents: int, program: list[int], paths: list[str], argv: list[str], env: list[str],
-    sealed: list[str],
+    job: dict[str, Any], contents: int, program: list[int], paths: list[str], argv: list[str], alone: list[str],
+    env: list[str], sealed: list[str],
 ) -> None:  # fmt: skip
     """Lay `struct head`, the cases and the strings of `cases.c` on descriptor 5."""
     numbers = [
-        len(argv), len(env), len(sealed), len(job["cases"]), int(job["wall"] * 1e9), int(job["budget"] * 1e9),
+        *map(len, (argv, alone, env, sealed, job["cases"])), int(job["wall"] * 1e9), int(job["budget"] * 1e9),
         job["output"], int(job["stop"]), int(job["engine"]), *program,
     ]  # fmt: skip
     for start, end in job["cases"]:
         numbers += [contents + start, end - start]
-    text = b"".join(os.fsencode(string) + b"\0" for string in (*paths, *argv, *env, *sealed))
+    text = b"".join(os.fsencode(string) + b"\0" for string in (*paths, *argv, *alone, *env, *sealed))
     path = f"{os.path.dirname(paths[1])}/.plan"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     os.unlink(path)

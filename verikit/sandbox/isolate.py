@@ -45,6 +45,8 @@ class Cage:
         if self.landlock_abi:
             self.rules += landlock.readable_rules(self.readable, execute=self.programs)
             self.rules += landlock.writable_rules(self.landlock_abi, self.devices, execute=self.programs)
+        if self.programs:
+            _programs_filter()  # made here once, for all children
 
 
 @dataclass
@@ -90,9 +92,13 @@ def confine(prepared: Prepared) -> None:
     if prepared.rules is not None:
         landlock.restrict(prepared.rules)
     if prepared.programs:
-        seccomp.install(seccomp.program(None, may_exec=True, processes=True))
+        seccomp.install(_programs_filter())
     else:
         seccomp.own_filter().install(os.getpid())
+
+
+def _programs_filter() -> bytes:
+    return seccomp.program(None, may_exec=True, processes=True)
 
 
 def become(uid: int) -> None:

@@ -38,7 +38,9 @@ class ProgramJob:
     native: bytes = b""
     """The native supervisor; empty: Python's."""
     engine: bool = False
-    """Whether the command starts an engine that forks for each case; the native supervisor's alone."""
+    """Whether the command starts an engine of many cases; the native supervisor's alone."""
+    alone: Sequence[str] = ()
+    """What runs a case that did not end well in an engine; empty: an engine that forks for each case, which counts."""
 
     def payload(self) -> list[bytes]:
         """A line of JSON that fills pages, and the contents that it speaks of; programs begin on a page too."""
@@ -62,7 +64,7 @@ class ProgramJob:
             "budget": min(self.budget_s, 1e6), "output": self.limits.output_kb << 10,
             "data": (self.limits.memory_mb + self.data_mb) << 20 if self.data_mb else 0,
             "stop": True, "collect": self.collect, "native": put(self.native) if self.native else [],
-            "engine": self.engine,
+            "engine": self.engine, "alone": list(self.alone),
         }  # fmt: skip
         line = json.dumps(head).encode()
         return [line, b" " * (-(len(line) + 1) % _PAGE) + b"\n", *contents]

@@ -7,15 +7,16 @@ and goes into a fresh sandbox for each run; the cases of a run share nothing but
 from __future__ import annotations
 
 import math
+import os
 import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from verikit.errors import SandboxUnavailable
+from verikit.sandbox import case_engines
 from verikit.sandbox.client import Broken, ForkServer
 from verikit.sandbox.guest import source
 from verikit.sandbox.meter import metered
@@ -69,11 +70,12 @@ class Programs:
         self._pool = pool
         self._lock = threading.Lock()
         self._built: OrderedDict[_Key, Program | RunResult] = OrderedDict()
+        self._turns: dict[tuple[int, _Key], threading.Lock] = {}
         self._size = 0
         self._works: dict[str, str] = {}
         self._trial = threading.Lock()
         self._native: bytes | None = None if native else b""
-        self._engine: dict[str, bytes] | None = None if native else {}
+        self._engines: dict[str, dict[str, bytes]] = {}
         self._making = threading.RLock()
 
     def problem(self, language: str) -> str:
@@ -110,10 +112,27 @@ class Programs:
         if isinstance(chain, Missing):
             raise SandboxUnavailable(f"no tool chain for {language}", hint=chain.install)
         key = (language, text, replace(limits, wall_s=BUILD.wall_s, cpu_s=None))
+        place = os.getpid(), key  # a forked copy has none of the threads that would open it
         with self._lock:
-            if (found := self._built.get(key)) and _holds_under(found, limits.cpu_s or math.inf):
-                self._built.move_to_end(key)
-                return found
+            turn = self._turns.setdefault(place, threading.Lock())
+        try:
+            with turn:  # equal programs at the same time are compiled once
+                return self._found(key, limits) or self._build(chain, text, limits, key)
+        finally:
+            with self._lock:
+                self._turns.pop(place, None)
+
+    def _found(self, key: _Key, limits: RunLimits) -> Program | RunResult | None:
+        """What was built before and would end the same under these limits."""
+        with self._lock:
+            found = self._built.get(key)
+            if found is None or not _holds_under(found, limits.cpu_s or math.inf):
+                return None
+            self._built.move_to_end(key)
+            return found
+
+    def _build(self, chain: Toolchain, text: str, limits: RunLimits, key: _Key) -> Program | RunResult:
+        language = chain.language
         main = java_class(text) if language == "java" else ("Main", "Main")
         name = f"{main[0]}.java" if language == "java" else chain.source
         content = text.encode("utf-8", "replace")
@@ -165,20 +184,24 @@ class Programs:
         if isinstance(chain, Missing):
             raise SandboxUnavailable(f"no tool chain for {program.language}", hint=chain.install)
         inputs = [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in stdins]
-        engine = self._engine_files() if _engine_pays(chain, program, len(inputs)) else {}
+        engine = self._engine(chain, program) if chain.engine and len(inputs) >= case_engines.PAYS else None
         return self._run(chain, program, inputs, limits, budget_s, engine)
 
     def _run(
         self, chain: Toolchain, program: Program, inputs: Sequence[bytes], limits: RunLimits, budget_s: float,
-        engine: Mapping[str, bytes],
+        engine: case_engines.CaseEngine | None,
     ) -> list[RunResult]:  # fmt: skip
-        fill = {"{memory}": str(limits.memory_mb), "{main}": program.main}
-        command = [_filled(part, fill) for part in (chain.engine if engine else chain.run)]
-        preload = {"LD_PRELOAD": f"{{kept}}/{_ENGINE[1]}", "UV_USE_IO_URING": "0"} if engine else {}
+        fill = {"{memory}": str(limits.memory_mb), "{main}": program.main, **(engine.fill if engine else {})}
+        alone, command = ([_filled(part, fill) for part in parts] for parts in (chain.run, chain.engine))
         job = ProgramJob(
-            command, {**program.files, **engine}, {**_OWN_PATH, **chain.run_env, **preload}, inputs, limits, budget_s,
-            chain.run_data_mb, native=self.native_supervisor(), engine=bool(engine),
+            alone, program.files, {**_OWN_PATH, **chain.run_env}, inputs, limits, budget_s, chain.run_data_mb,
+            native=self.native_supervisor(),
         )  # fmt: skip
+        if engine:
+            job = replace(
+                job, command=command, files={**program.files, **engine.files}, env={**job.env, **engine.env},
+                engine=True, alone=alone if engine.may_fail else (),
+            )  # fmt: skip
         results: list[RunResult] = []
         while True:
             run = self._fly(job, chain.run_tools or ("/usr/lib",))
@@ -226,27 +249,38 @@ class Programs:
                     self._native = built.files.get("main", b"") if isinstance(built, Program) else b""
             return self._native
 
-    def _engine_files(self) -> Mapping[str, bytes]:
-        """The files of the engine that forks for each case, made and tried once; none where it can't be had."""
+    def _engine(self, chain: Toolchain, program: Program) -> case_engines.CaseEngine | None:
+        """The engine that runs the cases of a program; None where there is none, or the program can't have it."""
+        needs = case_engines.needs_of(chain.language, program.files)
+        files = self._engine_files(chain.language) if needs else {}
+        return replace(needs, files={**files, **needs.files}) if needs and files else None
+
+    def _engine_files(self, language: str) -> Mapping[str, bytes]:
+        """The files of a language's engine, made and tried once; none where it can't be had."""
         if not self.native_supervisor():
             return {}
-        with self._making:
-            if self._engine is None:
-                self._engine = self._make_engine()
-            return self._engine
+        language = "java" if language == "java" else "javascript"
+        with self._making, metered():  # ours, whoever needs it first
+            if language not in self._engines:
+                self._engines[language] = self._make_engine(language)
+            return self._engines[language]
 
-    def _make_engine(self) -> dict[str, bytes]:
-        c, node = toolchain("c"), toolchain("javascript")
-        if isinstance(c, Missing) or isinstance(node, Missing):
+    def _make_engine(self, language: str) -> dict[str, bytes]:
+        c, chain = toolchain("c"), toolchain(language)
+        if isinstance(c, Missing) or isinstance(chain, Missing):
             return {}
-        script, addon = _ENGINE
-        build = [c.build[0], "-O2", "-shared", "-fPIC", "{kept}/node_fork.c", "-o", f"{{kept}}/out/{addon}"]
-        built = self._compile(c, build, _native_files("node_fork.c"), "", BUILD)
-        if not isinstance(built, Program):
+        command, source_name = case_engines.build_command(language, chain, c)
+        maker = chain if chain.build else c
+        built = self._compile(maker, command, _native_files(source_name), "", BUILD)
+        hello = self.build(language, chain.hello)
+        if not isinstance(built, Program) or not isinstance(hello, Program):
             return {}
-        files = {script: (_NATIVE_FOLDER / script).read_bytes(), addon: built.files[addon]}
-        hello = Program("javascript", {node.source: node.hello.encode()})
-        done = self._run(node, hello, [b"a\n", b"b\n"], RunLimits(wall_s=20), 60.0, files)
+        files = case_engines.own_files(language, built.files)
+        needs = case_engines.needs_of(language, hello.files)
+        if needs is None:
+            return {}
+        engine = replace(needs, files={**files, **needs.files})
+        done = self._run(chain, hello, [b"a\n", b"b\n"], RunLimits(wall_s=20), 60.0, engine)
         return files if [(run.status, run.stdout) for run in done] == [("ok", "a\n"), ("ok", "b\n")] else {}
 
     def _fly(self, job: ProgramJob, tools: tuple[str, ...]) -> ProgramRun:
@@ -269,13 +303,6 @@ class Programs:
 
 
 _NATIVE = "cases.c"
-_NATIVE_FOLDER = Path(__file__).parent / "native"
-_ENGINE = ("node_engine.js", "node_fork.node")
-"""The engine's script and what it loads."""
-_ENGINE_PAYS = 2
-"""Cases from which on an engine that forks costs less than it saves."""
-_ENGINE_NEEDS_THREADS = (b"WebAssembly", b"waitAsync")
-"""Programs with these run alone: V8 does such work on threads that a fork of an engine does not have."""
 _NATIVE_FLAGS = (
     "-O2", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns",
     "-fcf-protection=none", "-fPIE", "-no-pie", "-Wl,-Ttext-segment=0x100000000000", "-Wl,--build-id=none",
@@ -287,14 +314,7 @@ def _native_build(chain: Toolchain) -> list[str]:
 
 
 def _native_files(*names: str) -> dict[str, bytes]:
-    return {name: (_NATIVE_FOLDER / name).read_bytes() for name in names} | {"out/.keep": b""}
-
-
-def _engine_pays(chain: Toolchain, program: Program, cases: int) -> bool:
-    """Whether an engine that forks can run a program, and costs less than it saves."""
-    if not chain.engine or cases < _ENGINE_PAYS:
-        return False
-    return not any(word in content for word in _ENGINE_NEEDS_THREADS for content in program.files.values())
+    return {name: (case_engines.NATIVE / name).read_bytes() for name in names} | {"out/.keep": b""}
 
 
 def _filled(part: str, fill: Mapping[str, str]) -> str:

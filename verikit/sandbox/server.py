@@ -18,7 +18,6 @@ import select
 import signal
 import socket
 import sys
-import tempfile
 import time
 import traceback
 from contextlib import suppress
@@ -74,12 +73,11 @@ class Server:
             self._writable = namespaces.WORK
             self._work = namespaces.inner_work(self._kept)
         else:
-            self._base = tempfile.mkdtemp(prefix="verikit-")
+            self._base = _temporary_folder()
             os.chmod(self._base, 0o711)
             self._work = self._writable = self._base + "/work"
             tasks = isolate.tasks_of(uid if uid else namespaces.NOBODY)
         os.environ.update(HOME=self._work, TMPDIR=self._work)
-        tempfile.tempdir = None
         exec(compile(options["preload"], "<preload>", "exec"), {"__name__": "preload"})  # noqa: S102 - our own text
         drop, capabilities = _lower_user(readable) if uid == 0 else (None, 0)
         self._paranoid = options["paranoid"] and options["namespaces"] and not self._programs
@@ -258,6 +256,15 @@ class Server:
         if self._base:
             with suppress(OSError):
                 paths.remove_tree(self._base)
+
+
+def _temporary_folder() -> str:
+    """Imported here alone: it loads libraries that each fork would copy the maps of."""
+    import tempfile
+
+    folder = tempfile.mkdtemp(prefix="verikit-")
+    tempfile.tempdir = None  # a child's own lies elsewhere
+    return folder
 
 
 def _reap() -> None:

@@ -17,6 +17,8 @@ from functools import cache
 
 _COMPILERS = ("/usr/bin", "/bin", "/usr/include", "/usr/libexec/gcc", "/usr/lib64", "/etc/alternatives")
 """What gcc, its assembler and its linker are made of, beyond the libraries that every sandbox shows."""
+JAVA_ENGINE = "verikit-engine"
+"""The folder of Java's engine, beside the program; not a name of a package."""
 _KEPT = "{kept}"
 """Stands for the folder of the program, which the sandbox names."""
 
@@ -34,7 +36,7 @@ class Toolchain:
     product: str = "out"
     """The folder of what the compiler makes."""
     engine: tuple[str, ...] = ()
-    """How the native supervisor starts an engine that forks for each case; empty where there is none."""
+    """How the native supervisor starts an engine of many cases; empty where there is none."""
     tools: tuple[str, ...] = ()
     """Paths that building needs to read and execute."""
     run_tools: tuple[str, ...] = ()
@@ -79,7 +81,7 @@ def _c(language: str, compiler: str, standard: str) -> Toolchain | None:
     if found is None:
         return None
     suffix = "c" if language == "c" else "cpp"
-    flags = ("-O2", f"-std={standard}", "-pipe", "-static", "-fno-diagnostics-color", "-fmax-errors=5", "-w")
+    flags = ("-O2", f"-std={standard}", "-pipe", "-static", "-s", "-fno-diagnostics-color", "-fmax-errors=5", "-w")
     build = (found, *flags, f"{_KEPT}/main.{suffix}", "-o", f"{_KEPT}/out/main", "-lm", "-pthread")
     return Toolchain(language, f"main.{suffix}", (f"{_KEPT}/main",), build, tools=_COMPILERS,
                      hello=HELLO[language])  # fmt: skip
@@ -104,6 +106,7 @@ def _find_rust() -> Toolchain | None:
         "--edition", "2021", "-O", "-A", "warnings", "--color", "never", "-C", "target-feature=+crt-static",
         "-C", "relocation-model=static",  # at fixed addresses, which the native supervisor can map
         "-C", "link-arg=-fuse-ld=bfd",  # rustc's own linker asks /proc where it is
+        "-C", "strip=symbols",  # nobody reads them, and each run carries the whole program
     )  # fmt: skip
     return Toolchain(
         "rust", "main.rs", (f"{_KEPT}/main",),
@@ -144,15 +147,18 @@ def _find_java() -> Toolchain | None:
         f"{homes[0]}/bin/javac", *(f"-J{flag}" for flag in small), "-J-Xmx512m", "-proc:none", "-nowarn", "-encoding",
         "UTF-8", "-d", f"{_KEPT}/out", f"{_KEPT}/Main.java",
     )  # fmt: skip
-    run = (
+    start = (
         f"{homes[1]}/bin/java", "-ea", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData",
-        "-XX:ActiveProcessorCount=2", "-XX:TieredStopAtLevel=1",
-        "-XX:CICompilerCount=1", "-Xss64m", "-Xmx{memory}m", "-Dfile.encoding=UTF-8",
-        "-cp", _KEPT, "{main}",
+        "-XX:ActiveProcessorCount=2", "-XX:TieredStopAtLevel=1", "-XX:CICompilerCount=1",
+        "-Xss64m", "-XX:ThreadStackSize=16384",  # of the main thread, and in KiB of those that name no size
+        "-Xmx{memory}m", "-Dfile.encoding=UTF-8", "-cp",
     )  # fmt: skip
+    run = (*start, _KEPT, "{main}")
+    shared = f"{_KEPT}/{JAVA_ENGINE}"
+    many = (*start, shared, "verikit.Engine", _KEPT, f"{shared}/cases", "{main}", "{exit}", "{threads}")
     libraries = [{"LD_LIBRARY_PATH": f"{home}/lib:{home}/lib/server"} for home in homes]  # no /proc tells its own path
     return Toolchain(
-        "java", "Main.java", run, build, tools=tools, run_tools=tools, data_mb=640, run_data_mb=640,
+        "java", "Main.java", run, build, engine=many, tools=tools, run_tools=tools, data_mb=640, run_data_mb=640,
         env=libraries[0], run_env=libraries[1],
         hello=HELLO["java"],
     )  # fmt: skip

@@ -1,7 +1,9 @@
-/* Cases in forks of an engine that is started once: it waits for an order, forks, and reports how the fork ended.
+/* Cases in an engine that is started once: it waits for an order, and reports how the case ended.
 
-   A part of cases.c. The engine runs nothing of the program's itself, and says whether something that the case started
-   is left: then it ends with it, and the next case has a new one. */
+   A part of cases.c. An engine that forks for each case (node's) runs nothing of the program's itself. One that runs
+   cases in its own process (Java's, for programs that leave nothing behind: `java_plain.py`) comes with a command that
+   runs a case alone: a case that does not end well there is run again by it, and that counts. Either says whether
+   something that the case started is left: then it ends with it, and the next case has a new one. */
 
 enum { ENGINE_ORDERS = 3, ENGINE_REPORTS = 4, START_MS = 30000 };
 
@@ -22,26 +24,11 @@ static __attribute__((noinline)) long spawn_engine(const int *files, volatile lo
     long child = sys(SYS_vfork, 0, 0, 0, 0, 0, 0);
     if (child) return child;
     streams(files);
-    CALL(SYS_dup2, orders[0], ENGINE_ORDERS, 0, 0);
-    CALL(SYS_dup2, reports[1], ENGINE_REPORTS, 0, 0);
+    CALL(SYS_dup2, orders[0], head->alone ? 0 : ENGINE_ORDERS, 0, 0);
+    CALL(SYS_dup2, reports[1], head->alone ? 1 : ENGINE_REPORTS, 0, 0);
     *failed = -CALL(SYS_execve, argv[0], argv, env, 0);
     CALL(SYS_exit_group, 127, 0, 0, 0);
     __builtin_unreachable();
-}
-
-static void start_engine(const int *files) {
-    volatile long failed = 0;
-    has_run = 0; /* nothing of the program is alive: an engine that does not start is no fault of its */
-    long made = CALL(SYS_pipe2, orders, O_CLOEXEC, 0, 0);
-    if (made < 0 || (made = CALL(SYS_pipe2, reports, O_CLOEXEC, 0, 0)) < 0) fail("no pipe", made);
-    engine = spawn_engine(files, &failed);
-    if (engine < 0 || failed) fail("no engine", engine < 0 ? engine : failed);
-    CALL(SYS_close, orders[0], 0, 0, 0);
-    CALL(SYS_close, reports[1], 0, 0, 0);
-    struct pollfd waiting = {reports[0], POLLIN, 0};
-    struct report ready;
-    if (CALL(SYS_poll, &waiting, 1, START_MS, 0) <= 0 || !read_report(&ready)) fail("the engine does not start", 0);
-    for (int i = 1; i < 3; i++) CALL(SYS_ftruncate, files[i], 0, 0, 0);
 }
 
 /* End the engine and all else; the time of what was not its own. */
@@ -58,20 +45,47 @@ static u64 end_engine(void) {
     return cpu;
 }
 
-/* Run a case in a fork of the engine, and say what ended it. */
+static void start_engine(const int *files) {
+    volatile long failed = 0;
+    has_run = 0; /* nothing of the program is alive: an engine that does not start is no fault of its */
+    long made = CALL(SYS_pipe2, orders, O_CLOEXEC, 0, 0);
+    if (made < 0 || (made = CALL(SYS_pipe2, reports, O_CLOEXEC, 0, 0)) < 0) fail("no pipe", made);
+    engine = spawn_engine(files, &failed);
+    if (engine < 0 || failed) fail("no engine", engine < 0 ? engine : failed);
+    CALL(SYS_close, orders[0], 0, 0, 0);
+    CALL(SYS_close, reports[1], 0, 0, 0);
+    struct pollfd waiting = {reports[0], POLLIN, 0};
+    struct report ready = {0};
+    int heard = CALL(SYS_poll, &waiting, 1, START_MS, 0) > 0 && read_report(&ready);
+    if (!heard || ready.status || ready.left) { /* a virtual machine may also write warnings there */
+        if (!head->alone) fail("the engine does not start", 0);
+        end_engine(), head->engine = 0; /* all cases run alone */
+    }
+    for (int i = 1; i < 3; i++) CALL(SYS_ftruncate, files[i], 0, 0, 0);
+}
+
+/* What a process has taken of a processor by now. */
+static u64 microseconds_of(long process) {
+    struct timespec used = {0, 0};
+    CALL(SYS_clock_gettime, (~(u64)process << 3) | 2, &used, 0, 0);
+    return used.tv_sec * 1000000ul + used.tv_nsec / 1000;
+}
+
+/* Run a case in the engine, and say what ended it; null if it has to be run alone. */
 static const char *run_in_engine(const int *files, u64 deadline, int *status, u64 *cpu) {
-    struct report report;
-    if (CALL(SYS_write, orders[1], "r", 1, 0) != 1) fail("the engine is gone", 0);
-    const char *why = wait_for(reports[0], files, deadline);
+    struct report report = {0};
+    u64 before = head->alone ? microseconds_of(engine) : 0;
+    int ordered = CALL(SYS_write, orders[1], "r", 1, 0) == 1;
+    const char *why = ordered ? wait_for(reports[0], files, deadline) : "exit";
+    u64 used = head->alone ? microseconds_of(engine) - before : 0;
     if (why[0] != 'e') {
-        *status = SIGKILL, *cpu = end_engine();
+        *status = SIGKILL, *cpu = end_engine() + used;
         return why;
     }
-    if (!read_report(&report)) {
-        end_engine();
-        fail("the engine is gone", 0);
-    }
-    *status = (int)report.status, *cpu = report.microseconds;
-    if (report.left) end_engine();
+    int reported = ordered && read_report(&report);
+    if (!reported || report.left || (head->alone && report.status)) end_engine();
+    if (head->alone && (!reported || report.status)) return 0;
+    if (!reported) fail("the engine is gone", 0);
+    *status = (int)report.status, *cpu = report.microseconds + used;
     return why;
 }

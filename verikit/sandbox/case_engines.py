@@ -1,0 +1,63 @@
+"""Engines that run many cases of a program after one start: which programs may have one, and what it is made of.
+
+The native supervisor starts them (`native/engine.h`). JavaScript's forks for each case. Java's runs cases in one
+virtual machine, for programs that leave nothing behind there (`java_plain`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from verikit.sandbox import java_plain
+from verikit.sandbox.toolchains import JAVA_ENGINE, Toolchain
+
+NATIVE = Path(__file__).parent / "native"
+NODE = ("node_engine.js", "node_fork.node")
+"""The engine's script and what it loads."""
+PAYS = 2
+"""Cases from which on an engine costs less than it saves."""
+_NEEDS_THREADS = (b"WebAssembly", b"waitAsync")
+"""Programs of JavaScript with these run alone: V8 does such work on threads that a fork of an engine does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseEngine:
+    """What an engine needs beside the program."""
+
+    files: Mapping[str, bytes]
+    env: Mapping[str, str] = field(default_factory=dict)
+    fill: Mapping[str, str] = field(default_factory=dict)
+    """What stands for marks in its command."""
+    may_fail: bool = False
+    """Whether a case that does not end well in it is run again alone, and that counts."""
+
+
+def needs_of(language: str, files: Mapping[str, bytes]) -> CaseEngine | None:
+    """What an engine needs for the program of these files, without its own files; None: each case starts alone."""
+    if language != "java":
+        alone = any(word in content for word in _NEEDS_THREADS for content in files.values())
+        preload = {"LD_PRELOAD": f"{{kept}}/{NODE[1]}", "UV_USE_IO_URING": "0"}
+        return None if alone else CaseEngine({}, preload)
+    found = java_plain.plain(files)
+    if found is None:
+        return None
+    classes = {f"{JAVA_ENGINE}/cases/{name}": content for name, content in found.files.items()}
+    how = {"{exit}": "unwind" if found.unwinds else "halt", "{threads}": "threads" if found.threads else "none"}
+    return CaseEngine(classes, fill=how, may_fail=True)
+
+
+def build_command(language: str, chain: Toolchain, c: Toolchain) -> tuple[list[str], str]:
+    """What makes the engine's own program, and its source's name."""
+    if language == "java":
+        return [part.replace(chain.source, "Engine.java") for part in chain.build], "Engine.java"
+    script, addon = "node_fork.c", NODE[1]
+    return [c.build[0], "-O2", "-shared", "-fPIC", f"{{kept}}/{script}", "-o", f"{{kept}}/out/{addon}"], script
+
+
+def own_files(language: str, made: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The engine's own files, of what its compiler made."""
+    if language == "java":
+        return {f"{JAVA_ENGINE}/{name}": content for name, content in made.items()}
+    return {NODE[0]: (NATIVE / NODE[0]).read_bytes(), NODE[1]: made[NODE[1]]}
