@@ -52,7 +52,8 @@ def own_solution(row: dict[str, Any]) -> str | None:
     metadata = row["metadata"]
     if "possible_answer" in metadata:
         return json.dumps(metadata["possible_answer"])
-    return row["answer"] or metadata.get("example_correct_answer") or metadata.get("example_answer")
+    found: str | None = row["answer"] or metadata.get("example_correct_answer") or metadata.get("example_answer")
+    return found
 
 
 def mutants(row: dict[str, Any], other: str, rng: random.Random) -> dict[str, str]:

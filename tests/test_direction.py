@@ -39,6 +39,7 @@ BROAD = {
     "verikit/engines/vllm.py": 1,  # what reading an output raises is told to who waits for it, in another thread
     "verikit/engines/vllm_loop.py": 1,  # whatever vLLM raises is told to all that wait for it
     "verikit/helper.py": 1,  # a helper process's main: whatever a function raises is its reply
+    "verikit/sandbox/proxies/peer.py": 1,  # whatever an operation on an object raises is its answer
     "verikit/sandbox/runner.py": 3,  # the program under test raises whatever it likes, also while it is reported
     "verikit/sandbox/server.py": 1,  # a forked child that can't be restricted reports and dies
     "verikit/sandbox/foreign.py": 1,  # reading a value may run the program's own code

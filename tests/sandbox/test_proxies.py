@@ -80,8 +80,9 @@ class Pair:
     def _serve(self) -> None:
         side = ProgramSide(_over(self._back, self._out), self.namespace)
         message = side._read(self._out.get())
-        while True:
-            message = side.exchange(*side.served(message))
+        with contextlib.suppress(queue.Empty):  # the test is over
+            while True:
+                message = side.exchange(*side.served(message))
 
     def __getattr__(self, name: str) -> Any:
         return self.side.lookup(name)

@@ -24,8 +24,8 @@ def write(result: RunResult) -> dict[str, Any]:
     }  # fmt: skip
     if result.error is not None:
         told["error"] = {"type": result.error.type, "message": result.error.message, "line": result.error.line}
-    if isinstance(result.value, records.Question):
-        told["question"] = result.value.text
+    if isinstance(result.value, records.Turn):
+        told["turn"] = result.value.text
     else:
         told["value"] = values.encode(result.value)
     return told
@@ -43,10 +43,10 @@ def read(facts: Mapping[str, Any], calls: int, *, asking: bool) -> RunResult:
             raise ValueError(f"no status {status!r}")
         failure = None if error is None else Failure(str(error["type"]), str(error["message"]), int(error["line"]))
         value = values.decode(facts["value"])
-        if asking and isinstance(facts.get("question"), str):
-            value = records.asked(facts["question"].encode())
-            if value is None:
-                raise ValueError("no question")
+        if asking and isinstance(facts.get("turn"), str):
+            value = records.Turn(records.turn(facts["turn"].encode()))
+            if not value.text:
+                raise ValueError("not a line of a conversation")
         elif status == "ok" and calls and not (isinstance(value, list) and len(value) == calls):
             raise ValueError(f"the reply does not hold {calls} value(s)")
         texts = str(facts["stdout"]), str(facts["stderr"])

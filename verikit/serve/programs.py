@@ -27,6 +27,7 @@ from starlette.types import ASGIApp
 from verikit.errors import SchemaError, UsageError
 from verikit.registry import version
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, records, wire
+from verikit.sandbox.guest import source
 from verikit.sandbox.local import tier
 from verikit.sandbox.meter import metered
 from verikit.sandbox.toolchains import LANGUAGES, Toolchain, toolchain
@@ -218,7 +219,8 @@ def _read_run(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
     line = json.dumps(job).encode() + b"\n"
 
     def work(seconds: float) -> dict[str, Any]:
-        result = box.run_payload(line, stdin, limits, tier(job["code"]), calls, asking=asking)
+        preload = tier(job["code"]) + (source("talking") if "role" in job else "")
+        result = box.run_payload(line, stdin, limits, preload, calls, asking=asking)
         try:
             return wire.write(result)
         except ValueError as problem:

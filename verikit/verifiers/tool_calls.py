@@ -174,7 +174,7 @@ def schemas_of(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
     for tool in [tools] if isinstance(tools, Mapping) else tools:
         described = tool.get("function", tool) if isinstance(tool, _OBJECT) else None
         name = described.get("name") if isinstance(described, _OBJECT) else None
-        if not isinstance(name, str):
+        if not isinstance(described, _OBJECT) or not isinstance(name, str):
             raise ValueError("a tool is an object with a name and parameters")
         schema = described.get("parameters", described.get("input_schema"))
         found[name] = schema if isinstance(schema, _OBJECT) else {}

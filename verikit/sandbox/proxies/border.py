@@ -327,8 +327,9 @@ class Border:
         kind = self._exception_class(cls)
         error: BaseException
         if type(kind) is Mirror:
-            error = kind.__new__(kind, *args)  # type: ignore[assignment]
-            BaseException.args.__set__(error, args)  # type: ignore[attr-defined]
+            made: Any = kind
+            error = BaseException.__new__(made, *args)
+            error.args = args
             self._borrow(error, key)
         else:
             error = self._peer.native_exception(kind, args)

@@ -268,7 +268,7 @@ def _call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def _await(self: Any) -> Generator[Any, Any, Any]:
-    return _of(self).peer.awaited(self).__await__()  # type: ignore[no-any-return]
+    return _of(self).peer.awaited(self).__await__()
 
 
 def _leave(name: str) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ import json
 import pickle
 import types
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from verikit.sandbox import values
@@ -183,7 +184,7 @@ class Peer:
             packed = self.border.pack(result)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is the answer
             self.met(error)
-            return "error", lambda error=error: self.border.pack_exception(error)  # type: ignore[misc]
+            return "error", partial(self.border.pack_exception, error)
         return "value", lambda: packed
 
     def allow(self, operation: str, operands: list[Any]) -> None:
@@ -231,8 +232,9 @@ class Peer:
 
     def do_text(self, value: Any, how: str, argument: str) -> str:
         """`repr`, `str` or `format`."""
-        made: Any = {"repr": repr, "str": str}[how](value) if how != "format" else format(value, argument)
-        return str.__str__(made)
+        if how == "format":
+            return str.__str__(format(value, argument))
+        return str.__str__(repr(value) if how == "repr" else str(value))
 
     def do_dir(self, value: Any) -> list[str]:
         """The names of the attributes."""

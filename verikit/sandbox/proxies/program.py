@@ -80,7 +80,7 @@ class ProgramSide(Peer):
         os.environ.clear()
         os.environ.update(world["environ"])
         builtins.print = self._patched_print if world["print"] else self._print
-        new = tuple(Printed(world[name], self.printed) for name in ("stdout", "stderr"))
+        new = (Printed(world["stdout"], self.printed), Printed(world["stderr"], self.printed))
         if sys.stdout is self._streams[0]:
             sys.stdout = new[0]
         if sys.stderr is self._streams[1]:

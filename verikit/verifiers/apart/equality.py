@@ -77,21 +77,21 @@ class Equality:
         recipes += [(right, left, recipe) for recipe in _recipes(said, left, int(born[0]) - 1)]
         for kept, _, recipe in recipes[:_MOST_OTHERS]:
             answer = self._ask(said, kept, None, recipe)
-            if answer is not None:
+            if answer:
                 found.append(answer)
             if found and not _is_true(found[-1]):
                 break
         return found
 
-    def _ask(self, said: list[str], left: Any, right: Any, recipe: Recipe | None = None) -> Any:
-        """Replay lines in a fresh child and compare; None if the object of a recipe can't be made."""
+    def _ask(self, said: list[str], left: Any, right: Any, recipe: Recipe | None = None) -> str | RunResult:
+        """Replay lines in a fresh child and compare; an empty text if the object of a recipe can't be made."""
         with self._fresh() as session:
             for line in said:
                 session.exchange(line)
             if recipe is not None:
                 right = _remade(session, recipe)
                 if right is None:
-                    return None
+                    return ""
             return session.exchange(_line(["special", left, ["value", "__eq__"], right]))
 
 
