@@ -26,10 +26,11 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from verikit.sandbox.guest.strict import Unchanged, changed
+from verikit.sandbox.guest.strict import Unchanged
 from verikit.sandbox.lost import EndedCallError
 from verikit.sandbox.proxies.describe import ClassFacts
 from verikit.sandbox.proxies.mirror import Far, far_of
+from verikit.sandbox.proxies.near import VARIANTS, near
 from verikit.sandbox.proxies.peer import Peer, Transport
 
 _FAILURES = (AssertionError,)
@@ -46,8 +47,9 @@ _RECORDS = frozenset(
     """called call_count call_args call_args_list mock_calls method_calls await_count await_args awaited""".split()
 )
 """What mocks keep of their calls."""
+_ON_OBJECTS = frozenset("call getattr setattr delattr special method hash text dir copy start".split())
+"""Operations on an object."""
 _TEST_MODULES = ("__main__", "test_file")
-_VARIANTS = 2
 _PRINT = builtins.print
 
 
@@ -229,7 +231,27 @@ class TestsSide(Peer):
             return RuntimeError(f"{kind.__name__}: {', '.join(map(str, args))}")
         return super().native_exception(kind, args)
 
+    def base(self, found: type) -> type:
+        """A base of the program's exceptions; for one that would end the tests, one that does not."""
+        if issubclass(found, SystemExit):
+            return ProgramExit
+        return BaseException if issubclass(found, KeyboardInterrupt | GeneratorExit) else found
+
     # ---- what the program may do here -------------------------------------------------------------------------------
+
+    def permit(self, name: str, operands: Sequence[Any]) -> None:
+        """Refuse operations on all but objects that the tests passed: the program names none of Python's own."""
+        if name in _ON_OBJECTS and operands[name == "method"][0] != "yours":
+            raise ValueError(f"{name} needs an object of the tests")
+
+    def do_method(self, owner: Any, value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a method: a public one, or one of a class that the tests define."""
+        public = not name.startswith("_") or name in ("__init__", "__repr__", "__str__")
+        own = type(value).__module__ in _TEST_MODULES and not name.startswith("__")
+        found = getattr(value, name) if public or own else None
+        if found is None or isinstance(found, _HIDDEN):
+            raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+        return found(*args, **kwargs)
 
     def do_getattr(self, value: Any, name: str) -> Any:
         """Read a public attribute of an object that the tests passed."""
@@ -327,9 +349,9 @@ class TestsSide(Peer):
 def _others(value: Any) -> list[Any]:
     """Plain values that differ from one."""
     found = []
-    for variant in range(_VARIANTS):
+    for variant in range(VARIANTS):
         try:
-            found.append(changed(value, variant))
+            found.append(near(value, variant))
         except Unchanged:
             break
     return found
