@@ -105,6 +105,26 @@ def test_a_line_that_is_not_well_formed_is_a_zero(node: str) -> None:
     assert (found.value, found.status) == (0.0, "ok"), found
 
 
+def test_a_program_does_not_set_what_a_mock_tells_of_its_calls() -> None:
+    tests = "from unittest.mock import Mock\nm = Mock()\ntry:\n    f(m)\nexcept AttributeError:\n    pass\n"
+    for more in ("assert_called_once_with=lambda *a, **k: None", "called=True, call_count=1"):
+        found = score(f"def f(m): m.configure_mock({more})\n", tests + "m.assert_called_once_with(5)\n")
+        assert found.value == 0.0, found
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "class Unrepeatable(Exception): pass\ndef f(x): raise Unrepeatable()",
+        "import os\ndef f(x): return os.urandom(8)",
+    ],
+)
+def test_a_program_does_not_make_itself_unscored_by_what_it_does_when_it_is_run_again(program: str) -> None:
+    code = verikit.code(sandbox="process")
+    found = code(f"```python\n{program}\n```", tests="x, y = f(2), f(3)\nassert (x, y) == (4, 5)\n")
+    assert (found.value, found.status) == (0.0, "ok"), found
+
+
 DATA = """
 from dataclasses import dataclass, field
 @dataclass(order=True)

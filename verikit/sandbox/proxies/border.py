@@ -248,7 +248,7 @@ class Border:
         return self.mirror(key, described, self._mirrored_bases(bases), plain_type(base), {})
 
     def _mirrored_bases(self, nodes: Any) -> tuple[type, ...]:
-        found = []
+        found: list[Any] = []
         for node in nodes:
             one = natives.find(*node[1:], trusted=True) if node[0] == "native" else self.unpack(node)
             if type(one) is Mirror:
@@ -344,7 +344,7 @@ class Border:
 
     def _read_raised(self, key: str, cls: Any, arguments: Any, more: dict[str, Any]) -> BaseException:
         args = self.unpack(arguments)
-        kind = natives.exception(*cls[1:]) if cls[0] == "native" else self.unpack(cls)
+        kind: Any = natives.exception(*cls[1:]) if cls[0] == "native" else self.unpack(cls)
         error: BaseException
         if type(kind) is Mirror:
             error = kind.__new__(kind, *args)  # type: ignore[assignment]
@@ -375,13 +375,15 @@ class Border:
 
     def to_free(self) -> list[str]:
         """Keys that this side does not need any more."""
+        self._forget_unused()  # on its return, what was in them is unused, too
+        freed, self._freed = self._freed, []
+        return freed
+
+    def _forget_unused(self) -> None:
         for key, shared in list(self._shared.items()):
             if not shared.kept and sys.getrefcount(shared.value) <= 2:
                 self._forget(key)
                 self._freed.append(key)
-        shared = None  # what was in the last one is freed, too
-        freed, self._freed = self._freed, []
-        return freed
 
     def free(self, keys: list[str]) -> None:
         """Forget what the other side does not need any more."""

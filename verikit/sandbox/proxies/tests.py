@@ -47,6 +47,8 @@ _RECORDS = frozenset(
     """called call_count call_args call_args_list mock_calls method_calls await_count await_args awaited""".split()
 )
 """What mocks keep of their calls."""
+_SETTING = frozenset("configure_mock mock_add_spec attach_mock".split())
+"""Methods of mocks that change what tests judge by."""
 _ON_OBJECTS = frozenset("call getattr setattr delattr special method hash text dir copy start".split())
 """Operations on an object."""
 _TEST_MODULES = ("__main__", "test_file")
@@ -248,7 +250,7 @@ class TestsSide(Peer):
         """Call a method: a public one, or one of a class that the tests define."""
         public = not name.startswith("_") or name in ("__init__", "__repr__", "__str__")
         own = type(value).__module__ in _TEST_MODULES and not name.startswith("__")
-        found = getattr(value, name) if public or own else None
+        found = getattr(value, name) if (public or own) and name not in _SETTING else None
         if found is None or isinstance(found, _HIDDEN):
             raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
         return found(*args, **kwargs)
@@ -257,7 +259,7 @@ class TestsSide(Peer):
         """Read a public attribute of an object that the tests passed."""
         if name == "__dict__" and type(value).__module__ in _TEST_MODULES and not hasattr(value, "assertEqual"):
             return value.__dict__
-        if name.startswith("_") and name not in _SHOWN:
+        if (name.startswith("_") and name not in _SHOWN) or name in _SETTING:
             raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
         found = getattr(value, name)
         if isinstance(found, _HIDDEN):
