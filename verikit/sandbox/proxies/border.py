@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import sys
 import types
@@ -293,9 +292,7 @@ class Border:
         if key not in self._freed:
             raise ValueError("an object that was never described")
         self._freed.remove(key)
-        found = self._peer.ask("again", key)
-        with contextlib.suppress(TypeError):
-            self._borrowed[key] = weakref.ref(found)
+        found = self._borrowed[key] = self._peer.ask("again", key)
         return found
 
     def again(self, key: str) -> Any:
