@@ -34,6 +34,7 @@ class ReplaySession:
         self._calls = 0
         self._answers: list[tuple[str, str]] = []
         self._said = ""
+        self._is_program = False
 
     def run(
         self,
@@ -65,6 +66,7 @@ class ReplaySession:
 
     def begin(self, code: str, role: Role) -> str | RunResult:
         """Start a side of a conversation: its first line, or how it ended instead."""
+        self._is_program = role == "program"
         self._payload = lambda answers: records.payload(code, role=role, answers=answers)
         return self._next()
 
@@ -82,6 +84,8 @@ class ReplaySession:
             self._said = result.value.text
             return self._said
         if result.error is not None and result.error.type == UNREPEATABLE:
+            if self._is_program:
+                return RunResult("error", error=Failure(UNREPEATABLE, "the program does other things when run again"))
             return _ours("the tests do not ask the same each time they are run: use the local sandbox")
         return result
 

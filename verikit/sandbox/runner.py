@@ -252,6 +252,8 @@ def _failure(error: BaseException) -> dict[str, Any]:
     elif isinstance(error, OSError) and error.errno in _DISK:
         status = "disk"
     kind, message, line = type(error).__name__, "", 0
+    if kind == UNREPEATABLE:
+        kind = "Exception"  # only we say so, whatever a program calls its exceptions
     try:
         message = str(error)[:2000]
         frames = [f for f in traceback.walk_tb(error.__traceback__) if f[0].f_code.co_filename == _FILE]

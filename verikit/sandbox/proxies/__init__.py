@@ -15,6 +15,7 @@ and exceptions of a proxy travel as operations to the child that owns the object
 | `peer` | operations: asking for them, and doing them |
 | `tests` | the child with the tests: output, and verdicts that the program can't decide |
 | `names` | names of the program, as test code finds them |
+| `near` | values that differ a little, by which claims of equality are tested |
 | `program` | the child with the program |
 
 The child with the program may be hostile: everything that it sends is checked like any other record (`values`). Test

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from verikit.sandbox import values
 from verikit.sandbox.proxies import containers, natives, plain
 from verikit.sandbox.proxies.containers import MUTABLE_BASES, Kind, Shared
-from verikit.sandbox.proxies.describe import ClassFacts, bases_of, content, facts_of, plain_base
+from verikit.sandbox.proxies.describe import ClassFacts, bases_of, content, facts_of, plain_base, plain_type
 from verikit.sandbox.proxies.mirror import FAR, Attributes, Far, Mirror, far_of, mirrored, own_methods
 
 if TYPE_CHECKING:
@@ -244,14 +244,16 @@ class Border:
             raise ValueError("a class that was never described")
         name, module, doc, specials, methods, has_equality = values.decode(facts)
         described = ClassFacts(name, module, doc, tuple(specials), tuple(methods), bool(has_equality))
-        return self.mirror(key, described, self._mirrored_bases(bases), _plain_type(base), {})
+        return self.mirror(key, described, self._mirrored_bases(bases), plain_type(base), {})
 
     def _mirrored_bases(self, nodes: Any) -> tuple[type, ...]:
-        found = []
+        found: list[Any] = []
         for node in nodes:
             one = natives.find(*node[1:], trusted=True) if node[0] == "native" else self.unpack(node)
-            if type(one) is Mirror or (isinstance(one, type) and issubclass(one, BaseException)):
+            if type(one) is Mirror:
                 found.append(one)
+            elif isinstance(one, type) and issubclass(one, BaseException):
+                found.append(self._peer.base(one))
         return tuple(found)
 
     def mirror(
@@ -265,10 +267,10 @@ class Border:
 
     def _read_mine(self, key: str, cls: Any = None, awaitable: bool = False, *inside: Any) -> Any:
         known = self._known(key)
-        if known is not None or cls is None:
-            if known is None:
-                raise ValueError("an object that was never described")
+        if known is not None:
             return known
+        if cls is None:
+            return self._lent_anew(key)
         if len(self._borrowed) > _MOST_BORROWED:
             raise ValueError("too many objects")
         mirror = self._class_of(cls)
@@ -284,6 +286,21 @@ class Border:
             self._fill(self._shared[key], inside[0], shape)
             return value
         return self._borrow(base.__new__(mirror, self.unpack(inside[0])), key)
+
+    def _lent_anew(self, key: str) -> Any:
+        """An object whose proxy went before the other side could know of it: lent once more, under another key."""
+        if key not in self._freed:
+            raise ValueError("an object that was never described")
+        self._freed.remove(key)
+        found = self._borrowed[key] = self._peer.ask("again", key)
+        return found
+
+    def again(self, key: str) -> Any:
+        """What was lent under a key, to be lent under another one."""
+        value = self._lent.pop(key)
+        self._lent_keys.pop(id(value), None)
+        self._forget(key)
+        return value
 
     def _class_of(self, node: Any) -> Any:
         """The mirrored class of an object; Python's own types are mirrored, too: their objects stay where they are."""
@@ -324,7 +341,7 @@ class Border:
 
     def _read_raised(self, key: str, cls: Any, arguments: Any, more: dict[str, Any]) -> BaseException:
         args = self.unpack(arguments)
-        kind = self._exception_class(cls)
+        kind: Any = natives.exception(*cls[1:]) if cls[0] == "native" else self.unpack(cls)
         error: BaseException
         if type(kind) is Mirror:
             made: Any = kind
@@ -337,14 +354,6 @@ class Border:
             if name in more:
                 BaseException.__setattr__(error, name, self.unpack(more[name]))
         return error
-
-    def _exception_class(self, node: Any) -> Any:
-        if node[0] != "native":
-            return self.unpack(node)
-        try:
-            return natives.find(*node[1:], trusted=True)
-        except ValueError:
-            return RuntimeError
 
     # ---- what changed, and what nobody needs any more ---------------------------------------------------------------
 
@@ -364,12 +373,15 @@ class Border:
 
     def to_free(self) -> list[str]:
         """Keys that this side does not need any more."""
+        self._forget_unused()  # on its return, what was in them is unused, too
+        freed, self._freed = self._freed, []
+        return freed
+
+    def _forget_unused(self) -> None:
         for key, shared in list(self._shared.items()):
             if not shared.kept and sys.getrefcount(shared.value) <= 2:
                 self._forget(key)
                 self._freed.append(key)
-        freed, self._freed = self._freed, []
-        return freed
 
     def free(self, keys: list[str]) -> None:
         """Forget what the other side does not need any more."""
@@ -385,9 +397,3 @@ class Border:
         shared = self._shared.pop(key, None)
         if shared is not None:
             self._shared_keys.pop(id(shared.value), None)
-
-
-def _plain_type(name: str | None) -> type | None:
-    from verikit.sandbox.proxies.describe import BASES
-
-    return next((base for base in BASES if base.__name__ == name), None)

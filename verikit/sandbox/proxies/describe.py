@@ -86,6 +86,11 @@ def plain_base(cls: type) -> type | None:
     return None
 
 
+def plain_type(name: str | None) -> type | None:
+    """The plain type of that name; None if there is none."""
+    return next((base for base in BASES if base.__name__ == name), None)
+
+
 def content(value: Any, base: type) -> Any:
     """The content of an instance of a subclass of an immutable plain type, as that type has it."""
     return IMMUTABLE_BASES[base](value)

@@ -67,6 +67,10 @@ class Mirror(type):
     def __delattr__(cls, name: str) -> None:
         _far(cls).peer.ask("delattr", cls, name)
 
+    @property
+    def __annotations__(cls) -> Any:  # type: ignore[override]
+        return _far(cls).peer.ask("getattr", cls, "__annotations__")
+
     def __bool__(cls) -> bool:
         return True
 

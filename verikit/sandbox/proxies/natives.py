@@ -19,6 +19,10 @@ _HARMLESS = frozenset(
     repr round sorted sum""".split()
 )
 """Built-in functions that a program may hand to tests."""
+_REACHING = frozenset({"io", "_io", "pathlib"})
+"""Modules that open files."""
+_READING = frozenset({"attrgetter", "methodcaller", "call", "Formatter"})
+"""What reads attributes by their names."""
 _NOT_LENT = frozenset({"pytest", "unittest", "doctest", "bdb", "pdb", "antigravity", "this", "idlelib", "test"})
 """Modules whose exceptions mean something to those who run tests."""
 _FUNCTIONS = types.FunctionType | types.BuiltinFunctionType | type
@@ -36,7 +40,7 @@ def name_of(value: Any, *, trusted: bool = True) -> list[str] | None:
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
     if not isinstance(module, str) or not isinstance(name, str) or not _is_public(module, name, value):
         return None
-    if module == "builtins" and not isinstance(value, type) and name not in _HARMLESS and not trusted:
+    if not trusted and not _is_harmless(module, name, value):
         return None
     home = sys.modules.get(module)
     return [module, name] if home is not None and home.__dict__.get(name) is value else None
@@ -46,6 +50,15 @@ def _is_public(module: str, name: str, value: Any) -> bool:
     if isinstance(value, type) and issubclass(value, BaseException):
         return module.partition(".")[0] in sys.stdlib_module_names
     return module in _MODULES and not name.startswith("_")
+
+
+def _is_harmless(module: str, name: str, found: Any) -> bool:
+    """Whether a program may hand it to tests, which may call it."""
+    if isinstance(found, type) and issubclass(found, BaseException):
+        return True
+    if module == "builtins":
+        return isinstance(found, type) or name in _HARMLESS
+    return module not in _REACHING and name not in _READING
 
 
 def find(module: str, name: str, *, trusted: bool) -> Any:
@@ -64,9 +77,17 @@ def find(module: str, name: str, *, trusted: bool) -> Any:
     found = importlib.import_module(module).__dict__.get(name)
     if name.startswith("_") or not isinstance(found, _FUNCTIONS):
         raise ValueError(f"{module}.{name} is not carried over")
-    if module == "builtins" and not isinstance(found, type) and name not in _HARMLESS and not trusted:
+    if not trusted and not _is_harmless(module, name, found):
         raise ValueError(f"{module}.{name} is not carried over")
     return found
+
+
+def exception(module: str, name: str) -> Any:
+    """The class of that name of an exception; RuntimeError if it is not on the list."""
+    try:
+        return find(module, name, trusted=True)
+    except ValueError:
+        return RuntimeError
 
 
 def _exception(module: str, name: str) -> type[BaseException]:

@@ -28,7 +28,7 @@ _SLICE_S = 0.005
 """How long one turn lets coroutines of the other side run."""
 _OPERATIONS = frozenset(
     """call getattr setattr delattr special method hash text dir copy subclass start step cancel global names setglobal
-    delglobal printed warned logged nothing print input stdin""".split()
+    delglobal printed warned logged nothing print input stdin again""".split()
 )
 
 
@@ -152,6 +152,13 @@ class Peer:
         base = made._verikit_base
         return self.border.mirror(far.key, facts, bases, base, own | cell)
 
+    def permit(self, name: str, operands: Sequence[Any]) -> None:
+        """Refuse operations that the other side may not ask for."""
+
+    def base(self, found: type) -> type:
+        """The base of a class of the other side that has an exception of Python's as its base."""
+        return found
+
     def guarded(self, found: Any) -> Any:
         """A class or function of Python that the other side named."""
         return found
@@ -177,7 +184,7 @@ class Peer:
             name, *operands = message["op"]
             if name not in _OPERATIONS:
                 raise ValueError(f"unknown operation {name!r}")
-            self.allow(name, operands)
+            self.permit(name, operands)
             given = [self.border.unpack(operand) for operand in operands]
             self.border.free(message.get("free", []))
             result = getattr(self, f"do_{name}")(*given)
@@ -187,14 +194,15 @@ class Peer:
             return "error", partial(self.border.pack_exception, error)
         return "value", lambda: packed
 
-    def allow(self, operation: str, operands: list[Any]) -> None:
-        """Raise ValueError if the other side may not have this done."""
-
     def met(self, error: BaseException) -> None:
         """Look at an exception that an operation of the other side ran into."""
 
     def do_nothing(self) -> None:
         """Nothing; the line brought something else."""
+
+    def do_again(self, key: str) -> Any:
+        """Lend an object once more."""
+        return self.border.again(key)
 
     def do_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import uuid
 import zoneinfo
@@ -17,7 +18,13 @@ from verikit.sandbox.plain import thawed
 
 SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes, Fraction, Decimal})
 """Types that typed JSON has a form for."""
-_NAMED: dict[str, Any] = {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}
+_NAMED: dict[str, Any] = {
+    "Ellipsis": Ellipsis,
+    "NotImplemented": NotImplemented,
+    **{name: getattr(dataclasses, name) for name in ("MISSING", "_FIELD", "_FIELD_CLASSVAR", "_FIELD_INITVAR")},
+}
+_NAMES = {id(value): name for name, value in _NAMED.items()}
+"""Values of which there is one only; the last ones mark the fields of data classes."""
 
 
 def pack(value: Any) -> list[Any] | None:
@@ -28,8 +35,8 @@ def pack(value: Any) -> list[Any] | None:
     writer = _WRITERS.get(kind)
     if writer is not None:
         return [kind.__name__, values.encode(writer(value))]
-    if value is Ellipsis or value is NotImplemented:
-        return ["named", str(value)]
+    if id(value) in _NAMES:
+        return ["named", _NAMES[id(value)]]
     home = str(getattr(kind, "__module__", "")).partition(".")[0]
     if home == "pathlib" and isinstance(value, PurePosixPath):
         return ["path", values.encode([kind.__name__, str(value)])]

@@ -26,10 +26,11 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from verikit.sandbox.guest.strict import Unchanged, changed
+from verikit.sandbox.guest.strict import Unchanged
 from verikit.sandbox.lost import EndedCallError
 from verikit.sandbox.proxies.describe import ClassFacts
 from verikit.sandbox.proxies.mirror import Far, far_of
+from verikit.sandbox.proxies.near import VARIANTS, near
 from verikit.sandbox.proxies.peer import Peer, Transport
 
 _FAILURES = (AssertionError,)
@@ -46,10 +47,11 @@ _RECORDS = frozenset(
     """called call_count call_args call_args_list mock_calls method_calls await_count await_args awaited""".split()
 )
 """What mocks keep of their calls."""
-_ASKED = frozenset({"step", "cancel", "nothing", "print", "input", "stdin", "printed", "warned", "logged"})
-"""Operations that are not on an object of the tests."""
+_SETTING = frozenset("configure_mock mock_add_spec attach_mock".split())
+"""Methods of mocks that change what tests judge by."""
+_ON_OBJECTS = frozenset("call getattr setattr delattr special method hash text dir copy start".split())
+"""Operations on an object."""
 _TEST_MODULES = ("__main__", "test_file")
-_VARIANTS = 2
 _PRINT = builtins.print
 
 
@@ -231,23 +233,33 @@ class TestsSide(Peer):
             return RuntimeError(f"{kind.__name__}: {', '.join(map(str, args))}")
         return super().native_exception(kind, args)
 
+    def base(self, found: type) -> type:
+        """A base of the program's exceptions; for one that would end the tests, one that does not."""
+        if issubclass(found, SystemExit):
+            return ProgramExit
+        return BaseException if issubclass(found, KeyboardInterrupt | GeneratorExit) else found
+
     # ---- what the program may do here -------------------------------------------------------------------------------
 
-    def allow(self, operation: str, operands: list[Any]) -> None:
-        """The program works on what the tests lent it, and asks for nothing else of this process."""
-        position = 1 if operation == "method" else 0
-        if operation not in _ASKED and operands[position][0] != "yours":
-            raise ValueError(f"{operation} is for objects that the tests lent")
+    def permit(self, name: str, operands: Sequence[Any]) -> None:
+        """Refuse operations on all but objects that the tests passed: the program names none of Python's own."""
+        if name in _ON_OBJECTS and operands[name == "method"][0] != "yours":
+            raise ValueError(f"{name} needs an object of the tests")
 
     def do_method(self, owner: Any, value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a public method."""
-        return self.do_getattr(value, name)(*args, **kwargs)
+        """Call a method: a public one, or one of a class that the tests define."""
+        public = not name.startswith("_") or name in ("__init__", "__repr__", "__str__")
+        own = type(value).__module__ in _TEST_MODULES and not name.startswith("__")
+        found = getattr(value, name) if (public or own) and name not in _SETTING else None
+        if found is None or isinstance(found, _HIDDEN):
+            raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
+        return found(*args, **kwargs)
 
     def do_getattr(self, value: Any, name: str) -> Any:
         """Read a public attribute of an object that the tests passed."""
         if name == "__dict__" and type(value).__module__ in _TEST_MODULES and not hasattr(value, "assertEqual"):
             return value.__dict__
-        if name.startswith("_") and name not in _SHOWN:
+        if (name.startswith("_") and name not in _SHOWN) or name in _SETTING:
             raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
         found = getattr(value, name)
         if isinstance(found, _HIDDEN):
@@ -339,9 +351,9 @@ class TestsSide(Peer):
 def _others(value: Any) -> list[Any]:
     """Plain values that differ from one."""
     found = []
-    for variant in range(_VARIANTS):
+    for variant in range(VARIANTS):
         try:
-            found.append(changed(value, variant))
+            found.append(near(value, variant))
         except Unchanged:
             break
     return found

@@ -5,7 +5,7 @@ conversation so far is replayed in fresh children, each with one comparison: wit
 with others that differ from it. The program can't know which of the comparisons is the test's, and nothing that it
 learns from one reaches the child whose answers count. A claim that is also made for every other value is false.
 
-The other values are plain values changed as in `changed_tests`. For two objects of the program one of them is made once
+The other values are plain values that differ a little (`near`). For two objects of the program one of them is made once
 more, with another value among the arguments of the call that gave it or of later calls of its methods.
 """
 
@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from verikit.sandbox import RunResult, values
-from verikit.sandbox.guest.strict import Unchanged, changed
+from verikit.sandbox.guest.strict import Unchanged
+from verikit.sandbox.proxies.near import near
 from verikit.sandbox.session import Conversation
 
 _MOST_OTHERS = 6
@@ -105,7 +106,7 @@ def _remade(session: Conversation, recipe: Recipe) -> Any:
             return None
         if made is None:
             value = message["value"]
-            if value[0] != "mine":
+            if not isinstance(value, list) or value[:1] != ["mine"] or len(value) < 2:
                 return None
             made = ["yours", value[1]]
     return made
@@ -181,7 +182,7 @@ def _other_scalars(node: Any, elsewhere: list[Any]) -> Iterator[Any]:
     """Other values of the same type: one made of this one, and one that the tests use elsewhere."""
     value = values.decode(node[1])
     try:
-        yield ["value", values.encode(changed(value, 0))]
+        yield ["value", values.encode(near(value, 0))]
     except Unchanged:
         return
     alike = (other for other in elsewhere if other != node and type(values.decode(other[1])) is type(value))
