@@ -44,6 +44,7 @@ BROAD = {
     "verikit/sandbox/server.py": 1,  # a forked child that can't be restricted reports and dies
     "verikit/sandbox/foreign.py": 1,  # reading a value may run the program's own code
     "verikit/sandbox/records.py": 1,  # whatever reading a record runs into, the record is the program's
+    "verikit/sandbox/guest/bfcl.py": 2,  # BFCL's services raise whatever a model's arguments bring about
     "verikit/sandbox/guest/gym_score.py": 2,  # reasoning_gym's scorers raise whatever an answer or a row brings about
     "verikit/sandbox/guest/suite.py": 1,  # a row's test file raises whatever it likes when it is loaded
     "verikit/sandbox/guest/witness.py": 2,  # a repository under test raises whatever it likes

@@ -21,6 +21,8 @@ from typing import Any
 from verikit.sandbox.foreign import Array, OpaqueValue, Symbolic, carried, well_formed
 
 MAX_BYTES = 1 << 20
+MAX_LINE = 8 << 20
+"""Of a line in a conversation (`proxies`), in bytes."""
 MAX_DEPTH = 60
 MAX_INT_DIGITS = 250_000
 """Hexadecimal: a million bits."""

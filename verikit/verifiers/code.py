@@ -193,8 +193,10 @@ class Code(TextVerifier):
 
     def _score_suites(self, sample: Sample, files: Sequence[Suite], box: LocalSandbox) -> Score:
         """The score of a program whose tests are files of named tests."""
-        if not self.in_process and (name := next(filter(None, (out_of_reach(suite.text) for suite in files)), "")):
-            return Score.error(f"the tests read {name}, which can't be read from another process: in_process=True")
+        if not self.in_process and (
+            name := next(filter(None, (out_of_reach(suite.text, suite.modules) for suite in files)), "")
+        ):
+            return Score.error(f"the tests {name}, which can't be carried over from another process: in_process=True")
         names = code_suites.wanted(files)
         entry = sample.meta.get("entry_point")
         program, foreign = solution(sample.completion, names | ({entry} if isinstance(entry, str) else set()))
@@ -348,7 +350,7 @@ class Code(TextVerifier):
     def _drive(self, case: Driven, program: str, box: LocalSandbox, budget: Budget) -> RunResult:
         """Run the test code apart from the program; code that fails before it has met it is the row's fault."""
         if name := out_of_reach(case.code):
-            message = f"the tests read {name}, which can't be read from another process: in_process=True"
+            message = f"the tests {name}, which can't be carried over from another process: in_process=True"
             return RunResult("infra_error", error=Failure("test code", message))
         far = FarProgram(program, box, budget, case.code)
         result = far.run(case.code, case.functions)

@@ -24,7 +24,7 @@ def alarm(line: str) -> None:
 
 
 def changed(value: Any, variant: int) -> Any:
-    """Another value of the same form; far from it, since tests have tolerances.
+    """Another value of the same form; further off than tolerances are, but not told by its size.
 
     Raises:
         Unchanged: it is empty, or no plain value.
@@ -35,7 +35,7 @@ def changed(value: Any, variant: int) -> Any:
     if value is None:
         return 10**15 + variant
     if kind in (int, float, complex, Decimal, Fraction):
-        return 7 * value + 3 * 10**15 + 11 if variant else 3 * value + 10**15 + 37
+        return 7 * value + 111 if variant else 3 * value + 37
     if kind is str:
         return "changed~" + value if variant else value + "~changed"
     if kind is bytes:

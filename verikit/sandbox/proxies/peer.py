@@ -67,7 +67,7 @@ class Peer:
         return self._read(line)
 
     def _read(self, line: str) -> dict[str, Any]:
-        message = values.parse(line, values.MAX_BYTES + (1 << 16))
+        message = values.parse(line, values.MAX_LINE + (1 << 16))
         if not isinstance(message, dict):
             raise ValueError("not a line of a conversation")
         if "ended" in message:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import contextlib
+import importlib
 import io
 import logging
 import os
@@ -13,6 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+from verikit.sandbox import values
 from verikit.sandbox.proxies.peer import Peer, Transport
 
 _MOST_OUTPUT = 400_000
@@ -32,6 +35,7 @@ class ProgramSide(Peer):
         self._out: list[list[str]] = []
         self._size = 0
         self._print = builtins.print
+        self._seeded = 0
         self._streams = (Printed("0", self.printed), Printed("1", self.printed))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.get_ident()
@@ -79,6 +83,10 @@ class ProgramSide(Peer):
         sys.argv[:] = world["argv"]
         os.environ.clear()
         os.environ.update(world["environ"])
+        for module, seed in world["seeds"][self._seeded :]:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(str(module)).seed(values.decode(seed))
+        self._seeded = len(world["seeds"])
         builtins.print = self._patched_print if world["print"] else self._print
         new = (Printed(world["stdout"], self.printed), Printed(world["stderr"], self.printed))
         if sys.stdout is self._streams[0]:

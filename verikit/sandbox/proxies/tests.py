@@ -20,12 +20,15 @@ import contextlib
 import importlib
 import logging
 import os
+import random
 import sys
 import types
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from verikit.sandbox import values
 from verikit.sandbox.guest.strict import Unchanged
 from verikit.sandbox.lost import EndedCallError
 from verikit.sandbox.proxies.describe import ClassFacts
@@ -76,6 +79,12 @@ class TestsSide(Peer):
         super().__init__("tests", transport)
         self.failed = failed
         self._caught: dict[type, Any] = {}
+        self._seeds: list[list[Any]] = []
+        """Every seed that the tests set, by the module whose generator it is for."""
+        random.seed = partial(self._seed, "random", random.seed)
+        if "numpy" in sys.modules:
+            numpy_random = importlib.import_module("numpy.random")
+            numpy_random.seed = partial(self._seed, "numpy.random", numpy_random.seed)  # type: ignore[attr-defined]
         self._streams: list[Any] = []
         """What `sys.stdout` and `sys.stderr` have been: the program may hold on to one that tests replaced."""
         self._world = self._seen_world()
@@ -329,7 +338,14 @@ class TestsSide(Peer):
             "argv": [str(argument) for argument in sys.argv], "environ": dict(os.environ),
             "print": builtins.print is not _PRINT,
             "stdout": self._stream(sys.stdout), "stderr": self._stream(sys.stderr),
+            "seeds": self._seeds,
         }  # fmt: skip
+
+    def _seed(self, module: str, seed: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        seed(*args, **kwargs)
+        value = next(iter([*args, *kwargs.values()]), None)
+        if isinstance(value, int | str):
+            self._seeds = [*self._seeds, [module, values.encode(value)]]
 
     def _stream(self, stream: Any) -> str:
         for at, known in enumerate(self._streams):

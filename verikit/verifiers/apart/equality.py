@@ -48,6 +48,11 @@ class Equality:
         self.unfounded = False
         """Whether the program claimed that an object equals whatever it is compared with."""
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether so many comparisons were tested that later ones are only asked."""
+        return self._tested >= _MOST_TESTED
+
     def judged(self, said: list[str], left: Any, right: Any, others: list[Any], born: list[str]) -> str | RunResult:
         """The line that answers a comparison.
 

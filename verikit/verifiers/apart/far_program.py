@@ -11,14 +11,17 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
-from verikit.sandbox import FunctionCall, LocalSandbox, RunLimits, RunResult
+from verikit.sandbox import FunctionCall, LocalSandbox, RunLimits, RunResult, values
 from verikit.sandbox.session import Conversation
 from verikit.verifiers.apart.equality import Equality
 from verikit.verifiers.budget import Budget
 from verikit.verifiers.changed_tests import ALARM, VARIANTS, changed, still_passing
 
+_LINE_KB = values.MAX_LINE >> 10
+"""The most that one side says at once: data of the tests counts, too."""
 ANY_PROGRAM = """
 class Anything(Exception):
     def __init__(self, *args, **kwargs): pass
@@ -70,6 +73,7 @@ class FarProgram:
 
         def drive(limits: RunLimits) -> RunResult:
             with ExitStack() as open_sessions:
+                limits = replace(limits, value_kb=_LINE_KB)
                 talk = _Talk(self, limits, open_sessions)
                 runners = ["testing"] if call is not None else []
                 tests = self._box.session(limits, science=self._science, loaded=[*runners, *self._loaded])
@@ -157,11 +161,13 @@ class _Talk:
             self._session = self._sessions.enter_context(self._fresh())
         message = json.loads(line)
         compared = message.pop("compare", None)
+        asked_here = compared is not None and self._equality.is_spent and compared[1][0] == "yours"
         if compared is not None:
-            line = json.dumps(message | {"op": ["nothing"]})
+            operation = ["special", compared[0], ["value", "__eq__"], compared[1]]
+            line = json.dumps(message | {"op": operation if asked_here else ["nothing"]})
         self._said.append(line)
         answer = self._ended_answer() or self._session.exchange(line)
-        if compared is not None and isinstance(answer, str):
+        if compared is not None and not asked_here and isinstance(answer, str):
             answer = self._equality.judged(self._said, *compared)
         if isinstance(answer, str) and _operation(line) not in ("names", "global"):
             self.plain = self.plain and is_plain_line(answer)

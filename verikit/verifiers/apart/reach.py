@@ -1,8 +1,13 @@
-"""Tests that can't be answered for a program in another process: they read its source or the interpreter itself."""
+"""Tests that can't be answered for a program in another process.
+
+They read its source or the interpreter, replace functions of modules that both have, or hand over files.
+"""
 
 from __future__ import annotations
 
 import ast
+import sys
+from collections.abc import Collection, Iterator
 
 _ATTRIBUTES = frozenset(
     """__code__ __closure__ __globals__ f_back f_locals f_globals gi_frame cr_frame co_code co_consts co_names
@@ -16,12 +21,25 @@ _FUNCTIONS = {
     "sys": frozenset("getrefcount getsizeof settrace setprofile _getframe".split()),
     "dis": None,
     "tracemalloc": None,
+    "tempfile": None,
 }
 """Functions by module; None: all of it."""
+_FILES = frozenset({"tmp_path", "tmpdir", "tmp_path_factory"})
+"""Fixtures of pytest that make files."""
+_CARRIED = (
+    "builtins.print", "builtins.input", "sys.stdout", "sys.stderr", "sys.stdin", "sys.argv", "os.environ",
+)  # fmt: skip
+"""What tests may replace, since it is carried over."""
+_PATCHES = frozenset({"patch", "setattr", "object", "dict", "multiple", "delattr", "setitem"})
 
 
-def out_of_reach(tests: str) -> str:
-    """What of the interpreter the tests look at; empty if nothing, and for tests that are not Python."""
+def out_of_reach(tests: str, own: Collection[str] = ()) -> str:
+    """What the tests do that can't be carried over; empty if nothing, and for tests that are not Python.
+
+    Args:
+        tests: their text.
+        own: names of modules that are the program.
+    """
     try:
         tree = ast.parse(tests)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -30,12 +48,26 @@ def out_of_reach(tests: str) -> str:
         alias.asname or alias.name: alias.name for node in ast.walk(tree) if isinstance(node, ast.Import)
         for alias in node.names
     }  # fmt: skip
+    return next(_found(tree, modules, own), "")
+
+
+def _found(tree: ast.Module, modules: dict[str, str], own: Collection[str]) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and (found := _attribute(node, modules)):
-            return found
-        if isinstance(node, ast.ImportFrom) and (found := _imported(node)):
-            return found
-    return ""
+        if isinstance(node, ast.arg) and node.arg in _FILES:
+            yield f"make files ({node.arg})"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
+            yield "open files"
+        elif isinstance(node, ast.Call) and (name := _patched(node, modules, own)):
+            yield f"replace {name}"
+        elif name := _read(node, modules):
+            yield f"read {name}"
+
+
+def _read(node: ast.AST, modules: dict[str, str]) -> str:
+    """The attribute or function that tells of source code or of the interpreter."""
+    if isinstance(node, ast.Attribute):
+        return _attribute(node, modules)
+    return _imported(node) if isinstance(node, ast.ImportFrom) else ""
 
 
 def _attribute(node: ast.Attribute, modules: dict[str, str]) -> str:
@@ -55,3 +87,26 @@ def _is_listed(module: str, name: str) -> bool:
         return False
     names = _FUNCTIONS[module]
     return names is None or name in names
+
+
+def _patched(node: ast.Call, modules: dict[str, str], own: Collection[str]) -> str:
+    """What a call of `patch` or `monkeypatch` replaces, if it belongs to a module that is not the program."""
+    if ast.unparse(node.func).rpartition(".")[2] not in _PATCHES or not node.args:
+        return ""
+    target = _target(node, modules)
+    root = target.partition(".")[0]
+    if root in own or root not in sys.stdlib_module_names or target.startswith(_CARRIED):
+        return ""
+    return target
+
+
+def _target(node: ast.Call, modules: dict[str, str]) -> str:
+    """The name of what is replaced, with its module: `"time.sleep"`, or `time, "sleep"`."""
+    first = node.args[0]
+    if isinstance(first, ast.Constant):
+        return str(first.value)
+    holder, _, rest = ast.unparse(first).partition(".")
+    if holder not in modules:
+        return ""
+    second = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) else ""
+    return ".".join(filter(None, [modules[holder], rest, str(second)]))
