@@ -183,3 +183,120 @@ def test_every_kind_of_plain_value_has_near_ones(value: Any) -> None:
 @pytest.mark.parametrize(("value", "others"), [(100, [200, 300]), (7, [8, 9]), (-5, [-6, -7]), (3.14, [3.15, 3.16])])
 def test_near_numbers_are_as_round_as_the_value(value: float, others: list[float]) -> None:
     assert [near(value, variant) for variant in range(VARIANTS)] == others
+
+
+# ---- right programs, and rows that can't be scored ------------------------------------------------------------------
+
+MONEY = """
+class Money:
+    def __init__(self, amount): self.amount = amount
+    def __eq__(self, other): return self.amount == getattr(other, "amount", other)
+    def __lt__(self, other): return self.amount < getattr(other, "amount", other)
+    def __hash__(self): return hash(self.amount)
+    def copy(self): return Money(self.amount)
+def total(*amounts): return Money(sum(amounts))
+"""
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "total(2, 3) == 5", "total(2, 3) != 6", "total(2) == Money(2)", "Money(7).copy() == Money(7)", "total(2) < 3",
+        "sorted([Money(3), Money(1)])[0] == 1", "{Money(2): 'a'}[total(1, 1)] == 'a'", "total(1, 2) in [Money(3)]",
+        "all(total(i) == Money(i) for i in range(40))",
+    ],
+)  # fmt: skip
+def test_equality_of_the_program_counts_where_it_is_true(check: str) -> None:
+    assert score(MONEY, f"assert {check}").value == 1.0
+    assert score(MONEY, f"assert not ({check})").value == 0.0
+
+
+@pytest.mark.parametrize("claim", ["True", "type(other) is Money", "not isinstance(other, str)"])
+@pytest.mark.parametrize("check", ["total(2, 3) == 5", "total(2, 3) == Money(5)", "total(2, 3) in [Money(5)]"])
+def test_equality_that_holds_for_other_values_counts_for_nothing(claim: str, check: str) -> None:
+    program = MONEY.replace('self.amount == getattr(other, "amount", other)', claim)
+    assert score(program, f"assert {check}").value == 0.0
+
+
+GUARDED = """
+def f(x): return x + 1
+if __name__ == "__main__":
+    import sys, unittest
+    print(f(int(input())), sys.argv[1])
+    unittest.main()
+    sys.exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"tests": ["assert f(1) == 2"]}, {"tests": [{"call": "f(1)", "expected": "2"}]},
+        {"test_list": ["assert f(1) == 2"]},
+        {"tests": ["for n in range(2): assert f(n) == n + 1"]},
+        {"tests": "from solution import f\ndef test_f():\n    assert f(1) == 2\n"},
+        {"test": "def check(c):\n    assert c(1) == 2\n", "entry_point": "f"}, {"tests": ">>> f(1)\n2\n"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_main_part_is_not_run_where_functions_are_called(row: dict[str, Any]) -> None:
+    assert CODE(GUARDED, **row).value == 1.0
+    assert CODE(GUARDED.replace("x + 1", "x"), **row).value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("tests", "why"),
+    [
+        ("import inspect\nassert 'for' not in inspect.getsource(f)", "inspect.getsource"),
+        ("assert f.__code__.co_argcount == 1", "co_argcount"),
+        ("from unittest import mock\nwith mock.patch('time.time', return_value=1):\n    assert f(1) == 1", "time.time"),
+        (
+            "import os\ndef test_a(monkeypatch):\n    monkeypatch.setattr(os, 'getcwd', lambda: '')\n    f(1)",
+            "os.getcwd",
+        ),
+        ("def test_a(tmp_path):\n    assert f(tmp_path) == 1", "tmp_path"),
+        ("open('x', 'w').write('1')\nassert f('x') == 1", "open files"),
+    ],
+)
+def test_tests_that_need_the_programs_process_leave_the_row_unscored(tests: str, why: str) -> None:
+    for program in ("def f(x): return 1", "f = 3"):
+        found = score(program, tests)
+        assert found.value is None
+        assert why in found.reason
+
+
+def test_a_row_whose_own_solution_fails_its_tests_is_unscored() -> None:
+    row = {"tests": ["s = Stack()\ns.push(1)\nassert s.peek() == 1"], "entry_point": "Stack"}
+    wrong = "class Stack:\n    def push(self, x): pass"
+    assert CODE(wrong, **row).value == 0.0
+    unscored = CODE(wrong, **row, reference_solution="class Stack(list):\n    def push(self, x): self.append(x)")
+    assert (unscored.value, "own solution" in unscored.reason) == (None, True)
+    right = "class Stack(list):\n    push = list.append\n    def peek(self): return self[-1]"
+    assert CODE(wrong, **row, reference_solution=right).value == 0.0
+    assert CODE(right, **row, reference_solution=right).value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("program", "tests"),
+    [
+        ("Bad = Exception\ndef f(): pass", "try:\n    f()\n    assert False\nexcept Bad:\n    pass"),
+        ("Bad = AssertionError\ndef f(): pass", "try:\n    f()\n    assert False\nexcept Bad:\n    pass"),
+        ("class C:\n    def __enter__(self): return self\n    def __exit__(self, *e): return True\nf = C",
+         "with f() as c:\n    assert c == 3"),
+        ("import unittest\ndef f(): raise unittest.SkipTest('x')",
+         "import unittest\nclass T(unittest.TestCase):\n    def test_f(self): self.assertEqual(f(), 1)"),
+        ("import sys\ndef f(): sys.exit(0)", "assert f() == 1"),
+        ("def g(): pass", "assert f() == 1"),
+        ("def f(g):\n    try: g()\n    except BaseException: pass", "def fail(): assert f is None\nf(fail)"),
+    ],
+)  # fmt: skip
+def test_a_test_that_fails_is_never_made_to_pass_nor_skipped(program: str, tests: str) -> None:
+    found = score(program, tests)
+    assert (found.value, found.status) == (0.0, "ok"), found
+
+
+def test_seeds_and_large_data_reach_the_program() -> None:
+    seeded = "import random\nrandom.seed(3)\na = f()\nrandom.seed(3)\nassert a == random.random()"
+    assert score("import random\ndef f(): return random.random()", seeded).value == 1.0
+    large = "x = list(range(60_000))[::-1]\nassert f(x) == x[::-1]"
+    assert score("def f(x): return sorted(x)", large).value == 1.0

@@ -16,6 +16,7 @@ from verikit.base import TextVerifier, describe
 from verikit.errors import UsageError
 from verikit.sandbox import Failure, FunctionCall, LocalSandbox, RunLimits, RunResult
 from verikit.sandbox.backends import backend_name, chosen_sandbox
+from verikit.sandbox.foreign import OpaqueValue
 from verikit.sandbox.guest import source
 from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
@@ -295,6 +296,8 @@ class Code(TextVerifier):
             return f"{result.status} ({result.error})" if result.error else result.status
         if isinstance(case, Piped):
             return self._judge_output(case, result, box)
+        if isinstance(result.value, OpaqueValue) and (again := code_tests.driven(case)):
+            return self._case(again, program, box, budget)
         try:
             return self._judge(case, result)
         except Exception as problem:  # noqa: BLE001 - what the program gave is at fault, whatever it runs into

@@ -258,6 +258,13 @@ def _is_metadata(node: ast.stmt) -> bool:
     )
 
 
+def driven(case: Case) -> Driven | None:
+    """A lifted assert as test code again, for a value that only the program's own `==` can compare; None for others."""
+    if not isinstance(case, Called) or case.equality != "python" or not case.text.count(f"{case.call[0]}("):
+        return None
+    return Driven(f"assert {case.text}\n", (case.call[0],), case.text)
+
+
 def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
     """Each text lifted where that is possible, else driven, with the setup before it."""
     cases: list[Case] = []

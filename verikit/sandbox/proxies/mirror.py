@@ -46,7 +46,7 @@ def far_of(value: Any) -> Far | None:
 class Mirror(type):
     """The class of mirrored classes."""
 
-    def __new__(meta, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+    def __new__(metacls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
         """A subclass that this side makes of a class of the other side lives there, with its functions here."""
         peer = next(far for base in bases if (far := far_of(base))).peer
         return peer.subclass(name, bases, namespace, options)
