@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import random
+from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
@@ -15,6 +18,8 @@ PROBLEMS = problems()
 RECAST = [new for old in PROBLEMS for new in recast(old)]
 GUARDED = [problem for form in FORMS for problem in guarded(form)]
 CODE = verikit.code()
+EVERY = os.environ.get("VERIKIT_HOSTILE") == "all"
+"""Whether the slow part tries every forgery and every form: some hours."""
 
 
 def score(problem: Problem, program: str) -> verikit.Score:
@@ -48,39 +53,32 @@ def _named(problem: Problem) -> str:
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=_named)
-def test_right_programs_pass(problem):
-    check_right(problem)
-
-
-@pytest.mark.parametrize("problem", PROBLEMS, ids=_named)
-def test_near_misses_are_zero(problem):
-    check_wrong(problem, list(problem.wrong))
-
-
-@pytest.mark.parametrize("problem", PROBLEMS, ids=_named)
-def test_sampled_forgeries_are_zero(problem):
-    own = [(f"own: {label}", program) for label, program in problem.forged]
-    check_wrong(problem, own + sample(problem, 3))
+def test_a_right_program_passes_and_a_near_miss_and_a_forgery_do_not(problem):
+    check_right(replace(problem, right=problem.right[:1]))
+    near = random.Random(problem.name).choice(problem.wrong)
+    check_wrong(problem, [near, *sample(problem, 1)])
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_main_parts_do_not_run(form):
     failed = []
-    for problem in guarded(form)[:: 2 if form in ("pytest", "unittest") else 1]:
+    for problem in guarded(form)[::4]:
         values = [score(problem, problem.right[0]).value, *(score(problem, bad).value for _, bad in problem.wrong)]
         if values != [1.0, 0.0, 0.0]:
             failed.append((problem.name, values))
     assert failed == []
 
 
-@pytest.mark.slow(seconds=200)
-@pytest.mark.parametrize("problem", [*RECAST, *GUARDED], ids=_named)
+@pytest.mark.slow(seconds=400)
+@pytest.mark.parametrize("problem", PROBLEMS, ids=_named)
+def test_all_right_programs_near_misses_and_more_forgeries(problem):
+    check_right(problem)
+    own = [(f"own: {label}", program) for label, program in problem.forged]
+    check_wrong(problem, [*problem.wrong, *own, *(forged(problem) if EVERY else sample(problem, 2))])
+
+
+@pytest.mark.slow(seconds=100)
+@pytest.mark.parametrize("problem", [*RECAST, *GUARDED][:: 1 if EVERY else 8], ids=_named)
 def test_other_forms_score_alike(problem):
     check_right(problem)
     check_wrong(problem, list(problem.wrong))
-
-
-@pytest.mark.slow(seconds=1800)
-@pytest.mark.parametrize("problem", PROBLEMS, ids=_named)
-def test_no_forgery_passes(problem):
-    check_wrong(problem, forged(problem))

@@ -34,6 +34,7 @@ class ReplaySession:
         self._calls = 0
         self._answers: list[tuple[str, str]] = []
         self._said = ""
+        self._used_s = 0.0
         self._is_program = False
 
     def run(
@@ -77,9 +78,15 @@ class ReplaySession:
             return _ours(f"the tests use the program more than {MOST_TURNS} times: use the local sandbox")
         return self._next()
 
+    @property
+    def used_s(self) -> float:
+        """Seconds of the last run: what the runs before it took is not the program's time."""
+        return self._used_s
+
     def _next(self) -> str | RunResult:
         assert self._payload is not None
         result = self._execute(self._payload(self._answers), self._limits, self._calls)
+        self._used_s = result.seconds
         if isinstance(result.value, records.Turn):
             self._said = result.value.text
             return self._said

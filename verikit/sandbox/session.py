@@ -27,6 +27,11 @@ class Conversation(Protocol):
         """Say a line to it: the line that answers, or how it ended instead."""
         ...
 
+    @property
+    def used_s(self) -> float:
+        """Seconds that it has run so far, the start of its sandbox aside."""
+        ...
+
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exception: object) -> None: ...
@@ -50,8 +55,8 @@ class Session:
         self._flight: Flight | None = None
         self._commands = -1
         self._over: RunResult | None = None
-        self._seconds = 0.0
-        """That the child took for the step so far."""
+        self._seconds = self._used_s = 0.0
+        """That the child took for the step so far, and for all steps."""
 
     def _start(self) -> Flight:
         self._server = self._pool.take(self._preload, 0)
@@ -106,6 +111,11 @@ class Session:
         self._seconds = 0.0
         return self._exchange(line.encode() + b"\n")
 
+    @property
+    def used_s(self) -> float:
+        """Seconds that the child has run so far, the start of its sandbox aside."""
+        return self._used_s
+
     def _exchange(self, send: bytes) -> str | RunResult:
         """Have the child read bytes and wait for what it writes, for as long as is left of the step's wall clock."""
         if self._over is not None:
@@ -115,7 +125,9 @@ class Session:
             begun = time.monotonic()
             left = max(self._limits.wall_s - self._seconds, 0.0)
             flight.pump(begun + left, commands=self._commands, send=send, lines=1)
-            self._seconds += time.monotonic() - begun
+            took = time.monotonic() - begun
+            self._seconds += took
+            self._used_s += took
             if flight.ended is not None:
                 ended = self._end(sound=True)
                 self._over = records.result(ended, flight.overflow, flight.data, self._limits)

@@ -8,7 +8,6 @@ expected values (`changed_tests`), which have to fail.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -82,6 +81,10 @@ class FarProgram:
                 )
             self.met = self.met or talk.met
             self._plain = self._plain and talk.plain
+            if talk.unfounded and result.error is not None:
+                result = replace(
+                    result, error=replace(result.error, message=f"{result.error.message} {talk.unfounded}".strip())
+                )
             return talk.infra or result
 
         result = self._budget.run(drive)
@@ -129,7 +132,7 @@ class _Talk:
 
     def __init__(self, far: FarProgram, limits: RunLimits, sessions: ExitStack) -> None:
         self._far, self._limits, self._sessions = far, limits, sessions
-        self._session: Conversation | None = None
+        self._children: list[Conversation] = []
         self._said: list[str] = []
         self._ended = ""
         self._equality = Equality(self._fresh)
@@ -139,46 +142,50 @@ class _Talk:
         self.infra: RunResult | None = None
 
     @property
-    def claim(self) -> str:
+    def unfounded(self) -> str:
         """What is wrong with the program's claims of equality; empty if nothing is."""
         return "an object of the program equals whatever it is compared with" if self._equality.unfounded else ""
 
     def relay(self, line: str) -> str:
         """The program's answer to a line of the tests."""
-        begun = time.monotonic()
-        answer = self._answer(line)
-        self._far.budget.spend(time.monotonic() - begun)
-        if isinstance(answer, RunResult):
-            self._end(answer)
-            answer = _gone(self._ended)
-        self.met = self.met or _operation(line) != "names"
-        return answer
-
-    def _answer(self, line: str) -> str | RunResult:
+        message = json.loads(line)
+        operation = str(message.get("op", [""])[0])
+        self.met = self.met or operation != "names"
         if self._ended or self._far.budget.is_spent:
             return _gone(self._ended or "timeout: the row has no time left")
-        if self._session is None:
-            self._session = self._sessions.enter_context(self._fresh())
-        message = json.loads(line)
+        before = self._used_s
         compared = message.pop("compare", None)
-        asked_here = compared is not None and self._equality.is_spent and compared[1][0] == "yours"
-        if compared is not None:
-            operation = ["special", compared[0], ["value", "__eq__"], compared[1]]
-            line = json.dumps(message | {"op": operation if asked_here else ["nothing"]})
-        self._said.append(line)
-        answer = self._ended_answer() or self._session.exchange(line)
-        if compared is not None and not asked_here and isinstance(answer, str):
-            answer = self._equality.judged(self._said, *compared)
-        if isinstance(answer, str) and _operation(line) not in ("names", "global"):
+        answer = self._say(line) if compared is None else self._compare(message, compared)
+        self._far.budget.spend(self._used_s - before)
+        if isinstance(answer, RunResult):
+            self._end(answer)
+            return _gone(self._ended)
+        if operation not in ("names", "global"):
             self.plain = self.plain and is_plain_line(answer)
         return answer
 
-    def _ended_answer(self) -> str:
-        return _gone(self._ended) if self._ended else ""
+    @property
+    def _used_s(self) -> float:
+        return sum(child.used_s for child in self._children)
+
+    def _say(self, line: str) -> str | RunResult:
+        if not self._children:
+            self._sessions.enter_context(self._fresh())
+        self._said.append(line)
+        return _gone(self._ended) if self._ended else self._children[0].exchange(line)
+
+    def _compare(self, message: dict[str, Any], compared: Any) -> str | RunResult:
+        """Answer whether two values are equal; the program's own child is asked only after many comparisons."""
+        left, right, *_ = compared
+        if self._equality.is_spent and right[0] == "yours":
+            return self._say(json.dumps(message | {"op": ["special", left, ["value", "__eq__"], right]}))
+        answer = self._say(json.dumps(message | {"op": ["nothing"]}))
+        return self._equality.judged(self._said, *compared) if isinstance(answer, str) else answer
 
     def _fresh(self) -> Conversation:
         """A child that has the program's text and waits for the first line."""
         session = self._far.open(self._limits)
+        self._children.append(session)
         ready = session.begin(self._far.program, "program")
         if isinstance(ready, RunResult):
             self._end(ready)
@@ -195,10 +202,6 @@ class _Talk:
 
 def _gone(why: str) -> str:
     return json.dumps({"status": "turn", "ended": why})
-
-
-def _operation(line: str) -> str:
-    return str(json.loads(line).get("op", [""])[0])
 
 
 def is_plain_line(line: str) -> bool:
