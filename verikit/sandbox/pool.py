@@ -18,6 +18,8 @@ from verikit.system import at_fork
 T = TypeVar("T")
 MAX_RUNS = 10_000
 """After so many runs a server is replaced."""
+IDLE = 3
+"""Servers of a kind that wait per worker: tests, their program, and a comparison run at the same time."""
 
 _refusal: str | None = None
 """Why namespaces can't be had on this machine; None: not known to be refused."""
@@ -95,7 +97,7 @@ class Pool:
         with self._lock:
             self._lent.discard(server)
             idle = self._idle[server.options.preload, server.options.seed, server.options.tools]
-            if not self._closed and server.runs < MAX_RUNS and len(idle) < self._workers:
+            if not self._closed and server.runs < MAX_RUNS and len(idle) < IDLE * self._workers:
                 idle.append(server)
                 return
         server.close()
