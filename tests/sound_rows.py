@@ -119,6 +119,12 @@ ROWS: dict[str, SoundRow] = {
     "answer, an interval": SoundRow(verikit.answer, r"\boxed{(2, \infty)}", r"(2,\infty)"),
     "answer, options": SoundRow(verikit.answer, "The answer is (B).", "B", {"options": ["3", "4", "5"]}),
     "answer, a quantity": SoundRow(verikit.answer, "25 m/s", "90 km/h"),
+    "bfcl_multi_turn": SoundRow(
+        lambda: verikit.bfcl_multi_turn(), '[["[ls()]"]]', None,
+        {"initial_config": {"GorillaFileSystem": {"root": {"workspace": {"type": "directory", "contents": {}}}}},
+         "involved_classes": ["GorillaFileSystem"], "ground_truth": [["ls()"]]},
+        needs=("bfcl_eval", "mpmath"),
+    ),
     "bleu": SoundRow(verikit.bleu, "the cat sat on the mat", "the cat sat on the mat", needs=("sacrebleu",)),
     "boxed": SoundRow(verikit.boxed, r"\boxed{4}"),
     "by": SoundRow(lambda: verikit.by("kind", {"a": verikit.exact()}), "4", row={"kind": "a"}),
