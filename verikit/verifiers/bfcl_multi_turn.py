@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
 from verikit.base import Verifier
 from verikit.calls import ToolCall, calls_in, load_json, text_calls
 from verikit.errors import MissingExtra
 from verikit.messages import by_assistant
-from verikit.reply import reply_text
+from verikit.reply import Reads, reply_text
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
 from verikit.types import Sample, Score
@@ -42,6 +42,7 @@ class BfclMultiTurn(Verifier):
     memory_mb: int = 1024
     """Memory of its process, in MiB."""
     name = "bfcl_multi_turn"
+    reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample in a child of its own.
