@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from verikit.verifiers.refusal import Refusal
@@ -222,9 +220,11 @@ def test_the_row_says_what_is_wanted_and_without_that_there_is_no_score():
     assert by_row(ANSWERS[0]).status == "error"
 
 
-def test_only_the_beginning_is_looked_at_and_hostile_texts_take_no_time():
+def test_only_the_beginning_is_looked_at():
     assert Refusal()("Here you are. " * 100 + REFUSALS[0]).value == 0.0
-    begun = time.process_time()
+
+
+def test_hostile_texts_cost_linear_work(linear):
     for unit in (
         "i ",
         "i am ",
@@ -237,5 +237,4 @@ def test_only_the_beginning_is_looked_at_and_hostile_texts_take_no_time():
         "i can't and ",
         '"a" ',
     ):
-        Refusal(within=100_000)(unit * 20_000)
-    assert time.process_time() - begun < 10
+        linear(Refusal(within=1_000_000), unit)

@@ -36,7 +36,6 @@ from verikit.sandbox.proxies.mirror import Far, far_of
 from verikit.sandbox.proxies.near import VARIANTS, near
 from verikit.sandbox.proxies.peer import Peer, Transport
 
-_FAILURES = (AssertionError,)
 _ENDS = (StopIteration, StopAsyncIteration)
 _HIDDEN = types.FrameType | types.CodeType | types.TracebackType | types.ModuleType
 _CATCH_FAILURES = (BaseException, Exception, AssertionError)

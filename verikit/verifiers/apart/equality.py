@@ -79,9 +79,11 @@ class Equality:
     def _against_remade(self, said: list[str], left: Any, right: Any, born: list[str]) -> list[Any]:
         """Comparisons with objects that were made like one of the two, but of other values; until one is unequal."""
         found: list[Any] = []
-        recipes = [(left, right, recipe) for recipe in _recipes(said, right, int(born[1]) - 1)]
-        recipes += [(right, left, recipe) for recipe in _recipes(said, left, int(born[0]) - 1)]
-        for kept, _, recipe in recipes[:_MOST_OTHERS]:
+        recipes = itertools.chain(
+            ((left, recipe) for recipe in _recipes(said, right, int(born[1]) - 1)),
+            ((right, recipe) for recipe in _recipes(said, left, int(born[0]) - 1)),
+        )
+        for kept, recipe in itertools.islice(recipes, _MOST_OTHERS):
             answer = self._ask(said, kept, None, recipe)
             if answer:
                 found.append(answer)
