@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from tests.hostile_texts import HOSTILE
@@ -101,13 +99,10 @@ def test_a_box_ends_where_it_closes():
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_a_megabyte_of_anything_takes_less_than_a_second(unit):
-    text = unit * (1_000_000 // len(unit))
-    for gold in ("42", "B", "the Eiffel Tower"):
-        start = time.thread_time()
-        verify(text, gold)
-        verify("answer is 42 " + text, gold)
-        assert time.thread_time() - start < 2
+@pytest.mark.parametrize("gold", ["42", "B", "the Eiffel Tower"])
+def test_a_hostile_reply_costs_linear_work(linear, unit, gold):
+    linear(lambda text: verify(text, gold), unit)
+    linear(lambda text: verify("answer is 42 " + text, gold), unit)
 
 
 def test_a_last_line_that_is_labelled_as_the_answer_is_read_without_its_label():

@@ -84,6 +84,8 @@ def test_merges_that_blow_up_are_refused():
 def test_a_mapping_may_override_a_merge_and_be_merged_itself():
     text = "b: &b {x: 1}\nc:\n  inner: &c\n    <<: *b\n    x: 2\nd:\n  <<: *c\n"
     assert Yaml({"const": {"b": {"x": 1}, "c": {"inner": {"x": 2}}, "d": {"x": 2}}})(text).value == 1.0
+    text = "a: &a {name: 1}\nlist:\n- &b {<<: *a, name: 2}\n- {<<: [*b, *a]}\n- {<<: [*a, *b]}"
+    assert Yaml({"properties": {"list": {"const": [{"name": 2}, {"name": 2}, {"name": 1}]}}})(text).value == 1.0
     text = "- &x {a: 1}\n- <<: *x\n  b: 2\n- <<: [*x, {a: 3, c: 3}]"
     assert Yaml({"const": [{"a": 1}, {"a": 1, "b": 2}, {"a": 1, "c": 3}]})(text).value == 1.0
 

@@ -52,7 +52,8 @@ class Yaml(StructuredText):
                 root = loader.get_single_node()
                 if root is None:
                     return None
-                _check_mappings(root, loader)
+                mappings = _check_mappings(root, loader)
+                _write_merges_out(mappings)
                 return _plain(loader.construct_document(root), [0])
             finally:
                 loader.dispose()
@@ -67,14 +68,16 @@ def _loader() -> Any:
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def _check_mappings(root: Any, loader: Any) -> None:
-    """Refuse keys that come twice as written, and merges that blow up, before the loader carries merges out."""
+def _check_mappings(root: Any, loader: Any) -> list[Any]:
+    """All mappings in the document's order; refuses keys that come twice as written, and merges that blow up."""
     waiting, known = [root], {id(root)}
+    mappings: list[Any] = []
     sizes: dict[int, int] = {}
     total = 0
     while waiting:
         node = waiting.pop()
         if node.id == "mapping":
+            mappings.append(node)
             _check_keys(node, loader)
             total += _merged_size(node, sizes)
             if total > _MOST_VALUES:
@@ -83,6 +86,7 @@ def _check_mappings(root: Any, loader: Any) -> None:
         new = [part for part in parts if id(part) not in known] if node.id != "scalar" else []
         known.update(map(id, new))
         waiting += reversed(new)  # in the document's order, so that what is merged has its size already
+    return mappings
 
 
 def _check_keys(node: Any, loader: Any) -> None:
@@ -110,13 +114,47 @@ def _merged_size(node: Any, sizes: dict[int, int]) -> int:
     sizes[id(node)] = -1
     size = 0
     for key, value in node.value:
-        merges = key.tag == _MERGE and value.id != "scalar"
-        merged = value.value if merges and value.id == "sequence" else [value] if merges else ()
-        size += 1 + sum(_merged_size(part, sizes) for part in merged if part.id == "mapping")
+        size += 1 + sum(_merged_size(part, sizes) for part in _merged(key, value))
         if size > _MOST_VALUES:
             raise ValueError(f"more than {_MOST_VALUES} keys, merges written out")
     sizes[id(node)] = size
     return size
+
+
+def _merged(key: Any, value: Any) -> list[Any]:
+    """The mappings that the pair `<<: value` merges; [] for any other pair, and for one the loader will refuse."""
+    if key.tag != _MERGE or value.id == "scalar":
+        return []
+    parts = value.value if value.id == "sequence" else [value]
+    return parts if all(part.id == "mapping" for part in parts) else []
+
+
+def _write_merges_out(mappings: Iterable[Any]) -> None:
+    """Put the pairs of merged mappings in the place of each `<<`.
+
+    Of pairs with one key, the loader keeps the last. So the mapping's own pairs come last, and of several merged
+    mappings the first one comes last. The loader's own merging is not used: PyYAML 6.0.4 lets a merged mapping's
+    merge win over the mapping's own keys of one character.
+    """
+    written: set[int] = set()
+
+    def write(node: Any) -> None:
+        if id(node) in written:
+            return
+        written.add(id(node))
+        own: list[Any] = []
+        merged: list[Any] = []
+        for key, value in node.value:
+            parts = _merged(key, value)
+            if not parts:
+                own.append((key, value))
+            for part in reversed(parts):
+                write(part)
+                merged += part.value
+        node.value = merged + own
+
+    for mapping in mappings:
+        write(mapping)
 
 
 def _shallow(events: Iterable[Any]) -> None:
