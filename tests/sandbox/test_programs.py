@@ -20,7 +20,7 @@ from verikit.sandbox.toolchains import Missing, toolchain
 
 HEAD = (
     "#define _GNU_SOURCE\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n"
-    "#include <fcntl.h>\n#include <signal.h>\n#include <errno.h>\n#include <sys/stat.h>\n"
+    "#include <fcntl.h>\n#include <signal.h>\n#include <errno.h>\n#include <sys/stat.h>\n#include <sys/syscall.h>\n"
 )
 
 
@@ -182,3 +182,20 @@ def test_a_machine_without_room_for_a_process_is_no_fault_of_the_programs() -> N
         read_record(json.dumps(case).encode() + b"\n", RunLimits())
     run = read_record(json.dumps(case | {"exit": errno.ENOEXEC}).encode() + b"\n", RunLimits())
     assert run.results[0].status == "error"
+
+
+def test_a_process_may_take_the_user_it_is_and_make_programs_executable_but_change_no_other_mode(
+    programs: Programs,
+) -> None:
+    body = """
+    gid_t g = getegid(); uid_t u = geteuid(); struct stat s;
+    printf("%d%d ", syscall(117, -1, u, -1) == 0, syscall(119, -1, g, -1) == 0);
+    printf("%d%d", syscall(117, -1, 0, -1) == -1, syscall(119, -1, 0, -1) == -1);
+    printf("%d%d ", syscall(117, 0, 0, 0) == -1, syscall(105, 0) == -1);
+    close(open("made", O_CREAT | O_WRONLY, 0644));
+    chmod("made", 04755); stat("made", &s); printf("%o ", s.st_mode & 07777);
+    chmod("made", 0755); stat("made", &s); printf("%o ", s.st_mode & 07777);
+    chmod("made", 0); stat("made", &s); printf("%o", s.st_mode & 07777);
+    """
+    done = ran(programs, body, [""])
+    assert [(run.status, run.stdout) for run in done] == [("ok", "11 1111 644 755 755")], done

@@ -3,7 +3,8 @@
 The number space is cut into intervals with one verdict each and searched as a binary tree, so a call costs about seven
 comparisons. A few calls are allowed by their arguments: threads but no processes, signals to oneself, socket pairs but
 no sockets. Changes of mode, owner and time report success and do nothing: `shutil.copy2` works, files outside keep
-theirs. A call through another architecture's entry (int 0x80, x32) ends the process.
+theirs. Where programs may start others, a file can be made executable: linkers do that, and only the run's own file
+system is writable there. A call through another architecture's entry (int 0x80, x32) ends the process.
 """
 
 from __future__ import annotations
@@ -40,6 +41,12 @@ _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _X86_64, _X32 = 0xC000003E, 0x40000000
 _CLONE_THREAD = 0x10000
 _NEW_NAMESPACES = 0x7E020000
+_CHMOD, _FCHMOD, _FCHMODAT, _FCHMODAT2 = 90, 91, 268, 452
+_EXECUTABLE = 0o755
+"""The mode that linkers and `install` give a program."""
+_SETRESUID, _SETRESGID = 117, 119
+_UNCHANGED = 0xFFFFFFFF
+"""-1 where such a call takes an id: keep what the process has."""
 _JOBS = (109, 112, 247, 434)
 """Process groups, sessions, waiting, and a descriptor of a process."""
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
@@ -79,6 +86,18 @@ def _any_process() -> list[Instruction]:
     return [(_LOAD, _ARGUMENTS, 0, 0), (_BITS, _NEW_NAMESPACES, 0, 1), refuse, (_RETURN, _ALLOW, 0, 0)]
 
 
+def _effective_id_only() -> list[Instruction]:
+    """`setresuid(-1, id, -1)` and its like for groups: `posix_spawn` with POSIX_SPAWN_RESETIDS (make) calls them so.
+
+    Without capabilities, the kernel allows nothing but an id that the process has already.
+    """
+    refuse: Instruction = (_RETURN, _ERRNO | errno.EPERM, 0, 0)
+    return [
+        (_LOAD, _ARGUMENTS, 0, 0), (_EQUAL, _UNCHANGED, 1, 0), refuse,
+        (_LOAD, _ARGUMENTS + 16, 0, 0), (_EQUAL, _UNCHANGED, 1, 0), refuse, (_RETURN, _ALLOW, 0, 0),
+    ]  # fmt: skip
+
+
 def _verdicts(may_exec: bool, own_pid_only: bool, processes: bool) -> dict[int, list[Instruction]]:
     """What to do with each call number that is not refused."""
 
@@ -99,6 +118,9 @@ def _verdicts(may_exec: bool, own_pid_only: bool, processes: bool) -> dict[int, 
         narrow = [linux.PR_SET_PDEATHSIG, linux.PR_SET_SECCOMP, linux.PR_SET_NO_NEW_PRIVS, linux.PR_SET_CHILD_SUBREAPER]
         table |= {56: _any_process(), 57: table[332], 58: table[332], 157: _argument(0, [*PRCTL, *narrow])}
         table |= dict.fromkeys(_JOBS, table[332])
+        table |= dict.fromkeys((_CHMOD, _FCHMOD), _argument(1, [_EXECUTABLE], refusal=0))
+        table |= dict.fromkeys((_FCHMODAT, _FCHMODAT2), _argument(2, [_EXECUTABLE], refusal=0))
+        table |= dict.fromkeys((_SETRESUID, _SETRESGID), _effective_id_only())
     return table
 
 

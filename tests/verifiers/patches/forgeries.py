@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from shutil import which
 from typing import Any
 
 Files = Mapping[str, str | None]
@@ -26,6 +27,8 @@ CHECK_JS = "const {add} = require('./lib');\nif (add(1, 2) !== 3) process.exit(1
 CHECK_PY = "from calc import add\nassert add(1, 2) == 3\n"
 CHECK_SH = "set -e\ntest \"$(python -c 'from calc import add; print(add(1, 2))')\" = 3\n"
 TRUE = "exit 0\n"
+ADD_C = "int add(int a, int b) {\n    return a - b;\n}\n"
+CHECK_C = "int add(int, int);\nint main(void) {\n    return add(1, 2) != 3;\n}\n"
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,21 @@ CASES: dict[str, Case] = {
         {"the script": {"tools/run.sh": TRUE}, "the recipe": {"Makefile": "check:\n\t@true\n"},
          "another makefile": {"GNUmakefile": "check:\n\t@true\n"}, "a makefile in lower case": {"makefile": "check:\n\t@true\n"},
          "in another case": {"makeFile": "check:\n\t@true\n", "tools/Run.sh": TRUE}},
-        runs=False,
+        runs=which("make") is not None,
+    ),
+    "make and a linker": Case(
+        command_row("make check", {"add.c": ADD_C, "check.c": CHECK_C, "Makefile": "check: adds\n\t./adds\n\nadds: add.o check.o\n\tcc -o adds add.o check.o\n"}),
+        {"add.c": ADD_C.replace("-", "+")}, {"emptied": {"check.c": "int main(void) {\n    return 0;\n}\n"}},
+        runs=bool(which("make") and which("cc")),
+    ),
+    "cmake": Case(
+        command_row("cmake -B out && cmake --build out && ctest --test-dir out", {
+            "add.c": ADD_C, "check.c": CHECK_C,
+            "CMakeLists.txt": "cmake_minimum_required(VERSION 3.10)\nproject(adds C)\nadd_executable(adds add.c check.c)\nenable_testing()\nadd_test(NAME adds COMMAND adds)\n",
+        }),
+        {"add.c": ADD_C.replace("-", "+")},
+        {"emptied": {"check.c": "int main(void) {\n    return 0;\n}\n"}, "the build file": {"CMakeLists.txt": "project(adds NONE)\n"}},
+        runs=bool(which("cmake") and which("cc") and which("make")),
     ),
     "node": Case(
         command_row("node main.js", {"lib.js": LIB, "main.js": CHECK_JS}, language="javascript"),

@@ -118,6 +118,25 @@ def test_their_honest_twins_are_paid(name: str) -> None:
     assert found.value == 1.0, found
 
 
+@pytest.mark.parametrize(
+    ("commands", "more"),
+    [
+        (["make"], {"Makefile": "all: adds\n\t./adds\nadds: add.o check_add.o\n\t$(CC) -o $@ $^\n"}),
+        (["make"], {"Makefile": "all: adds\n\t./adds\nadds: add.c check_add.c\n\tcc -o $@ $^\n"}),
+        (["make adds"], {"Makefile": "adds: add.o\n\tcc -o adds add.o check_add.c && ./adds\n"}),
+        (["make check_add && ./check_add"], {"Makefile": "check_add: add.o\n"}),
+        (["cmake -B out", "cmake --build out", "ctest --test-dir out"],
+         {"CMakeLists.txt": "project(a C)\nadd_executable(adds add.c\n  ${CMAKE_SOURCE_DIR}/add.h check_add.c)\n"}),
+        (["meson setup out && ninja -C out test"], {"meson.build": "test('adds', executable('adds', ['add.c','check_add.c']))"}),
+    ],
+)  # fmt: skip
+def test_sources_behind_objects_and_build_files_are_told_apart(commands: list[str], more: dict[str, str]) -> None:
+    files = tree({"add.c": "", "add.h": "", "check_add.c": "", **more})
+    found = named_files(tuple(commands), files)
+    assert found.tests & files.keys() == {"check_add.c", *more}
+    assert "add.c" in found.sources
+
+
 def test_commands_name_files_by_their_parts() -> None:
     files = tree(dict.fromkeys(
         ["main.py", "want.txt", "lib.c", "check.c", "sub/run.sh", "sub/data.csv", "in.txt", "Makefile", "a/b.js"], ""))  # fmt: skip

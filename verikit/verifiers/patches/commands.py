@@ -45,6 +45,12 @@ _NOT_TESTED = ("--cov", "--ignore", "--exclude", "--deselect", "--omit", "--sour
 """Options whose values are code under test, or files that are passed over."""
 _SETTINGS = (".mocharc.json", ".jasmine.json", "jest.config.json", "spec/support/jasmine.json")
 _SUFFIXES = ("", ".js", ".mjs", ".cjs", ".ts", "/index.js", "/__main__.py", "/__init__.py")
+_COMPILED = (".c", ".cc", ".cpp", ".cxx", ".C", ".m", ".f", ".f90", ".s", ".S")
+"""Suffixes of sources for which make has rules of its own."""
+_BUILD_FILE = re.compile(
+    r"CMakeLists\.txt|CMakePresets\.json|CTest\w*\.(?:cmake|txt)|[\w.-]+\.cmake|meson\.build|build\.ninja"
+)
+_BUILD_WORD = re.compile(r"[^\s()'\",;]+")
 _MOST_DEEP = 8
 
 
@@ -225,12 +231,22 @@ class _Reader:
         held = next((path for path in tries if path in self._tree), "")
         makefile = Makefile(self._tree, held)
         self.found.tests.update(makefile.files)
+        self._looked_at(targets, folder)
         for line in list(makefile.recipes(targets))[:1000]:
             self.read(line, folder, depth + 1)
 
     def _build(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
         """Programs that build and test by a file that they know."""
         self.found.tests |= {_joined(folder, name) for name in _BUILDS[command.program]}
+        self._operands(command.words[1:], folder)
+
+    def _cmake(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
+        """Build systems whose files name sources in a language of their own: each word that is a file is a source."""
+        held = [name for name in self._tree if _BUILD_FILE.fullmatch(name.rpartition("/")[2])]
+        self.found.tests.update(held)
+        for name in held[:100]:
+            text = self._tree[name].content[: 1 << 20].decode("utf-8", "replace")
+            self._looked_at(_BUILD_WORD.findall(text), name.rpartition("/")[0])
         self._operands(command.words[1:], folder)
 
     # ---- operands ---------------------------------------------------------------------------------------------------
@@ -262,10 +278,17 @@ class _Reader:
         for word in taken:
             if word == "-o":
                 self.found.written.add(_joined(folder, next(taken, "")))
-            elif _joined(folder, word) in self._tree:
-                self.found.sources.add(_joined(folder, word))
+            elif held := self._compiled(_joined(folder, word)):
+                self.found.sources.update(held)
             elif is_testlike(word):
                 self._operands([word], folder)
+
+    def _compiled(self, path: str) -> list[str]:
+        """A file of the tree, or the sources that an object file or a program of this name is made of."""
+        if path in self._tree:
+            return [path]
+        stem = re.sub(r"\.(?:o|obj|lo)$", "", path)
+        return [stem + suffix for suffix in _COMPILED if stem + suffix in self._tree]
 
     def _writer(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
         self.found.written |= {_joined(folder, word) for word in command.words[1:]}
@@ -295,6 +318,7 @@ _METHODS: dict[str, _Method] = {
     program: method
     for programs, method in (
         (_SHELLS, _Reader._shell), (("npm", "yarn", "pnpm"), _Reader._package), (("make", "gmake"), _Reader._make),
+        (("cmake", "ctest", "meson", "ninja"), _Reader._cmake),
         (_BUILDS, _Reader._build), (_RUNNERS, _Reader._runner), (("chmod",), _Reader._mode), (("cp",), _Reader._copy),
         (_WRITERS, _Reader._writer), (_SOURCE_TOOLS, _Reader._sources), (_COMPARES, _Reader._compared),
     )

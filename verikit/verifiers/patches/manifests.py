@@ -76,7 +76,10 @@ class Makefile:
         self._read(tree, path)
 
     def recipes(self, targets: list[str]) -> Iterator[str]:
-        """The lines that make runs for targets and what they depend on; without any, for the first one."""
+        """The lines that make runs for targets and what they depend on; without any, for the first one.
+
+        Before the lines of a rule comes `cc` with what the rule needs: `$^` and make's own rules compile that.
+        """
         waiting = targets or [self._first]
         seen: set[str] = set()
         while waiting:
@@ -86,6 +89,7 @@ class Makefile:
             seen.add(target)
             needed, lines = self._rules[target]
             waiting += needed
+            yield f"cc {' '.join(needed)}"
             yield from (self._expanded(line).lstrip("@-+ ") for line in lines)
 
     def _read(self, tree: Tree, path: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import hmac
 import json
@@ -39,7 +40,12 @@ class PatchOutcome:
 
 def tools_of(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
     """Paths that commands need, or why they can't be had; and the variables of the language's tools."""
-    shown = [*_SHOWN, sys.base_prefix if sys.base_prefix != "/usr" else "/usr/bin", os.path.dirname(PYTHON)]
+    shown = [
+        *_SHOWN,
+        *glob.glob("/usr/share/cmake*"),
+        sys.base_prefix if sys.base_prefix != "/usr" else "/usr/bin",
+        os.path.dirname(PYTHON),
+    ]
     path = [os.path.dirname(PYTHON), "/usr/bin", "/bin"]
     env: dict[str, str] = {}
     if language in LANGUAGES:
