@@ -120,6 +120,21 @@ def test_solutions_of_humaneval_score_in_every_form() -> None:
     assert failed(list(evaluated(HUMANEVAL))) == {}
 
 
+def test_solutions_of_humaneval_x_score_in_every_form_and_wrong_ones_do_not() -> None:
+    named, wrong = [], []
+    for row in HUMANEVAL:
+        name = row["entry_point"]
+        test = row["test"].replace("candidate", name) + f"\n\ncheck({name})\n"
+        other = {key: row[key] for key in ("task_id", "prompt")} | {"test": test, "declaration": f"def {name}():\n"}
+        named += [
+            (f, Sample(row["prompt"], text, meta=other))
+            for f, text in prompted(row["prompt"], row["canonical_solution"]).items()
+        ]
+        wrong.append(Sample(row["prompt"], "    return None\n", meta=other))
+    assert failed(named) == {}
+    assert [(score.value, score.status) for score in score_all(Code(), wrong)] == [(0.0, "ok")] * len(wrong)
+
+
 def test_a_whole_function_may_leave_the_imports_and_helpers_of_its_prompt_out() -> None:
     row = HUMANEVAL[0]
     whole = row["prompt"].partition("\n\n\n")[2] + row["canonical_solution"]

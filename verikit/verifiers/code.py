@@ -145,6 +145,7 @@ class Code(TextVerifier):
         if language in LANGUAGES and (tests := code_forms.test_program(sample.meta)):
             return self._score_form(sample, language, tests, box)
         try:
+            sample = replace(sample, meta=code_tests.with_entry_point(sample.meta))
             if files := code_suites.suites(sample.meta) if language in ("", "python") and not self.preset else []:
                 return self._score_suites(sample, files, box)
             cases = self._cases(sample)

@@ -33,6 +33,7 @@ _OPERATOR, _COMMA, _MINUS, _FIELD_END = (
     re.compile(rf"{_OPENING}|{marks}") for marks in (r"===?|!==?|&&|\|\||<=|>=|=>|->|[<>?]", ",", "-", "[,}]")
 )
 _BRACKET = re.compile(_OPENING)
+_PARENTHESIS = re.compile(r"\(")
 _SAME = re.compile(r"(?:same|equals?|eq)\Z", re.IGNORECASE)
 _DISTANCE = re.compile(r"\bf?abs\Z", re.IGNORECASE)
 _NAME = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*(.?)")
@@ -49,6 +50,7 @@ _TOKEN = re.compile(rf"{_CONSTANT.pattern}|\w+|[^\w\s()]")
 _SUFFIXES = frozenset({"l", "L", "f", "F", "d", "u", "long"})
 _LONGEST = 200
 """Of a name, in characters."""
+_COMMA_OPERATOR = frozenset({"javascript", "typescript", "c", "cpp"})
 _MOST = 100
 """Expectations among which one is looked for that can be made false."""
 
@@ -198,7 +200,24 @@ class _Reader:
         """Of two operands the one that is written out, where the other one calls a tested function."""
         for called, written in ((one, other), (other, one)):
             if self._calls(called) and not self._calls(written) and self._is_closed(written, ratio=kind == "number"):
-                yield Expected(*self._stripped(written), kind, self._call(called))
+                yield Expected(*self._stripped(self._that_counts(written)), kind, self._call(called))
+
+    def _that_counts(self, span: tuple[int, int]) -> tuple[int, int]:
+        """A span, or of a comma operator in it (`(a, b)` is `b`) the last operand."""
+        if self.language not in _COMMA_OPERATOR:
+            return span
+        at, end = span
+        while found := _PARENTHESIS.search(self.text, at, end):
+            operands = self._arguments(found.start())
+            at = found.end()
+            if len(operands) > 1 and not self._is_called(found.start()):
+                span = at, end = operands[-1]
+        return span
+
+    def _is_called(self, opening: int) -> bool:
+        """Whether a name or a bracket stands before a bracket."""
+        before = self.text[max(0, opening - _LONGEST) : opening].rstrip()[-1:]
+        return before.isalnum() or before in ("_", "$", ")", "]", ">")
 
     def _calls(self, span: tuple[int, int]) -> bool:
         return any(re.search(rf"\b{re.escape(name)}\b", self.text[slice(*span)]) for name in self.names)

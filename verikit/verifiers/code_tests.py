@@ -221,11 +221,30 @@ def _human_eval(test: str, entry_point: str, lift: bool) -> list[Case]:
     if check is None or not entry_point or not check.args.args:
         raise ValueError("a HumanEval test defines check(candidate) and the row names an entry_point")
     parameter = check.args.args[0].arg
-    others = [n for n in tree.body if n is not check and not _is_metadata(n)]
+    ends = [n for n in tree.body if _checked(n) == entry_point]
+    others = [n for n in tree.body if n is not check and n not in ends and not _is_metadata(n)]
     lifted = [] if others or not lift else _lift(check.body, {parameter: entry_point})
     if lifted:
         return list(lifted)
-    return [Driven(f"{test}\ncheck({entry_point})\n", (entry_point,), f"check({entry_point})")]
+    code = test if ends else f"{test}\ncheck({entry_point})\n"
+    return [Driven(code, (entry_point,), f"check({entry_point})")]
+
+
+def with_entry_point(meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of HumanEval's form with its `entry_point`: HumanEval-X names it only in `check(f)` at the test's end."""
+    test = meta.get("test", meta.get("tests"))
+    if "entry_point" in meta or not isinstance(test, str) or "def check(" not in test:
+        return meta
+    names = [name for node in _module(test).body if (name := _checked(node))]
+    return {**meta, "entry_point": names[-1]} if names else meta
+
+
+def _checked(node: ast.stmt) -> str:
+    """The name that a statement `check(name)` hands to the test; empty for other statements."""
+    match node:
+        case ast.Expr(ast.Call(ast.Name("check"), [ast.Name(name)], [])):
+            return name
+    return ""
 
 
 def with_helpers(case: Case, prompt: str) -> Case:
