@@ -184,6 +184,18 @@ def test_solutions_of_mbpp_score_in_every_form() -> None:
     assert failed(named) == {}
 
 
+def test_a_function_with_a_name_of_pythons_is_the_programs_where_a_test_calls_nothing_else() -> None:
+    def value(program: str, test: str) -> float | None:
+        return Code().score([Sample("Go.", program, meta={"test_list": [test]})])[0].value
+
+    assert value("def sum(a, b):\n    return a * b", "assert sum(2, 3) == 6") == 1.0
+    assert value("def sum(a, b):\n    return a - b", "assert sum(2, 3) == 6") == 0.0
+    assert value("def f(a):\n    return a\ndef len(a):\n    return 3", "assert len(f([1, 2])) == 3") == 0.0
+    assert (
+        value("def f(a):\n    return 0\ndef all(a):\n    return True", "assert all(f(n) == n for n in [1, 2])") == 0.0
+    )
+
+
 def test_marks_that_are_part_of_a_program_are_no_marks() -> None:
     code = "DONE, BEGIN = 1, 2\ndef f(n):\n    x = [DONE]\n    return (\n        [BEGIN][0] + n\n    )\n"
     assert Code().score([Sample(completion=code, meta={"tests": ["assert f(1) == 3"]})])[0].value == 1.0

@@ -289,7 +289,7 @@ def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
     cases: list[Case] = []
     for test in tests:
         tree = _module(str(test))
-        lifted = _lift(tree.body, {}) if lift and not setup.strip() else []
+        lifted = _lift(tree.body, _shadowed(tree)) if lift and not setup.strip() else []
         if lifted:
             cases += lifted
         else:
@@ -298,6 +298,14 @@ def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
     if not cases:
         raise ValueError("no tests in this row")
     return cases
+
+
+def _shadowed(tree: ast.Module) -> dict[str, str]:
+    """Python's own names that are the program's here: those that a test calls which would not test it otherwise."""
+    if free_names(tree):
+        return {}
+    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    return {name: name for name in called if hasattr(builtins, name)}
 
 
 def _module(text: str) -> ast.Module:
@@ -366,8 +374,16 @@ def _is_distance(node: ast.expr) -> bool:
 
 
 def _call(node: ast.expr, names: Mapping[str, str] | None = None) -> FunctionCall | None:
-    """A call of a plain function with literal arguments; None for anything else."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or hasattr(builtins, node.func.id):
+    """A call of a plain function with literal arguments; None for anything else.
+
+    Args:
+        node: what may be one.
+        names: what the program calls some names of the test; Python's own names among them are the program's here.
+    """
+    names = names or {}
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return None
+    if hasattr(builtins, node.func.id) and node.func.id not in names:
         return None
     if any(keyword.arg is None for keyword in node.keywords):
         return None
@@ -376,7 +392,7 @@ def _call(node: ast.expr, names: Mapping[str, str] | None = None) -> FunctionCal
         kwargs = {str(keyword.arg): _literal(keyword.value) for keyword in node.keywords}
     except ValueError:
         return None
-    return (names or {}).get(node.func.id, node.func.id), args, kwargs
+    return names.get(node.func.id, node.func.id), args, kwargs
 
 
 def _literal(node: ast.expr) -> Any:
