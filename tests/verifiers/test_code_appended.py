@@ -16,6 +16,7 @@ from tests import appended
 from tests.verifiers.test_code_languages import needs
 from verikit.base import score_all
 from verikit.types import Sample, Score
+from verikit.verifiers import code_forms
 from verikit.verifiers.code import Code
 from verikit.verifiers.code_falsified import expectations, falsified
 from verikit.verifiers.code_forms import SCRIPTS
@@ -181,6 +182,12 @@ def test_false_tests_differ_in_what_they_expect_alone(language: str, line: str) 
             assert false.endswith(line[spans[-1][1] :])
 
 
+def test_a_number_that_is_changed_is_another_double() -> None:
+    for seed in range(20):
+        false = falsified("javascript", "assert.equal(f(1), 9999999999999999);", ["f"], random.Random(seed))
+        assert float(false[len("assert.equal(f(1), ") : -2]) != 9999999999999999.0
+
+
 def test_calls_that_the_prompt_shows_are_left_alone() -> None:
     tests = "assert.deepEqual(candidate(1, [2]),4);\nassert.deepEqual(candidate(3, [4]),9);\n"
     for seed in range(20):
@@ -213,3 +220,12 @@ def test_tests_in_which_nothing_can_be_changed_are_left_as_they_are() -> None:
 def test_numbers_of_any_length_can_be_changed() -> None:
     tests = f"assert.deepEqual(f(1),{'9' * 6000});"
     assert falsified("javascript", tests, ["f"], random.Random(1)) not in ("", tests)
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_a_variable_of_a_body_is_not_the_function_of_its_name(language: str) -> None:
+    assert not code_forms.defines(
+        language, "f", "  let f = 1\n  for (let i = 1; i <= n; i++) { f *= i }\n  return f\n}"
+    )
+    for program in ("const f = (n) => {\n", "let x\nexport const f = async function () {\n", "  function f(n) {\n"):
+        assert code_forms.defines(language, "f", program)

@@ -1,5 +1,6 @@
 """`code` on tests that use objects of the program: what programs that know no answer try, and what right ones do."""
 
+# ruff: noqa: E501 - programs are lines as they are
 from __future__ import annotations
 
 import datetime as dt
@@ -300,3 +301,81 @@ def test_seeds_and_large_data_reach_the_program() -> None:
     assert score("import random\ndef f(): return random.random()", seeded).value == 1.0
     large = "x = list(range(60_000))[::-1]\nassert f(x) == x[::-1]"
     assert score("def f(x): return sorted(x)", large).value == 1.0
+
+
+OWN = "class E(%s):\n    pass\nclass O:\n    pass\n"
+RAISED = [
+    ("OSError", "raise E(2, 'no', 'here')", "e.errno == 2 and e.filename == 'here' and type(e).__name__ == 'E'"),
+    ("OSError", "raise E(E(1, 'x'))", "type(e.args[0]).__name__ == 'E' and e.args[0].errno == 1"),
+    ("OSError", "try:\n        raise E(1, 'x')\n    except E as found:\n        raise E(found) from found",
+     "e.__cause__ is e.args[0] is e.__context__ and e.__cause__.strerror == 'x'"),
+    ("UnicodeDecodeError", "raise E('utf-8', b'x', 0, 1, 'bad')", "e.reason == 'bad' and isinstance(e, UnicodeError)"),
+    ("ImportError", "raise E('m', name='n')", "e.name == 'n' and e.msg == 'm'"),
+    ("ExceptionGroup", "raise E('many', [ValueError(1), KeyError(2)])", "[type(x) for x in e.exceptions] == [ValueError, KeyError]"),
+    ("KeyError", "raise ImportError('m', name='n')", "e.name == 'n'"),
+    ("KeyError", "raise OSError(2, 'no', 'here')", "type(e) is FileNotFoundError and e.filename == 'here'"),
+    ("KeyError", "__import__('json').loads('{')", "e.pos == 1 and e.doc == '{'"),
+    ("KeyError", "b'\\xff'.decode()", "e.start == 0 and e.reason == 'invalid start byte'"),
+    ("KeyError", "O().missing", "e.name == 'missing' and type(e.obj).__name__ == 'O'"),
+    ("KeyError", "error = E('k')\n    error.extra = [1, 2]\n    raise error", "e.extra == [1, 2]"),
+    ("KeyError", "error = ValueError('k')\n    error.extra = [1, 2]\n    raise error", "e.extra == [1, 2]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("base", "body", "check"), RAISED)
+def test_an_exception_brings_along_all_that_it_keeps(base: str, body: str, check: str) -> None:
+    tests = "import pytest\nfrom solution import f\ndef test_f():\n    with pytest.raises(Exception) as info:\n        f()\n"
+    program = f"{OWN % base}def f():\n    {body}\n"
+    found = score(program, f"{tests}    e = info.value\n    assert {check}\n")
+    assert found.value == 1.0, found.reason
+    assert score(program, f"{tests}    e = info.value\n    assert not ({check})\n").value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("program", "check", "value"),
+    [
+        ("import argparse\ndef f():\n    return argparse.Namespace(a=1)", "isinstance(f(), argparse.Namespace)", 1.0),
+        ("import argparse\ndef f():\n    return argparse.Namespace(a=1)", "isinstance(f(), argparse.ArgumentParser)", 0.0),
+        ("import argparse\nclass N(argparse.Namespace):\n    pass\ndef f():\n    return N(a=1)", "type(f()).__name__ == f().__class__.__name__ == 'N'", 1.0),
+        ("class Namespace:\n    a = 1\ndef f():\n    return Namespace()", "isinstance(f(), argparse.Namespace)", 0.0),
+        ("import xml.etree.ElementTree as ET\ndef f():\n    return ET.fromstring('<a><b/></a>')", "isinstance(f(), ET.Element) and len(f()) == 1", 1.0),
+    ],
+)  # fmt: skip
+def test_objects_of_installed_packages_are_instances_of_their_classes(program: str, check: str, value: float) -> None:
+    tests = f"import argparse\nimport xml.etree.ElementTree as ET\nfrom solution import f\ndef test_f():\n    assert {check}\n"
+    found = score(program, tests)
+    assert (found.value, found.status) == (value, "ok"), found.reason
+
+
+PROMPT = "import argparse\nimport shlex as sh\nfrom string import Template as T\n\ndef task(x):\n    ...\n"
+SUITE = "import unittest\n{}\nclass TestCases(unittest.TestCase):\n    def test_one(self):\n        {}\n"
+
+
+def suite_score(program: str, imports: str, check: str) -> verikit.Score:
+    """The score in a row of BigCodeBench's form."""
+    meta = {"complete_prompt": PROMPT, "entry_point": "task", "test": SUITE.format(imports, check)}
+    return CODE.score([verikit.Sample(PROMPT, f"```python\n{program}\n```", meta=meta)])[0]
+
+
+def test_names_that_a_prompt_imports_are_the_rows_in_its_tests() -> None:
+    right = "import argparse\ndef task(x):\n    return argparse.Namespace(a=x)"
+    check = "self.assertIsInstance(task(sh.split('a b')), argparse.Namespace); self.assertEqual(T('$a').substitute(a=1), '1')"
+    assert suite_score(right, "", check).value == 1.0
+    forged = "class argparse:\n    Namespace = int\ndef task(x):\n    return 3"
+    assert suite_score(forged, "", "self.assertIsInstance(task(1), argparse.Namespace)").value == 0.0
+
+
+def test_a_package_that_the_tests_miss_is_the_rows_fault() -> None:
+    program = "def task(x):\n    return x\nclass Fake:\n    pass"
+    found = suite_score(program, "from not_installed_here import Fake", "self.assertEqual(task(1), 1)")
+    assert found.value is None
+    assert "not_installed_here, which is not installed" in found.reason
+    assert suite_score(program, "from not_installed_here import task", "self.assertEqual(task(1), 1)").value == 1.0
+
+
+def test_functions_of_installed_packages_that_tests_replace_leave_the_row_unscored() -> None:
+    found = suite_score(
+        "def task(x):\n    return x", "from unittest import mock", "mock.patch('hypothesis.seed').start()"
+    )
+    assert found.value is None
+    assert "replace hypothesis.seed" in found.reason

@@ -28,7 +28,7 @@ from verikit.verifiers.budget import Budget, row_seconds
 from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
-from verikit.verifiers.code_parts.completions import completed
+from verikit.verifiers.code_parts.completions import completed, prompts
 from verikit.verifiers.code_suites import Suite
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
 from verikit.verifiers.row_faults import RowFaults
@@ -199,6 +199,8 @@ class Code(TextVerifier):
             name := next(filter(None, (out_of_reach(suite.text, suite.modules) for suite in files)), "")
         ):
             return Score.error(f"the tests {name}, which can't be carried over from another process: in_process=True")
+        if not self.in_process:
+            files = [code_suites.with_imports(suite, prompts(sample.prompt, sample.meta)) for suite in files]
         names = code_suites.wanted(files)
         entry = sample.meta.get("entry_point")
         program, foreign = solution(sample.completion, names | ({entry} if isinstance(entry, str) else set()))

@@ -51,6 +51,8 @@ _SUFFIXES = frozenset({"l", "L", "f", "F", "d", "u", "long"})
 _LONGEST = 200
 """Of a name, in characters."""
 _COMMA_OPERATOR = frozenset({"javascript", "typescript", "c", "cpp"})
+_EXACT_DIGITS = 15
+"""Of a whole number: a `double` may take two longer ones for the same."""
 _MOST = 100
 """Expectations among which one is looked for that can be made false."""
 
@@ -330,8 +332,10 @@ def _other_constant(constant: str, text: str, draw: random.Random) -> str:
     if _NUMBER.fullmatch(constant):
         whole, point, rest = constant.partition(".")
         held = set(_NUMBER.findall(text))
-        near = (f"{int(whole) + by}{point}{rest}" for by in draw.sample((1, 2, 3, -1), 4) if int(whole) + by >= 0)
-        return next((number for number in near if number not in held), f"{int(whole) + 11}{point}{rest}")
+        step = 10 ** max(0, len(whole) - _EXACT_DIGITS)
+        near = (int(whole) + by * step for by in draw.sample((1, 2, 3, -1), 4))
+        texts = [f"{number}{point}{rest}" for number in near if number >= 0]
+        return next((text for text in texts if text not in held), f"{int(whole) + 11 * step}{point}{rest}")
     return _other_text(constant, draw)
 
 

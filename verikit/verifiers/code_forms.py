@@ -58,9 +58,10 @@ _BRACED = frozenset({"c", "cpp", "java", "rust", "go"})
 """Languages whose braces are counted."""
 _ASSIGNED = re.compile(r"^[ \t]*(?:const|let|var)[ \t]+(\w+)[ \t]*=")
 _NAME = re.compile(r"([A-Za-z_]\w*)[ \t]*(?:<[^<>\n]*>)?[ \t]*\(")
+_SCRIPT = r"\bfunction[ \t*]+{name}\b|^(?:export[ \t]+)?(?:const|let|var)[ \t]+{name}\b"
+"""A variable counts at the start of a line only: one of the function's own may have its name."""
 _DEFINES = {
-    "javascript": r"\b(?:function[ \t*]+|const[ \t]+|let[ \t]+|var[ \t]+){name}\b",
-    "typescript": r"\b(?:function[ \t*]+|const[ \t]+|let[ \t]+|var[ \t]+){name}\b",
+    "javascript": _SCRIPT, "typescript": _SCRIPT,
     "rust": r"\bfn[ \t]+{name}\b", "go": r"^func[ \t]+{name}\b",
     "bash": r"^[ \t]*(?:function[ \t]+)?{name}[ \t]*\([ \t]*\)",
 }  # fmt: skip

@@ -7,14 +7,13 @@ The file runs in a sandbox of its own and reaches the program through calls that
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.machinery import PathFinder
 from typing import Any, Literal
 
-from verikit.sandbox import RunResult, paths
+from verikit.sandbox import RunResult
 from verikit.types import Score
+from verikit.verifiers.apart.reach import is_installed
 from verikit.verifiers.code_tests import free_names
 
 SuiteForm = Literal["pytest", "unittest", "doctest"]
@@ -51,10 +50,8 @@ def suites(meta: Mapping[str, Any]) -> list[Suite]:
         text = next((meta[key] for key in keys if isinstance(meta.get(key), str)), "")
         if text and (form := said or form_of(text)):
             found.append((group, form, text))
-    module = meta.get("module")
-    own = (module,) if isinstance(module, str) else ()
     groups = len({group for group, _, _ in found}) > 1
-    return [_suite(form, text, own, group if groups else "") for group, form, text in found]
+    return [_suite(form, text, meta, group if groups else "") for group, form, text in found]
 
 
 def form_of(text: str) -> SuiteForm | Literal[""]:
@@ -100,22 +97,48 @@ def _imported(tree: ast.Module) -> dict[str, set[str]]:
     return found
 
 
-def _suite(form: SuiteForm, text: str, own: tuple[str, ...], group: str) -> Suite:
+def _suite(form: SuiteForm, text: str, meta: Mapping[str, Any], group: str) -> Suite:
     try:
         tree = ast.parse(_examples(text) if form == "doctest" else text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ValueError(f"a test file that is not Python: {error}") from None
-    imported = _imported(tree)
-    modules = [name for name in imported if name in _MODULES or name in own or not _is_there(name)]
+    imported, free = _imported(tree), free_names(tree)
+    own = [name for name in imported if name in _MODULES or name == meta.get("module")]
+    absent = [name for name in imported if not (name in own or name in _RUNNERS or is_installed(name))]
+    if absent and meta.get("entry_point") in free:  # the program is reached without an import
+        raise ValueError(f"they import {absent[0]}, which is not installed here")
+    modules = [*own, *absent]
     names = {name for module in modules for name in imported[module]} - {"*"}
-    return Suite(form, text, tuple(sorted(names | free_names(tree))), tuple(modules), group)
+    return Suite(form, text, tuple(sorted(names | free)), tuple(modules), group)
 
 
-def _is_there(module: str) -> bool:
-    """Whether a module belongs to Python or is installed."""
-    if module in sys.stdlib_module_names or module in _RUNNERS:
-        return True
-    return PathFinder.find_spec(module, paths.readable()) is not None
+def with_imports(suite: Suite, prompts: Iterable[str]) -> Suite:
+    """A test file that imports what it takes from the imports of a row's prompt, as BigCodeBench's do (`plt`).
+
+    The names are the row's and not the program's, so that no program can put another module in their place.
+    """
+    found = {name: line for prompt in prompts for name, line in _imports(prompt).items() if name in suite.functions}
+    if not found:
+        return suite
+    functions = tuple(name for name in suite.functions if name not in found)
+    return replace(suite, text="\n".join([*dict.fromkeys(found.values()), suite.text]), functions=functions)
+
+
+def _imports(prompt: str) -> dict[str, str]:
+    """Names that the imports of a prompt bind, each with its own import; none where the prompt is no Python."""
+    try:
+        body = ast.parse(prompt).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found = {}
+    for node in body:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found[(alias.asname or alias.name).partition(".")[0]] = ast.unparse(ast.Import([alias]))
+        elif isinstance(node, ast.ImportFrom) and node.module != "__future__":
+            for alias in node.names:
+                found[alias.asname or alias.name] = ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
+    return found
 
 
 def _examples(text: str) -> str:

@@ -13,7 +13,7 @@ from verikit.sandbox import values
 from verikit.sandbox.proxies import containers, natives, plain
 from verikit.sandbox.proxies.containers import MUTABLE_BASES, Kind, Shared
 from verikit.sandbox.proxies.describe import ClassFacts, bases_of, content, facts_of, plain_base, plain_type
-from verikit.sandbox.proxies.mirror import FAR, Attributes, Far, Mirror, far_of, mirrored, own_methods
+from verikit.sandbox.proxies.mirror import FAR, Attributes, Far, Mirror, far_of, looks_like, mirrored, own_methods
 
 if TYPE_CHECKING:
     from verikit.sandbox.proxies.peer import Peer
@@ -125,7 +125,7 @@ class Border:
         if known is not None:
             return ["mine", known]
         if isinstance(value, BaseException):
-            return self.pack_exception(value)
+            return self.pack_exception(value, depth=depth)
         cls = type(value)
         key = self._lend(value)
         node = ["mine", key, self._pack_class_or_native(cls), inspect.iscoroutine(value)]
@@ -137,22 +137,24 @@ class Border:
             return [*node, *self._pack_cells(self._shared[key], depth)]
         return [*node, self.pack(content(value, base), depth - 1)]
 
-    def pack_exception(self, error: BaseException, depth: int = _MOST_CAUSES) -> Any:
+    def pack_exception(self, error: BaseException, causes: int = _MOST_CAUSES, depth: int = _MAX_DEPTH) -> Any:
         """The JSON form of an exception, with its causes; one of Python's own is a copy on the other side."""
         known = self._lent_keys.get(id(error))
         if known is not None:
             return ["mine", known]
         cls = self._pack_class_or_native(type(error))
         key = self._lend(error) if cls[0] == "class" else ""
-        arguments = ["tuple", [self.pack(argument) for argument in error.args]]
+        arguments = ["tuple", [self.pack(argument, depth - 1) for argument in error.args]]
         more: dict[str, Any] = {}
         for name in ("__cause__", "__context__"):
             cause = getattr(error, name, None)
-            if isinstance(cause, BaseException) and depth:
-                more[name] = self.pack_exception(cause, depth - 1)
+            if isinstance(cause, BaseException) and causes:
+                more[name] = self.pack_exception(cause, causes - 1, depth - 1)
         notes = getattr(error, "__notes__", None)
         if isinstance(notes, list):
             more["__notes__"] = self.pack([note for note in notes if isinstance(note, str)])
+        state = natives.members_of(error) if key else natives.members_of(error) | natives.attributes_of(error)
+        more["state"] = {name: self.pack(value, depth - 1) for name, value in state.items()}
         return ["raised", key, cls, arguments, more]
 
     def _lend(self, value: Any) -> str:
@@ -244,7 +246,9 @@ class Border:
             raise ValueError("a class that was never described")
         name, module, doc, specials, methods, has_equality = values.decode(facts)
         described = ClassFacts(name, module, doc, tuple(specials), tuple(methods), bool(has_equality))
-        return self.mirror(key, described, self._mirrored_bases(bases), plain_type(base), {})
+        local = natives.installed_class(described.module, described.name) if self.side == "tests" else None
+        extra = looks_like(local) if local is not None else {}
+        return self.mirror(key, described, self._mirrored_bases(bases), plain_type(base), extra)
 
     def _mirrored_bases(self, nodes: Any) -> tuple[type, ...]:
         found: list[Any] = []
@@ -340,19 +344,20 @@ class Border:
         return found() if isinstance(found, weakref.ref) else found
 
     def _read_raised(self, key: str, cls: Any, arguments: Any, more: dict[str, Any]) -> BaseException:
-        args = self.unpack(arguments)
         kind: Any = natives.exception(*cls[1:]) if cls[0] == "native" else self.unpack(cls)
+        args = self.unpack(arguments)
         error: BaseException
         if type(kind) is Mirror:
-            made: Any = kind
-            error = BaseException.__new__(made, *args)
+            own: Any = next(b for b in type.mro(kind) if type(b) is type and issubclass(b, BaseException))
+            error = own.__new__(kind, *args)  # Python's own class of exceptions that it comes from
             error.args = args
             self._borrow(error, key)
         else:
             error = self._peer.native_exception(kind, args)
-        for name in ("__context__", "__cause__", "__notes__"):
+        for name in ("__cause__", "__context__", "__notes__"):  # as they were packed: the first one is described
             if name in more:
                 BaseException.__setattr__(error, name, self.unpack(more[name]))
+        natives.restore(error, {name: self.unpack(value) for name, value in more.get("state", {}).items()})
         return error
 
     # ---- what changed, and what nobody needs any more ---------------------------------------------------------------

@@ -232,6 +232,19 @@ def _looks_like(name: str) -> Callable[[Any], Any]:
     return lambda self: found if isinstance(found, type) else type(self)
 
 
+def looks_like(local: type) -> dict[str, Any]:
+    """What lets the instances of a mirrored class of an installed package pass `isinstance` with this side's class.
+
+    A subclass that the program makes looks like itself: `x.__class__.__name__` is the name that it has there.
+    """
+
+    def looks(self: Any) -> type:
+        found: type = type.__getattribute__(type(self), "__dict__").get("_verikit_local", type(self))
+        return found
+
+    return {"_verikit_local": local, "__class__": property(looks)}
+
+
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         far = far_of(self)

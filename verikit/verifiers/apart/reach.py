@@ -8,6 +8,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Collection, Iterator
+from importlib.machinery import PathFinder
+
+from verikit.sandbox import paths
 
 _ATTRIBUTES = frozenset(
     """__code__ __closure__ __globals__ f_back f_locals f_globals gi_frame cr_frame co_code co_consts co_names
@@ -95,9 +98,16 @@ def _patched(node: ast.Call, modules: dict[str, str], own: Collection[str]) -> s
         return ""
     target = _target(node, modules)
     root = target.partition(".")[0]
-    if root in own or root not in sys.stdlib_module_names or target.startswith(_CARRIED):
+    if root in own or target.startswith(_CARRIED) or not is_installed(root):
         return ""
     return target
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module of this name, without dots, belongs to Python or is installed."""
+    if module in sys.stdlib_module_names:
+        return True
+    return bool(module) and PathFinder.find_spec(module, paths.readable()) is not None
 
 
 def _target(node: ast.Call, modules: dict[str, str]) -> str:

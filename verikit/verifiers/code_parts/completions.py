@@ -36,8 +36,7 @@ def completed(program: str, prompt: Prompt, meta: Mapping[str, Any], box: LocalS
     entry = meta.get("entry_point")
     if not isinstance(entry, str) or not entry:
         return program
-    texts = [text for text in (prompt, *(meta.get(key) for key in _PROMPTS)) if isinstance(text, str)]
-    opened = [text for text in dict.fromkeys(texts) if _defines(entry, text)]
+    opened = [text for text in prompts(prompt, meta) if _defines(entry, text)]
     if not opened:
         return program
     if _defines(entry, program):
@@ -45,6 +44,12 @@ def completed(program: str, prompt: Prompt, meta: Mapping[str, Any], box: LocalS
     opened += [block for text in opened for _, block in fenced(text) if _defines(entry, block)]
     ways = list(dict.fromkeys(way for text in opened for way in _joined(text, program)))
     return ways[_first_compiled(ways, box, limits)]
+
+
+def prompts(prompt: Prompt, meta: Mapping[str, Any]) -> list[str]:
+    """The texts of a row that a program may go on with."""
+    texts = [text for text in (prompt, *(meta.get(key) for key in _PROMPTS)) if isinstance(text, str)]
+    return list(dict.fromkeys(texts))
 
 
 def _defines(entry: str, text: str) -> bool:
