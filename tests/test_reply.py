@@ -1,7 +1,6 @@
 """Thoughts and reply: every form of tags, mentions, and what each registered verifier reads."""
 
 import itertools
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -114,10 +113,8 @@ def test_bounds_say_where_the_pieces_stand_and_nothing_is_in_both(text):
      "~~~a\n<think>\n", "> - 1. ", " ", "<|channel|>", "<|channel|>analysis", "<|end|>", "<|channel|>final<|message|>",
      "</think> ", "``` `` ` </think>"],
 )  # fmt: skip
-def test_splitting_takes_time_linear_in_the_text(unit):
-    start = time.process_time()
-    split("<think>" + unit * (1_000_000 // len(unit)) + "!")
-    assert time.process_time() - start < 4.0
+def test_splitting_takes_time_linear_in_the_text(linear, unit):
+    linear(lambda text: split("<think>" + text + "!"), unit)
 
 
 def test_more_tags_come_from_the_environment(monkeypatch):

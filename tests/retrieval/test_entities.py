@@ -167,7 +167,7 @@ def test_a_killed_build_goes_on_to_the_same_bytes(tmp_path):
     corpus = write(tmp_path / "bare.jsonl", BARE)
     with Server(dawdling) as server:
         args = ["--entities", f"openai:{server.url}#m", "--model-args"]
-        args.append("retries=0,api_key=k,deadline_s=5,concurrency=2")
+        args.append("retries=0,api_key=k,deadline_s=60,concurrency=2")
         command = [sys.executable, "-m", "verikit", "index", "build", corpus, "-o", tmp_path / "killed", "-q", *args]
         with subprocess.Popen([*map(str, command)], cwd=ROOT) as running:
             while len(server.bodies) < 20:
@@ -269,12 +269,10 @@ def test_lists_are_read_as_far_as_they_can_be(reply, names):
     assert read_reply(reply) == names
 
 
-def test_a_reply_without_an_end_is_read_in_linear_time_and_gives_so_many_names():
-    begun = time.process_time()
+def test_a_reply_without_an_end_is_read_in_linear_time_and_gives_so_many_names(linear):
     for filling in ("[", '{"a":', " ", ",", '"', '"entities": [', '["A","r","B"],', "\\"):
         for opening in ('{"entities": [', '{"triples": ['):
-            read_reply(opening + filling * (2 * MOST_REPLY // len(filling)))
-    assert time.process_time() - begun < 10
+            linear(lambda text, opening=opening: read_reply(opening + text), filling, most=MOST_REPLY)
     many = json.dumps({"entities": [f"N{n}" for n in range(500)], "triples": [["X", "r", f"Y{n}"] for n in range(500)]})
     assert list(read_reply(many)) == [f"N{n}" for n in range(MOST_NAMES)]
 
@@ -319,8 +317,6 @@ def test_what_is_too_long_or_says_nothing_is_no_name():
     assert len(located({"Xylo " * 16: "", "1998 drama": "", "DRAMA FILM": ""}, Passage("", text))) == 1
 
 
-def test_the_search_for_names_does_not_grow_with_the_square_of_the_passage():
-    text = "Ana " * 6000 + "end"
-    begun = time.process_time()
-    located({"Ana " * n + "Bo": "" for n in range(1, 16)} | {f"Ana N{n}": "" for n in range(49)}, Passage("", text))
-    assert time.process_time() - begun < 10
+def test_the_search_for_names_does_not_grow_with_the_square_of_the_passage(linear):
+    names = {"Ana " * n + "Bo": "" for n in range(1, 16)} | {f"Ana N{n}": "" for n in range(49)}
+    linear(lambda text: located(names, Passage("", text + "end")), "Ana ", most=24_000)
