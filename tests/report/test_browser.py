@@ -355,19 +355,6 @@ def ten_thousand(tmp_path_factory):
     return folder / "page.html"
 
 
-def timed(page, action):
-    """Milliseconds of the action and of the frame after it: the median of five."""
-    script = f"""async () => {{
-      const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-      await frame();
-      const began = performance.now();
-      {{ {action} }}
-      await frame();
-      return performance.now() - began;
-    }}"""
-    return sorted(page.evaluate(script) for _ in range(5))[2]
-
-
 ORDER = "document.querySelector('.controls select')"
 
 
