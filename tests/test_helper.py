@@ -146,7 +146,7 @@ def test_a_daemonic_child_process_starts_its_own(helper, method):
     child = context.Process(target=gcd_in_child, args=(helper, queue), daemon=True)
     child.start()
     assert queue.get(timeout=60) == 6
-    child.join(20)
+    child.join(60)
     assert child.exitcode == 0
     assert helper.call("math:gcd", 12, 18, timeout=60) == 6
 

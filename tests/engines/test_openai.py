@@ -87,7 +87,7 @@ def test_a_programming_error_of_a_request_that_joined_is_raised():
             made.roll_out([story()])
         for thread in threading.enumerate():
             if thread.name == "verikit-engine":
-                thread.join(20)  # its last words are this test's
+                thread.join(60)  # its last words are this test's
 
 
 def test_one_failing_request_leaves_the_others_their_results():

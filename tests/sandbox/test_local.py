@@ -264,7 +264,7 @@ def test_daemonic_and_forked_processes_can_use_it(box: LocalSandbox) -> None:
         process.start()
     assert ours.poll(30)
     assert ours.recv() == ("inherited\n", "own\n")
-    process.join(10)
+    process.join(60)
     assert box.run("print('still')").stdout == "still\n"
 
 
@@ -287,7 +287,7 @@ def test_actors_in_processes_of_their_own_can_use_it() -> None:
         assert ours.poll(60)
         assert ours.recv() == f"{n}\n"
     ours.send(None)
-    process.join(20)
+    process.join(60)
     assert process.exitcode == 0
 
 
