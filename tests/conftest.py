@@ -8,8 +8,17 @@ from hypothesis import HealthCheck, settings
 from tests.growth import check_linear
 
 # How long examples take to run or to draw says more of the machine than of the code.
-settings.register_profile("verikit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+OPTIONS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+WHOLE = 100
+settings.register_profile("verikit", max_examples=WHOLE * 2 // 5, **OPTIONS)
+settings.register_profile("thorough", max_examples=WHOLE, **OPTIONS)  # pytest --hypothesis-profile thorough
 settings.load_profile("verikit")
+
+
+def examples(count):
+    """The share of so many examples that a property is tried on in a run of this profile."""
+    return count * settings().max_examples // WHOLE
+
 
 ROOT = Path(__file__).resolve().parent.parent
 for _folder in ("judges", "trainers", "evals"):  # a source distribution holds no links

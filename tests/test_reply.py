@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.test_registry import OURS, spec_of
 from verikit import Sample, Score, Verifier, score_all, verifier
 from verikit.errors import UsageError
@@ -95,7 +96,7 @@ PIECES = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(400), deadline=None, derandomize=True)
 @given(PIECES)
 def test_bounds_say_where_the_pieces_stand_and_nothing_is_in_both(text):
     found = split(text)

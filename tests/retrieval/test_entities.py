@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
+
 pytest.importorskip("bm25s")
 pytest.importorskip("numpy")
 
@@ -278,7 +280,7 @@ def test_a_reply_without_an_end_is_read_in_linear_time_and_gives_so_many_names(l
 
 
 @given(st.text(alphabet='{}[]",:\\ entitiesABr\n', max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_reply_is_read_or_is_none(text):
     read_reply(text)
     found = read_reply('{"entities": [' + text)
@@ -303,7 +305,7 @@ def stands(name, text):
 
 
 @given(TEXT, TEXT, TEXT)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_name_is_taken_exactly_if_it_stands_in_the_passage(name, title, text):
     found = located({name: "made by"}, Passage(title, text))
     assert bool(found) == (stands(name, text) or stands(name, title))

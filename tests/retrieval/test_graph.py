@@ -7,6 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
+
 np = pytest.importorskip("numpy")
 pytest.importorskip("bm25s")
 
@@ -220,7 +222,7 @@ def neighbours(weights):
 
 
 @given(graphs(), st.floats(0.05, 0.9))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_long_walk_solves_the_equation_of_personalised_pagerank(graph, damping):
     weights, start = graph
     assume(start.sum() > 0)
@@ -301,7 +303,7 @@ def brute(titles, text, any_case):
 
 
 @given(st.lists(TEXT, max_size=8), TEXT, st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_longest_title_at_each_word_is_found(titles, text, any_case):
     keys = collect(titles)
     finder = Finder(keys.beginnings, keys.numbers, keys.openers, keys.small)
