@@ -55,8 +55,8 @@ def check_linear(work, unit, most=MOST, clock=time.thread_time):
             gc.enable()
 
 
-class TooManyCalls(Exception):
-    """A function has made more calls than it may."""
+class TooManyCalls(BaseException):
+    """A function has made more calls than it may; no boundary that turns an exception into a score catches it."""
 
 
 def count_calls(work, most):

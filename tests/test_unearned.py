@@ -225,7 +225,7 @@ def of_code(program: str, text: str) -> Score:
 def test_no_value_is_right_for_two_tests_of_code_that_differ(kind: Callable[[random.Random], str]) -> None:
     draw = random.Random(f"{kind.__name__} {EFFORT}")
     count = 6
-    for _ in range(2 * EFFORT):
+    for _ in range(EFFORT):
         text, _ = functions(draw, count)
         value = kind(draw)
         score = of_code(program(value), text)
@@ -235,14 +235,14 @@ def test_no_value_is_right_for_two_tests_of_code_that_differ(kind: Callable[[ran
 
 def test_the_values_that_these_tests_expect_pass_them() -> None:
     draw = random.Random(EFFORT)
-    text, wanted = functions(draw, 12)
-    for number, values in enumerate(wanted):
+    for _ in range(16):
+        text, [values] = functions(draw, 1)
         score = of_code(
             f"import numpy\ndef f(x):\n    v = {values[0]}\n    return v if isinstance(v, int) else numpy.array(v)",
             text,
         )
-        assert score.parts[f"test_{number}a"].value == 1.0, (values, score.parts[f"test_{number}a"], text)
-        assert score.parts[f"test_{number}b"].value == 0.0
+        assert score.parts["test_0a"].value == 1.0, (values, score.parts["test_0a"], text)
+        assert score.parts["test_0b"].value == 0.0
 
 
 def of_patch(program: str, text: str, count: int) -> Score:

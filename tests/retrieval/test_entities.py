@@ -169,7 +169,7 @@ def test_a_killed_build_goes_on_to_the_same_bytes(tmp_path):
     corpus = write(tmp_path / "bare.jsonl", BARE)
     with Server(dawdling) as server:
         args = ["--entities", f"openai:{server.url}#m", "--model-args"]
-        args.append("retries=0,api_key=k,deadline_s=60,concurrency=2")
+        args.append("retries=0,api_key=k,deadline_s=5,concurrency=2")
         command = [sys.executable, "-m", "verikit", "index", "build", corpus, "-o", tmp_path / "killed", "-q", *args]
         with subprocess.Popen([*map(str, command)], cwd=ROOT) as running:
             while len(server.bodies) < 20:

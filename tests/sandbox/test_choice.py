@@ -52,13 +52,16 @@ FORMS: dict[str, dict[str, Any]] = {
 
 
 def samples() -> list[Sample]:
-    rows = [Sample(completion=code, meta=meta) for meta in FORMS.values() for code in FUNCTIONS.values()]
+    """Each kind of program once, and each form of tests with the programs that end soon."""
     tests = {"tests": [{"input": "2\n", "output": "4\n"}, {"input": "5\n", "output": "10\n"}]}
     judged = {
         "tests": [{"input": "2\n", "output": "4\n"}],
         "checker": "def check(i, e, o): return int(o) == 2 * int(i)",
     }
-    return [*rows, *(Sample(completion=code, meta=meta) for meta in (tests, judged) for code in PIPED.values())]
+    soon = ("right", "wrong", "forges", "forges a record", "fails")
+    tried = [(FORMS["lifted"], FUNCTIONS, [*FUNCTIONS]), (FORMS["driven"], FUNCTIONS, soon)]
+    tried += [(FORMS["together"], FUNCTIONS, soon), (tests, PIPED, [*PIPED]), (judged, PIPED, soon)]
+    return [Sample(completion=code[name], meta=meta) for meta, code, names in tried for name in names if name in code]
 
 
 def verdicts(rows: list[Sample], wall_s: float = 1.5, **options: Any) -> list[tuple[float | None, str]]:

@@ -332,7 +332,7 @@ def test_work_on_hostile_text_is_linear(linear, name):
     checks |= {(id, "repaired"): check for id, check in REPAIRED.items() if id not in LANGUAGES}
     for (id, _), check in checks.items():
         assert check(unit[-1000:], CASES[id][0]) in (True, False)
-        linear(lambda text, check=check, id=id: check(text + unit[-1], CASES[id][0]), unit, most=30_000)
+        linear(lambda text, check=check, id=id: check(text + unit[-1], CASES[id][0]), unit, most=8_000)
 
 
 @pytest.mark.parametrize("unit", ["a@", "a" * 64 + "@", "http://", "a\u0301", "*"])
@@ -356,7 +356,7 @@ def test_sentences_are_counted_before_their_words_are(preset):
     text = "a..." * 12_000
     scores = []
     hostile = f"{text}\n***\n{text}\n***\na b. a b. a b."
-    count_calls(lambda: scores.append(judged(hostile, instruction, preset=preset)), most=100_000)
+    count_calls(lambda: scores.append(judged(hostile, instruction, preset=preset)), most=1_000_000)
     assert scores[0].value == 0.0
 
 

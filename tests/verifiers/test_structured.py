@@ -258,9 +258,9 @@ def test_work_on_hostile_texts_is_linear_up_to_the_cap(linear, verifier):
              "[", "{", "a: ", "- ", "? ", "&a *a ", "!", '"', "'", "a.a.", "[[a]]\n", "a=1\n", "<a>", "<a b=''", "&#1;",
              "<!--", ",", '"",', "a,b\n", "# ", "|\n ", "\x00", "\ud800", "\U0001f600"]  # fmt: skip
     for unit in units:
-        text = (unit * verifier.max_chars)[: verifier.max_chars]
-        assert verifier(text).status == "ok", unit
-        linear(verifier, unit, most=verifier.max_chars)
+        statuses = []
+        linear(lambda text, seen=statuses: seen.append(verifier(text).status), unit, most=verifier.max_chars // 4)
+        assert set(statuses) == {"ok"}, unit
     assert verifier("x" * (verifier.max_chars + 1)).value == 0.0
 
 
