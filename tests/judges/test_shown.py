@@ -45,7 +45,7 @@ def test_html_and_code_stay_as_they_are():
     assert visible(text) == text
 
 
-def test_a_megabyte_is_cut_with_a_note_and_only_the_rest_is_read(linear):
+def test_a_megabyte_is_cut_with_a_note_and_read_in_linear_time(linear):
     linear(visible, CANARIES["huge"], most=1_000_000)
     cut = visible(CANARIES["huge"])
     assert len(cut) < MAX_CHARS + 100
