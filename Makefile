@@ -25,5 +25,6 @@ slow:
 
 # What CI leaves out: every small world from every seed on every arithmetic of this processor (hours; it resumes).
 nightly: slow
+	pytest --hypothesis-profile thorough
 	python -m benchmarks.learning measure runs/learning
 	python -m benchmarks.learning table runs/learning

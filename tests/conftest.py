@@ -1,14 +1,24 @@
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.growth import check_linear
+
 # How long examples take to run or to draw says more of the machine than of the code.
-settings.register_profile("verikit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+OPTIONS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+WHOLE = 100
+settings.register_profile("verikit", max_examples=WHOLE * 2 // 5, **OPTIONS)
+settings.register_profile("thorough", max_examples=WHOLE, **OPTIONS)  # pytest --hypothesis-profile thorough
 settings.load_profile("verikit")
+
+
+def examples(count):
+    """The share of so many examples that a property is tried on in a run of this profile."""
+    return count * settings().max_examples // WHOLE
+
 
 ROOT = Path(__file__).resolve().parent.parent
 for _folder in ("judges", "trainers", "evals"):  # a source distribution holds no links
@@ -43,26 +53,5 @@ def rows(data):
 
 @pytest.fixture
 def linear():
-    """Check that work on a hostile text grows with its length, not with the square of it.
-
-    Sizes grow eightfold up to a megabyte, and a step may cost 40 times the one before (quadratic work costs 64). It
-    stops at the first step that costs more, so that quadratic work fails and does not hang. What takes less than 0.1 s
-    of this thread's own time is not judged: that is noise.
-    """
-
-    def cost(work, text):
-        start = time.thread_time()
-        work(text)
-        return time.thread_time() - start
-
-    def check(work, hostile):
-        before = None
-        for size in (2_000, 16_000, 128_000, 1_000_000):
-            text = (hostile * (size // len(hostile) + 1))[:size]
-            now = cost(work, text)
-            if before is not None and now > max(0.1, 40 * before):
-                now = min(now, *(cost(work, text) for _ in range(2)))
-                assert now <= max(0.1, 40 * before), f"{size} characters of {hostile[:20]!r}: {now:.3f} s"
-            before = now
-
-    return check
+    """Check that work on a hostile text grows with its length, not with the square of it."""
+    return check_linear

@@ -105,8 +105,8 @@ TAGGED = {
 
 
 def code(row: dict[str, Any], right: str = SQUARE, **options: Any) -> SoundRow:
-    """A row of `code`, with a second for each test."""
-    return SoundRow(lambda: verikit.code(wall_s=1, **options), right, None, row, sandboxed=True)
+    """A row of `code`, with three seconds for each test."""
+    return SoundRow(lambda: verikit.code(wall_s=3, **options), right, None, row, sandboxed=True)
 
 
 ROWS: dict[str, SoundRow] = {
@@ -178,7 +178,7 @@ ROWS: dict[str, SoundRow] = {
     "numeric": SoundRow(verikit.numeric, "4"),
     "openai_grader": SoundRow(lambda: verikit.openai_grader(GRADER), '{"a": "4"}', sandboxed=True),
     "openai_grader, a tag": SoundRow(
-        lambda: verikit.openai_grader(TAGGED, wall_s=0.5), "<answer>4</answer>", sandboxed=True
+        lambda: verikit.openai_grader(TAGGED, wall_s=2), "<answer>4</answer>", sandboxed=True
     ),
     "pairwise": SoundRow(
         lambda: verikit.pairwise(Scripted(lambda request: "[[A]]")), "It is 4.", row={"opponent": "It is 5."}
@@ -193,15 +193,15 @@ ROWS: dict[str, SoundRow] = {
         {"program": "def f(x): return x * x", "input": "2", "output": "4"}, sandboxed=True,
     ),
     "program, abduction": SoundRow(
-        lambda: verikit.program("abduction", wall_s=1), "```input\n2\n```", None, {"program": SQUARE, "output": "4"},
+        lambda: verikit.program("abduction", wall_s=3), "```input\n2\n```", None, {"program": SQUARE, "output": "4"},
         sandboxed=True,
     ),
     "program, induction": SoundRow(
-        lambda: verikit.program("induction", wall_s=1), f"```python\n{SQUARE}\n```", None, {"pairs": PAIRS},
+        lambda: verikit.program("induction", wall_s=3), f"```python\n{SQUARE}\n```", None, {"pairs": PAIRS},
         sandboxed=True,
     ),
     "program, propose": SoundRow(
-        lambda: verikit.program("propose", wall_s=1), f"```python\n{SQUARE}\n```\n```input\n2\n```", None,
+        lambda: verikit.program("propose", wall_s=3), f"```python\n{SQUARE}\n```\n```input\n2\n```", None,
         sandboxed=True,
     ),
     "reasoning_gym": SoundRow(
@@ -211,7 +211,7 @@ ROWS: dict[str, SoundRow] = {
     ),
     "reference_judge": SoundRow(lambda: verikit.reference_judge(rated("True")), "It is 4."),
     "refusal": SoundRow(verikit.refusal, "I can't help with that.", row={"refuse": True}),
-    "regex": SoundRow(lambda: verikit.regex(r"(a+)+b|\d", timeout_s=0.1), "aab"),
+    "regex": SoundRow(lambda: verikit.regex(r"(a+)+b|\d", timeout_s=1.0), "aab"),
     "repetition": SoundRow(verikit.repetition, "It is four, as two and two are.", None),
     "rescue": SoundRow(lambda: verikit.rescue(verikit.answer(), verikit.reference_judge(rated("False"))), "4"),
     "rm": SoundRow(

@@ -1,5 +1,6 @@
 """docs/cli.md is the commands' own help; `UPDATE=1 pytest tests/test_cli_reference.py` writes it anew."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,21 +13,42 @@ from verikit.cli import COMMANDS, cli
 PAGE = ROOT / "docs/cli.md"
 
 
-def help_of(*words):
-    """What a new process prints: in one that ran a command before, click keeps that run's settings."""
-    command = [sys.executable, "-m", "verikit", *words, "--help"]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"}
-    ).stdout
+FORKS = """
+import click, json, os, sys
+from verikit.cli import COMMANDS, cli, main
+for name in COMMANDS:
+    cli.get_command(click.Context(cli), name)  # their imports, once
+for words in json.loads(sys.argv[1]):
+    sys.stdout.flush()
+    if os.fork() == 0:
+        sys.argv[1:] = [*words, "--help"]
+        try:
+            main()
+        except SystemExit as ended:
+            sys.stdout.flush()
+            os._exit(ended.code or 0)
+    if os.wait()[1]:
+        sys.exit("no help of " + " ".join(words))
+    print(end="\\0")
+"""
+
+
+def helps_of(commands):
+    """What each prints in a process of its own: in one that ran a command before, click keeps that run's settings."""
+    command = [sys.executable, "-c", FORKS, json.dumps(commands)]
+    environment = {**os.environ, "COLUMNS": "80"}
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
+    return printed.split("\0")[:-1]
 
 
 def reference():
-    parts = ["# Command line\n\nWritten from the commands' own help.\n"]
+    commands = []
     for name in COMMANDS:
-        parts.append(f"\n## {name}\n\n```text\n{help_of(name)}```\n")
         command = cli.get_command(click.Context(cli), name)
-        for sub in getattr(command, "commands", {}):
-            parts.append(f"\n### {name} {sub}\n\n```text\n{help_of(name, sub)}```\n")
+        commands += [[name], *([name, sub] for sub in getattr(command, "commands", {}))]
+    parts = ["# Command line\n\nWritten from the commands' own help.\n"]
+    for words, text in zip(commands, helps_of(commands), strict=True):
+        parts.append(f"\n##{'#' * (len(words) - 1)} {' '.join(words)}\n\n```text\n{text}```\n")
     return "".join(parts)
 
 

@@ -48,15 +48,14 @@ class Fixed(Verifier):
 SEEN = []
 
 
-@st.composite
-def scores(draw, statuses=("ok", "ok", "ok", "abstained", "timeout", "error")):
-    status = draw(st.sampled_from(statuses))
-    answer = draw(st.none() | st.sampled_from("xyz"))
-    value = draw(values) if status == "ok" else None
+def score_of(status, answer, value):
+    value = value if status == "ok" else None
     return Score(value, status, answer=answer, reason=f"why {status}", usage={"tokens": 2}, seconds=0.5)
 
 
-parts = st.lists(scores(), min_size=1, max_size=6)
+statuses = st.sampled_from(["ok", "ok", "ok", "abstained", "timeout", "error"])
+scores = st.builds(score_of, statuses, st.sampled_from([None, *"xyz"]), values)
+parts = st.lists(scores, min_size=1, max_size=6)
 names = st.sampled_from(["a", "b", "a_2"])
 
 
@@ -134,7 +133,7 @@ def test_first_of_moves_on_at_abstain_only(results):
     assert [n for name, n in SEEN] == [1] * (reached + 1) + [0] * (len(results) - reached - 1)
 
 
-@given(scores(), scores(), scores())
+@given(scores, scores, scores)
 def test_a_gate_runs_the_branch_taken_and_keeps_what_failed(cond, then, otherwise):
     SEEN.clear()
     score = gate(Fixed(cond, "cond"), Fixed(then, "then"), Fixed(otherwise, "otherwise"))("text")
@@ -169,7 +168,7 @@ def test_a_mapped_value_goes_through_the_function_and_a_failing_function_is_no_z
     assert (v >> (lambda x: float("nan")))("x").status == "error"
 
 
-@given(st.sampled_from(["a", "b", "c", 1, None]), scores(), scores(), st.none() | scores())
+@given(st.sampled_from(["a", "b", "c", 1, None]), scores, scores, st.none() | scores)
 def test_by_uses_the_verifier_that_the_row_names(task, a, b, default):
     v = by("task", {"a": Fixed(a), 1: Fixed(b)}, None if default is None else Fixed(default))
     score = v("text", task=task)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -115,14 +114,10 @@ def test_a_weighted_sum_is_not_paid_for_its_form_either():
     assert score.parts["answer"].value == 1.0
 
 
-@pytest.mark.parametrize(
-    "text", ["$" * 10_000, r"\[" * 10_000, " " * 10_000, "(" * 10_000, "1" * 10_000, "a+" * 10_000]
-)
-def test_hostile_texts_cost_linear_time(text):
-    start = time.process_time()
-    is_echo("a+" * 140 + "b", text, ["7"])
-    echo_rate("answer", [Sample(text, "", "7")])
-    assert time.process_time() - start < 5
+@pytest.mark.parametrize("unit", ["$", r"\[", " ", "(", "1", "a+"])
+def test_hostile_texts_cost_linear_time(linear, unit):
+    linear(lambda text: is_echo("a+" * 140 + "b", text, ["7"]), unit, most=20_000)
+    linear(lambda text: echo_rate("answer", [Sample(text, "", "7")]), unit, most=20_000)
 
 
 def test_rewards_for_training_have_the_guard_unless_told_otherwise():

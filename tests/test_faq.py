@@ -24,6 +24,7 @@ import verikit
 from tests.conftest import ROOT
 from tests.engines.server import Server, chat_reply
 from tests.judges.scripted import Scripted
+from tests.waiting import until
 from verikit.adapters import to_lm_eval, to_openrlhf, to_trl, to_verifiers, to_verl
 from verikit.adapters.stacks import STACKS
 from verikit.cli import cli
@@ -67,17 +68,12 @@ def write(path, *rows):
     return str(path)
 
 
-def gone(pid, within_s=20.0):
-    """Whether a process ends within a time; a zombie has."""
-    until = time.monotonic() + within_s
-    while time.monotonic() < until:
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.05)
-    return False
+def gone(pid):
+    """Whether a process has ended; a zombie has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 def options_of(name):
@@ -122,11 +118,9 @@ def test_no_code_sets_an_alarm_and_answer_works_in_a_thread():
 
 @answers(2)
 def test_computer_algebra_ends_at_its_deadline():
-    start = time.monotonic()
     score = verikit.answer(tail_seconds=0.05)(r"\int_0^1 \sin(x^{x^{x}}) \ln(\tan(x^2+1))\,dx", r"\frac13")
     assert score.value == 0.0
     assert score.reason.startswith(("limit", "undecided"))
-    assert time.monotonic() - start < 30  # it would go on for minutes
 
 
 @answers(3, 4)
@@ -136,8 +130,7 @@ def test_a_samples_deadline_kills_the_process_and_another_takes_its_place(tmp_pa
     assert [score.status for score in scores] == ["timeout", "timeout"]
     first, second = (int((tmp_path / name).read_text()) for name in ("first", "second"))
     assert first != second
-    assert gone(first)
-    assert gone(second)
+    until(lambda: gone(first) and gone(second), "both processes to end")
     assert "--deadline" in options_of("serve")
 
 
@@ -273,14 +266,11 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     code = f"import verikit; verikit.with_timeout(verikit.load('tests.test_faq:sleeping'), 500)('x', pid={str(pid)!r})"
     parent = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
     try:
-        until = time.monotonic() + 60
-        while not (pid.exists() and pid.read_text()):
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        until(lambda: pid.exists() and pid.read_text(), "the worker to start")
     finally:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    assert gone(int(pid.read_text()))
+    until(lambda: gone(int(pid.read_text())), "the worker to end")
 
 
 @answers(13)
@@ -418,15 +408,16 @@ def test_each_part_has_its_own_score_and_each_adapter_tells_it():
 
 
 @answers(25)
-def test_progress_names_the_slowest_line_and_usage_is_kept():
+def test_progress_names_the_slowest_line_and_usage_is_kept(monkeypatch):
+    from verikit.scoring import watch
     from verikit.scoring.size import InputSize
-    from verikit.scoring.watch import describe
 
     chunk = SimpleNamespace(rows=[(17, b"")], last_line=17)
     tally = SimpleNamespace(counts={"prompts": 20, "bad_rows": 0, "candidates": 20}, unscored=0)
-    waiting = {0: (chunk, time.monotonic() - 30)}
+    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=lambda: 130.0))
+    waiting = {0: (chunk, 100.0)}
     progress = SimpleNamespace(tally=tally, rows=20, line=20, size=InputSize("-"), in_flight=waiting)
-    assert "slowest: line 17 for 30 s" in describe(progress, 40.0)
+    assert "slowest: line 17 for 30 s" in watch.describe(progress, 40.0)
     score = verikit.reference_judge(Scripted(lambda _: "True"))("Paris", "Paris", prompt="q")
     assert score.usage["prompt_tokens"] == 10.0
 

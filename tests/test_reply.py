@@ -1,12 +1,12 @@
 """Thoughts and reply: every form of tags, mentions, and what each registered verifier reads."""
 
 import itertools
-import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.test_registry import OURS, spec_of
 from verikit import Sample, Score, Verifier, score_all, verifier
 from verikit.errors import UsageError
@@ -96,7 +96,7 @@ PIECES = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(400), deadline=None, derandomize=True)
 @given(PIECES)
 def test_bounds_say_where_the_pieces_stand_and_nothing_is_in_both(text):
     found = split(text)
@@ -114,10 +114,8 @@ def test_bounds_say_where_the_pieces_stand_and_nothing_is_in_both(text):
      "~~~a\n<think>\n", "> - 1. ", " ", "<|channel|>", "<|channel|>analysis", "<|end|>", "<|channel|>final<|message|>",
      "</think> ", "``` `` ` </think>"],
 )  # fmt: skip
-def test_splitting_takes_time_linear_in_the_text(unit):
-    start = time.process_time()
-    split("<think>" + unit * (1_000_000 // len(unit)) + "!")
-    assert time.process_time() - start < 4.0
+def test_splitting_takes_time_linear_in_the_text(linear, unit):
+    linear(lambda text: split("<think>" + text + "!"), unit)
 
 
 def test_more_tags_come_from_the_environment(monkeypatch):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.growth import count_calls
 from verikit import Sample
 from verikit.answers import check_gold
 from verikit.answers.gold import read_gold
@@ -84,12 +85,12 @@ def test_eight_threads_agree_with_a_single_thread(corpora):
     assert threaded == serial
 
 
-def test_hostile_rows_are_quick_harmless_and_never_raise(corpora):
+def test_hostile_rows_cost_little_harm_nothing_and_never_raise(corpora):
     import answers
 
     ANSWER(r"\int_0^1 x dx", "1/3")  # The helper process starts here, not in a measured row.
-    scores = graded(ANSWER, corpora["hostile"])
-    slow = {row["id"]: s.seconds for row, s in zip(corpora["hostile"], scores, strict=True) if s.seconds > 1}
-    assert not slow
+    scores = []
+    for row in corpora["hostile"]:
+        count_calls(lambda row=row: scores.extend(graded(ANSWER, [row])), most=1_000_000)
     assert not Path(answers.MARK).exists()
     assert Counter(score.status for score in scores)["timeout"] == 0

@@ -2,10 +2,10 @@
 
 import os
 import random
-import time
 
 import pytest
 
+from tests.growth import count_calls
 from verikit.answers import Equality, choices, verify
 from verikit.answers.clean import same_but_spacing
 from verikit.answers.gold import read_gold
@@ -60,22 +60,18 @@ def test_mutated_answers_never_raise_hang_or_match_another_gold():
     rng = random.Random(20_26)
     verifier, lenient = Answer(tail_seconds=0), Equality(policy="lenient")
     pool = list(SEEDS)
-    worst = 0.0
-    for _ in range(PAIRS):
+    for number in range(PAIRS):
         answer, gold = mutate(rng.choice(pool), rng), rng.choice(pool)
-        start = time.thread_time()
         verdict = verify(answer, gold)
         verify(answer, gold, equality=lenient)
-        took = time.thread_time() - start
-        worst = max(worst, took)
-        assert took < 1.0, (answer, gold)
+        if number % 20 == 0:  # counting takes time itself
+            count_calls(lambda answer=answer, gold=gold: verify(answer, gold), most=1_000_000)
         assert verifier.equal(answer, gold) == verifier.equal(gold, answer), (answer, gold)
         if verdict.equal and verdict.extracted:
             again = equal_by_itself(verdict, gold)
             assert again, (answer, gold, verdict)
         if len(answer) < 200 and len(pool) < 500 and rng.random() < 0.02:
             pool.append(answer)
-    print(f"{PAIRS} pairs, slowest {1_000 * worst:.0f} ms")
 
 
 def equal_by_itself(verdict, gold):

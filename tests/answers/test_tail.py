@@ -137,7 +137,7 @@ def test_a_daemonic_process_has_a_tail_of_its_own(method):
     child = context.Process(target=in_child, args=(queue,), daemon=True)
     child.start()
     assert queue.get(timeout=90) == 1.0
-    child.join(20)
+    child.join(60)
 
 
 def test_only_the_whitelist_reaches_sympy():

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from verikit.calls import ToolCall, plain, reading
 
 names = st.sampled_from("f get_x a.b math.sqrt _ é class None print x1 f.class".split())
@@ -39,7 +40,7 @@ def same(ours, theirs):
     assert repr(ours) == repr(theirs)  # also tells 1 from True and 0.0 from -0.0
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(text=written())
 @example(text="[f(a=1, a=2)]")
 @example(text="[f(a='x' 'y')]")
@@ -54,7 +55,7 @@ def test_written_calls_are_what_the_parser_says(text):
         same(reading.python_calls(text), by_the_parser(text, patch))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(text=st.lists(pieces, max_size=14).map("".join))
 def test_any_text_is_what_the_parser_says(text):
     with pytest.MonkeyPatch.context() as patch:

@@ -27,7 +27,7 @@ class Slow(Verifier):
     def score(self, samples):
         self._sizes.append(len(samples))
         if self._gate is not None:
-            self._gate.wait(10)
+            self._gate.wait(60)
         return [Score(float(sample.completion)) for sample in samples]
 
 
@@ -52,7 +52,7 @@ def test_what_waits_while_a_batch_is_scored_is_the_next_batch():
     futures += [gather.submit(sample(i)) for i in range(1, 100)]
     assert gather.waiting == 99
     gate.set()
-    assert [future.result(10).value for future in futures] == [float(i) for i in range(100)]
+    assert [future.result(60).value for future in futures] == [float(i) for i in range(100)]
     assert slow._sizes == [1, 64, 35]
     gather.close()
 
@@ -95,7 +95,7 @@ def test_a_caller_that_gave_up_is_not_scored_and_the_others_are():
     given_up, kept = gather.submit(sample(1)), gather.submit(sample(2))
     assert given_up.cancel()
     gate.set()
-    assert (first.result(10).value, kept.result(10).value) == (0.0, 2.0)
+    assert (first.result(60).value, kept.result(60).value) == (0.0, 2.0)
     gather.close()
     assert slow._sizes == [1, 1]
 
@@ -104,7 +104,7 @@ def test_a_verifier_that_is_set_up_wrongly_is_heard_by_every_caller():
     gather = Gather(Wrong())
     for future in [gather.submit(sample(i)) for i in range(3)]:
         with pytest.raises(UsageError, match="set up wrongly"):
-            future.result(10)
+            future.result(60)
     gather.close()
 
 
@@ -123,10 +123,10 @@ def test_copies_of_a_reward_share_one_gatherer_and_its_threads():
 def test_a_forked_child_gets_threads_of_its_own():
     verifier = load("exact")
     gather = gathered(verifier, verifier.fingerprint)
-    assert gather.submit(Sample(completion="a", answer="a")).result(10).value == 1.0
+    assert gather.submit(Sample(completion="a", answer="a")).result(60).value == 1.0
     pid = os.fork()
     if not pid:
         made = gathered(verifier, verifier.fingerprint)
-        right = made is not gather and made.submit(Sample(completion="a", answer="a")).result(10).value == 1.0
+        right = made is not gather and made.submit(Sample(completion="a", answer="a")).result(60).value == 1.0
         os._exit(0 if right else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

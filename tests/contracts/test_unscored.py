@@ -151,7 +151,7 @@ def test_a_score_that_takes_too_long_for_a_waiting_caller_is_a_timeout():
 
     @verifier
     def slow(sample):
-        done.wait(5)
+        done.wait(60)
         return 1.0
 
     reward = NumberReward(slow, "slow", "raise")

@@ -98,12 +98,12 @@ class Server:
 
 
 def hang(handler):
-    time.sleep(2)
+    time.sleep(30)
 
 
 def drip(handler):
     handler.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n")
-    for _ in range(60):
+    for _ in range(600):
         handler.wfile.write(b" ")
         handler.wfile.flush()
         time.sleep(0.05)

@@ -5,12 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from tests.engines.batches import BatchServer
 from tests.engines.server import chat_reply
+from tests.waiting import until
 from verikit.engines import Request, load_engine
 from verikit.engines.errors import BadRequest, Unreachable, Unsupported
 from verikit.errors import AuthError, EngineTimeout, RateLimited, SpecError
@@ -100,10 +100,9 @@ def test_a_killed_command_finds_its_batch_again_and_ends_in_the_same_bytes(tmp_p
         command = [sys.executable, "-m", "verikit", "sample", f"openai-batch:{server.url}#m", "in.jsonl", "-n", "3"]
         command += ["-o", "out", "--model-args", "poll_s=0.05", "--prices", "prices.json"]
         with subprocess.Popen(command, cwd=tmp_path, env={**os.environ}) as process:
-            begun = time.monotonic()
-            while not any(batch["status"] == "in_progress" or mute for batch in server.batches.values()):
-                time.sleep(0.02)
-                assert time.monotonic() - begun < 60
+            until(
+                lambda: any(batch["status"] == "in_progress" or mute for batch in server.batches.values()), "the batch"
+            )
             process.send_signal(signal.SIGKILL)
         assert (tmp_path / "out").read_bytes() == b""
         server.mute = False

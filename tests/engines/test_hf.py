@@ -4,6 +4,8 @@ from itertools import chain
 
 import pytest
 
+from tests.conftest import examples
+
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
@@ -237,7 +239,7 @@ def test_looking_at_what_was_drawn_once_in_eight_steps_changes_no_row(options, m
 
 
 @pytest.mark.parametrize("kind", ["byte-level", "metaspace", "wordpiece"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_a_stop_is_found_with_the_very_token_that_completes_it(kind, data):
     made = stop_tokenizer(kind)

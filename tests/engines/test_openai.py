@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import traceback
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,7 +22,9 @@ from verikit.engines.errors import (
     Unreachable,
     Unsupported,
 )
-from verikit.engines.openai import OpenAI
+from verikit.engines.openai import OpenAI, pace
+from verikit.engines.openai.call import Call
+from verikit.engines.openai.dispatch import Dispatcher
 from verikit.engines.rollouts import Work
 from verikit.errors import AuthError, ContextOverflow, EngineError, EngineTimeout, RateLimited, SpecError
 
@@ -30,7 +33,7 @@ CHAT = [{"role": "user", "content": "hi"}]
 
 
 def engine(server, **options):
-    return OpenAI(server.url, "m", **{"api_key": KEY, "timeout_s": 0.5, "deadline_s": 20, "retries": 3, **options})
+    return OpenAI(server.url, "m", **{"api_key": KEY, "timeout_s": 30, "deadline_s": 90, "retries": 3, **options})
 
 
 def ask(answer, request=None, *, models=None, **options):
@@ -84,7 +87,7 @@ def test_a_programming_error_of_a_request_that_joined_is_raised():
             made.roll_out([story()])
         for thread in threading.enumerate():
             if thread.name == "verikit-engine":
-                thread.join(20)  # its last words are this test's
+                thread.join(60)  # its last words are this test's
 
 
 def test_one_failing_request_leaves_the_others_their_results():
@@ -134,11 +137,9 @@ FAULTS = [
 def test_a_bad_end_point_gives_its_own_error_and_only_what_may_pass_is_tried_again(fault, kind, calls):
     if fault == []:
         fault = (200, "[]")
-    start = time.monotonic()
-    result, _ = ask(lambda body, k: fault, retries=2, timeout_s=0.2)
+    result, _ = ask(lambda body, k: fault, retries=2, timeout_s=0.2 if fault in (hang, drip) else 30)
     assert type(result.error) is kind
     assert (result.outputs, result.usage["calls"]) == ((), calls)
-    assert time.monotonic() - start < 5
 
 
 def test_nobody_at_the_address_is_unreachable():
@@ -166,22 +167,39 @@ def test_a_server_that_comes_up_between_two_tries_is_found():
 
 
 def test_retry_after_is_waited_for_and_a_wait_past_the_deadline_is_not_begun():
-    wait = {"retry-after": "0.6"}
-    start = time.monotonic()
-    result, _ = ask(lambda body, k: chat_reply() if k else (429, "slow", wait))
-    assert result.text == "A"
-    assert 0.6 <= time.monotonic() - start < 2
+    wait = {"retry-after": "20"}
+    with Server(lambda body, k: chat_reply() if k else (429, "slow", wait)) as server, engine(server) as made:
+        call = Call(made, Request(CHAT))
+        assert 20 <= call() <= 22
+        assert (call(), call.result.text) == (None, "A")
+        made._close_client()
     for header in (
         {"retry-after": "100"},
         {"retry-after-ms": "100000"},
         {"retry-after": "Fri, 01 Jan 2100 00:00:00 GMT"},
     ):
-        start = time.monotonic()
-        result, _ = ask(lambda body, k, header=header: (503, "x", header))
+        result, server = ask(lambda body, k, header=header: (503, "x", header))
         assert isinstance(result.error, ServerFailed)
-        assert time.monotonic() - start < 1
+        assert len(server.bodies) == 1
     result, _ = ask(lambda body, k: chat_reply() if k else (429, "slow", {"retry-after": "soon"}))
     assert result.text == "A"
+
+
+def test_a_dispatcher_gives_each_job_its_next_turn_after_the_wait_it_asked_for():
+    turns = []
+
+    def job(name, wait):
+        def turn():
+            turns.append(name)
+            return wait if turns.count(name) == 1 else None
+
+        return turn
+
+    dispatcher = Dispatcher(1, lambda: None)
+    jobs = [job("late", 0.2), job("soon", 0.1), job("now", None)]
+    assert [turns[-1] for _ in dispatcher.run(jobs)] == ["now", "soon", "late"]
+    assert turns == ["late", "soon", "now", "soon", "late"]
+    dispatcher.close()
 
 
 def test_waiting_for_another_try_leaves_the_thread_to_other_requests():
@@ -196,7 +214,7 @@ def test_waiting_for_another_try_leaves_the_thread_to_other_requests():
 
 
 def test_a_try_that_the_deadline_cuts_short_does_not_hide_why_the_tries_before_it_failed():
-    result, server = ask(lambda body, k: hang if k else (500, "broken"), timeout_s=30, deadline_s=1, retries=50)
+    result, server = ask(lambda body, k: hang if k else (500, "broken"), timeout_s=30, deadline_s=2, retries=50)
     assert len(server.bodies) == 2
     assert isinstance(result.error, ServerFailed)
     assert "broken" in str(result.error)
@@ -214,21 +232,29 @@ def test_requests_that_wait_for_a_server_to_say_what_it_is_share_the_failure_to_
 
 
 def test_a_deadline_covers_all_tries_together():
-    start = time.monotonic()
-    result, _ = ask(lambda body, k: hang, timeout_s=0.3, deadline_s=1, retries=50)
+    result, _ = ask(lambda body, k: hang, timeout_s=0.3, deadline_s=1, retries=8)
     assert isinstance(result.error, EngineTimeout)
-    assert time.monotonic() - start < 2
+    assert result.usage["calls"] <= 4  # and not 9
 
 
-def test_request_and_token_rates_hold():
-    with Server(lambda body, k: chat_reply()) as server, engine(server, requests_per_minute=1200) as made:
-        start = time.monotonic()
-        made.generate([Request(CHAT)] * 40)
-        assert 0.9 <= time.monotonic() - start < 4  # a second's worth at once, the other 20 over one more
-    with Server(lambda body, k: chat_reply()) as server, engine(server, tokens_per_minute=6000) as made:
-        start = time.monotonic()
-        made.generate([Request([1] * 96, max_tokens=4)] * 3)
-        assert 0.9 <= time.monotonic() - start < 5
+def test_request_and_token_rates_are_waited_for_before_anything_is_sent(monkeypatch):
+    """A second's worth goes out at once, what is over it waits its turn."""
+    now = [1000.0]
+    monkeypatch.setattr(pace, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    for options, request, waits in (
+        ({"requests_per_minute": 1200}, Request(CHAT), [max(0.0, i / 20 - 1) for i in range(40)]),
+        ({"tokens_per_minute": 6000}, Request([1] * 96, max_tokens=4), [0.0, 0.0, 1.0, 2.0]),
+    ):
+        with Server(lambda body, k: chat_reply()) as server, engine(server, **options) as made:
+            calls = [Call(made, request) for _ in waits]
+            made.tokens.settle = lambda more: None  # as if each used what it reserved
+            assert [call() or 0.0 for call in calls] == pytest.approx(waits)
+            at_once = sum(wait == 0 for wait in waits)
+            assert len(server.bodies) == at_once
+            assert [call() for call in calls[at_once:]] == [None] * len(waits[at_once:])
+            assert len(server.bodies) == len(waits)
+            made._close_client()
+        now[0] += 60
 
 
 def test_conversations_go_to_chat_and_text_and_ids_to_completions():
@@ -440,14 +466,17 @@ def test_an_option_that_could_only_hang_or_crash_later_is_refused_by_name(option
 
 
 def test_a_caller_that_stops_listening_takes_back_what_has_not_begun():
+    closed = threading.Event()
+
     def answer(body, k):
-        time.sleep(0.05)
+        assert text_of(body) == "0" or closed.wait(60)
         return chat_reply()
 
     with Server(answer) as server, engine(server, concurrency=2) as made:
         stream = made.stream([Request([{"role": "user", "content": str(i)}]) for i in range(100)])
         next(stream)
         stream.close()
+        closed.set()
         assert made.generate([Request(CHAT)])[0].text == "A"
         assert len(server.bodies) < 10
 

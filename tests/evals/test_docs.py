@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
+
 pytest.importorskip("lm_eval")
 
 from tests.evals.scripted import ROWS, write
@@ -22,7 +24,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.sampled_from(sorted(KINDS)), st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=7))
 def test_any_row_becomes_a_document_or_a_schema_error(kind, row):
     try:

@@ -395,7 +395,7 @@ GRADERS = {
 @pytest.mark.parametrize("kind", GRADERS)
 def test_what_a_working_python_grader_can_not_grade_is_the_replys_zero(kind):
     source, right, hostile = GRADERS[kind]
-    verifier = OpenAIGrader(python(source), wall_s=0.5)
+    verifier = OpenAIGrader(python(source), wall_s=2)
     if right is not None:
         assert verifier(right, "4").value == 1.0
     scores = [verifier(text, "4") for text in hostile]

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from tests.waiting import until
+
 SERVER = """
 import hashlib, json, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -78,9 +80,7 @@ def test_a_server_killed_in_the_middle_and_started_again_changes_nothing(tmp_pat
         assert whole.returncode == 0, errors
         cut = judge(pairs, tmp_path / "cut", port)
         verdicts = tmp_path / "cut" / "verdicts.jsonl"
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and not (verdicts.exists() and verdicts.read_bytes().count(b"\n") > 10):
-            time.sleep(0.005)
+        until(lambda: verdicts.exists() and verdicts.read_bytes().count(b"\n") > 10, "ten verdicts")
         server.send_signal(signal.SIGKILL)
         server.wait()
         _, errors = cut.communicate(timeout=60)

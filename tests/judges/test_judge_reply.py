@@ -1,5 +1,4 @@
 import math
-import time
 
 import pytest
 from hypothesis import given
@@ -84,14 +83,10 @@ def test_whatever_a_judge_says_reading_it_never_raises_and_stays_on_the_scale(te
         assert found is None or form.span[0] <= found <= form.span[1]
 
 
-@pytest.mark.parametrize(
-    "text", ["[[" * 500_000, "[[A" * 300_000, "Output (" * 200_000, "9" * 1_000_000, "\n " * 500_000]
-)
-def test_a_megabyte_of_almost_verdicts_is_read_in_no_time(text):
-    start = time.perf_counter()
-    for form in (AB, RATING, TRUTH, LINE, PHRASE):
-        form.parse(Output(text))
-    assert time.perf_counter() - start < 3
+@pytest.mark.parametrize("unit", ["[[", "[[A", "Output (", "9", "\n "])
+@pytest.mark.parametrize("form", [AB, RATING, TRUTH, LINE, PHRASE], ids=["ab", "rating", "truth", "line", "phrase"])
+def test_almost_verdicts_are_read_in_linear_time(linear, form, unit):
+    linear(lambda text: form.parse(Output(text)), unit, most=1_000_000)
 
 
 @pytest.mark.parametrize("form", [{"scale": (1, 10)}, {"labels": {"true": 1.0, "false": 0.0}}])

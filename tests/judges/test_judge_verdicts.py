@@ -300,7 +300,7 @@ def test_a_jury_compares_by_majority_and_by_mean():
 def test_jurors_work_side_by_side():
     import threading
 
-    barrier = threading.Barrier(2, timeout=5)
+    barrier = threading.Barrier(2, timeout=60)
 
     def together(request):
         barrier.wait()

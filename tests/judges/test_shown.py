@@ -1,5 +1,4 @@
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -46,10 +45,9 @@ def test_html_and_code_stay_as_they_are():
     assert visible(text) == text
 
 
-def test_a_megabyte_is_cut_with_a_note_in_no_time():
-    start = time.perf_counter()
+def test_a_megabyte_is_cut_with_a_note_and_read_in_linear_time(linear):
+    linear(visible, CANARIES["huge"], most=1_000_000)
     cut = visible(CANARIES["huge"])
-    assert time.perf_counter() - start < 1
     assert len(cut) < MAX_CHARS + 100
     assert "characters in all" in cut
 

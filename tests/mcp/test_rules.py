@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from verikit.errors import SpecError, UsageError
 from verikit.folders import code_only_from
 from verikit.mcp.rules import TEXT_RULES, allowed_spec, file_below
@@ -118,7 +119,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_whatever_is_let_through_names_only_rules_and_imports_nothing(spec):
     try:

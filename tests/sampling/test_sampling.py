@@ -13,6 +13,7 @@ import time
 import pytest
 
 from tests.engines.server import Server, chat_reply
+from tests.waiting import until
 from verikit.cli import main
 from verikit.engines import load_engine
 from verikit.engines.errors import NoChatTemplate
@@ -373,9 +374,7 @@ def test_a_killed_command_goes_on_to_the_same_bytes(tmp_path):
         command += ["--model-args", "concurrency=4"]
         environment = {**os.environ, "OPENAI_API_KEY": "k"}
         with subprocess.Popen([*command, "-o", "out"], cwd=tmp_path, env=environment) as process:
-            begun = time.monotonic()
-            while len(server.bodies) < 50 and time.monotonic() - begun < 60:
-                time.sleep(0.01)
+            until(lambda: len(server.bodies) >= 50, "fifty requests")
             process.send_signal(signal.SIGKILL)
         before = len(server.bodies)
         subprocess.run([*command, "-o", "out"], cwd=tmp_path, env=environment, check=True)

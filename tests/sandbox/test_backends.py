@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tests.waiting import until
 from verikit.errors import SandboxUnavailable
 from verikit.sandbox import ISOLATION, Job, RunLimits, RunResult
 from verikit.sandbox.bwrap import BwrapSandbox
@@ -83,13 +83,10 @@ def test_the_process_backend_runs_programs_and_promises_nothing() -> None:
 
 
 def test_the_process_backend_ends_what_a_program_started() -> None:
-    code = "import subprocess; p = subprocess.Popen(['sleep', '61'], stdout=-3, stderr=-3); print(p.pid)"
+    code = "import subprocess; p = subprocess.Popen(['sleep', '600'], stdout=-3, stderr=-3); print(p.pid)"
     with ProcessSandbox() as box:
         pid = int(box.run(code).stdout)
-    deadline = time.monotonic() + 5
-    while (state := _state(pid)) not in ("", "Z") and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert state in ("", "Z")
+    until(lambda: _state(pid) in ("", "Z"), "the end of what the program started")
 
 
 def _state(pid: int) -> str:

@@ -23,8 +23,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.waiting import until
 from verikit.errors import SandboxUnavailable, UsageError
-from verikit.sandbox import Array, Job, LocalSandbox, OpaqueValue, RunLimits, Symbolic
+from verikit.sandbox import Array, Job, LocalSandbox, OpaqueValue, RunLimits, RunResult, Symbolic
 from verikit.sandbox.client import Flight
 
 
@@ -233,14 +234,19 @@ def test_the_thread_that_started_a_server_may_end(box: LocalSandbox) -> None:
     assert found == ["1\n", "2\n"]
 
 
-def test_asyncio_is_not_blocked(box: LocalSandbox) -> None:
-    async def both() -> float:
-        start = time.monotonic()
-        await asyncio.gather(*(box.arun("import time; time.sleep(0.4)") for _ in range(2)))
-        return time.monotonic() - start
+def test_asyncio_is_not_blocked(box: LocalSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    both_run = threading.Barrier(2, timeout=60)
+    run = box.run
 
-    box.map([Job("1")] * 2)
-    assert asyncio.run(both()) < 0.75
+    def meeting(code: str) -> RunResult:
+        both_run.wait()
+        return run(code)
+
+    async def both() -> list[RunResult]:
+        return await asyncio.gather(box.arun("print(1)"), box.arun("print(2)"))
+
+    monkeypatch.setattr(box, "run", meeting)
+    assert [result.stdout for result in asyncio.run(both())] == ["1\n", "2\n"]
 
 
 def _in_child(box: LocalSandbox, pipe: multiprocessing.connection.Connection) -> None:  # type: ignore[name-defined]
@@ -258,7 +264,7 @@ def test_daemonic_and_forked_processes_can_use_it(box: LocalSandbox) -> None:
         process.start()
     assert ours.poll(30)
     assert ours.recv() == ("inherited\n", "own\n")
-    process.join(10)
+    process.join(60)
     assert box.run("print('still')").stdout == "still\n"
 
 
@@ -281,7 +287,7 @@ def test_actors_in_processes_of_their_own_can_use_it() -> None:
         assert ours.poll(60)
         assert ours.recv() == f"{n}\n"
     ours.send(None)
-    process.join(20)
+    process.join(60)
     assert process.exitcode == 0
 
 
@@ -319,14 +325,14 @@ def test_a_copy_that_holds_the_pipes_does_not_hold_up_the_result() -> None:
         flight = Flight(ours, [read for read, _ in pipes], limits=RunLimits())
         os.write(pipes[0][1], b"out")
         theirs.send(json.dumps({"why": "exit", "cpu": 0.0}).encode())
-        flight.pump(time.monotonic() + 5)
+        flight.pump(time.monotonic() + 600)
     assert (flight.ended, bytes(flight.data["stdout"])) == ({"why": "exit", "cpu": 0.0}, b"out")
     for _, write in pipes:
         os.close(write)
 
 
 def test_processor_time_is_limited_too(box: LocalSandbox) -> None:
-    result = box.run("while True: pass", limits=RunLimits(wall_s=10, cpu_s=1))
+    result = box.run("while True: pass", limits=RunLimits(wall_s=120, cpu_s=1))
     assert (result.status, result.error.message) == ("timeout", "CPU time")
 
 
@@ -397,10 +403,8 @@ def test_everything_ends_with_its_owner() -> None:
             servers = [int(word) for word in owner.stdout.readline().split()]
             assert servers
             owner.kill()
-        deadline = time.monotonic() + 5
-        while any(os.path.exists(f"/proc/{pid}") for pid in servers) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not any(os.path.exists(f"/proc/{pid}") for pid in servers)
+        for pid in servers:
+            until(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), "the end of a server")
 
 
 def test_children_inherit_no_descriptor(tmp_path: Path) -> None:
@@ -456,13 +460,13 @@ def test_paranoid_runs_alone_in_its_pid_namespace() -> None:
         assert box.run("while True: pass", limits=RunLimits(wall_s=0.3)).status == "timeout"
 
 
-def test_timeouts_are_kept_from_outside_and_on_time(box: LocalSandbox) -> None:
-    late = []
-    for _ in range(5):
-        start = time.monotonic()
-        assert box.run("while True: pass", limits=RunLimits(wall_s=0.2)).status == "timeout"
-        late.append(time.monotonic() - start - 0.2)
-    assert sorted(late)[2] < 0.1
+def test_timeouts_are_kept_from_outside(box: LocalSandbox) -> None:
+    """A program that sleeps uses no processor time and sees no signal; nothing but our clock ends it."""
+    deaf = "import signal, time\nfor n in {*range(1, 32)} - {9, 19}: signal.signal(n, signal.SIG_IGN)\n"
+    for code in ("while True: pass", f"{deaf}time.sleep(10 ** 6)"):
+        result = box.run(code, limits=RunLimits(wall_s=0.2, cpu_s=600))
+        assert (result.status, result.error.message) != ("timeout", "CPU time")
+        assert result.status == "timeout"
 
 
 def test_packages_of_an_environment_below_the_folder_for_temporary_files_can_be_imported() -> None:

@@ -7,14 +7,13 @@ import resource
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.scoring.conftest import HOSTILE, content, lines, row, write
+from tests.waiting import until
 from verikit.scoring import pool
 from verikit.scoring.plan import ScoringPlan
 
@@ -34,13 +33,6 @@ def start(folder: Path, *arguments: object) -> subprocess.Popen[str]:
         command(*arguments), cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True,
         preexec_fn=heeding,
     )  # fmt: skip
-
-
-def until(true: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.01)
 
 
 def pids(folder: Path) -> set[int]:

@@ -2,12 +2,14 @@ import os
 import socket
 import subprocess
 import sys
-import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+
+from tests.waiting import until
 
 REWARDS = Path(__file__).parent / "rewards.py"
 MOODY = f"{REWARDS}:moody"
@@ -19,11 +21,11 @@ class Server:
     def __init__(self, process, address):
         self.process, self.address = process, address
         self.port = int(address.rpartition(":")[2])
-        self.http = httpx.Client(base_url=address, timeout=30)
+        self.http = httpx.Client(base_url=address, timeout=120)
         self.connections = []
 
     def connect(self, data=b""):
-        made = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        made = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         self.connections.append(made)
         made.sendall(data)
         return made
@@ -48,16 +50,37 @@ class Server:
         lines = self.http.get("/metrics").text.splitlines()
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
 
-    def recovers(self, within=2.0):
-        """Whether a plain request is answered right, and every scoring process is there, soon enough."""
-        start = time.monotonic()
-        while time.monotonic() - start < within:
-            if self.http.get("/ready").status_code == 200:
-                found = self.score("x")
-                if found.status_code == 200 and found.json()["scores"][0]["value"] == 1.0:
-                    return True
-            time.sleep(0.05)
-        return False
+    def recovers(self):
+        """Wait until a plain request is answered right, and every scoring process is there."""
+
+        def well():
+            if self.http.get("/ready").status_code != 200:
+                return False
+            found = self.score("x")
+            return found.status_code == 200 and found.json()["scores"][0]["value"] == 1.0
+
+        return until(well, "the server to be well again")
+
+    @contextmanager
+    def held(self, name):
+        """Keep the one scoring process busy meanwhile, and give where the held request's reply will be."""
+        with ThreadPoolExecutor(1) as thread:
+            reply = thread.submit(self.score, f"hold {name}", "x")
+            try:
+                until(Path(f"{name}.begun").exists, "the held sample")
+                yield reply
+            finally:
+                Path(f"{name}.go").touch()
+
+
+def address_of(process, log):
+    """Where a server that was just started listens, from its log."""
+
+    def told():
+        assert process.poll() is None, log.read_text()
+        return log.read_text().rpartition(" on ")[2].strip()
+
+    return until(told, "the server's address")
 
 
 @pytest.fixture
@@ -74,12 +97,7 @@ def serve(tmp_path):
             subprocess.Popen(command, stderr=stream, env=environment) as process,
         ):
             try:
-                address, start = "", time.monotonic()
-                while not address and process.poll() is None and time.monotonic() - start < 60:
-                    time.sleep(0.02)
-                    address = log.read_text().rpartition(" on ")[2].strip()
-                assert address, log.read_text()
-                server = Server(process, address)
+                server = Server(process, address_of(process, log))
                 try:
                     yield server
                 finally:

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from verikit import Score, verifier
 from verikit.base import TextVerifier
@@ -13,12 +14,17 @@ from verikit.verifiers.budget import Budget, row_seconds
 
 @verifier
 def moody(sample):
-    """1.0 for the gold; hangs, dies, waits or fails when told to."""
+    """1.0 for the gold; hangs, dies, holds, waits or fails when told to."""
     match sample.completion.partition(" ")[0]:
         case "hang":
             time.sleep(600)
         case "die":
             os.kill(os.getpid(), signal.SIGKILL)
+        case "hold":  # until the file NAME.go is there; NAME.begun tells that it began
+            name = sample.completion.partition(" ")[2]
+            Path(f"{name}.begun").touch()
+            while not Path(f"{name}.go").exists():
+                time.sleep(0.01)
         case "wait":
             time.sleep(float(sample.completion.partition(" ")[2]))
         case "fail":

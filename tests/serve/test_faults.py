@@ -10,6 +10,8 @@ from http.client import HTTPConnection
 
 import pytest
 
+from tests.waiting import until
+
 for extra in ("uvicorn", "httptools", "starlette", "prometheus_client"):
     pytest.importorskip(extra)
 
@@ -37,21 +39,19 @@ def reply_of(connection):
     return data
 
 
-def test_the_samples_of_a_client_that_goes_away_are_dropped(serve):
+def test_the_samples_of_a_client_that_goes_away_are_dropped(serve, tmp_path):
     with serve() as server:
-        asked = [server.connect(post(json.dumps({"completion": "wait 1.5", "answer": "x"}).encode()))]
-        time.sleep(0.2)
-        body = post(json.dumps({"completion": "wait 1", "answer": "x"}).encode())
-        gone = [server.connect(body) for _ in range(20)]
-        time.sleep(0.2)
-        assert server.metric("verikit_waiting_samples") == 20
-        for connection in gone:
-            connection.close()
-        start = time.monotonic()
+        (tmp_path / "gone.go").touch()
+        with server.held(tmp_path / "before") as asked:
+            body = post(json.dumps({"completion": f"hold {tmp_path}/gone", "answer": "x"}).encode())
+            gone = [server.connect(body) for _ in range(20)]
+            until(lambda: server.metric("verikit_waiting_samples") == 20, "the samples to wait")
+            for connection in gone:
+                connection.close()
+            until(lambda: server.metric('verikit_requests_total{code="499"}') == 20, "the server to notice")
         assert server.score("x").status_code == 200
-        assert time.monotonic() - start < 10  # the 20 would have taken as many seconds
-        assert server.metric('verikit_requests_total{code="499"}') == 20
-        assert b" 200 OK" in reply_of(asked[0])
+        assert asked.result().status_code == 200
+        assert not (tmp_path / "gone.begun").exists()
 
 
 def test_a_killed_scoring_process_costs_no_request(serve):
@@ -82,27 +82,23 @@ def test_a_sample_that_hangs_times_out_and_its_neighbours_do_not(serve):
     with serve("--deadline", 8) as server, ThreadPoolExecutor(16) as threads:
         threads.submit(server.score, "wait 0.3")
         time.sleep(0.1)
-        start = time.monotonic()
         asked = [threads.submit(server.score, "hang" if i == 11 else "x") for i in range(12)]
         rows = [reply.result().json()["scores"][0] for reply in asked]
-        assert 7.0 < time.monotonic() - start < 10.0
         assert [row["value"] for row in rows[:11]] == [1.0] * 11
         assert rows[11]["status"] == "timeout"
         assert server.recovers()
 
 
-def overload(serve, seconds):
-    """Ten times what can be scored (20 a second), by many clients."""
+def overload(serve, wanted):
+    """Far more than can be scored (20 a second), by many clients, until so many are scored."""
     with serve("--max-waiting", 20) as server:
         server.score("x")
         before, codes, scored, late = server.memory_mb(), [], [], []
-        end = time.monotonic() + seconds
-
         body = json.dumps({"completion": "wait 0.05", "answer": "x" * 1000})
 
         def ask():
-            client = HTTPConnection("127.0.0.1", server.port, timeout=10)
-            while time.monotonic() < end:
+            client = HTTPConnection("127.0.0.1", server.port, timeout=120)
+            while len(scored) < wanted:
                 client.request("POST", "/score", body)
                 found = client.getresponse()
                 codes.append(found.status)
@@ -118,20 +114,19 @@ def overload(serve, seconds):
             for asking in [threads.submit(ask) for _ in range(100)]:
                 asking.result()
         assert set(codes) == {200, 429}
-        assert codes.count(200) == len(scored) >= 8 * seconds
-        assert len(codes) >= 10 * codes.count(200)
+        assert codes.count(200) == len(scored)
         assert min(late) >= 1
         assert server.memory_mb() - before < 30
         assert server.recovers()
 
 
 def test_an_overload_is_refused_with_the_time_to_come_back(serve):
-    overload(serve, 3)
+    overload(serve, 50)
 
 
 @pytest.mark.slow(seconds=32)
 def test_a_long_overload_leaves_memory_flat(serve):
-    overload(serve, 30)
+    overload(serve, 500)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +200,7 @@ def test_clients_that_trickle_are_dropped_and_others_served_meanwhile(serve):
         assert b" 200 " in reply_of(again)
         again.sendall(b"GET /health HT")
         body = server.connect(post(b'{"comp', length=1000))
-        start = time.monotonic()
-        while time.monotonic() - start < 1.6:
+        for _ in range(16):
             for connection in headers:
                 with suppress(ConnectionError):
                     connection.sendall(b"a")
@@ -263,24 +257,31 @@ def test_all_clients_without_a_token_together_have_a_fixed_budget(serve):
         for connection in slow:
             with suppress(OSError):
                 connection.sendall(b"a" * 48_000)
-        time.sleep(0.5)
-        open_, refused = 0, 0
-        for connection in slow:
+
+        def is_open(connection):
             connection.settimeout(0.01)
             try:
-                refused += not (got := connection.recv(200)) or b" 503 " in got
+                assert b" 503 " in (connection.recv(200) or b" 503 ")
             except TimeoutError:
-                open_ += 1
+                return True
             except OSError:
-                refused += 1
-        assert open_ * 48_000 <= 4 * 2**20
-        assert refused > 150
+                pass
+            return False
+
+        left = slow
+
+        def within_the_budget():
+            nonlocal left
+            left = [connection for connection in left if is_open(connection)]
+            return len(left) * 48_000 <= 4 * 2**20
+
+        until(within_the_budget, "the connections over the budget to be refused")
         assert server.memory_mb() - before < 40
         for connection in slow:
             connection.close()
-        time.sleep(0.2)
         body = {"completion": "x", "answer": "x"}
-        assert server.http.post("/score", json=body, headers=headers).status_code == 200
+        asked = {"url": "/score", "json": body, "headers": headers}
+        until(lambda: server.http.post(**asked).status_code == 200, "a plain request to be served again")
 
 
 def test_a_client_that_does_not_read_its_replies_is_cut_off(serve):
@@ -288,7 +289,7 @@ def test_a_client_that_does_not_read_its_replies_is_cut_off(serve):
         samples = [{"completion": "fail", "answer": "x"}] * 4000
         whole = len(server.http.post("/score", json={"samples": samples}).content)
         deaf = server.connect()
-        deaf.settimeout(3)
+        deaf.settimeout(5)
         with suppress(TimeoutError, ConnectionError):
             for _ in range(100):
                 deaf.sendall(post(json.dumps({"samples": samples}).encode()))

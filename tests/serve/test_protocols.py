@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from verikit import Sample, Score
 from verikit.errors import SchemaError, UsageError
 from verikit.scoring.rows import encode, to_row
@@ -45,7 +46,7 @@ ALL = {"native": NATIVE, **PROTOCOLS}
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(body=BODIES)
 def test_any_object_gives_samples_and_a_reply_or_a_usage_error(name, body):
     protocol = ALL[name]

@@ -5,8 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import httpx
 import pytest
 
 from tests.serve.conftest import MOODY
+from tests.waiting import until
 from verikit import load
 
 for extra in ("uvicorn", "httptools", "starlette", "prometheus_client"):
@@ -130,31 +129,32 @@ def test_openrlhfs_own_client_is_answered(serve):
     assert found == {"rewards": [1.0], "scores": [1.0], "extra_logs": {"scored": [1.0]}}
 
 
-def test_requests_that_wait_together_are_scored_as_a_batch(serve):
+def test_requests_that_wait_together_are_scored_as_a_batch(serve, tmp_path):
     with serve() as server, ThreadPoolExecutor(32) as threads:
-        blocker = threads.submit(server.score, "wait 0.5")
-        time.sleep(0.1)
-        rest = list(threads.map(lambda i: server.score(str(i), "7").json()["scores"][0]["value"], range(31)))
-        blocker.result()
+        with server.held(tmp_path / "before"):
+            replies = [threads.submit(server.score, str(i), "7") for i in range(31)]
+            until(lambda: server.metric("verikit_waiting_samples") == 31, "the samples to wait")
+        rest = [reply.result().json()["scores"][0]["value"] for reply in replies]
         assert rest == [float(i == 7) for i in range(31)]
         assert server.metric("verikit_batch_samples_count") <= 8
         assert server.metric("verikit_batch_samples_sum") == 32
         assert server.metric('verikit_samples_total{status="ok"}') == 32
 
 
-def test_a_stopped_server_finishes_what_is_under_way_and_takes_no_more(serve):
+def test_a_stopped_server_finishes_what_is_under_way_and_takes_no_more(serve, tmp_path):
     with serve() as server:
-        found = []
-        asking = threading.Thread(target=lambda: found.append(server.score("wait 1")))
-        asking.start()
-        time.sleep(0.3)
-        server.process.send_signal(signal.SIGTERM)
-        time.sleep(0.3)
-        with pytest.raises(httpx.ConnectError):
-            httpx.get(f"{server.address}/health")
-        asking.join()
-        assert found[0].status_code == 200
-        assert server.process.wait(5) == 0
+
+        def takes_no_more():
+            try:
+                httpx.get(f"{server.address}/health")
+            except httpx.ConnectError:
+                return True
+
+        with server.held(tmp_path / "under way") as found:
+            server.process.send_signal(signal.SIGTERM)
+            until(takes_no_more, "the server to listen no more")
+        assert found.result().status_code == 200
+        assert server.process.wait(120) == 0
 
 
 def test_scoring_processes_end_with_a_server_that_is_killed(serve):
@@ -163,8 +163,7 @@ def test_scoring_processes_end_with_a_server_that_is_killed(serve):
         assert len(scorers) == 2
         server.process.kill()
         server.process.wait()
-        time.sleep(0.5)
-        assert not any(alive(pid) for pid in scorers)
+        until(lambda: not any(alive(pid) for pid in scorers), "the scoring processes to end")
 
 
 def test_no_text_of_a_request_gets_into_the_log(serve, log):

@@ -1,13 +1,13 @@
 """Traces of a real server and its scoring processes, sent to a collector over OTLP, within the client's trace."""
 
 import threading
-import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tests.engines.server import Server, chat_reply
+from tests.waiting import until
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -39,9 +39,7 @@ def collector():
 
 def wait_for(spans, names):
     """The spans by name, as soon as there is one of each."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and not names <= {span.name for _, span in spans}:
-        time.sleep(0.05)
+    until(lambda: names <= {span.name for _, span in spans}, names)
     return {span.name: span for _, span in spans}
 
 
@@ -88,9 +86,7 @@ def test_a_header_that_is_none_begins_a_trace_and_a_refused_request_is_the_clien
         assert first.parent_span_id == b""
         assert found["score batch"].parent_span_id == first.span_id
         assert server.http.post("/score", json=[]).status_code == 400
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and sum(span.name == "POST /score" for _, span in traced) < 2:
-            time.sleep(0.05)
+        until(lambda: sum(span.name == "POST /score" for _, span in traced) == 2, "the second span")
     refused = [span for _, span in traced if span.name == "POST /score"][-1]
     assert attributes(refused)["http.response.status_code"] == 400
     assert refused.status.code == 0  # the client's fault, not the server's

@@ -1,5 +1,4 @@
 import random
-import time
 
 import pytest
 
@@ -178,12 +177,12 @@ def test_passages_are_found_under_the_usual_keys():
     assert Citations()("Ada [1].", context="Ada wrote it.").value == 1.0
 
 
-def test_hostile_replies_of_the_capped_size_end_soon():
-    begun = time.monotonic()
+def test_hostile_replies_are_read_in_linear_time_up_to_the_cap(linear):
     for unit in ('"', "“", "> ", "[1,", "[1][", "[1-9999]", '"a b c d e" [1] ', "…", '"… " ', "«", "[", "【1†"):
         assert verdict((unit * 50_000)[:50_000]).status == "ok"
-    assert verdict('"a b c d e f" ' * 3000, ["a b c d e " * 20_000]).status == "ok"
-    assert time.monotonic() - begun < 30
+        linear(verdict, unit, most=50_000)
+    linear(lambda text: verdict(text, ["a b c d e " * 2_000]), '"a b c d e f" ', most=50_000)
+    linear(lambda text: verdict('"a b c d e f" ' * 300, [text]), "a b c d e ", most=200_000)
     assert verdict("x" * 50_001).value == 0.0
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -523,21 +522,18 @@ def test_all_runs_of_a_row_share_a_budget() -> None:
     patient = {"tests": ["for n in range(20):\n    try: assert f(n) == n * n\n    except RuntimeError: pass"]}
     piped = {"tests": [{"input": "", "output": ""}] * 20}
     for meta in (lifted, driven, patient, piped):
-        begun = time.monotonic()
-        found = score("import time; time.sleep(.2)" if meta is piped else slow, Code(wall_s=0.4, row_s=0.7), **meta)
-        assert time.monotonic() - begun < 4
+        found = score("import time; time.sleep(.2)" if meta is piped else slow, Code(wall_s=20, row_s=0.7), **meta)
         assert (found.value, found.status) == (0, "ok")
         assert "row together took 0.7 s" in found.reason
-    share = score(slow, Code(wall_s=0.4, row_s=0.7, reward="fraction"), **lifted)
+    share = score(slow, Code(wall_s=20, row_s=1.5, reward="fraction"), **lifted)
     assert share.status == "ok"
     assert 0 < (share.value or 0) < 0.5
-    assert score(slow, Code(wall_s=2, row_s=3), tests=lifted["tests"][:3]).value == 1
+    assert score(slow, Code(wall_s=20, row_s=60), tests=lifted["tests"][:3]).value == 1
 
 
 def test_the_budget_of_a_row_is_six_full_runs_unless_given() -> None:
-    slow = "import time\ndef f(x):\n    time.sleep(.3)\n    return x"
-    tests = [f"assert f({n}) == {n}" for n in range(20)]
-    assert "row together took 3.6 s" in score(slow, Code(wall_s=0.6), tests=tests).reason
+    assert Code(wall_s=0.6).slowest_s == pytest.approx(3.6)
+    assert Code(wall_s=0.6, row_s=1.5).slowest_s == 1.5
     with pytest.raises(UsageError, match="row_s"):
         Code(row_s=0)
 

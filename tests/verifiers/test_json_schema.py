@@ -2,7 +2,6 @@ import itertools
 import json
 import pickle
 import threading
-import time
 
 import pytest
 from hypothesis import given
@@ -70,16 +69,14 @@ def test_the_reason_names_the_path():
 def test_no_text_holds_the_check_beyond_its_time(schema, document):
     v = JsonSchema(schema, timeout_s=0.2)
     text = json.dumps(document)
-    start = time.monotonic()
-    score = v(text)
-    assert time.monotonic() - start < 20  # unbounded it is years; a busy machine may take its time
+    score = v(text)  # unbounded it is years
     assert (score.value, score.status) == (0.0, "ok")
     assert "ran out of 0.2 s" in score.reason
 
 
 def test_a_machine_that_leaves_the_check_waiting_changes_no_verdict(monkeypatch):
     leaps = itertools.count(0.0, 1000.0)
-    monkeypatch.setattr(time, "monotonic", lambda: next(leaps))
+    monkeypatch.setattr("time.monotonic", lambda: next(leaps))
     schema = {"items": {"type": "integer"}, "minItems": 1}
     assert JsonSchema(schema)(json.dumps([1] * 500)).value == 1.0
     assert JsonSchema(schema)(json.dumps([1] * 500 + ["1"])).value == 0.0
@@ -272,10 +269,9 @@ def test_among_prose_the_last_array_counts():
 
 
 @pytest.mark.parametrize("unit", ["{", "[", '{"', '{"a":', "[1,", '{"a":1,', "{} x", "[] ", '{"a": ', '"', '\\"', ", "])
-def test_looking_for_the_document_is_linear(unit):
-    start = time.process_time()
-    JsonSchema({})("x " + unit * (300_000 // len(unit)))
-    assert time.process_time() - start < 4
+def test_looking_for_the_document_is_linear(linear, unit):
+    verifier = JsonSchema({})
+    linear(lambda text: verifier("x " + text), unit)
 
 
 def test_a_schema_that_nests_beyond_any_depth_is_refused_with_a_message():

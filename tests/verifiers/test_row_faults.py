@@ -57,7 +57,7 @@ CHECKERS = {
 @pytest.mark.parametrize("program", ["print('x')", "print('34 ' * 40 + 'x')", "", "print('9' * 9999)", "print('\\0')"])
 def test_no_output_makes_a_working_checker_leave_a_program_unscored(kind: str, program: str) -> None:
     meta = {"tests": [{"input": "7", "output": "3 4"}], "checker": CHECKERS[kind]}
-    scores = score_all(Code(wall_s=1), [Sample(completion=text, meta=meta) for text in ("print(3, 4)", program)])
+    scores = score_all(Code(wall_s=3), [Sample(completion=text, meta=meta) for text in ("print(3, 4)", program)])
     assert [(score.value, score.status) for score in scores] == [(1.0, "ok"), (0.0, "ok")], scores
 
 
@@ -71,7 +71,7 @@ def test_a_checker_that_refuses_what_is_expected_is_the_rows_fault_and_tried_onc
     monkeypatch.setattr(code_checkers, "_asked", lambda case, *rest: tried.append(rest[0]) or asked(case, *rest))
     checker = f"def check(given, expected, output):\n    if output == 'no\\n': return False\n    {body}\n"
     meta = {"tests": [{"input": "", "output": "3 4"}], "checker": checker}
-    scores = [Code(wall_s=0.5)(f"print({text!r})", **meta) for text in ("3 4", "5", "6")]
+    scores = [Code(wall_s=2)(f"print({text!r})", **meta) for text in ("3 4", "5", "6")]
     if body == "return False":  # a verdict: whether it is a right one is for who wrote the row
         assert [score.value for score in scores] == [0.0, 0.0, 0.0]
     else:

@@ -3,7 +3,6 @@
 import csv as peer_csv
 import io
 import json
-import time
 import tomllib
 
 import pytest
@@ -64,9 +63,9 @@ def test_yaml_is_well_formed_and_of_the_schemas_shape(text, value):
 def test_aliases_that_blow_up_are_refused_and_plain_ones_are_read():
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
-    begun = time.monotonic()
-    assert Yaml()("\n".join(lines)).value == 0.0
-    assert time.monotonic() - begun < 5
+    score = Yaml()("\n".join(lines))
+    assert score.value == 0.0
+    assert "more than 100000 values" in score.reason
     assert Yaml(PERSON)("base: &b {name: Ann}\n<<: *b\nage: 5").value == 1.0
 
 
@@ -74,10 +73,14 @@ def test_merges_that_blow_up_are_refused():
     lines = ["a0: &a0 {b: 1, c: 2}"]
     lines += [f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 10)}]}}" for i in range(1, 7)]
     lines_of_one = [f"- &b{i} {{<<: *b{i - 1}, k{i}: 1}}" for i in range(1, 2000)]
-    for text in ("\n".join(lines), "\n".join(["- &b0 {k0: 1}", *lines_of_one]), "a: &a {<<: *a}"):
-        begun = time.monotonic()
-        assert Yaml()(text).value == 0.0
-        assert time.monotonic() - begun < 2
+    for text, cap in (
+        ("\n".join(lines), "more than 100000 keys"),
+        ("\n".join(["- &b0 {k0: 1}", *lines_of_one]), "more than 100000 keys"),
+        ("a: &a {<<: *a}", "holds itself"),
+    ):
+        score = Yaml()(text)
+        assert score.value == 0.0
+        assert cap in score.reason
     assert Yaml()("- &a {<<: {x: 1}}\n- {<<: {x: 1}, <<: {y: 1}}").value == 0.0
 
 
@@ -116,9 +119,9 @@ def test_toml_is_well_formed_and_of_the_schemas_shape(text, value):
 
 @pytest.mark.parametrize("form", ["{}=1", "[{}]", "x = {{{}=1}}"])
 def test_toml_keys_of_thousands_of_parts_are_refused_at_once(form):
-    begun = time.monotonic()
-    assert Toml()(form.format("a." * 16_000 + "a")).value == 0.0
-    assert time.monotonic() - begun < 2
+    score = Toml()(form.format("a." * 16_000 + "a"))
+    assert score.value == 0.0
+    assert "more than 200 parts" in score.reason
 
 
 @pytest.mark.parametrize("unit", ["9", "a", "-", "a-9_", "a ", "a.b ", "a. "])
@@ -250,15 +253,14 @@ def test_the_root_can_be_asked_for_and_a_bad_schema_is_told():
 
 
 @pytest.mark.parametrize("verifier", [Yaml(), Toml(), Csv(), Xml()], ids=lambda v: v.name)
-def test_hostile_texts_of_the_capped_size_end_soon(verifier):
+def test_work_on_hostile_texts_is_linear_up_to_the_cap(linear, verifier):
     units = ['"\\', "'''a", '""\\',
              "[", "{", "a: ", "- ", "? ", "&a *a ", "!", '"', "'", "a.a.", "[[a]]\n", "a=1\n", "<a>", "<a b=''", "&#1;",
              "<!--", ",", '"",', "a,b\n", "# ", "|\n ", "\x00", "\ud800", "\U0001f600"]  # fmt: skip
     for unit in units:
-        begun = time.monotonic()
-        text = (unit * verifier.max_chars)[: verifier.max_chars]
-        assert verifier(text).status == "ok", unit
-        assert time.monotonic() - begun < 15, unit
+        statuses = []
+        linear(lambda text, seen=statuses: seen.append(verifier(text).status), unit, most=verifier.max_chars // 4)
+        assert set(statuses) == {"ok"}, unit
     assert verifier("x" * (verifier.max_chars + 1)).value == 0.0
 
 

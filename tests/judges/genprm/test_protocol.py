@@ -150,7 +150,7 @@ def test_names_of_one_step_are_there_in_the_next_and_not_in_another_solution_or_
     ],
 )
 def test_code_that_fails_says_so_and_reaches_nothing(code, shown):
-    found, engine = review(careful(lambda paragraph, request: 0.9, code), code_s=0.5)
+    found, engine = review(careful(lambda paragraph, request: 0.9, code), code_s=2)
     told = begun(engine.requests[2]).partition("[Code Output]\n\n```\n")[2].removesuffix("\n```\n")
     assert shown is None or told == shown
     assert found.reward(0) == pytest.approx(0.9)
@@ -162,7 +162,7 @@ def test_code_that_broke_a_limit_leaves_the_names_before_it():
     def rule(turn, paragraph, request):
         return codes[paragraph] if turn.endswith("```python\n") else CAREFUL(turn, paragraph, request)
 
-    found, _ = review(rule, *"abcd", code_s=0.5)
+    found, _ = review(rule, *"abcd", code_s=2)
     assert [step.cells[0].status for step in found.paths[0].steps] == ["ok", "timeout", "error", "ok"]
     assert found.paths[0].steps[3].cells[0].output == "1 False 3"
 

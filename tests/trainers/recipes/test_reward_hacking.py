@@ -6,7 +6,6 @@ An honest policy in the same world is paid, so what is refused is the cheat. The
 
 import json
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,11 +94,9 @@ SOLUTIONS = {
 @pytest.mark.parametrize("name", SOLUTIONS)
 def test_no_solution_that_cheats_is_paid(name):
     task, solution = SOLUTIONS[name]
-    began = time.monotonic()
     _, rewards = absolute_zero(task, solution=solution)
     assert rewards
     assert all(reward is not None and reward < 0 for reward in rewards)
-    assert time.monotonic() - began < 30
 
 
 PROGRAMS = {
@@ -166,9 +163,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_no_answer_that_cheats_is_paid(tmp_path, name):
-    began = time.monotonic()
     assert set(spice_rewards(tmp_path, said=ANSWERS[name])["reasoner"]) == {0.0}
-    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

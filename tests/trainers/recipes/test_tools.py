@@ -179,7 +179,7 @@ def test_only_sampled_tokens_are_masked_in_and_only_they_get_a_gradient(tmp_path
     ],
 )
 def test_what_is_wrong_with_a_call_is_told_to_the_model_and_costs_no_score(tmp_path, said, told):
-    trajectory, _ = collect(recipe(tmp_path, tool_seconds=1.0, max_tokens=6000, total_tokens=9000), said, "42")
+    trajectory, _ = collect(recipe(tmp_path, tool_seconds=3.0, max_tokens=6000, total_tokens=9000), said, "42")
     assert result_of(trajectory).startswith(told)
     assert trajectory.reward == 1.0
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.verifiers.patches import rendered
 from verikit.verifiers.patches.replies import patched
 from verikit.verifiers.patches.tree import PatchError, Tree, TreeFile
@@ -31,7 +32,7 @@ def texts(found: Tree) -> dict[str, str]:
 # ---- what was written is what is read -----------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(SEEDS, st.sampled_from(rendered.BLOCKS), st.booleans())
 def test_search_replace_blocks_give_the_edited_files(seed: int, write: object, crlf: bool) -> None:
     draw = random.Random(seed)
@@ -43,7 +44,7 @@ def test_search_replace_blocks_give_the_edited_files(seed: int, write: object, c
     assert texts(patched(tree(before), reply.replace("\n", "\r\n") if crlf else reply)) == after
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(SEEDS, st.booleans())
 def test_begin_patch_gives_the_edited_files(seed: int, crlf: bool) -> None:
     draw = random.Random(seed)
@@ -58,7 +59,7 @@ def test_begin_patch_gives_the_edited_files(seed: int, crlf: bool) -> None:
     assert found == after
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(SEEDS, st.sampled_from(["plain", "fenced", "crlf", "crlf fenced"]))
 def test_diffs_give_the_edited_files_also_with_crlf(seed: int, how: str) -> None:
     draw = random.Random(seed)
@@ -72,7 +73,7 @@ def test_diffs_give_the_edited_files_also_with_crlf(seed: int, how: str) -> None
     assert found == {name: text for name, text in after.items() if text}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(SEEDS)
 def test_whole_files_in_fences_are_written(seed: int) -> None:
     draw = random.Random(seed)
@@ -212,7 +213,7 @@ def test_what_is_ambiguous_or_cannot_be_read_changes_nothing(reply: str, told: s
     assert texts(before) == FILES
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(st.sampled_from("<>=*@+- \n`#SEARCHbBeginPatch.py=1"), max_size=400), st.randoms())
 def test_no_text_raises_anything_but_its_reason(noise: str, draw: random.Random) -> None:
     marks = ["<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE", "*** Begin Patch", "*** Update File: b.py", "*** End Patch", "@@",
