@@ -8,6 +8,7 @@ and its candidates behind it) is run once for all of them, for models whose rows
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -203,8 +204,13 @@ def _run(model: Any, rows: Sequence[EncodedText], sharing: bool = False) -> Any:
         if common:
             begun = model(input_ids=ids[:1, :common].to(model.device), use_cache=True).past_key_values
             begun.batch_repeat_interleave(len(rows))
-            own["past_key_values"] = begun
+            own[_cache_argument(model)] = begun
         return model(**own)
+
+
+def _cache_argument(model: Any) -> str:
+    """The name under which a model takes the keys and values of what came before; transformers 5.2x renamed it."""
+    return "cache" if "cache" in inspect.signature(type(model).forward).parameters else "past_key_values"
 
 
 @contextmanager
