@@ -157,6 +157,8 @@ def text_calls(text: str, language: Language = "python") -> list[ToolCall]:
         return [_unread(f"a reply of {len(text)} characters, over the cap of {MAX_CHARS}")]
     written = python_calls if language == "python" else source_calls
     if "<" not in text and "[TOOL_CALLS]" not in text:  # no tags
+        if language == "python" and text.endswith(")]") and len(text) <= MAX_SOURCE and (read := plain.read(text)):
+            return _capped(_written(read))  # as most are
         return _capped(_whole(text, written))
     return _capped(list(_scanned(text, _OPENING, written)))
 
@@ -265,7 +267,7 @@ def python_calls(text: str) -> list[ToolCall]:
     text = text if text.startswith("[") else f"[{text}"
     text = text if text.endswith("]") else f"{text}]"
     if (read := plain.read(text)) is not None:
-        return [ToolCall(name, arguments, written=True) for name, arguments in read]
+        return _written(read)
     try:
         body = parsed(text)
     except (SyntaxError, ValueError) as error:
@@ -294,6 +296,10 @@ def source_calls(text: str) -> list[ToolCall]:
         ToolCall(name, arguments, problem and f"arguments of {name[:80]}: {problem}", written=True)
         for name, arguments, problem in found
     ]
+
+
+def _written(read: Sequence[plain.Named]) -> list[ToolCall]:
+    return [ToolCall(name, arguments, "", True) for name, arguments in read]
 
 
 def _bare(text: str) -> str:
