@@ -131,16 +131,16 @@ def pieces(text: str) -> list[str] | None:
 
 
 def uncommented(text: str) -> str:
-    """A text with a space in place of each comment."""
+    """A text with a space in place of each comment, up to a string or a comment that does not end."""
     if "/*" not in text and "//" not in text:
         return text
     parts: list[str] = []
     position = copied = 0
-    while (token := _TOKEN.match(text, position)) and token.lastgroup:
+    while (token := _TOKEN.match(text, position)) and token.lastgroup not in (None, "open"):
         if token.lastgroup == "comment":
             parts += (text[copied : token.start("comment")], " ")
             copied = token.end()
-        position = token.end() if token.lastgroup == "open" else _behind(text, token)
+        position = _behind(text, token)
     return "".join([*parts, text[copied:]])
 
 

@@ -12,8 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from verikit.calls import plain, source
-from verikit.calls.expressions import uncommented
+from verikit.calls import expressions, plain, python, source
 from verikit.calls.python import MAX_DEPTH, Unreadable, dotted, keywords, parsed
 from verikit.messages import CompletionMessage, by_assistant
 from verikit.numbers import distinct
@@ -258,8 +257,11 @@ def _json_call(item: Any, *, listed: bool) -> ToolCall | None:
 
 
 def python_calls(text: str) -> list[ToolCall]:
-    """The calls of `[f(a=1), g(b="x")]`, or of one or several calls with commas; none where the text is not that."""
-    text = _bare(text)
+    """The calls of `[f(a=1), g(b="x")]`, or of one or several calls with commas; none where the text is not that.
+
+    Comments are skipped.
+    """
+    text = _bare(python.uncommented(text))
     if not _may_call(text):
         return []
     if len(text) > MAX_SOURCE:
@@ -288,7 +290,7 @@ def source_calls(text: str) -> list[ToolCall]:
     """
     if len(text) > MAX_SOURCE:
         return _too_long(_bare(text)) if _may_call(text) else []
-    text = _bare(uncommented(text)).removesuffix(";").rstrip()
+    text = _bare(expressions.uncommented(text)).removesuffix(";").rstrip()
     if not _may_call(text):
         return []
     found = source.read(text.removeprefix("[").removesuffix("]")) or ()
