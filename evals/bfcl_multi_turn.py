@@ -64,7 +64,7 @@ def multi_turn_doc(row: Row) -> Doc:
         "category": str(row.get("category") or str(row["id"]).rpartition("_")[0]),
         "tools": json.dumps(list(tools.values())),
         "asked": json.dumps(asked),
-        "tests": json.dumps({key: row[key] for key in PLAYED}),
+        "tests": json.dumps({**{key: row[key] for key in PLAYED[:-1]}, "calls": row["ground_truth"]}),
     }
 
 

@@ -74,9 +74,7 @@ def test_a_comment_before_or_behind_the_calls_is_skipped(text):
     assert [(call.name, dict(call.arguments)) for call in text_calls(text)] == [("f", {"a": 1}), ("g", {"b": 2})]
 
 
-@pytest.mark.parametrize(
-    "text", ["# f(a=1)", "f(a=1 # )", "Use #f (a=1)", "f(a=1) is right # f(a=1)"]
-)
+@pytest.mark.parametrize("text", ["# f(a=1)", "f(a=1 # )", "Use #f (a=1)", "f(a=1) is right # f(a=1)"])
 def test_a_comment_alone_or_prose_is_no_call(text):
     assert text_calls(text) == []
 

@@ -82,7 +82,7 @@ def _bfcl_turns(row: JsonRow) -> JsonRow:
         raise SchemaError(f"messages of {len(calls)} turns are expected", field="question")
     turns = [[_message(item) for item in turn] for turn in asked]
     category = str(row.get("category") or str(row.get("id") or "").rpartition("_")[0])
-    return made(row, turns[0], taken=("question",), category=category, turns=turns)
+    return made(row, turns[0], taken=("question", "ground_truth"), category=category, turns=turns, calls=calls)
 
 
 def _message(item: object) -> dict[str, str]:

@@ -30,14 +30,14 @@ Played = tuple[str, list[Any], dict[str, Any]]
 class BfclMultiTurn(Verifier):
     """1.0 if after each turn the simulated services are as after the expected calls, which gave no other results.
 
-    A row is BFCL's: `initial_config`, `involved_classes`, and `ground_truth`, a list of calls for each turn. The
-    completion is the conversation as messages, or the `result` of bfcl-eval: a list of turns, each a list of replies.
-    The answer is the calls of each turn.
-    Calls are played in the sandbox on the services of bfcl-eval, which has to be installed.
+    A row is BFCL's: `initial_config`, `involved_classes`, and `calls` or `ground_truth`, a list of calls for each turn.
+    The completion is the conversation as messages, or the `result` of bfcl-eval: a list of turns, each a list of
+    replies. Calls are played in the sandbox on the services of bfcl-eval, which has to be installed. The answer of the
+    score is the calls of each turn.
     """
 
-    calls: str = "ground_truth"
-    """The sample's key with the expected calls of each turn."""
+    calls: str = "calls"
+    """The sample's key with the expected calls of each turn; `ground_truth` if it has none."""
     wall_s: float = 20.0
     """Time for one conversation, in seconds; longer is 0.0."""
     memory_mb: int = 1024
@@ -70,8 +70,9 @@ class BfclMultiTurn(Verifier):
         config, classes = sample.meta.get("initial_config"), sample.meta.get("involved_classes")
         if not isinstance(config, Mapping) or not isinstance(classes, list):
             return Score.error("The row has no `initial_config` and `involved_classes` of BFCL's multi-turn items.")
+        turns = sample.meta.get(self.calls, sample.meta.get("ground_truth"))
         try:
-            expected = [[_expected(call) for call in turn] for turn in sample.meta[self.calls]]
+            expected = [[_expected(call) for call in turn] for turn in turns]
         except (KeyError, TypeError, ValueError, SyntaxError, RecursionError) as error:
             return Score.error(f"The expected calls under {self.calls!r} can't be read: {str(error)[:200]}")
         made = list(_turns(sample))
