@@ -178,7 +178,7 @@ def services(engine: Engine, asks: Sequence[Ask], retriever: object = None) -> l
             replies = [texts(generation, 1)[0] for generation in generations]
             made = [conversation.read(reply) for conversation, reply in zip(live, replies, strict=True)]
             called = [pair for pair in zip(live, made, strict=True) if pair[1]]
-            list(threads.map(lambda pair: _play(*pair, box), called))
+            list(threads.map(lambda pair: _play(pair[0], pair[1], box), called))
     return [conversation.result() for conversation in conversations]
 
 

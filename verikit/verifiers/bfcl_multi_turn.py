@@ -89,7 +89,7 @@ class BfclMultiTurn(Verifier):
         for number, (turn, wanted) in enumerate(zip(made, expected, strict=True)):
             if wanted and not turn:
                 return Score(0.0, reason=f"turn {number}: no call was made")
-        row = {"expected": expected, "made": made}
+        row: dict[str, Any] = {"expected": expected, "made": made}
         row |= {"config": sample.meta["initial_config"], "classes": sample.meta["involved_classes"]}
         row["long"] = has_long_context(f"{sample.id} {sample.meta.get('category')}")
         try:

@@ -154,14 +154,14 @@ class _Parameter:
             return any(_same_dict(value, option) for option in self._accepted if option != OPTIONAL)
         return self._same_list(value)
 
-    def _same_list(self, items: list[Any]) -> bool:
+    def _same_list(self, items: Any) -> bool:
         if self._inner is dict:
             return any(_same_dicts(items, option) for option in self._accepted)
         given = [*map(loose, items)]
         lists = (option for option in self._accepted if isinstance(option, (list, str)))
         return any(given == [*map(loose, option)] for option in lists)
 
-    def _items_fit(self, items: list[Any]) -> bool:
+    def _items_fit(self, items: Any) -> bool:
         """Whether the items are of the described inner type, or of the type of an alternative's items."""
         if self._inner is None:
             return True
