@@ -6,7 +6,7 @@ data.py         where a task's documents come from: a file or the hub
 prompts.py      what the tasks ask
 grade.py        grading a whole task in one batch, as an lm-eval filter
 judging.py      which judge grades
-multihop.py, pairs.py, processbench.py, prmbench.py, hard2verify.py, turns.py, bfcl.py, aggregate.py
+multihop.py, pairs.py, processbench.py, prmbench.py, hard2verify.py, turns.py, bfcl.py, bfcl_multi_turn.py, aggregate.py
                 what single benchmarks have of their own
 steps.py        a process reward model as the model of a task; ranker.py: a verifier as one
 lm.py           any engine as an lm-eval model; replies.py: what it answers

@@ -7,7 +7,7 @@ format), so that results compare; Java's and JavaScript's parameters are describ
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verikit.evals.docs import Doc
@@ -38,7 +38,12 @@ def prompt(doc: Doc) -> str:
     """The instructions with the tools, then the question."""
     language = _LANGUAGES.get(doc["category"])
     tools = [described(tool, language) for tool in json.loads(doc["tools"])]
-    return f"{_INSTRUCTIONS}{json.dumps(tools, indent=4)}\n\n{doc['question']}\n"
+    return f"{instructions(tools)}\n\n{doc['question']}\n"
+
+
+def instructions(tools: Sequence[Mapping[str, Any]]) -> str:
+    """The leaderboard's instructions with the tools as they are shown."""
+    return f"{_INSTRUCTIONS}{json.dumps(tools, indent=4)}"
 
 
 def described(tool: Mapping[str, Any], language: str | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import datasets
 
 from verikit.errors import SchemaError, UsageError
+from verikit.evals.bfcl_multi_turn import multi_turn_doc
 from verikit.evals.docs import KINDS, Doc, Row, gradable
 from verikit.evals.hard2verify import hard2verify_doc
 from verikit.evals.prmbench import prmbench_doc
@@ -25,8 +26,10 @@ T = TypeVar("T")
 Files = str | Mapping[str, str] | None
 """One file for all tasks, or files by the names of tasks and groups."""
 
-READERS = KINDS | {"prmbench": prmbench_doc, "hard2verify": hard2verify_doc}
+READERS = KINDS | {"prmbench": prmbench_doc, "hard2verify": hard2verify_doc, "services": multi_turn_doc}
 """What makes documents of rows, by kind."""
+GOLDS_BESIDE = ("calls", "services")
+"""Kinds whose expected calls are in a folder beside the file."""
 
 
 def load(
@@ -130,7 +133,7 @@ def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
 
 @lru_cache(maxsize=4)
 def _file_docs(path: str, kind: str, changed: int) -> tuple[Doc, ...]:
-    docs = tuple(_numbered(_with_golds(path) if kind == "calls" else rows(path), kind, path))
+    docs = tuple(_numbered(_with_golds(path) if kind in GOLDS_BESIDE else rows(path), kind, path))
     if docs and not any(gradable(doc, kind) for doc in docs):
         shown = ", ".join(repr(doc["answer"]) for doc in docs[:3])
         raise UsageError(

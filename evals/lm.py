@@ -16,8 +16,10 @@ from lm_eval.api.instance import Instance
 
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import UsageError
+from verikit.evals.bfcl_multi_turn import services
 from verikit.evals.replies import texts
-from verikit.evals.rollouts import ROLLOUTS, Ask
+from verikit.evals.rollouts import ROLLOUTS as OTHERS
+from verikit.evals.rollouts import Ask
 from verikit.evals.typed import LM
 from verikit.retrieval import Retriever
 from verikit.types import Message
@@ -38,6 +40,7 @@ KNOWN = {
     "searches",
     "by_turns",
 }
+ROLLOUTS = OTHERS | {"services": services}
 Told = Callable[[int, int], None]
 """Is told how many of how many requests are done."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -116,7 +116,13 @@ def finish_reason(meta: Mapping[str, Any]) -> str:
 
 def reply_text(completion: str) -> str:
     """`split(completion).reply`, at little cost where nothing in the completion looks like thoughts."""
-    return split(completion).reply if _may_think(completion, _known(os.environ.get(TAGS_VARIABLE, ""))) else completion
+    return reply_texts([completion])[0]
+
+
+def reply_texts(completions: Iterable[str]) -> list[str]:
+    """`reply_text` of each; the environment is read once."""
+    known = _known(os.environ.get(TAGS_VARIABLE, ""))
+    return [split(completion).reply if _may_think(completion, known) else completion for completion in completions]
 
 
 class Read(NamedTuple):
@@ -198,8 +204,10 @@ class _Known(NamedTuple):
 def _may_think(completion: str, known: _Known) -> bool:
     """Whether there is a mark of thoughts anywhere: False for most completions, and fast then."""
     for sign, marks in known.marks_by_sign:
-        if sign in completion and any(mark in completion for mark in marks):
-            return True
+        if sign in completion:
+            for mark in marks:
+                if mark in completion:
+                    return True
     opening, closing = _BARE_CHANNELS
     return completion.startswith(opening) and closing in completion
 

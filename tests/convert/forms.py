@@ -362,6 +362,23 @@ ROWS = {
         "[pay(sum=4)]",
         "tool_calls",
     ),
+    "bfcl (multi-turn)": (
+        {
+            "id": "multi_turn_base_0",
+            "question": [[{"role": "user", "content": "Go there."}], [{"role": "user", "content": "And back."}]],
+            "initial_config": {
+                "GorillaFileSystem": {
+                    "root": {"w": {"type": "directory", "contents": {"sub": {"type": "directory", "contents": {}}}}}
+                }
+            },
+            "involved_classes": ["GorillaFileSystem"],
+            "ground_truth": [["cd('sub')"], ["cd(folder='..')"]],
+            "path": ["GorillaFileSystem.cd"],
+        },
+        json.dumps([["[cd(folder='sub')]"], ["[cd(folder='..')]"]]),
+        json.dumps([["[cd(folder='sub')]"], ["[ls()]"]]),
+        "bfcl_multi_turn",
+    ),
     "bfcl (irrelevance)": (
         {"id": "irrelevance_0", "question": [[{"role": "user", "content": "Sing."}]], "function": [CALL]},
         "I can't sing.",

@@ -36,6 +36,8 @@ def make(form, row):
 @pytest.mark.parametrize("name", ROWS)
 def test_the_gold_scores_1_and_a_near_miss_0(name, tmp_path):
     source, right, wrong, verifier = ROWS[name]
+    if verifier == "bfcl_multi_turn":
+        pytest.importorskip("bfcl_eval", reason="pip install --no-deps bfcl-eval mpmath")
     ((row,), done) = converted(tmp_path, name.partition(" ")[0], source)
     assert done.return_value == 0
     scored = tmp_path / "scored.jsonl"
@@ -120,6 +122,10 @@ def test_rows_that_the_form_calls_unusable_are_left_out(form, change, reason):
             "question",
             "turn",
         ),
+        ("bfcl (multi-turn)", {"ground_truth": None}, "ground_truth", "is empty"),
+        ("bfcl (multi-turn)", {"ground_truth": [["cd('sub')"]]}, "question", "1 turns"),
+        ("bfcl (multi-turn)", {"initial_config": "{"}, "initial_config", "not an object"),
+        ("bfcl (multi-turn)", {"involved_classes": "x"}, "involved_classes", "not a list"),
     ],
 )
 def test_a_bad_row_is_told_with_its_field(form, change, field, problem):
@@ -285,6 +291,15 @@ def test_healthbench_rows_are_read_by_the_rubric_judge(tmp_path):
         make("healthbench", source | {"rubrics": [{"criterion": "x", "points": "5"}]})
     with pytest.raises(SchemaError, match="positive"):
         make("healthbench", source | {"rubrics": [{"criterion": "x", "points": -5}]})
+
+
+def test_multi_turn_rows_of_bfcl_keep_all_turns_and_a_missed_function():
+    source = ROWS["bfcl (multi-turn)"][0] | {"id": "multi_turn_miss_func_7", "missed_function": {"1": ["cd"]}}
+    source |= {"question": [source["question"][0], []]}
+    (row,) = make("bfcl", source)
+    assert row["prompt"] == source["question"][0]
+    assert row["turns"] == source["question"]
+    assert (row["category"], row["missed_function"]) == ("multi_turn_miss_func", {"1": ["cd"]})
 
 
 def test_bfcl_golds_come_from_the_folder_beside(tmp_path):

@@ -12,17 +12,23 @@ from itertools import pairwise
 
 _BLOCK = r'"""(?:[^"\\]|\\.|"(?!""))*"""' + r"|'''(?:[^'\\]|\\.|'(?!''))*'''"
 _STRING = r'"(?:[^"\\\n]|\\.)*"' + r"|'(?:[^'\\\n]|\\.)*'" + r"|`(?:[^`\\]|\\.)*`"
-_PATTERN = (
-    r"(?:^|(?<=[=(,:\[!&|?{};]))\s{0,20}/(?![/*])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.){0,200}\]){1,200}/[dgimsuvy]{0,8}"
-)
+_REGEX = r"/(?![/*])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.){0,200}\]){1,200}/[dgimsuvy]{0,8}"
+_OPERAND = r"[=(,:\[!&|?{};]"
+"""What a regular expression may follow."""
 GENERIC = r"<[^<>()]{0,200}(?:<[^<>()]{0,200}>[^<>()]{0,200}){0,9}>"
-_TYPE = rf"\bnew\s{{1,20}}[\w.$]{{1,200}}\s{{0,20}}{GENERIC}"
+_NEW = r"\bnew\s{1,20}[\w.$]{1,200}\s{0,20}"
+_RUN = r"[^\"'`/()\[\]{},<]*"
 _TOKEN = re.compile(
-    rf"(?P<text>{_BLOCK}|{_STRING})|(?P<comment>/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*)|(?P<skipped>{_PATTERN}|{_TYPE})"
-    r"|(?P<open>[\"'`]|/\*)|(?P<mark>[()\[\]{},])",
+    rf"{_RUN}(?:(?:{_BLOCK}|{_STRING}){_RUN})*(?:(?P<mark>[()\[\]{{}},])|(?P<comment>/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*)"
+    r"|(?P<angle><)|(?P<slash>/(?!\*))|(?P<open>[\"'`/])|\Z)",
     re.DOTALL,
 )
-"""A string, a comment, a regular expression or a type, an end that is missing, or a bracket or comma."""
+"""Text with its strings, up to a bracket or comma, a comment, `<`, `/`, an end that is missing, or the end of all."""
+_BEFORE = {"angle": re.compile(rf"{_NEW}\Z"), "slash": re.compile(rf"(?:^|{_OPERAND})\s{{0,20}}\Z")}
+LOOKED_BACK = 250
+"""Characters before `<` or `/` that are looked at: more than either can need."""
+_SKIPPED = {"angle": re.compile(GENERIC), "slash": re.compile(_REGEX, re.DOTALL)}
+"""A type's parameters behind `new`, and a regular expression, each with what has to come before."""
 _LITERAL = re.compile(rf"(?:{_BLOCK}|{_STRING})\Z", re.DOTALL)
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _HEX = "[0-9a-fA-F]"
@@ -32,7 +38,7 @@ _ESCAPED = {
     "\\": "\\", "'": "'", '"': '"', "`": "`", "/": "/", "$": "$", "\n": "",
 }  # fmt: skip
 _PART = re.compile(
-    rf"(?P<a>{_BLOCK}|{_STRING}|{_PATTERN}|{_TYPE}|0[xX][0-9a-fA-F_]+[lL]?|0[bBoO][0-7_]+"
+    rf"(?P<a>{_BLOCK}|{_STRING}|(?:^|(?<={_OPERAND}))\s{{0,20}}{_REGEX}|{_NEW}{GENERIC}|0[xX][0-9a-fA-F_]+[lL]?|0[bBoO][0-7_]+"
     r"|(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[lLfFdDn]?(?![\w$]))"
     r"|(?P<word>[^\W\d][\w$]*|[$][\w$]*)|(?P<close>[)\]}])|(?P<R>\()|(?P<S>\[)|(?P<C>\{)"
     r"|(?P<k>\+\+|--)|(?P<p>!(?!=)|~|\.\.\.)|(?P<s>[+-](?![=>]))"
@@ -59,53 +65,83 @@ class NotSource(Exception):
     """Text whose brackets, strings or comments do not close."""
 
 
-def breaks(text: str, position: int) -> Iterator[tuple[str, int]]:
-    """Commas outside brackets and strings, up to the end of the text or a bracket that was opened before.
+def breaks(text: str, position: int) -> Iterator[tuple[str, int, int]]:
+    """What divides a text outside brackets and strings: commas and whole brackets, each with its start and end.
+
+    A pair of brackets is `()`, `[]` or `{}`. The last one is a bracket that was opened before, if there is one.
 
     Raises:
         NotSource: a bracket, a string or a comment does not end.
     """
     closing: list[str] = []
-    for token in _TOKEN.finditer(text, position):
-        if token.lastgroup == "open":
-            raise NotSource("a string or a comment that does not end")
+    opened = 0
+    while (token := _TOKEN.match(text, position)) and token.lastgroup:
+        position = _behind(text, token)
         if token.lastgroup != "mark":
             continue
-        char = token[0]
+        char = text[position - 1]
         if char in _CLOSING:
+            opened = opened if closing else position - 1
             closing.append(_CLOSING[char])
         elif not closing:
-            yield char, token.start()
+            yield char, position - 1, position
             if char != ",":
                 return
-        elif char != "," and closing.pop() != char:
-            raise NotSource("brackets that do not match")
+        elif char != ",":
+            if closing.pop() != char:
+                raise NotSource("brackets that do not match")
+            if not closing:
+                yield text[opened] + char, opened, position
     if closing:
         raise NotSource("a bracket that does not end")
 
 
+def _behind(text: str, token: re.Match[str]) -> int:
+    """Where the next token begins.
+
+    Raises:
+        NotSource: a string or a comment does not end.
+    """
+    kind, end = token.lastgroup, token.end()
+    if kind == "open":
+        raise NotSource("a string or a comment that does not end")
+    if kind not in _SKIPPED:
+        return end
+    fits = _BEFORE[kind].search(text, max(0, end - LOOKED_BACK), end - 1)
+    skipped = _SKIPPED[kind].match(text, end - 1) if fits else None
+    return skipped.end() if skipped else end
+
+
 def pieces(text: str) -> list[str] | None:
     """The expressions of a list with commas; None if brackets or strings do not close. A comma may follow the last."""
-    bounds = [-1]
+    found: list[str] = []
+    begun = 0
     try:
-        for char, start in breaks(text, 0):
-            if char != ",":
+        for mark, start, end in breaks(text, 0):
+            if mark == ",":
+                found.append(text[begun:start].strip())
+                begun = end
+            elif len(mark) == 1:
                 return None
-            bounds.append(start)
     except NotSource:
         return None
-    bounds.append(len(text))
-    found = [text[start + 1 : end].strip() for start, end in pairwise(bounds)]
-    if not found[-1]:
-        found.pop()
+    if last := text[begun:].strip():
+        found.append(last)
     return found if all(found) else None
 
 
 def uncommented(text: str) -> str:
-    """A text with a space in place of each comment."""
+    """A text with a space in place of each comment, up to a string or a comment that does not end."""
     if "/*" not in text and "//" not in text:
         return text
-    return _TOKEN.sub(lambda token: " " if token.lastgroup == "comment" else token[0], text)
+    parts: list[str] = []
+    position = copied = 0
+    while (token := _TOKEN.match(text, position)) and token.lastgroup not in (None, "open"):
+        if token.lastgroup == "comment":
+            parts += (text[copied : token.start("comment")], " ")
+            copied = token.end()
+        position = _behind(text, token)
+    return "".join([*parts, text[copied:]])
 
 
 def literal_text(expression: str) -> str | None:
@@ -130,7 +166,7 @@ def _unescaped(found: re.Match[str]) -> str:
 def well_formed(expression: str) -> bool:
     """Whether parts outside brackets can follow each other: those of `a.b(c) + 1` can, those of `John Smith` can't.
 
-    Brackets must be balanced.
+    Brackets must be balanced; their contents may be left out.
     """
     shape, depth = "^", 0
     for part in _PART.finditer(expression):

@@ -7,22 +7,31 @@ parser: `read` gives what `verikit.calls` would, or None.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
 MAX_NESTING = 8
 """Deeper lists and mappings are left to the parser."""
 Named = tuple[str, dict[str, Any]]
-_HEAD = re.compile(r" *([A-Za-z_][A-Za-z0-9_]{0,99}(?:\.[A-Za-z_][A-Za-z0-9_]{0,99}){0,9})\( *")
-_KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99}) *= *")
+_HEAD = re.compile(r" *([A-Za-z_][A-Za-z0-9_]{0,99}(?:\.[A-Za-z_][A-Za-z0-9_]{0,99}){0,9})(?=\()")
 _TEXT = r"""'([^'\\\x00-\x1f\x7f\ud800-\udfff]*)'|"([^"\\\x00-\x1f\x7f\ud800-\udfff]*)\""""
-_PLAIN = rf"(?:{_TEXT}|(-?(?:0|[1-9][0-9]{{0,14}}))|(-?[0-9]{{1,15}}\.[0-9]{{1,15}})|(True|False|None)) *([,)\]}}]) *"
-_VALUE = re.compile(_PLAIN)
-_ARGUMENT = re.compile(_KEY.pattern + _PLAIN)
-_NAME = re.compile(rf"(?:{_TEXT}) *: *")
-_OPENED = re.compile(r"[\[{] *")
-_CLOSED = re.compile(r" *([,)\]}]) *")
-_WORDS = {"True": True, "False": False, "None": None}
+_PLAIN = (
+    rf"(?:(?:{_TEXT}|(-?(?:0|[1-9][0-9]{{0,14}}))|(-?[0-9]{{1,15}}\.[0-9]{{1,15}})|(True|False|None))"
+    r" *(?=[,)\]}]))?"
+)
+"""A literal with what may follow it, or nothing.
+
+Its groups are a text in either quotes, a whole number, another number, and a word.
+"""
+_ARGUMENT = re.compile(rf" *([A-Za-z_][A-Za-z0-9_]{{0,99}}) *= *{_PLAIN}")
+_ITEM = re.compile(rf" *{_PLAIN}")
+_ENTRY = re.compile(rf" *(?:{_TEXT}) *: *{_PLAIN}")
+_EMPTY = re.compile(r"(?:\( *\)|\[ *\]|\{ *\}) *")
+_READ: tuple[Callable[[str], Any], ...] = (
+    str, str, int, float, {"True": True, "False": False, "None": None}.__getitem__,
+)  # fmt: skip
+"""What makes values of a literal's groups."""
 
 
 class _Other(Exception):
@@ -32,12 +41,10 @@ class _Other(Exception):
 def read(text: str) -> list[Named] | None:
     """The calls of `[f(a=1), g.h(b="x")]`, names with arguments; None where the parser has to look."""
     found: list[Named] = []
-    if not text.startswith("["):
-        return None
-    position, mark = 1, ","
+    position, mark = 0, text[:1]
     try:
-        while mark == ",":
-            head = _HEAD.match(text, position)
+        while mark == ("," if position else "["):
+            head = _HEAD.match(text, position + 1)
             if head is None:
                 return None
             name = head[1]
@@ -45,85 +52,88 @@ def read(text: str) -> list[Named] | None:
                 return None
             arguments, position = _arguments(text, head.end())
             found.append((name, arguments))
-            mark, position = _mark(text, position)
+            mark = text[position : position + 1]
     except _Other:
         return None
-    return found if mark == "]" and position == len(text) else None
+    return found if text[position:] == "]" else None
 
 
 def _arguments(text: str, position: int) -> tuple[dict[str, Any], int]:
-    """The arguments up to the closing bracket, and where what follows it begins."""
+    """The arguments from an opening bracket to its closing one, and where what follows that begins."""
     found: dict[str, Any] = {}
-    if text.startswith(")", position):
-        return found, position + 1
+    if empty := _EMPTY.match(text, position):
+        return found, empty.end()
     mark = ","
     while mark == ",":
-        if plain := _ARGUMENT.match(text, position):
-            name, *parts, mark = plain.groups()
-            value, position = _literal(*parts), plain.end()
-        elif key := _KEY.match(text, position):
-            name = key[1]
-            value, mark, position = _nested(text, key.end(), MAX_NESTING)
-        else:
+        argument = _ARGUMENT.match(text, position + 1)
+        if argument is None:
             raise _Other
+        name, group, position = argument[1], argument.lastindex or 1, argument.end()
         if name in found or iskeyword(name):
             raise _Other
-        found[name] = value
-    if mark != ")":
-        raise _Other
-    return found, position
-
-
-def _value(text: str, position: int, left: int) -> tuple[Any, str, int]:
-    """A value, the mark that follows it, and where what follows that begins."""
-    match = _VALUE.match(text, position)
-    if match is None:
-        return _nested(text, position, left)
-    *parts, mark = match.groups()
-    return _literal(*parts), mark, match.end()
-
-
-def _literal(single: str | None, double: str | None, whole: str | None, decimal: str | None, word: str) -> Any:
-    """The value of the one part that there is."""
-    if single is not None:
-        return single
-    if double is not None:
-        return double
-    if whole is not None:
-        return int(whole)
-    return _WORDS[word] if decimal is None else float(decimal)
-
-
-def _nested(text: str, position: int, left: int) -> tuple[Any, str, int]:
-    opened = _OPENED.match(text, position)
-    if opened is None or not left:
-        raise _Other
-    position, mapping = opened.end(), text[position] == "{"
-    found: Any = {} if mapping else []
-    closing = "}" if mapping else "]"
-    mark = ","
-    if text.startswith(closing, position):
-        mark, position = closing, position + 1
-    while mark == ",":
-        if mapping:
-            name = _NAME.match(text, position)
-            if name is None:
-                raise _Other
-            key = name[1] if name[1] is not None else name[2]
-            if key in found:
-                raise _Other
-            found[key], mark, position = _value(text, name.end(), left - 1)
+        if group == 1:
+            found[name], position = _nested(text, position, MAX_NESTING)
         else:
-            item, mark, position = _value(text, position, left - 1)
-            found.append(item)
-    if mark != closing:
-        raise _Other
-    mark, position = _mark(text, position)
-    return found, mark, position
+            found[name] = _READ[group - 2](argument[group])
+        mark = text[position : position + 1]
+    return found, _closed(text, position, ")")
 
 
-def _mark(text: str, position: int) -> tuple[str, int]:
-    match = _CLOSED.match(text, position)
-    if match is None:
+def _nested(text: str, position: int, left: int) -> tuple[Any, int]:
+    """A list or a mapping, and where what follows it begins."""
+    opening = text[position : position + 1]
+    if opening not in ("[", "{") or not left:
         raise _Other
-    return match[1], match.end()
+    if empty := _EMPTY.match(text, position):
+        return [] if opening == "[" else {}, empty.end()
+    return _list(text, position, left - 1) if opening == "[" else _mapping(text, position, left - 1)
+
+
+def _list(text: str, position: int, left: int) -> tuple[list[Any], int]:
+    found: list[Any] = []
+    mark = ","
+    while mark == ",":
+        item = _ITEM.match(text, position + 1)
+        if item is None:
+            raise _Other
+        group, position = item.lastindex or 0, item.end()
+        if group:
+            value = _READ[group - 1](item[group])
+        else:
+            value, position = _nested(text, position, left)
+        found.append(value)
+        mark = text[position : position + 1]
+    return found, _closed(text, position, "]")
+
+
+def _mapping(text: str, position: int, left: int) -> tuple[dict[str, Any], int]:
+    found: dict[str, Any] = {}
+    mark = ","
+    while mark == ",":
+        entry = _ENTRY.match(text, position + 1)
+        if entry is None:
+            raise _Other
+        key, group = entry[1] if entry[2] is None else entry[2], entry.lastindex or 1
+        position = entry.end()
+        if key in found:
+            raise _Other
+        if group < 3:
+            found[key], position = _nested(text, position, left)
+        else:
+            found[key] = _READ[group - 3](entry[group])
+        mark = text[position : position + 1]
+    return found, _closed(text, position, "}")
+
+
+def _closed(text: str, position: int, bracket: str) -> int:
+    """Where what follows a closing bracket begins.
+
+    Raises:
+        _Other: another character is there.
+    """
+    if not text.startswith(bracket, position):
+        raise _Other
+    position += 1
+    while text.startswith(" ", position):
+        position += 1
+    return position

@@ -13,6 +13,12 @@ MAX_BITS = 10_000
 """Bits of a whole number in Python-style arguments; Python does not write much longer ones as digits."""
 NUMBER_BOUND = 10**18
 """Arithmetic on constants in Python-style arguments is carried out below this."""
+_STRING_OR_COMMENT = re.compile(
+    r"""'''(?:[^'\\]|\\.?|'(?!''))*(?:''')?|'(?:[^'\\\n]|\\.?)*'?|(#[^\n]*)|"""
+    r'''"""(?:[^"\\]|\\.?|"(?!""))*(?:""")?|"(?:[^"\\\n]|\\.?)*"?''',
+    re.DOTALL,
+)
+"""A string, whether it ends or not, so that nothing is read twice; or a comment."""
 _SOURCE_NAME = "<tool call>"
 _QUIET = ("ignore", None, Warning, re.compile(_SOURCE_NAME), 0)
 
@@ -25,6 +31,13 @@ def parsed(text: str) -> ast.expr:
     if warnings.filters[:1] != [_QUIET]:
         warnings.filterwarnings("ignore", module=_SOURCE_NAME)
     return ast.parse(text, _SOURCE_NAME, "eval").body
+
+
+def uncommented(text: str) -> str:
+    """A text without its comments."""
+    if "#" not in text:
+        return text
+    return _STRING_OR_COMMENT.sub(lambda found: "" if found[1] else found[0], text)
 
 
 class Unreadable(Exception):

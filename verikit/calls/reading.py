@@ -12,8 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from verikit.calls import plain, source
-from verikit.calls.expressions import uncommented
+from verikit.calls import expressions, plain, python, source
 from verikit.calls.python import MAX_DEPTH, Unreadable, dotted, keywords, parsed
 from verikit.messages import CompletionMessage, by_assistant
 from verikit.numbers import distinct
@@ -157,6 +156,8 @@ def text_calls(text: str, language: Language = "python") -> list[ToolCall]:
         return [_unread(f"a reply of {len(text)} characters, over the cap of {MAX_CHARS}")]
     written = python_calls if language == "python" else source_calls
     if "<" not in text and "[TOOL_CALLS]" not in text:  # no tags
+        if language == "python" and text.endswith(")]") and len(text) <= MAX_SOURCE and (read := plain.read(text)):
+            return _capped(_written(read))  # as most are
         return _capped(_whole(text, written))
     return _capped(list(_scanned(text, _OPENING, written)))
 
@@ -256,8 +257,11 @@ def _json_call(item: Any, *, listed: bool) -> ToolCall | None:
 
 
 def python_calls(text: str) -> list[ToolCall]:
-    """The calls of `[f(a=1), g(b="x")]`, or of one or several calls with commas; none where the text is not that."""
-    text = _bare(text)
+    """The calls of `[f(a=1), g(b="x")]`, or of one or several calls with commas; none where the text is not that.
+
+    Comments are skipped.
+    """
+    text = _bare(python.uncommented(text))
     if not _may_call(text):
         return []
     if len(text) > MAX_SOURCE:
@@ -265,7 +269,7 @@ def python_calls(text: str) -> list[ToolCall]:
     text = text if text.startswith("[") else f"[{text}"
     text = text if text.endswith("]") else f"{text}]"
     if (read := plain.read(text)) is not None:
-        return [ToolCall(name, arguments, written=True) for name, arguments in read]
+        return _written(read)
     try:
         body = parsed(text)
     except (SyntaxError, ValueError) as error:
@@ -286,7 +290,7 @@ def source_calls(text: str) -> list[ToolCall]:
     """
     if len(text) > MAX_SOURCE:
         return _too_long(_bare(text)) if _may_call(text) else []
-    text = _bare(uncommented(text)).removesuffix(";").rstrip()
+    text = _bare(expressions.uncommented(text)).removesuffix(";").rstrip()
     if not _may_call(text):
         return []
     found = source.read(text.removeprefix("[").removesuffix("]")) or ()
@@ -294,6 +298,10 @@ def source_calls(text: str) -> list[ToolCall]:
         ToolCall(name, arguments, problem and f"arguments of {name[:80]}: {problem}", written=True)
         for name, arguments, problem in found
     ]
+
+
+def _written(read: Sequence[plain.Named]) -> list[ToolCall]:
+    return [ToolCall(name, arguments, "", True) for name, arguments in read]
 
 
 def _bare(text: str) -> str:

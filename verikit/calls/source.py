@@ -6,13 +6,21 @@ An argument is a name, `=` and an expression, which stays source text; a lone st
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from verikit.calls.expressions import NotSource, breaks, literal_text, well_formed
 
 _HEAD = re.compile(r"\s*([^\W\d][\w$]{0,199}(?:\s{0,9}\.\s{0,9}[^\W\d][\w$]{0,199}){0,19})\s*\(")
-_KEY = re.compile(r"\s*([^\W\d][\w$]{0,199})\s*=(?![=>])\s*")
+_NAMED = r"\s*([^\W\d][\w$]{0,199})\s*=(?![=>])\s*"
+_KEY = re.compile(_NAMED)
+_PLAIN = re.compile(
+    rf"""{_NAMED}(?:"([^"\\\n]*)"|'([^'\\\n]*)'|(-?[0-9]{{1,15}}(?:\.[0-9]{{1,15}})?[lLfFdDn]?"""
+    rf"""|[A-Za-z_]\w{{0,99}}(?:\.[A-Za-z_]\w{{0,99}}){{0,9}}))\s*(?=\)|,{_NAMED[:-3].replace("(", "(?:", 1)})""",
+    re.ASCII,
+)
+"""An argument that is a string without escapes, a number or a name, up to the next argument or the end of the call."""
+_EMPTY = re.compile(r"\s*,?\s*\)")
 _AFTER = re.compile(r"\s*;?\s*(?:,?\s*(\Z)|,)")
 
 
@@ -34,50 +42,70 @@ def read(text: str) -> list[SourceCall] | None:
         if head is None:
             return None
         try:
-            bounds = _bounds(text, head.end())
+            arguments, problem, position = _arguments(text, head.end())
         except NotSource:
             return None
-        after = _AFTER.match(text, bounds[-1])
+        after = _AFTER.match(text, position)
         if after is None:
             return None
-        arguments, problem = _arguments(text, bounds)
         found.append(SourceCall("".join(head[1].split()), arguments, problem))
         if after[1] is not None:
             return found
         position = after.end()
 
 
-def _bounds(text: str, position: int) -> list[int]:
-    """Where each argument begins, and where the call ends.
+def _arguments(text: str, position: int) -> tuple[dict[str, str], str, int]:
+    """The arguments from behind a bracket to its closing one, why they can't be read, and where what follows begins.
 
     Raises:
-        NotSource: it does not end.
+        NotSource: the call does not end.
     """
-    bounds = [position]
-    for char, start in breaks(text, position):
-        if char == ")":
-            return [*bounds, start + 1]
-        if char == "," and _KEY.match(text, start + 1):  # any other comma is part of an expression
-            bounds.append(start + 1)
-    raise NotSource("a call that does not end")
-
-
-def _arguments(text: str, bounds: list[int]) -> tuple[dict[str, str], str]:
     found: dict[str, str] = {}
-    for start, following in pairwise(bounds):
-        piece = text[start : following - 1].rstrip()
-        if following == bounds[-1]:
-            piece = piece.removesuffix(",")
-        key = _KEY.match(piece)
-        if key is None and len(bounds) == 2 and not piece.strip():
-            break
-        if key is None:
-            return {}, "an argument without a name"
-        if key[1] in found:
-            return {}, f"{key[1]} twice"
-        expression = piece[key.end() :].strip()
-        literal = literal_text(expression)
-        if literal is None and not well_formed(expression):
-            return {}, f"{key[1]} is no expression"
-        found[key[1]] = " ".join(expression.split()) if literal is None else literal
-    return found, ""
+    problem = ""
+    if empty := _EMPTY.match(text, position):
+        return found, "", empty.end()
+    while True:
+        if plain := _PLAIN.match(text, position):
+            name, value, position = plain[1], plain[plain.lastindex or 0], plain.end()
+            fits = True
+        else:
+            key = _KEY.match(text, position)
+            name = key[1] if key else ""
+            value, fits, position = _expression(text, key.end() if key else position)
+        if not problem:
+            problem = _problem(name, fits, found)
+        found[name] = value
+        position += 1
+        if text[position - 1] == ")":
+            return {} if problem else found, problem, position
+
+
+def _problem(name: str, fits: bool, before: Mapping[str, str]) -> str:
+    if not name:
+        return "an argument without a name"
+    if name in before:
+        return f"{name} twice"
+    return "" if fits else f"{name} is no expression"
+
+
+def _expression(text: str, start: int) -> tuple[str, bool, int]:
+    """The text or source of an argument, whether it can be an expression, and where the comma or bracket behind it is.
+
+    Raises:
+        NotSource: the call does not end.
+    """
+    outline, copied = "", start
+    for mark, begin, end in breaks(text, start):
+        if len(mark) == 2:
+            outline += text[copied:begin] + mark
+            copied = end
+        elif mark == ")" or (mark == "," and _KEY.match(text, end)):  # any other comma is part of an expression
+            outline += text[copied:begin]
+            expression = text[start:begin].strip()
+            if mark == ")":
+                expression, outline = expression.removesuffix(","), outline.rstrip().removesuffix(",")
+            literal = literal_text(expression.rstrip())
+            if literal is not None:
+                return literal, True, begin
+            return " ".join(expression.split()), well_formed(outline.strip()), begin
+    raise NotSource("a call that does not end")

@@ -69,9 +69,9 @@ _ALL = (
     Form("ifeval", "IFEval, IFBench, IF-RLVR: instructions by id", suites.ifeval, "instructions"),
     Form(
         "bfcl",
-        "BFCL's single-turn items, with the golds of possible_answer/",
+        "BFCL's single-turn and multi-turn items, with the golds of possible_answer/",
         suites.bfcl,
-        "tool_calls",
+        "tool_calls, or bfcl_multi_turn",
         golds_beside=True,
     ),
     Form("healthbench", "HealthBench: conversations with rubrics", suites.healthbench, "rubric('ENGINE', clip=False)"),

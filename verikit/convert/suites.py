@@ -36,14 +36,23 @@ def ifeval(row: JsonRow) -> Iterator[JsonRow]:
 
 
 def bfcl(row: JsonRow) -> Iterator[JsonRow]:
-    """A single-turn question with tools and the expected calls; irrelevance needs no call, relevance any."""
+    """A single-turn question with tools and the expected calls; irrelevance needs no call, relevance any.
+
+    A multi-turn item keeps its services and the expected calls of each turn. Its prompt is the first turn, and `turns`
+    has the messages of all.
+    """
+    if "involved_classes" in row:
+        yield _bfcl_turns(row)
+        return
     asked, tools = need(row, "question"), need(row, "function", "tools")
     turns = asked if isinstance(asked, list) else [[{"role": "user", "content": asked}]]
     if len(turns) != 1 or not isinstance(turns[0], list):
         if all(isinstance(turn, dict) for turn in turns):
             turns = [turns]
         else:
-            raise SchemaError("a single turn is expected", field="question", hint="multi-turn items have no gold calls")
+            raise SchemaError(
+                "a single turn is expected", field="question", hint="multi-turn items have involved_classes"
+            )
     messages = [_message(item) for item in turns[0]]
     id = str(row.get("id") or "")
     category = str(row.get("category") or id.rpartition("_")[0])
@@ -58,6 +67,22 @@ def bfcl(row: JsonRow) -> Iterator[JsonRow]:
         )
     more: JsonRow = {"category": category, "tools": tools, "calls": calls}
     yield made(row, messages, taken=("question", "function", "ground_truth"), **more)
+
+
+def _bfcl_turns(row: JsonRow) -> JsonRow:
+    asked, config, classes = need(row, "question"), need(row, "initial_config"), need(row, "involved_classes")
+    calls = need(row, "ground_truth")
+    if not isinstance(config, dict):
+        raise SchemaError("is not an object", field="initial_config")
+    if not isinstance(classes, list):
+        raise SchemaError("is not a list", field="involved_classes")
+    if not isinstance(calls, list) or not all(isinstance(turn, list) for turn in calls):
+        raise SchemaError("is not a list of calls per turn", field="ground_truth")
+    if not isinstance(asked, list) or not all(isinstance(turn, list) for turn in asked) or len(asked) != len(calls):
+        raise SchemaError(f"messages of {len(calls)} turns are expected", field="question")
+    turns = [[_message(item) for item in turn] for turn in asked]
+    category = str(row.get("category") or str(row.get("id") or "").rpartition("_")[0])
+    return made(row, turns[0], taken=("question", "ground_truth"), category=category, turns=turns, calls=calls)
 
 
 def _message(item: object) -> dict[str, str]:

@@ -6,7 +6,7 @@ import ast
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -30,13 +30,14 @@ Played = tuple[str, list[Any], dict[str, Any]]
 class BfclMultiTurn(Verifier):
     """1.0 if after each turn the simulated services are as after the expected calls, which gave no other results.
 
-    A row is BFCL's: `initial_config`, `involved_classes`, and `ground_truth`, a list of calls for each turn. The
-    completion is the conversation as messages, or the `result` of bfcl-eval: a list of turns, each a list of replies.
-    Calls are played in the sandbox on the services of bfcl-eval, which has to be installed.
+    A row is BFCL's: `initial_config`, `involved_classes`, and `calls` or `ground_truth`, a list of calls for each turn.
+    The completion is the conversation as messages, or the `result` of bfcl-eval: a list of turns, each a list of
+    replies. Calls are played in the sandbox on the services of bfcl-eval, which has to be installed. The answer of the
+    score is the calls of each turn.
     """
 
-    calls: str = "ground_truth"
-    """The sample's key with the expected calls of each turn."""
+    calls: str = "calls"
+    """The sample's key with the expected calls of each turn; `ground_truth` if it has none."""
     wall_s: float = 20.0
     """Time for one conversation, in seconds; longer is 0.0."""
     memory_mb: int = 1024
@@ -51,8 +52,7 @@ class BfclMultiTurn(Verifier):
             MissingExtra: bfcl-eval is not installed.
             SandboxUnavailable: this machine can't isolate programs; names what is missing.
         """
-        if not _installed():
-            raise MissingExtra("bfcl_multi_turn", "bfcl")
+        need_services()
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-bfcl") as threads:
             return list(threads.map(lambda sample: self._score_sample(sample, box), samples))
@@ -70,11 +70,18 @@ class BfclMultiTurn(Verifier):
         config, classes = sample.meta.get("initial_config"), sample.meta.get("involved_classes")
         if not isinstance(config, Mapping) or not isinstance(classes, list):
             return Score.error("The row has no `initial_config` and `involved_classes` of BFCL's multi-turn items.")
+        turns = sample.meta.get(self.calls, sample.meta.get("ground_truth"))
         try:
-            expected = [[_expected(call) for call in turn] for turn in sample.meta[self.calls]]
+            expected = [[_expected(call) for call in turn] for turn in turns]
         except (KeyError, TypeError, ValueError, SyntaxError, RecursionError) as error:
             return Score.error(f"The expected calls under {self.calls!r} can't be read: {str(error)[:200]}")
         made = list(_turns(sample))
+        answer = json.dumps([[{name: named} for name, _, named in turn] for turn in made]) if any(made) else None
+        return replace(self._judged(sample, made, expected, box), answer=answer)
+
+    def _judged(
+        self, sample: Sample, made: Sequence[Sequence[Played]], expected: Sequence[Sequence[Played]], box: LocalSandbox
+    ) -> Score:
         if len(made) != len(expected):
             return Score(0.0, reason=f"{len(made)} turns, {len(expected)} expected")
         if sum(map(len, made)) > MAX_MADE:
@@ -82,9 +89,9 @@ class BfclMultiTurn(Verifier):
         for number, (turn, wanted) in enumerate(zip(made, expected, strict=True)):
             if wanted and not turn:
                 return Score(0.0, reason=f"turn {number}: no call was made")
-        category = f"{sample.id} {sample.meta.get('category')}"
-        long = "long_context" in category or "composite" in category
-        row = {"config": config, "classes": classes, "expected": expected, "made": made, "long": long}
+        row: dict[str, Any] = {"expected": expected, "made": made}
+        row |= {"config": sample.meta["initial_config"], "classes": sample.meta["involved_classes"]}
+        row["long"] = has_long_context(f"{sample.id} {sample.meta.get('category')}")
         try:
             text = json.dumps(row)
         except (TypeError, ValueError) as error:
@@ -102,6 +109,26 @@ class BfclMultiTurn(Verifier):
         if kind == "row":
             return Score.error(str(told)[:500])
         return Score(float(kind == "right"), reason=str(told)[:500] or "the expected states and results")
+
+
+def need_services() -> None:
+    """Check that the simulated services are installed.
+
+    Raises:
+        MissingExtra: they are not.
+    """
+    if not _installed():
+        raise MissingExtra("bfcl_multi_turn", "bfcl")
+
+
+def has_long_context(category: str) -> bool:
+    """Whether the services of a category's rows, or of a row's id, are filled up with more content."""
+    return "long_context" in category or "composite" in category
+
+
+def reply_calls(reply: str) -> list[Played]:
+    """The calls of a reply that is nothing else; none if one of them can't be read, as in BFCL."""
+    return _step(text_calls(reply_text(reply)))
 
 
 @cache
@@ -141,7 +168,7 @@ def _turns(sample: Sample) -> Iterator[list[Played]]:
     turns, problem = load_json(sample.completion)
     for steps in turns if isinstance(turns, list) and not problem else ():
         replies = steps if isinstance(steps, list) else ()
-        yield [call for reply in replies if isinstance(reply, str) for call in _step(text_calls(reply_text(reply)))]
+        yield [call for reply in replies if isinstance(reply, str) for call in reply_calls(reply)]
 
 
 def _step(calls: Sequence[ToolCall]) -> list[Played]:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from math import isfinite
+from typing import Any, ClassVar, Literal, get_args
 
 from verikit.base import Verifier
-from verikit.calls import Language, ToolCall, calls_of, load_json, read_call, text_calls
+from verikit.calls import Language, ToolCall, calls_in, calls_of, load_json, read_call, text_calls
 from verikit.errors import UsageError
 from verikit.pairing import pairs
-from verikit.reply import Reads
+from verikit.reply import Reads, reply_texts
 from verikit.types import Sample, Score
 from verikit.verifiers.tools.alternatives import ExpectedCall
 from verikit.verifiers.tools.arguments import PlainCall
 
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+_quoted = json.encoder.encode_basestring
 ANY = "any"
 """In place of expected calls: any call is right."""
 REMEMBERED = 4096
@@ -29,14 +31,8 @@ Prepared = tuple[Expected, ...] | str
 """Expected calls, or `ANY`."""
 
 
-class _Kept(NamedTuple):
-    expected: Any
-    tools: Any
-    prepared: Prepared
-
-
-class _Memory(dict[Any, _Kept]):
-    """Prepared expected calls; a copy in another process begins empty."""
+class _Memory(dict[Any, tuple[Any, Any, Prepared]]):
+    """Expected calls, tools and both prepared; a copy in another process begins empty."""
 
     def __reduce__(self) -> Any:
         return _Memory, ()
@@ -76,9 +72,10 @@ class ToolCalls(Verifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._score_sample(sample) for sample in samples]
+        replies = reply_texts(sample.completion for sample in samples)
+        return [self._score_sample(sample, reply) for sample, reply in zip(samples, replies, strict=True)]
 
-    def _score_sample(self, sample: Sample) -> Score:
+    def _score_sample(self, sample: Sample, reply: str) -> Score:
         expected: Any = sample.meta.get(self.calls, sample.answer)
         if expected is None:
             return Score.abstained(f"no expected calls under {self.calls!r} or as the answer")
@@ -87,19 +84,20 @@ class ToolCalls(Verifier):
             wanted = self._prepared(expected, sample, language)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             return Score.error(f"the expected calls can't be read: {str(error)[:200]}")
-        return judged(calls_of(sample, _written_in(wanted, language)), wanted, self.order)
+        made = calls_in(sample.messages) if sample.messages else []
+        return judged(made or text_calls(reply, _written_in(wanted, language)), wanted, self.order)
 
     def _prepared(self, expected: Any, sample: Sample, language: Language) -> Prepared:
         """The expected calls with their rules, prepared once for all samples that share them."""
         tools = sample.meta.get(self.tools)
         key = (expected if isinstance(expected, str) else id(expected), id(tools), language)
         kept = self._memory.get(key)
-        if kept is not None and kept.expected is expected and kept.tools is tools:
-            return kept.prepared
+        if kept is not None and kept[0] is expected and kept[1] is tools:
+            return kept[2]
         prepared = prepare(expected, tools, language, self.coerce)
         if len(self._memory) >= REMEMBERED:
             self._memory.clear()
-        self._memory[key] = _Kept(expected, tools, prepared)
+        self._memory[key] = expected, tools, prepared
         return prepared
 
     def equal(self, a: str, b: str) -> bool | None:
@@ -127,11 +125,10 @@ def prepare(expected: Any, tools: Any, language: Language = "python", coerce: bo
         if expected == ANY:
             return ANY
         expected = _from_text(expected)
-    if isinstance(expected, Mapping):
-        expected = [expected]
-    if not isinstance(expected, Sequence):
+    calls: Any = expected if isinstance(expected, (list, Sequence)) else [expected]
+    if expected is not calls and not isinstance(expected, Mapping):
         raise ValueError(f"a list of calls is expected, not a {type(expected).__name__}")
-    return tuple(_expected(call, schemas, language, coerce) for call in expected)
+    return tuple([_expected(call, schemas, language, coerce) for call in calls])
 
 
 def _from_text(text: str) -> Any:
@@ -171,12 +168,14 @@ def schemas_of(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
     if tools is None:
         return None
     found: dict[str, Mapping[str, Any]] = {}
-    for tool in [tools] if isinstance(tools, Mapping) else tools:
+    for tool in tools if isinstance(tools, list) or not isinstance(tools, Mapping) else [tools]:
         described = tool.get("function", tool) if isinstance(tool, _OBJECT) else None
         name = described.get("name") if isinstance(described, _OBJECT) else None
         if not isinstance(described, _OBJECT) or not isinstance(name, str):
             raise ValueError("a tool is an object with a name and parameters")
-        schema = described.get("parameters", described.get("input_schema"))
+        schema = described.get("parameters")
+        if schema is None and "parameters" not in described:
+            schema = described.get("input_schema")
         found[name] = schema if isinstance(schema, _OBJECT) else {}
     return found
 
@@ -195,8 +194,11 @@ def judged(made: Sequence[ToolCall], wanted: Prepared, order: Order = "any") -> 
         return Score(0.0, answer=answer, reason=problem)
     if not wanted:
         return Score(1.0, reason="no call, as expected")
-    problems = (rule.problem(call) for rule, call in zip(wanted, made, strict=True))
-    problem = next(filter(None, problems), "")
+    problem = ""
+    for rule, call in zip(wanted, made, strict=True):
+        problem = rule.problem(call)
+        if problem:
+            break
     if problem and len(made) > 1 and order == "any":
         problem = _unmatched(made, wanted)
     return Score(0.0 if problem else 1.0, answer=answer, reason=problem or "the expected calls")
@@ -214,14 +216,17 @@ def _unmatched(made: Sequence[ToolCall], wanted: Sequence[Expected]) -> str:
 
 
 def _language(sample: Sample) -> Language:
-    named = f"{sample.id} {sample.meta.get('category', '')}"
-    if "java" not in named:
+    category = sample.meta.get("category", "")
+    if "java" not in str(sample.id) and "java" not in str(category):
         return "python"
+    named = f"{sample.id} {category}"
     return "javascript" if "simple_javascript" in named else "java" if "simple_java" in named else "python"
 
 
 def _written_in(wanted: Prepared, language: Language) -> Language:
     """The language of calls in text: that of BFCL's arguments, else Python."""
+    if language == "python":
+        return language
     plain = not isinstance(wanted, str) and any(isinstance(rule, PlainCall) for rule in wanted)
     return "python" if plain else language
 
@@ -231,16 +236,28 @@ def _answer(made: Sequence[ToolCall]) -> str | None:
     if not made or any(call.problem for call in made):
         return None
     try:
-        if any(call.source.strip() for call in made):
-            return f"[{', '.join(map(_as_json, made))}]"
-        return _encode([{"name": call.name, "arguments": call.arguments} for call in made])
+        return f"[{', '.join(map(_as_json, made))}]"
     except (TypeError, ValueError, RecursionError):
         return None
 
 
 def _as_json(call: ToolCall) -> str:
-    arguments = call.source if call.source.strip() else _encode(call.arguments)
-    return f'{{"name": {_encode(call.name)}, "arguments": {arguments}}}'
+    arguments = call.source if call.source.strip() else _json_text(call.arguments)
+    return f'{{"name": {_quoted(call.name)}, "arguments": {arguments}}}'
+
+
+def _json_text(value: Any) -> str:
+    """A value as JSON: to start the encoder costs more than most arguments."""
+    kind = type(value)
+    if kind is str:
+        return _quoted(value)
+    if kind is int or (kind is float and isfinite(value)):
+        return repr(value)
+    if kind is list:
+        return f"[{', '.join(map(_json_text, value))}]"
+    if kind is dict and all(type(key) is str for key in value):
+        return f"{{{', '.join([f'{_quoted(key)}: {_json_text(item)}' for key, item in value.items()])}}}"
+    return _encode(value)
 
 
 def _canonical(value: Any) -> str:

@@ -70,6 +70,18 @@ class Services:
         }
 
 
+def results(text: str) -> list[Any]:
+    """`["results", texts]` of the calls from number `since` on, all played in order; or `["row", why]`."""
+    row = json.loads(text)
+    try:
+        services = Services(row["config"], row["classes"], row["long"])
+    except Row as problem:
+        return ["row", str(problem)]
+    except Exception as problem:  # noqa: BLE001 - whatever a configuration makes of it
+        return ["row", f"the services can't be set up: {type(problem).__name__}: {problem}"]
+    return ["results", [services.call(*call) for call in row["calls"]][row["since"] :]]
+
+
 def play(text: str) -> list[str]:
     """`["right", ""]`, `["wrong", why]` or `["row", why]` for a row's configuration, expected calls and made ones."""
     row = json.loads(text)

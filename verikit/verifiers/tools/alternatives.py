@@ -9,7 +9,7 @@ for one of the described type (a variable). Java's and JavaScript's arguments co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from verikit.calls import Language, ToolCall
 from verikit.verifiers.tools.arguments import shown
@@ -27,9 +27,13 @@ TYPES: Mapping[str, type] = {
     "object": dict,
     "any": str,
 }
+_TYPES: Mapping[Language, Mapping[str, type]] = {"python": TYPES, "java": JAVA_TYPES, "javascript": JAVASCRIPT_TYPES}
 _DROPPED = str.maketrans(dict.fromkeys(" ,./-_*^") | {"'": '"'})
 OPTIONAL = ""
 _PLAIN = frozenset((str, int, float, bool))
+_AS_TEXT = frozenset(("String", "char", "any"))
+"""Types of Java and JavaScript whose values are the text, unless it is a string literal."""
+_QUOTES = frozenset("\"'`")
 
 
 def loose(value: Any) -> Any:
@@ -70,7 +74,7 @@ class ExpectedCall:
 
     def problem(self, call: ToolCall) -> str:
         """What is wrong with a call; "" where it is the expected one."""
-        name, given = self.name, call.arguments
+        name, given, properties = self.name, call.arguments, self._properties
         if call.name != name and (call.written or call.name != name.replace(".", "_")):
             return f"calls {call.name[:80]!r}, not {name!r}"
         if call.problem:
@@ -79,72 +83,68 @@ class ExpectedCall:
             if key not in given:
                 return f"{name}: no argument {key!r}"
         for key, value in given.items():
-            if key not in self._alternatives or (self._properties is not None and key not in self._properties):
+            accepted = self._alternatives.get(key)
+            if accepted is None or (properties is not None and key not in properties):
                 return f"{name}: an argument {str(key)[:80]!r} that is not expected"
-            if not self._accepts(key, value):
+            described = None if properties is None else properties[key]
+            if not self._plainly(value, accepted, described) and not self._accepts(key, value, described):
                 return f"{name}: {key} is {shown(value)}, which is not expected"
         return ""
 
-    def _accepts(self, key: str, value: Any) -> bool:
-        accepted = self._alternatives[key]
-        described = None if self._properties is None else self._properties[key]
-        if type(described) is dict and self._language == "python":
-            stated = described.get("type")
-            plain = type(value) in _PLAIN and type(stated) is str and TYPES.get(stated) is type(value)
-            if plain and value in accepted:  # as most right values are
-                return True
+    def _plainly(self, value: Any, accepted: list[Any], described: Any) -> bool:
+        """Whether a value is one of the alternatives, as most right ones are, before rules are prepared."""
+        stated = described.get("type") if type(described) is dict else None
+        if type(stated) is not str:
+            return False
+        if self._language == "python":
+            return type(value) in _PLAIN and TYPES.get(stated) is type(value) and value in accepted
+        return stated in _AS_TEXT and type(value) is str and value[:1] not in _QUOTES and value in accepted
+
+    def _accepts(self, key: str, value: Any, described: Any) -> bool:
         parameter = self._parameters.get(key)
         if parameter is None:
-            parameter = self._parameters[key] = _Parameter(accepted, described, self._language)
+            parameter = self._parameters[key] = _Parameter(self._alternatives[key], described, self._language)
         return parameter.accepts(value)
 
 
 class _Parameter:
     """What is accepted of one parameter."""
 
-    __slots__ = ("_accepted", "_convert", "_inner", "_type", "_variable", "accepts")
+    __slots__ = ("_accepted", "_convert", "_inner", "_nested", "_stated", "_type", "_variable")
 
     def __init__(self, accepted: list[Any], described: Any, language: Language) -> None:
         stated = described.get("type") if isinstance(described, Mapping) else None
-        types: Mapping[str, type] = {"java": JAVA_TYPES, "javascript": JAVASCRIPT_TYPES}.get(language, TYPES)
-        nested = _nested(stated, described) if isinstance(described, Mapping) else None
         self._accepted = accepted
-        self._variable = next((type(value) for value in accepted if value != OPTIONAL), None)
-        self._type: type | None = types.get(stated) if isinstance(stated, str) else None
-        self._inner = types.get(nested) if nested is not None else None
-        if nested == "any" and language != "python":
+        self._variable = _type_of_first(accepted)
+        self._stated: str = stated if isinstance(stated, str) else ""
+        self._nested = _nested(self._stated, described)
+        self._convert = _CONVERTERS[language] if self._stated else None
+        self._type: type = _TYPES[language].get(self._stated) or self._variable or str
+        self._inner = None if self._nested is None else _TYPES[language].get(self._nested)
+        if self._nested == "any" and language != "python":
             self._inner = None  # any item is right
-        self._convert = _converter(language, stated, nested, None in accepted)
-        self.accepts: Callable[[Any], bool]
-        if described is None or self._type is None:
-            self._type = self._variable or str
-        plain_text = self._type is str and self._variable in (None, str) and language == "python"
-        self.accepts = self._text if plain_text else self._typed
 
-    def _text(self, value: Any) -> bool:
-        return type(value) is str and (value in self._accepted or loose(value) in map(loose, self._accepted))
-
-    def _typed(self, value: Any) -> bool:
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is accepted."""
+        wanted = self._type
         if self._convert is not None:
             if type(value) is not str:
                 return False
-            value = self._convert(value)
-        wanted = self._type
-        if type(value) is tuple and wanted is list and self._convert is None:
+            null = value == "null" and None in self._accepted  # otherwise text as any other word
+            value = None if null else self._convert(value, self._stated, self._nested)
+        elif type(value) is tuple and wanted is list:
             value = list(value)
-        elif type(value) is int and wanted is float and self._convert is None:
+        elif type(value) is int and wanted is float:
             try:
                 value = float(value)
             except OverflowError:
                 return False
         variable = self._variable is not None and self._variable is not wanted
-        if type(value) is wanted:
-            nested = value if isinstance(value, list) and self._inner is not None else None
-            if nested is not None and not any(self._nested_fits(nested, option) for option in self._accepted):
-                return False
-        elif self._variable is not None and type(value) is self._variable:
+        if type(value) is not wanted:
             variable = True
-        else:
+            if self._variable is None or type(value) is not self._variable:
+                return False
+        elif wanted is list and not self._items_fit(value):
             return False
         if variable or type(value) not in (str, list, dict):
             return value in self._accepted
@@ -152,33 +152,44 @@ class _Parameter:
             return loose(value) in map(loose, self._accepted)
         if type(value) is dict:
             return any(_same_dict(value, option) for option in self._accepted if option != OPTIONAL)
-        items = cast("list[Any]", value)
+        return self._same_list(value)
+
+    def _same_list(self, items: Any) -> bool:
         if self._inner is dict:
             return any(_same_dicts(items, option) for option in self._accepted)
-        wanted_lists = [[*map(loose, option)] for option in self._accepted if isinstance(option, (list, str))]
-        return [*map(loose, items)] in wanted_lists
+        given = [*map(loose, items)]
+        lists = (option for option in self._accepted if isinstance(option, (list, str)))
+        return any(given == [*map(loose, option)] for option in lists)
 
-    def _nested_fits(self, value: Sequence[Any], accepted: Any) -> bool:
-        """Whether the items are of the described inner type, or of the type of the accepted items."""
-        if not isinstance(accepted, list):
+    def _items_fit(self, items: Any) -> bool:
+        """Whether the items are of the described inner type, or of the type of an alternative's items."""
+        if self._inner is None:
             return True
-        other = next((type(item) for item in accepted if item != OPTIONAL), None)
-        return all(type(item) in (self._inner, other) for item in value)
+        types = set(map(type, items)) - {self._inner}
+        return any(not isinstance(option, list) or types <= {_type_of_first(option)} for option in self._accepted)
 
 
-def _nested(stated: Any, described: Mapping[str, Any]) -> str | None:
+def _type_of_first(accepted: list[Any]) -> type | None:
+    """The type of the first alternative that is a value."""
+    for value in accepted:
+        if value != OPTIONAL:
+            return type(value)
+    return None
+
+
+def _nested(stated: str, described: Any) -> str | None:
+    """The described type of a list's items."""
+    if stated not in ("array", "tuple", "Array", "ArrayList"):
+        return None
     items = described.get("items")
-    has_items = stated in ("array", "tuple", "Array", "ArrayList") and isinstance(items, Mapping)
-    found = items.get("type") if has_items and isinstance(items, Mapping) else None
+    found = items.get("type") if isinstance(items, Mapping) else None
     return found if isinstance(found, str) else None
 
 
-def _converter(language: Language, stated: Any, nested: str | None, null: bool) -> Callable[[str], Any] | None:
-    """Reads source as the described type; `null` is None if that is accepted, otherwise text as any other word."""
-    if language == "python" or not isinstance(stated, str):
-        return None
-    convert = java_value if language == "java" else javascript_value
-    return lambda text: None if null and text == "null" else convert(text, stated, nested)
+_CONVERTERS: Mapping[Language, Callable[[str, str, str | None], Any] | None] = {
+    "python": None, "java": java_value, "javascript": javascript_value,
+}  # fmt: skip
+"""What makes values of source text."""
 
 
 def _same_dict(value: Mapping[Any, Any], accepted: Any) -> bool:

@@ -260,7 +260,7 @@ def _between(text: str, position: int) -> list[str] | None:
 def _bracketed(text: str, position: int) -> tuple[list[str] | None, int]:
     """The expressions from behind a round bracket to its closing one, and where what follows begins."""
     try:
-        end = next((start for char, start in breaks(text, position) if char == ")"), None)
+        end = next((start for mark, start, _ in breaks(text, position) if mark == ")"), None)
     except NotSource:
         end = None
     return (None, position) if end is None else (pieces(text[position:end]), end + 1)
