@@ -29,6 +29,7 @@ from verikit.verifiers.code_checkers import checked
 from verikit.verifiers.code_compare import holds, same_output, show
 from verikit.verifiers.code_foreign import ForeignRow, score_row
 from verikit.verifiers.code_parts.completions import completed, prompts
+from verikit.verifiers.code_parts.humaneval import with_entry_point, with_helpers
 from verikit.verifiers.code_suites import Suite
 from verikit.verifiers.code_tests import Called, Case, Driven, Equality, Piped, Together
 from verikit.verifiers.row_faults import RowFaults
@@ -145,7 +146,7 @@ class Code(TextVerifier):
         if language in LANGUAGES and (tests := code_forms.test_program(sample.meta)):
             return self._score_form(sample, language, tests, box)
         try:
-            sample = replace(sample, meta=code_tests.with_entry_point(sample.meta))
+            sample = replace(sample, meta=with_entry_point(sample.meta))
             if files := code_suites.suites(sample.meta) if language in ("", "python") and not self.preset else []:
                 return self._score_suites(sample, files, box)
             cases = self._cases(sample)
@@ -262,7 +263,7 @@ class Code(TextVerifier):
         cases = code_tests.read(sample.meta, sample.answer, lift=not self.in_process)
         if self.in_process or not isinstance(sample.prompt, str):
             return cases
-        return [code_tests.with_helpers(case, sample.prompt) for case in cases]
+        return [with_helpers(case, sample.prompt) for case in cases]
 
     def _score_foreign(self, sample: Sample, language: str, cases: list[Piped], total: int, box: LocalSandbox) -> Score:
         """The score of a program in another language, whose tests are standard input and output."""

@@ -216,12 +216,12 @@ def _function_name(meta: Mapping[str, Any]) -> str:
 
 def _human_eval(test: str, entry_point: str, lift: bool) -> list[Case]:
     """`check(candidate)`: its asserts lifted if all are literal, otherwise driven as one."""
-    tree = _module(test)
+    tree = module_of(test)
     check = next((n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "check"), None)
     if check is None or not entry_point or not check.args.args:
         raise ValueError("a HumanEval test defines check(candidate) and the row names an entry_point")
     parameter = check.args.args[0].arg
-    ends = [n for n in tree.body if _checked(n) == entry_point]
+    ends = [n for n in tree.body if checked_name(n) == entry_point]
     others = [n for n in tree.body if n is not check and n not in ends and not _is_metadata(n)]
     lifted = [] if others or not lift else _lift(check.body, {parameter: entry_point})
     if lifted:
@@ -230,45 +230,12 @@ def _human_eval(test: str, entry_point: str, lift: bool) -> list[Case]:
     return [Driven(code, (entry_point,), f"check({entry_point})")]
 
 
-def with_entry_point(meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row of HumanEval's form with its `entry_point`: HumanEval-X names it only in `check(f)` at the test's end."""
-    test = meta.get("test", meta.get("tests"))
-    if "entry_point" in meta or not isinstance(test, str) or "def check(" not in test:
-        return meta
-    names = [name for node in _module(test).body if (name := _checked(node))]
-    return {**meta, "entry_point": names[-1]} if names else meta
-
-
-def _checked(node: ast.stmt) -> str:
+def checked_name(node: ast.stmt) -> str:
     """The name that a statement `check(name)` hands to the test; empty for other statements."""
     match node:
         case ast.Expr(ast.Call(ast.Name("check"), [ast.Name(name)], [])):
             return name
     return ""
-
-
-def with_helpers(case: Case, prompt: str) -> Case:
-    """A test program after the code of the prompt, if it calls functions that are whole there (HumanEval's `poly`).
-
-    They are the prompt's and not the program's: tests that check an answer by them don't trust the program for it.
-    """
-    if not isinstance(case, Driven) or "def " not in prompt:
-        return case
-    try:
-        given = ast.parse(prompt).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return case
-    needed = set(free_functions(_module(case.code))) - set(case.functions)
-    whole = {node.name for node in given if isinstance(node, ast.FunctionDef) and not all(map(_is_stub, node.body))}
-    if not needed & whole:
-        return case
-    helpers = [node for node in given if not isinstance(node, ast.FunctionDef) or node.name in whole]
-    kept = [node for node in helpers if getattr(node, "name", "") not in case.functions]
-    return replace(case, code=f"{ast.unparse(ast.Module(kept, []))}\n{case.code}")
-
-
-def _is_stub(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
 def _is_metadata(node: ast.stmt) -> bool:
@@ -288,13 +255,13 @@ def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
     """Each text lifted where that is possible, else driven, with the setup before it."""
     cases: list[Case] = []
     for test in tests:
-        tree = _module(str(test))
+        tree = module_of(str(test))
         lifted = _lift(tree.body, _shadowed(tree)) if lift and not setup.strip() else []
         if lifted:
             cases += lifted
         else:
             whole = f"{setup}\n{test}\n"
-            cases.append(Driven(whole, free_functions(_module(whole)), " ".join(str(test).split())[:200]))
+            cases.append(Driven(whole, free_functions(module_of(whole)), " ".join(str(test).split())[:200]))
     if not cases:
         raise ValueError("no tests in this row")
     return cases
@@ -308,7 +275,8 @@ def _shadowed(tree: ast.Module) -> dict[str, str]:
     return {name: name for name in called if hasattr(builtins, name)}
 
 
-def _module(text: str) -> ast.Module:
+def module_of(text: str) -> ast.Module:
+    """The syntax tree of a test; a ValueError if it is no Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -316,7 +284,7 @@ def _module(text: str) -> ast.Module:
 
 
 def _expression(text: str) -> ast.expr:
-    body = _module(text.strip()).body
+    body = module_of(text.strip()).body
     if len(body) != 1 or not isinstance(body[0], ast.Expr):
         raise ValueError(f"{text[:100]!r} is no expression")
     return body[0].value

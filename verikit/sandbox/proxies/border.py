@@ -10,7 +10,7 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from verikit.sandbox import values
-from verikit.sandbox.proxies import containers, natives, plain
+from verikit.sandbox.proxies import containers, natives, plain, raised
 from verikit.sandbox.proxies.containers import MUTABLE_BASES, Kind, Shared
 from verikit.sandbox.proxies.describe import ClassFacts, bases_of, content, facts_of, plain_base, plain_type
 from verikit.sandbox.proxies.mirror import FAR, Attributes, Far, Mirror, far_of, looks_like, mirrored, own_methods
@@ -146,14 +146,11 @@ class Border:
         key = self._lend(error) if cls[0] == "class" else ""
         arguments = ["tuple", [self.pack(argument, depth - 1) for argument in error.args]]
         more: dict[str, Any] = {}
-        for name in ("__cause__", "__context__"):
-            cause = getattr(error, name, None)
-            if isinstance(cause, BaseException) and causes:
-                more[name] = self.pack_exception(cause, causes - 1, depth - 1)
-        notes = getattr(error, "__notes__", None)
-        if isinstance(notes, list):
-            more["__notes__"] = self.pack([note for note in notes if isinstance(note, str)])
-        state = natives.members_of(error) if key else natives.members_of(error) | natives.attributes_of(error)
+        for name, cause in raised.causes_of(error).items() if causes else ():
+            more[name] = self.pack_exception(cause, causes - 1, depth - 1)
+        if (notes := raised.notes_of(error)) is not None:
+            more["__notes__"] = self.pack(notes)
+        state = raised.members_of(error) if key else raised.members_of(error) | raised.attributes_of(error)
         more["state"] = {name: self.pack(value, depth - 1) for name, value in state.items()}
         return ["raised", key, cls, arguments, more]
 
@@ -346,18 +343,14 @@ class Border:
     def _read_raised(self, key: str, cls: Any, arguments: Any, more: dict[str, Any]) -> BaseException:
         kind: Any = natives.exception(*cls[1:]) if cls[0] == "native" else self.unpack(cls)
         args = self.unpack(arguments)
-        error: BaseException
         if type(kind) is Mirror:
-            own: Any = next(b for b in type.mro(kind) if type(b) is type and issubclass(b, BaseException))
-            error = own.__new__(kind, *args)  # Python's own class of exceptions that it comes from
-            error.args = args
-            self._borrow(error, key)
+            error = self._borrow(raised.fresh(kind, args), key)
         else:
             error = self._peer.native_exception(kind, args)
         for name in ("__cause__", "__context__", "__notes__"):  # as they were packed: the first one is described
             if name in more:
                 BaseException.__setattr__(error, name, self.unpack(more[name]))
-        natives.restore(error, {name: self.unpack(value) for name, value in more.get("state", {}).items()})
+        raised.restore(error, {name: self.unpack(value) for name, value in more.get("state", {}).items()})
         return error
 
     # ---- what changed, and what nobody needs any more ---------------------------------------------------------------

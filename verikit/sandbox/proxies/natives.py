@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import builtins
-import contextlib
 import importlib
 import sys
 import types
-from collections.abc import Mapping
 from typing import Any
 
 _MODULES = frozenset(
@@ -27,7 +25,6 @@ _READING = frozenset({"attrgetter", "methodcaller", "call", "Formatter"})
 """What reads attributes by their names."""
 _NOT_LENT = frozenset({"pytest", "unittest", "doctest", "bdb", "pdb", "antigravity", "this", "idlelib", "test"})
 """Modules whose exceptions mean something to those who run tests."""
-_ROOTS = frozenset({object, BaseException, Exception})
 _FUNCTIONS = types.FunctionType | types.BuiltinFunctionType | type
 
 
@@ -100,44 +97,6 @@ def installed_class(module: str, name: str) -> type | None:
     home = sys.modules.get(module)
     found = home.__dict__.get(name) if home is not None else None
     return found if isinstance(found, type) and type(found).__module__ != "verikit.sandbox.proxies.mirror" else None
-
-
-def members_of(error: BaseException) -> dict[str, Any]:
-    """What Python's own classes keep of an exception beside its arguments, such as `filename`, `reason` and `code`."""
-    found = {}
-    for base in _own_classes(error):
-        for name in _members(base):
-            with contextlib.suppress(AttributeError):  # some are not always there
-                value = base.__dict__[name].__get__(error)
-                if value is not None:
-                    found[name] = value
-    return found
-
-
-def attributes_of(error: BaseException) -> dict[str, Any]:
-    """The attributes that an exception has in its dictionary, but for private ones."""
-    return {name: value for name, value in BaseException.__getattribute__(error, "__dict__").items() if name[:1] != "_"}
-
-
-def restore(error: BaseException, state: Mapping[str, Any]) -> None:
-    """Give the copy of an exception what `members_of` and `attributes_of` found."""
-    members = {name: base.__dict__[name] for base in _own_classes(error) for name in _members(base)}
-    for name, value in state.items():
-        with contextlib.suppress(AttributeError, TypeError, ValueError):
-            if name in members:
-                members[name].__set__(error, value)
-            elif name.isidentifier() and not name.startswith("_"):
-                BaseException.__setattr__(error, name, value)
-
-
-def _own_classes(error: BaseException) -> list[type]:
-    """The classes of an exception that are Python's own, but for the first of all."""
-    return [base for base in type.mro(type(error)) if base.__module__ == "builtins" and base not in _ROOTS]
-
-
-def _members(base: type) -> list[str]:
-    kinds = types.MemberDescriptorType | types.GetSetDescriptorType
-    return [name for name, item in base.__dict__.items() if isinstance(item, kinds) and not name.startswith("_")]
 
 
 def _exception(module: str, name: str) -> type[BaseException]:
