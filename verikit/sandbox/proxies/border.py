@@ -343,6 +343,7 @@ class Border:
     def _read_raised(self, key: str, cls: Any, arguments: Any, more: dict[str, Any]) -> BaseException:
         kind: Any = natives.exception(*cls[1:]) if cls[0] == "native" else self.unpack(cls)
         args = self.unpack(arguments)
+        error: BaseException
         if type(kind) is Mirror:
             error = self._borrow(raised.fresh(kind, args), key)
         else:
