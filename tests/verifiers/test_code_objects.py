@@ -347,6 +347,14 @@ def test_objects_of_installed_packages_are_instances_of_their_classes(program: s
     assert (found.value, found.status) == (value, "ok"), found.reason
 
 
+@pytest.mark.parametrize("raised", ["pytest.xfail('')", "pytest.skip('')", "unittest.SkipTest('')", "Mine('')"])
+def test_no_exception_of_the_program_looks_like_a_skip(raised: str) -> None:
+    own = "class Mine(BaseException):\n    pass\nMine.__module__, Mine.__name__ = '_pytest.outcomes', 'XFailed'\n"
+    program = f"import pytest, unittest\n{own}def f():\n    raise {raised}\n"
+    found = score(program, "import pytest\nfrom solution import f\ndef test_f():\n    assert f() == 1\n")
+    assert (found.value, found.status) == (0.0, "ok"), found.reason
+
+
 PROMPT = "import argparse\nimport shlex as sh\nfrom string import Template as T\n\ndef task(x):\n    ...\n"
 SUITE = "import unittest\n{}\nclass TestCases(unittest.TestCase):\n    def test_one(self):\n        {}\n"
 

@@ -107,7 +107,7 @@ def _suite(form: SuiteForm, text: str, meta: Mapping[str, Any], group: str) -> S
     absent = [name for name in imported if not (name in own or name in _RUNNERS or is_installed(name))]
     if absent and meta.get("entry_point") in free:  # the program is reached without an import
         raise ValueError(f"they import {absent[0]}, which is not installed here")
-    modules = [*own, *absent]
+    modules = [name for name in imported if name in own or name in absent]
     names = {name for module in modules for name in imported[module]} - {"*"}
     return Suite(form, text, tuple(sorted(names | free)), tuple(modules), group)
 

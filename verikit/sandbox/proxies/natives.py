@@ -25,6 +25,7 @@ _READING = frozenset({"attrgetter", "methodcaller", "call", "Formatter"})
 """What reads attributes by their names."""
 _NOT_LENT = frozenset({"pytest", "unittest", "doctest", "bdb", "pdb", "antigravity", "this", "idlelib", "test"})
 """Modules whose exceptions mean something to those who run tests."""
+_RUNNERS = _NOT_LENT | {"_pytest", "pluggy", "verikit"}
 _FUNCTIONS = types.FunctionType | types.BuiltinFunctionType | type
 
 
@@ -91,12 +92,17 @@ def exception(module: str, name: str) -> Any:
 
 
 def installed_class(module: str, name: str) -> type | None:
-    """The class of that name in a module that is loaded here, for `isinstance`; None if there is none to look like."""
-    if module.partition(".")[0] in _NOT_LENT or module in ("builtins", "__main__", "solution"):
+    """The class of that name in a module that is loaded here, for `isinstance`; None if there is none to look like.
+
+    No object looks like an exception or like what runs tests: `isinstance` is how a runner tells a skip from a failure.
+    """
+    if module.partition(".")[0] in _RUNNERS or module in ("builtins", "__main__", "solution"):
         return None
     home = sys.modules.get(module)
     found = home.__dict__.get(name) if home is not None else None
-    return found if isinstance(found, type) and type(found).__module__ != "verikit.sandbox.proxies.mirror" else None
+    if not isinstance(found, type) or issubclass(found, BaseException):
+        return None
+    return found if type(found).__module__ != "verikit.sandbox.proxies.mirror" else None
 
 
 def _exception(module: str, name: str) -> type[BaseException]:
