@@ -73,24 +73,28 @@ class Services:
 def results(text: str) -> list[Any]:
     """`["results", texts]` of the calls from number `since` on, all played in order; or `["row", why]`."""
     row = json.loads(text)
-    try:
-        services = Services(row["config"], row["classes"], row["long"])
-    except Row as problem:
-        return ["row", str(problem)]
-    except Exception as problem:  # noqa: BLE001 - whatever a configuration makes of it
-        return ["row", f"the services can't be set up: {type(problem).__name__}: {problem}"]
+    services = _set_up(row)
+    if isinstance(services, str):
+        return ["row", services]
     return ["results", [services.call(*call) for call in row["calls"]][row["since"] :]]
+
+
+def _set_up(row: dict[str, Any]) -> Services | str:
+    """The services of a row, or why there are none."""
+    try:
+        return Services(row["config"], row["classes"], row["long"])
+    except Row as problem:
+        return str(problem)
+    except Exception as problem:  # noqa: BLE001 - whatever a configuration makes of it
+        return f"the services can't be set up: {type(problem).__name__}: {problem}"
 
 
 def play(text: str) -> list[str]:
     """`["right", ""]`, `["wrong", why]` or `["row", why]` for a row's configuration, expected calls and made ones."""
     row = json.loads(text)
-    try:
-        made, wanted = (Services(row["config"], row["classes"], row["long"]) for _ in range(2))
-    except Row as problem:
-        return ["row", str(problem)]
-    except Exception as problem:  # noqa: BLE001 - whatever a configuration makes of it
-        return ["row", f"the services can't be set up: {type(problem).__name__}: {problem}"]
+    made, wanted = _set_up(row), _set_up(row)
+    if isinstance(made, str) or isinstance(wanted, str):
+        return ["row", made if isinstance(made, str) else str(wanted)]
     told: list[str] = []
     for turn, (expected, steps) in enumerate(zip(row["expected"], row["made"], strict=True)):
         told += [made.call(*call) for call in steps]
