@@ -115,13 +115,14 @@ def _sharing(rows: Sequence[TrainRow], tokens: int) -> list[list[TrainRow]]:
     groups = [sorted(members, key=_longest_first) for members in _by_prompt(rows).values()]
     batches: list[list[TrainRow]] = []
     prompts: set[tuple[int, ...]] = set()
-    distinct = 0
+    distinct = width = 0
     for row in (row for group in sorted(groups, key=lambda group: _longest_first(group[0])) for row in group):
         new = len(row.ids) - (len(row.prompt) if row.prompt in prompts else 0)
-        padded = (len(batches[-1]) + 1) * len(batches[-1][0].ids) if batches else 0
+        width = max(width, len(row.ids))  # the next prompt's first row may be longer than the batch's first one
+        padded = (len(batches[-1]) + 1) * width if batches else 0
         if not batches or distinct + new + (padded - distinct - new) / ATTENTION_COST > tokens:
             batches.append([])
-            prompts, distinct, new = set(), 0, len(row.ids)
+            prompts, distinct, new, width = set(), 0, len(row.ids), len(row.ids)
         batches[-1].append(row)
         prompts.add(row.prompt)
         distinct += new

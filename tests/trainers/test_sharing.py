@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from hypothesis import given, settings  # noqa: E402
+from hypothesis import example, given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from tests.trainers import conftest  # noqa: E402
@@ -188,6 +188,7 @@ def test_a_layout_holds_each_prefix_once_and_every_row_in_order(rows):
 
 @settings(max_examples=50)
 @given(shapes, st.integers(20, 150), st.integers(1, 3))
+@example([(1, [11]), (4, [6, 11])], 20, 1)
 def test_shared_micro_batches_hold_every_row_within_the_budget_and_are_as_many_for_every_process(groups, tokens, count):
     made = rows_of(groups)
     found = micro_batches(made, tokens, count, shared=True)
