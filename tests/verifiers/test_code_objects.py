@@ -355,6 +355,17 @@ def test_no_exception_of_the_program_looks_like_a_skip(raised: str) -> None:
     assert (found.value, found.status) == (0.0, "ok"), found.reason
 
 
+def test_no_object_of_the_program_is_an_instance_of_a_class_of_the_tests() -> None:
+    program = (
+        "class Mine:\n    pass\nMine.__name__ = 'Own'\ndef f(name):\n    Mine.__module__ = name\n    return Mine()\n"
+    )
+    tests = (
+        "from solution import f\nclass Own:\n    pass\ndef test_f():\n    assert isinstance(f(Own.__module__), Own)\n"
+    )
+    found = score(program, tests)
+    assert (found.value, found.status) == (0.0, "ok"), found.reason
+
+
 PROMPT = "import argparse\nimport shlex as sh\nfrom string import Template as T\n\ndef task(x):\n    ...\n"
 SUITE = "import unittest\n{}\nclass TestCases(unittest.TestCase):\n    def test_one(self):\n        {}\n"
 

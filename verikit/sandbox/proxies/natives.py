@@ -92,17 +92,21 @@ def exception(module: str, name: str) -> Any:
 
 
 def installed_class(module: str, name: str) -> type | None:
-    """The class of that name in a module that is loaded here, for `isinstance`; None if there is none to look like.
+    """The class of that name in Python's or an installed module that is loaded here; None if there is none.
 
-    No object looks like an exception or like what runs tests: `isinstance` is how a runner tells a skip from a failure.
+    It is for `isinstance`, so no object looks like an exception, like what runs tests (it tells a skip from a failure
+    by it), or like a class that the tests define themselves.
     """
-    if module.partition(".")[0] in _RUNNERS or module in ("builtins", "__main__", "solution"):
-        return None
+    top = module.partition(".")[0]
     home = sys.modules.get(module)
-    found = home.__dict__.get(name) if home is not None else None
-    if not isinstance(found, type) or issubclass(found, BaseException):
+    if top in _RUNNERS or module == "builtins" or not issubclass(type(home), types.ModuleType):
         return None
-    return found if type(found).__module__ != "verikit.sandbox.proxies.mirror" else None
+    names = vars(home)
+    origin = str(getattr(names.get("__spec__"), "origin", None))
+    if top not in sys.stdlib_module_names and "site-packages" not in origin and "dist-packages" not in origin:
+        return None
+    found = names.get(name)
+    return found if isinstance(found, type) and not issubclass(found, BaseException) else None
 
 
 def _exception(module: str, name: str) -> type[BaseException]:
