@@ -13,7 +13,7 @@ from verikit.sandbox import values
 from verikit.sandbox.proxies import containers, natives, plain, raised
 from verikit.sandbox.proxies.containers import MUTABLE_BASES, Kind, Shared
 from verikit.sandbox.proxies.describe import ClassFacts, bases_of, content, facts_of, plain_base, plain_type
-from verikit.sandbox.proxies.mirror import FAR, Attributes, Far, Mirror, far_of, looks_like, mirrored, own_methods
+from verikit.sandbox.proxies.mirror import FAR, Attributes, Far, Mirror, far_of, instance_of, mirrored, own_methods
 
 if TYPE_CHECKING:
     from verikit.sandbox.proxies.peer import Peer
@@ -244,7 +244,7 @@ class Border:
         name, module, doc, specials, methods, has_equality = values.decode(facts)
         described = ClassFacts(name, module, doc, tuple(specials), tuple(methods), bool(has_equality))
         local = natives.installed_class(described.module, described.name) if self.side == "tests" else None
-        extra = looks_like(local) if local is not None else {}
+        extra = instance_of(local) if local is not None else {}
         return self.mirror(key, described, self._mirrored_bases(bases), plain_type(base), extra)
 
     def _mirrored_bases(self, nodes: Any) -> tuple[type, ...]:

@@ -232,7 +232,7 @@ def _looks_like(name: str) -> Callable[[Any], Any]:
     return lambda self: found if isinstance(found, type) else type(self)
 
 
-def looks_like(local: type) -> dict[str, Any]:
+def instance_of(local: type) -> dict[str, Any]:
     """What lets the instances of a mirrored class of an installed package pass `isinstance` with this side's class.
 
     A subclass that the program makes looks like itself: `x.__class__.__name__` is the name that it has there.
