@@ -12,7 +12,7 @@ from verikit import Sample, Score, Verifier, score_all, verifier
 from verikit.errors import UsageError
 from verikit.guards import length_guard
 from verikit.registry import registered
-from verikit.reply import TAGS, TAGS_VARIABLE, seen, split
+from verikit.reply import TAGS, TAGS_VARIABLE, read, seen, split
 from verikit.spec import load
 from verikit.types import Group
 from verikit.verifiers.answer import Answer
@@ -260,3 +260,32 @@ def test_thoughts_that_came_apart_are_thoughts():
         assert seen(sample, "all")[0].completion == "<think>\n17\n</think>\n\n8"
         assert score_all(Length(min=1), [sample])[0].text == "read: the reply; 2 characters of thoughts came apart"
     assert score_all(Answer(), [Sample("", "", "17", thoughts="17")])[0].reason.startswith("no reply")
+
+
+OPENED = [
+    "Q?\n<think>", "Q?<|assistant|>\n<think>\n", "Q?[THINK]", "<|start|>assistant<|channel|>analysis<|message|>",
+    [{"role": "user", "content": "Q?"}, {"role": "assistant", "content": "<think>\n"}],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("prompt", OPENED)
+def test_a_completion_that_never_closes_the_thoughts_of_its_prompt_has_no_reply(prompt):
+    cut = read(Sample(prompt, "so the answer is 17"), "reply")
+    assert cut.sample.completion == ""
+    assert cut.sample.thoughts == "so the answer is 17"
+    assert "never closes" in cut.missing
+    assert read(Sample(prompt, "so the answer is 17"), "thoughts").sample.completion == "so the answer is 17"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["Q?", "Q?\n<think>\n\n</think>\n\n", "Put thoughts in <think> tags.", [{"role": "user", "content": "<think>"}]],
+)
+def test_a_prompt_that_opens_no_thoughts_changes_nothing(prompt):
+    assert read(Sample(prompt, "17"), "reply").sample.completion == "17"
+
+
+def test_thoughts_that_are_closed_or_came_apart_are_read_as_ever():
+    assert read(Sample("Q?<think>", "28</think>17"), "reply").sample.completion == "17"
+    assert read(Sample("Q?<think>", "<think>28</think>17"), "reply").sample.completion == "17"
+    assert read(Sample("Q?<think>", "17", thoughts="28"), "reply").sample.completion == "17"

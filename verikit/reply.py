@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from verikit.types import Sample
+from verikit.types import Prompt, Sample
 
 Reads = Literal["reply", "thoughts", "all"]
 """What of a completion is read; `all` is both, with thoughts that came apart put before the reply in `<think>`."""
@@ -125,6 +125,28 @@ def reply_texts(completions: Iterable[str]) -> list[str]:
     return [split(completion).reply if _may_think(completion, known) else completion for completion in completions]
 
 
+_NEVER_CLOSED = "no reply: the prompt opens the thoughts, and the completion never closes them"
+_OPEN_CHANNEL = re.compile(_OPENING_CHANNEL + r"\Z")
+
+
+def opens_thoughts(prompt: Prompt) -> bool:
+    """Whether a prompt ends in an opened mark of thoughts, so that the completion starts within the thoughts."""
+    last = prompt if isinstance(prompt, str) else _prefill(prompt)
+    end = last[-400:].rstrip()
+    if not end.endswith((">", "]", "▷")):
+        return False
+    words = os.environ.get(TAGS_VARIABLE, "").split()
+    openings = (*(opening for opening, _ in TAGS), *words[::2])
+    return end.endswith(openings) or _OPEN_CHANNEL.search(end) is not None
+
+
+def _prefill(messages: Sequence[Mapping[str, Any]]) -> str:
+    """What the last message of a conversation puts into the assistant's mouth."""
+    last = messages[-1] if messages else {}
+    content = last.get("content") if last.get("role") == "assistant" else ""
+    return content if isinstance(content, str) else ""
+
+
 class Read(NamedTuple):
     """A sample as a verifier sees it."""
 
@@ -139,6 +161,11 @@ class Read(NamedTuple):
 def read(sample: Sample, reads: Reads) -> Read:
     """A sample as a verifier that reads the reply, the thoughts or all sees it."""
     apart, completion = sample.thoughts, sample.completion
+    if not apart and opens_thoughts(sample.prompt) and not split(completion).thought_bounds:
+        if reads == "reply":
+            return Read(replace(sample, completion="", thoughts=completion), _NEVER_CLOSED)
+        completion = f"<think>\n{completion}"
+        sample = replace(sample, completion=completion)
     if reads == "all":
         whole = f"<think>\n{apart}\n</think>\n\n{completion}" if apart else completion
         return Read(replace(sample, completion=whole, thoughts="") if apart else sample)

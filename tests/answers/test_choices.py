@@ -45,3 +45,12 @@ def test_what_is_no_letter_is_no_option():
     assert gold_letter("Paris") == ("", "")
     assert gold_letter(r"\text{(C)}") == ("C", "")
     assert gold_letter("(C) Oslo") == ("C", "Oslo")
+
+
+def test_a_letter_with_a_text_is_an_option_where_the_row_or_the_question_has_options():
+    for question, options in (("Who? (A) Bob (B) Alina", ()), ("Who? A. Bob B. Alina", ()), ("Who?", ("Bob", "Alina"))):
+        assert verify("B", "(B) Alina", question=question, options=options).equal
+        assert not verify("A", "(B) Alina", question=question, options=options).equal
+    assert not verify("E", "(E) trans isomer", question="Which isomer forms?").equal
+    assert verify("(E) trans isomer", "(E) trans isomer", question="Which isomer forms?").equal
+    assert not verify("(Z) trans isomer", "(E) trans isomer", question="Which isomer forms?").equal

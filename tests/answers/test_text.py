@@ -40,3 +40,27 @@ def test_texts_that_say_something_else_do_not(answer, gold):
 )  # fmt: skip
 def test_lenient_texts_may_contain_each_other(answer, gold, same):
     assert verify(answer, gold, equality=Equality(policy="lenient")).equal is same
+
+
+MARKS = [
+    ("loss of 3 %", "a loss of 3 %", ["a loss of -3 %", "a loss of 3.5 %"]),
+    ("moved -2 steps left", "moved −2 steps left", ["moved 2 steps left", "moved +2 steps left"]),
+    ("the line where x = 4 meets it", "the line where x = 4 meets it", ["the line where x = -4 meets it"]),
+    ("the point (-1, 2) on the curve", "the point (−1, 2) on the curve", ["the point (1, 2) on the curve"]),
+    ("about 3 x 10^5 stars", "about 3 x 10^5 stars", ["about 3 x 10^-5 stars", "about 3 x 10^6 stars"]),
+    ("C sharp minor", "C♯ minor", ["C minor", "C flat minor", "D sharp minor"]),
+    ("F# major", "F sharp major", ["F major", "F flat major"]),
+    ("B♭ minor", "B flat minor", ["B minor", "B# minor"]),
+    ("at least 3 people", "at least 3 people", ["3 people", "at most 3 people"]),
+    ("1990-1995 in Rome", "1990–1995 in Rome", ["1990 in Rome"]),
+    ("state-of-the-art model", "state of the art model", ["art model"]),
+    ("(R)-2-butanol", "(R)-2-butanol", ["(S)-2-butanol", "R"]),
+    ("near Ottawa", "near Ottawa", ["Ottawa"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("gold", "same", "others"), MARKS)
+def test_signs_and_marks_of_a_text_count(gold, same, others):
+    assert verify(same, gold).equal
+    assert verify(gold, gold).equal
+    assert [other for other in others if verify(other, gold).equal] == []

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from verikit.answers.claims.withdrawals import after_withdrawal
 from verikit.answers.extract import boxes
 from verikit.answers.option_sentences import NONE, read_sentence
 
@@ -23,7 +24,7 @@ MAX_READ = 20_000
 """Characters of a text, from its end, in which letters are looked for."""
 _WRAP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textrm|mbox|textit|rm|bf)\s?\{([^{}]{0,400})\}")
 _LETTER_GOLD = re.compile(r"\(?([A-Z])\)?[.:)]?")
-_LETTER_TEXT_GOLD = re.compile(r"\(([A-Z])\)\s*(\S.{0,300})", re.DOTALL)
+_LETTER_TEXT_GOLD = re.compile(r"\(([A-Z])\)\s+(\S.{0,300})", re.DOTALL)
 _MARKS = str.maketrans(
     dict.fromkeys('*$"“”`「」『』{}', "") | {"（": "(", "）": ")", "，": ",", "：": ":", "’": "'", "．": "."}
     | {chr(0xFF21 + i): chr(0x41 + i) for i in range(26)}
@@ -46,6 +47,11 @@ _RETRACTS = re.compile(
     r"second|looking|after|then|finally|in conclusion)\b",
     re.IGNORECASE,
 )
+
+
+_BEFORE_OPTION = re.compile(r"(?<![A-Za-z])[(\[]?[A-Z](?:[)\]]\**[.:,]?|\**[.:,])[\s*\"“$]{0,4}$")
+MAX_MENTIONS = 64
+"""Places looked at where a reply repeats the text of one option."""
 
 
 class Settled(NamedTuple):
@@ -85,6 +91,11 @@ def gold_letter(gold: str) -> tuple[str, str]:
     return "", ""
 
 
+def offers(question: str, letter: str) -> bool:
+    """Whether a question lists an option of this letter; one that is not known may."""
+    return not question or re.search(rf"(?<![A-Za-z0-9]){letter}\s?[).:]|[(\[]{letter}\b", question) is not None
+
+
 def several_letters(text: str) -> frozenset[str]:
     """The letters of an answer that names several options ("A, C" or "ACD"); empty if it is no such answer."""
     plain = unwrap(text)
@@ -101,8 +112,9 @@ def named(text: str, letters: str = LETTERS) -> frozenset[str]:
         return _offered(several_letters(plain), letters)
     if (match := _LED.match(plain)) and plain[0] not in "-+=\\":
         letter = (match[1] or match[2]).upper()
-        said = read_sentence(plain[:400])
-        if letter in said.denied:
+        stop = _SENTENCE.search(plain, match.end(), 400)
+        said = read_sentence(plain[: stop.start() if stop else 400])
+        if letter in said.denied | said.unsettled:
             return NONE
         return _offered({letter}, letters)
     return NONE
@@ -118,8 +130,12 @@ def _offered(found: set[str] | frozenset[str], letters: str) -> frozenset[str]:
     return frozenset(found) if found <= set(letters) else NONE
 
 
-def settled(text: str, letters: str = LETTERS) -> Settled:
-    """The option letters a reply settles on: its last box, else its last sentence that chooses, else its last line."""
+def settled(text: str, letters: str = LETTERS, options: Sequence[str] = ()) -> Settled:
+    """The option letters a reply settles on: its last box, else its last sentence that chooses, else its last line.
+
+    A letter's own text of the `options` behind it says nothing more than the letter.
+    """
+    text = _without_texts(text[-MAX_READ:], options) if options else text
     found = boxes(text)
     if found:
         box = found[-1]
@@ -130,6 +146,10 @@ def settled(text: str, letters: str = LETTERS) -> Settled:
         text = text[box.start :]
     text = _plain_marks(unwrap(text[-MAX_READ:]))
     text = _ASIDE.sub("", _HEADING.sub(r"\1: ", _COLON_BREAK.sub(r"\1 ", text)))
+    rest = after_withdrawal(text, 1)
+    if rest is not None and not found:
+        again = settled(rest, letters)
+        return again if again.letters else Settled(NONE, "the text takes its letter back")
     stated, denied = _stated(text, letters)
     if stated is not None:
         return stated
@@ -179,6 +199,28 @@ def option_letter(text: str, options: Sequence[str]) -> str:
     wanted = _plain(text)
     hits = [index for index, option in enumerate(options) if wanted and _plain(str(option)) == wanted]
     return chr(ord("A") + hits[0]) if len(hits) == 1 else ""
+
+
+def _without_texts(text: str, options: Sequence[str]) -> str:
+    """A text without the option's text behind each option's letter: "(B) not guilty" is "(B)"."""
+    for letter, option in zip(LETTERS, options, strict=False):
+        option = option.strip().rstrip(".")
+        start = text.find(option) if option else -1
+        pieces, end = [], 0
+        for _ in range(MAX_MENTIONS):
+            if start < 0:
+                break
+            if _BEFORE_OPTION.search(text, max(end, start - 12), start) and _letter_before(text, start) == letter:
+                pieces.append(text[end:start].rstrip(" :"))
+                end = start + len(option)
+            start = text.find(option, start + len(option))
+        text = "".join((*pieces, text[end:])) if pieces else text
+    return text
+
+
+def _letter_before(text: str, start: int) -> str:
+    """The letter in the mark of an option right before a position."""
+    return next((char for char in reversed(text[max(0, start - 12) : start]) if char.isalpha()), "")
 
 
 def _plain(text: str) -> str:

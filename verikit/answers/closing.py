@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from verikit.answers.denials import asserted_part, doubtful, unasserted
+from verikit.answers.claims.roles import Role, role
 
 MAX_LINE = 1_000
 """Characters of a stated answer or last line."""
 _LABEL = re.compile(
-    r"^(?:(?:[aA]ns|[a-zA-Z])\s*[:：]|[a-z]\)|=|(?:Therefore|Thus|Hence|So|Result|Solution)\b[,:]?)\s*(?=[-−$\\\d])"
+    r"^(?:[^\W\d_][^\W\d_;' ]{0,30}\s*[:：]"
+    r"|[a-z]\)|=|(?:Therefore|Thus|Hence|So|Result|Solution)\b[,:]?)\s*(?=[-−$\\\d])"
 )
 """What a last line may begin with before a number or a formula: "A: 160", as against the option "A: red"."""
 _BULLET = re.compile(r"[ \t]{0,8}(?:([-*•–])[ \t]+|\(?\d{1,2}[.)][ \t]+|\(?[a-z][.)][ \t]+)(\S.{0,80})")
 _FORMULAS = re.compile(
     r"\$\$(.{1,2000}?)\$\$|\$((?:[^$\\]|\\.){1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]"
-    r"|\*\*([^*\n]{1,200})\*\*",
+    r"|\*\*([^*\n]{1,200})\*\*|`([^`\n]{1,200})`",
     re.DOTALL,
 )
+_POINTS = re.compile(
+    r"(?<![^\s:：是为])[\[(]\s?[-−]?\d[^()\[\]{}\n]{0,100},[^()\[\]{}\n]{0,100}[\])](?=[\s.,;:!?。，)*]|$)"
+)
+"""Lists and points of numbers in prose: "They meet at (3, 4)."."""
 _NUMBERS = re.compile(
     r"(?:(?<=[\s:：$€£¥*(，。是为])|(?<=[^\x00-\x7f])|^)[-−]?(?:\\[dtc]?frac\s*\{[^{}]{1,60}\}\s*\{[^{}]{1,60}\}"
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)(?:\s?\\?%)?"
@@ -42,9 +48,8 @@ _PROSE = re.compile(r"[^\W\d_]+[\s,，]+(?:\d{1,9}\s)?[^\W\d_]{2,}|[^\x00-\u02ff
 _IN_LIST = re.compile(
     r"\s*(?:[,;，、]\s*(?:and|or|und|et|y)?|and|or|und|oder|et|ou|y|e|和|或|与|及|&)\s*", re.IGNORECASE
 )
-_SET_ASIDE = re.compile(
-    r"[,;，]\s?(?:and\s)?(?:not|nicht|pas|non|não|no|rather than|instead of|不是|而不是)\s?[*$(]{0,3}$", re.IGNORECASE
-)
+_BREAK = re.compile(r"[.;。；\n](?!\d)")
+_SET_ASIDE = ("denied", "hypothetical")
 _FORMULA = re.compile(r"[=^+*<>_\\](?![*$])")
 _IN_FORMULA = re.compile(r"[-+*/×÷^_<>(\\]\s*\(?$")
 
@@ -74,29 +79,38 @@ def bullets(lines: list[str]) -> list[str]:
     return items if len(items) > 1 else []
 
 
+class LastValue(NamedTuple):
+    """The last value of a text, and the role that its sentence gives it."""
+
+    text: str
+    role: Role
+
+
 def last_item(text: str) -> str | None:
-    """The last formula or number of a sentence, with those it makes a list with; None where the sentence denies it."""
+    """The last formula or number, with those it makes a list with; None where its sentence does not assert it."""
+    last = last_value(text)
+    return last.text if last is not None and last.role == "asserted" else None
+
+
+def last_value(text: str) -> LastValue | None:
+    """The last formula or number, with those it makes a list with."""
     window = text[-MAX_LINE:]
     values = list(_values(window))
-    while len(values) > 1 and _SET_ASIDE.search(window[: values[-1][1]][-30:]):
-        window = window[: values.pop()[1]]
+    while len(values) > 1 and _is_set_aside(window, values[-2], values[-1]):
+        values.pop()
     if not values:
         return None
     item, start, end = values.pop()
-    after = window[end:]
-    if doubtful(window[:start], after) and not (values and _IN_LIST.fullmatch(window, values[-1][2], start)):
-        return None
-    if asserted_part("it " + after) is None or unasserted(window[:start]):
-        return None
     while values and _IN_LIST.fullmatch(window, values[-1][2], start):
         previous, start, _ = values.pop()
         item = f"{previous} , {item}"
-    return None if doubtful(window[:start], after) else item
+    return LastValue(item, role(window, start, end))
 
 
-def denies_its_last(text: str) -> bool:
-    """Whether a sentence names a formula or number at its end but does not assert it ("it is not 5", "5 is wrong")."""
-    return any(True for _ in _values(text[-MAX_LINE:])) and last_item(text) is None
+def _is_set_aside(window: str, previous: tuple[str, int, int], last: tuple[str, int, int]) -> bool:
+    """Whether the last value is denied or supposed in the sentence that names another before: "It is 4, not 3"."""
+    between = window[previous[2] : last[1]]
+    return _BREAK.search(between) is None and role(window, last[1], last[2]) in _SET_ASIDE
 
 
 def _values(window: str) -> Iterator[tuple[str, int, int]]:
@@ -115,6 +129,14 @@ def _values(window: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _numbers(window: str, start: int, stop: int) -> Iterator[tuple[str, int, int]]:
+    for point in _POINTS.finditer(window, start, stop):
+        yield from _plain_numbers(window, start, point.start())
+        yield point[0], point.start(), point.end()
+        start = point.end()
+    yield from _plain_numbers(window, start, stop)
+
+
+def _plain_numbers(window: str, start: int, stop: int) -> Iterator[tuple[str, int, int]]:
     for match in _NUMBERS.finditer(window, start, stop):
         if match[0][0] != "\\" and _IN_FORMULA.search(window[max(0, match.start() - 40) : match.start()]):
             continue

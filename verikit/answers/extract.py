@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 
 from verikit.answers import closing
-from verikit.answers.denials import disbelieved
+from verikit.answers.claims.roles import role_before
+from verikit.answers.claims.tokens import before as tokens_before
+from verikit.answers.claims.withdrawals import after_withdrawal, without_struck
+from verikit.answers.json_answers import json_answer
 from verikit.answers.statements import MAX_KEPT, FoundAnswer, asserted, hash_mark, statements
 from verikit.answers.tree import MAX_CHARS
 from verikit.reply import reply_text
@@ -23,7 +26,6 @@ _BETWEEN = re.compile(
     r"|\\[()\[\],;:! ])*"
 )
 _MAY_BE_UNIT = re.compile(r"[%^°]|p[ce]|deg|circ")
-_MAY_NEGATE = re.compile(r"n[o'e]t?|NOT|≠|!=")
 _LINE_END = re.compile(r"\n\s*|[.;:]\s+(?=[A-Z(])")
 _VARYING = re.compile(r"\$[^$]{0,80}\$|\d+|\b[a-zA-Z]\b|\b[IVX]{1,4}\b|\b(?:first|second|third|fourth)\b|[<>=≤≥]")
 """What may differ between lines of the same form: formulas, numbers, letters."""
@@ -31,21 +33,32 @@ _BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
 _DEPTH = {"{": 1, "}": -1}
 _BARE_CONTENT = re.compile(r"[\w.\-]{1,40}")
 _AFTER_BOX = re.compile(r"\s*(?:\$|\\\)|\\\])?\s*(\\?%|percent\b|pct\b|\^?\{?\\circ\}?|°|degrees\b)")
-_NEGATION = re.compile(
-    r"(?:\bnot|n't|\bnever|\\neq?|≠|(?<![\d)}])!=)\s*(?:\\?[$(\[]\s*)*(?:\\text\{)?\s*$", re.IGNORECASE
-)
+_UNEQUAL = re.compile(r"(?:\\neq?|≠|(?<![\d)}])!=)\s*(?:\\?[$(\[]\s*)*(?:\\text\{)?\s*$")
+
+
+_TAGS = (
+    ("<answer>", "</answer>"), ("<response>", "</response>"), ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    ("<|begin_of_box|>", "<|end_of_box|>"),
+)  # fmt: skip
+"""Marks around an answer, or around all of the reply: this package's, Granite's, Cohere's and GLM's."""
+_FOOTNOTES = re.compile(r"(?<=[.!?。])(?:\[\d{1,3}\])+")
 
 
 def final_part(text: str) -> str:
-    """The reply without the thoughts, or the content of its last answer tag."""
+    """The reply without thoughts, struck-through text and footnotes, or the content of its answer tag or JSON."""
     text = reply_text(text)
-    start = text.rfind("<answer>")
-    if start >= 0:
-        stop = text.find("</answer>", start)
-        inner = text[start + 8 : stop if stop >= 0 else None]
-        if inner.strip():
-            return inner
-    return text
+    if "<" in text:
+        for opening, closing in _TAGS:
+            start = text.rfind(opening)
+            stop = text.find(closing, start) if start >= 0 else -1
+            inner = text[start + len(opening) : stop if stop >= 0 else None] if start >= 0 else ""
+            if inner.strip():
+                text = inner
+                break
+    if ".[" in text or "。[" in text:
+        text = _FOOTNOTES.sub("", text)
+    text = without_struck(text)
+    return json_answer(text) if "{" in text and "answer" in text else text
 
 
 def boxes(text: str, every: bool = False) -> list[FoundAnswer]:
@@ -108,9 +121,8 @@ def _commented(text: str, start: int) -> bool:
 
 def _joined(text: str, pieces: list[str], start: int) -> FoundAnswer:
     """Neighbouring boxes, last first, as one answer; repetitions count once."""
-    before = text[max(0, start - 30) : start]
-    negated = _MAY_NEGATE.search(before) is not None and _NEGATION.search(before) is not None
-    negated = negated or disbelieved(text[max(0, start - 160) : start])
+    negated = role_before(tokens_before(text, start), reach=0) == "denied"
+    negated = negated or _UNEQUAL.search(text, max(0, start - 30), start) is not None
     if len(pieces) == 1:
         return FoundAnswer(pieces[0], "box", start, negated)
     kept = tuple(dict.fromkeys(piece.strip() for piece in reversed(pieces)))
@@ -148,6 +160,8 @@ def marked(text: str, every: bool = False) -> list[FoundAnswer]:
         found = statements(text, every)
         if "####" in text and (hashed := hash_mark(text)):
             found = sorted([*found, hashed], key=lambda f: f.start)
+        if found and (rest := after_withdrawal(text, max(1, found[-1].start))) is not None:
+            return marked(rest, every) or [last_line(rest)] if rest else [found[-1]._replace(negated=True)]
     return asserted(found) if len(found) > 1 else found
 
 

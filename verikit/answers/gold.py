@@ -28,6 +28,10 @@ NUMERAL = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
 """A number in digits: it can be read in one way only."""
 
 
+_LETTER_WITH_WORDS = re.compile(r"(?:[A-Za-z]|\([A-Z]\))(?: [^\W\d_]{2,}){1,8}")
+"""A name that begins with a letter, "C sharp minor": no symbol with a noun."""
+
+
 class ReadGold(NamedTuple):
     """A gold read once: its kind (letter, math, text), tree, and what is wrong with it."""
 
@@ -99,9 +103,12 @@ def _gold(gold: str) -> ReadGold:
     if text.casefold() in _NO_GOLD or not text.strip("?"):
         return ReadGold(text, "text", problem="the gold says that there is none")
     letter, _ = choices.gold_letter(text)
+    reading = read(text)
+    if _LETTER_WITH_WORDS.fullmatch(text) and reading.tree is not None and reading.tree.op == "qty":
+        reading = ReadText(None)
     if letter:
-        return ReadGold(text, "letter", read(text).tree, frozenset(letter))
-    reading, families, several = read(text), meanings(text), choices.several_letters(text)
+        return ReadGold(text, "letter", reading.tree, frozenset(letter))
+    families, several = meanings(text), choices.several_letters(text)
     if reading.tree is None:
         essay = "the gold is no short answer but a text" if len(text.split()) > MAX_WORDS else ""
         problem = reading.problem if reading.too_big else essay or _unreadable(text)

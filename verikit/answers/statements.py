@@ -10,8 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from verikit.answers.claims.predicates import predicate
+from verikit.answers.claims.roles import is_counterfactual, role_before
+from verikit.answers.claims.sentences import without_reasons
+from verikit.answers.claims.tokens import before, tokens
 from verikit.answers.closing import MAX_LINE, bullets
-from verikit.answers.denials import asserted_part, unasserted
 
 
 class FoundAnswer(NamedTuple):
@@ -23,6 +26,8 @@ class FoundAnswer(NamedTuple):
     negated: bool = False
     pieces: tuple[str, ...] = ()
     """The texts of neighbouring boxes or statements, where it is a list of several."""
+    denies: bool = False
+    """Whether it is negated by its own text ("not independent"), which may be the gold, and by nothing around it."""
 
 
 MAX_KEPT = 24
@@ -39,22 +44,12 @@ _OTHER_NOUNS = (
 )  # fmt: skip
 _FINAL = re.compile(r"(?:final|endgültige|finale|最终|最終)\W{0,3}$", re.IGNORECASE)
 _CONNECTOR = re.compile(
-    r"s?(?:[^.\n:：=$\\*]{0,60}?(?:\b(?:is|are|was|be|becomes|equals|est|es|ist|lautet|é|è|sera|será)(?!\w)|[:：=]"
+    r"s?(?:,[^,.\n]{1,60},\s)?(?:[^.\n:：=$\\*]{0,60}?(?:\b(?:is|are|was|be|becomes|equals|est|es|ist|lautet|é|è|sera|será)(?!\w)|[:：=]"
     r"|[为為是は]|है|는|은)|(?=\s*(?:\\\(|\\\[|\$|\*\*\S)))(?:\*\*|[\s:：]|\*(?!\s))*",
     re.IGNORECASE,
 )
-_ADVERBS = re.compile(
-    r"[,，]?\s*(?:(?:therefore|thus|hence|so|then|simply|just|exactly|precisely|clearly|indeed|equal to"
-    r"|as follows|donc|alors"
-    r"|ainsi|exactement|égale à|also|somit|daher|folglich|genau|gleich|entonces|por (?:lo )?tanto|exactamente|igual a"
-    r"|quindi|dunque|pertanto|portanto|logo|então|因此|所以|应该是|就是)(?:(?!\w)|(?<=[^\x00-\x7f]))[\s,:：]*){1,3}",
-    re.IGNORECASE,
-)
-_DENIED_LINK = re.compile(
-    r"(?:\b(?:might|may|could)|可能|也许|\bcannot|\bnot|n['’]t|\bnever|\bnicht|\bpas|\bno|\bnon|\bnão|\bне|不|नहीं)\s*(?:\w{1,9}\s+)?"
-    r"(?:be|been|is|was|equals?|est|es|ist|è|é|sein|être|ser|essere|[是为為])?[\s*:：]*$",
-    re.IGNORECASE,
-)
+_ADVERBS = ("sure", "so", "comma")
+_AFTER_ADVERBS = ("to", "à", "a", "por", "lo", "tanto")
 _REMARK = re.compile(
     r"(?:(?:indeed|thus|therefore|also|now|very|quite|both|already|clearly|definitely)\s+)*(?:reasonable"
     r"|correct|right"
@@ -68,7 +63,6 @@ _STOP = re.compile(r"\n|(?<![A-Z])[.!?](?=\s|$|</)|(?:です)?[。！？।]|\s+
 _FORMULA = re.compile(
     r"\$\$(?:.{1,2000}?)\$\$|\$(?:(?:[^$\\]|\\.){1,2000})\$|\\\((?:.{1,2000}?)\\\)|\\\[(?:.{1,2000}?)\\\]", re.DOTALL
 )
-_REASON = re.compile(r"\s*[,(]?\s?\b(?:because|since|weil|car|parce que|porque)\b|\s*[,，(]?因为", re.IGNORECASE)
 _LEADING_BOLD = re.compile(r"[^\d*$\\\n.A-Z]{1,40}?\*\*([^*\n]{1,200})\*\*")
 _HASHES = re.compile(r"####[ \t]*([^\n]{1,400})")
 _HEADINGS = ("solution", "answer", "step", "conclusion", "final")
@@ -132,21 +126,26 @@ def _nouns(text: str) -> Iterator[tuple[int, int]]:
 def _stated(text: str, start: int, link: int, content_start: int) -> tuple[FoundAnswer, int]:
     """The statement whose noun starts at `start` and whose content starts at `content_start`, and where it ends."""
     content, end = _content(text, content_start)
-    before = text[max(0, start - 160) : start]
-    form = "final statement" if text[start] in "fF" or _FINAL.search(before[-14:]) else "statement"
+    left = before(text, start)
+    form = "final statement" if text[start] in "fF" or _FINAL.search(text, max(0, start - 14), start) else "statement"
     stop = _STOP.search(text, content_start, content_start + MAX_LINE)
-    sentence = text[content_start : stop.end() if stop else content_start + MAX_LINE]
-    denied = _DENIED_LINK.search(text, link, content_start) is not None
-    said = asserted_part(("not " if denied else "") + sentence.replace("**", ""))
-    negated = said is None or unasserted(before)
-    if said is not None and (denied or not sentence.replace("**", "").startswith(said)):
-        content, end = _content(said, 0)[0], content_start + len(sentence)
-    return FoundAnswer(content, form, start, negated), end
+    sentence = text[content_start : stop.end() if stop else content_start + MAX_LINE].replace("**", "")
+    linking = tokens(text[link:content_start].rpartition(",")[2])
+    denied = any(token.role in ("not", "might", "maybe") for token in linking)
+    said = predicate(("not " if denied else "") + sentence)
+    doubted = role_before(left) in ("denied", "hypothetical", "quoted") or said.role == "hypothetical"
+    doubted = doubted or is_counterfactual(linking, tokens(sentence))
+    if said.role == "asserted" and said.start:
+        content, end = _content(sentence[said.start - 4 * denied :], 0)[0], content_start + len(sentence)
+    denies = said.role == "negation" and not doubted
+    if denies:  # the denial is what is stated
+        content = ("not " if denied else "") + without_reasons(sentence.strip(" \n.。"))
+    return FoundAnswer(content, form, start, said.role != "asserted" or doubted, denies=denies), end
 
 
 def _content(text: str, start: int) -> tuple[str, int]:
     """From a statement's connector to the end of its formula or sentence."""
-    start = adverbs.end() if (adverbs := _ADVERBS.match(text, start)) else start
+    start = _after_adverbs(text, start)
     window = text[start : start + MAX_LINE]
     if "\n" in window and (items := bullets(window.split("\n"))):
         return ", ".join(items), start + len(window)
@@ -165,8 +164,21 @@ def _content(text: str, start: int) -> tuple[str, int]:
     if 0 < mark < end:
         end = mark
     content = window[:end].strip().strip("*").strip()
-    reason = _REASON.search(content)
-    return content[: reason.start()] if reason and reason.start() else content, start + end
+    return without_reasons(content, attributes=False), start + end
+
+
+def _after_adverbs(text: str, start: int) -> int:
+    """Where a statement's value starts behind "therefore", "exactly", "equal to", "as follows"."""
+    said = tokens(text[start : start + 60])
+    at = 0
+    while at < len(said) and said[at].text != "no" and (said[at].role in _ADVERBS or said[at].text in _AFTER_ADVERBS):
+        at += 1
+    if not at or at == len(said) or said[at].role == "because" or not any(t.role in ("sure", "so") for t in said[:at]):
+        return start
+    end = start + said[at - 1].start + len(said[at - 1].text)
+    while end < len(text) and text[end] in " ,:：，":
+        end += 1
+    return end
 
 
 def asserted(found: list[FoundAnswer]) -> list[FoundAnswer]:

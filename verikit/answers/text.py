@@ -17,14 +17,18 @@ from verikit.answers.lexer import SKIPPED, TEXT
 
 MAX_CHARS = 2_000
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?")
-_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+|[<>=≤≥≠^+*±]", re.UNICODE)
+_WORD = re.compile(
+    r"(?<![\w)\]])[-−]?\d+(?:[.,]\d+)*|\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+|(?<=[a-g])#|[♯♭<>=≤≥≠^+*±]"
+)
+"""A number with its sign, a word, or a sign that carries meaning: a comparison, a sharp, a flat."""
+_SIGNS = {"#": "sharp", "♯": "sharp", "♭": "flat"}
 _NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 _MARKUP = str.maketrans(dict.fromkeys('{}$*"“”„«»`\\', " "))
 _HALF_DAY = re.compile(r"\b([aApP])\.\s?[mM]\.?")
 _PARTS = re.compile(r"[,;&]|\band\b")
 _ARTICLES = frozenset(("a", "an", "the"))
 _FUNCTION = frozenset(
-    "from by in on at of to as for around about approximately circa into near during since until is was were are it he "
+    "from by in on at of to as for around about approximately circa into during since until is was were are it he "
     "she they that this".split()
 )
 _HONORIFICS = frozenset(
@@ -56,13 +60,13 @@ def words(text: str) -> tuple[str, ...]:
     found = []
     for match in _WORD.finditer(text.lower()):
         word = match[0].replace("’", "'")
-        if word[0].isdigit():
+        if word[-1].isdigit() and (word[0].isdigit() or word[0] in "-−"):
             word = _number(word)
         elif word.endswith("'s"):
             word = word[:-2]
         word = word.replace("'", "")
         if word and word not in _ARTICLES:
-            found.append(_NUMBER_WORDS.get(word, word))
+            found.append(_SIGNS.get(word) or _NUMBER_WORDS.get(word, word))
     return tuple(found)
 
 
@@ -73,7 +77,8 @@ def _command(match: re.Match[str]) -> str:
 
 
 def _number(word: str) -> str:
-    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", word):
+    word = word.replace("−", "-")
+    if re.fullmatch(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?", word):
         word = word.replace(",", "")
     return word.rstrip(".,")
 

@@ -8,11 +8,13 @@ from functools import partial
 from typing import NamedTuple
 
 from verikit.answers import choices, closing, extract
+from verikit.answers.claims.predicates import is_negation
+from verikit.answers.claims.sentences import claimed, without_reasons
 from verikit.answers.clean import same_but_spacing, trimmed
 from verikit.answers.compare import compare
 from verikit.answers.decimal_commas import are_decimal_in, may_be_decimal
 from verikit.answers.equality import Equality, EqualityResult, Outcome, different, equal
-from verikit.answers.families import compare_meanings
+from verikit.answers.families import compare_meanings, words
 from verikit.answers.families.base import Context
 from verikit.answers.gold import NUMERAL, ReadGold, read, read_gold
 from verikit.answers.percent import wrong_sense
@@ -31,6 +33,8 @@ _RANK = {"undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
 """Of the verdicts on several golds the first of these is told."""
 _UNMARKED = ("whole text", "last line", "last lines")
 """Forms in which nothing says that it is the answer."""
+_STATED = ("statement", "final statement")
+_PHRASE = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{2,20}){0,5}")
 _PERCENT = re.compile(r"%|per ?cent|pct")
 _WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
 _QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
@@ -134,7 +138,7 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
         return AnswerVerdict("bad gold", gold.problem, gold=gold.text)
     if found and found[-1].form == "open box":
         return AnswerVerdict("different", "the last box is not closed", form="open box", gold=gold.text)
-    if terms.letters and gold.letters and (chosen := _letters(part, found, gold, terms)):
+    if terms.letters and _is_option(gold, terms) and (chosen := _letters(part, found, gold, terms)):
         return chosen
     if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
         return AnswerVerdict("limit", "one line too long to be an answer", gold=gold.text)
@@ -144,6 +148,12 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
     if candidate.pieces and all(_same(piece, candidate.pieces[-1], terms.equality) for piece in candidate.pieces):
         candidate = candidate._replace(text=candidate.pieces[-1])
     return _judge(candidate, gold, terms)
+
+
+def _is_option(gold: ReadGold, terms: Terms) -> bool:
+    """Whether a gold names option letters; one with a text, "(B) …", does where the row or the question has options."""
+    letter, text = choices.gold_letter(gold.text) if gold.kind == "letter" else ("", "")
+    return bool(gold.letters) and (not text or bool(terms.options) or choices.offers(terms.question, letter))
 
 
 def _several(found: list[FoundAnswer], gold: ReadGold, equality: Equality) -> AnswerVerdict | None:
@@ -177,7 +187,7 @@ def _shown_equal(a: Node, b: Node, equality: Equality) -> bool:
 def _letters(part: str, found: list[FoundAnswer], gold: ReadGold, terms: Terms) -> AnswerVerdict | None:
     """Option letters against what the text settles on; None where a gold of several may be something else."""
     candidate = found[-1] if found else extract.last_line(part)
-    settled = choices.settled(part)
+    settled = choices.settled(part, options=terms.options)
     if not settled.letters and candidate.form in ("####", "box") and not candidate.negated:
         settled = choices.Settled(choices.named(candidate.text), candidate.form)
     if letters := settled.letters or frozenset(choices.option_letter(candidate.text, terms.options)):
@@ -216,14 +226,33 @@ class _Case(NamedTuple):
 
 def _judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
     """Compare one extracted answer with the gold: a step that can't tell leaves it to the next."""
-    if found.negated:
+    if found.negated and not found.denies:
         return AnswerVerdict("different", "the answer is negated", "", found.text, found.form, gold.text)
     if len(found.text) > 2 * MAX_CHARS:
         return AnswerVerdict("limit", "the answer is too long", "", found.text[:200], found.form, gold.text)
     case = _Case(found, trimmed(found.text), gold, terms)
+    verdict = _compared(case)
+    if not verdict.equal and found.form in (*_UNMARKED, *_STATED) and _is_in_words(gold):
+        unmarked = found.form in _UNMARKED
+        for said in claimed(found.text, terms.question) if unmarked else (without_reasons(found.text),):
+            other = _compared(case._replace(text=trimmed(said)))
+            if other.equal:
+                return other
+    return verdict
+
+
+def _is_in_words(gold: ReadGold) -> bool:
+    """Whether a gold is a name, a place or a word such as "no solution", not a formula or a number."""
+    phrase = gold.tree is None or _PHRASE.fullmatch(gold.text) is not None
+    return phrase or any(family is words.FAMILY for family, _ in gold.meanings)
+
+
+def _compared(case: _Case) -> AnswerVerdict:
+    gold = case.gold
     return (
         _same_text(case)
         or _numerals(case)
+        or _negation(case)
         or _letters_or_denial(case)
         or _share_for_percentage(case)
         or _by_family(case)
@@ -250,11 +279,26 @@ def _numerals(case: _Case) -> AnswerVerdict | None:
     return case.verdict(compare(case.gold.tree, answer, case.terms.equality), answer)
 
 
+def _negation(case: _Case) -> AnswerVerdict | None:
+    """An answer that denies a value, such as "not independent": only a gold that says the same equals it."""
+    if not is_negation(case.text):
+        return None
+    if case.found.form in _UNMARKED and closing.last_item(case.text) is not None:
+        return None  # "Not ten: it is 10." denies, and goes on to assert
+    meanings = tuple(meant for meant in case.gold.meanings if meant[0] is words.FAMILY)
+    context = Context(case.terms.question, case.terms.equality, partial(_part, terms=case.terms))
+    result = compare_meanings(meanings, case.text, context)
+    if result is None and case.gold.tree is None:
+        result = compare_texts(case.gold.text, case.text, case.terms.equality)
+    return case.verdict(result or different("the answer is negated"))
+
+
 def _letters_or_denial(case: _Case) -> AnswerVerdict | None:
     text, form, gold = case.text, case.found.form, case.gold
     if gold.letters and gold.letters == choices.several_letters(text):
         return AnswerVerdict("equal", "same option letters", "letters", text, form, gold.text)
-    if form in _UNMARKED and gold.numeral and closing.denies_its_last(text):
+    last = closing.last_value(text) if form in _UNMARKED and gold.tree and gold.tree.op in SCALARS else None
+    if last is not None and last.role not in (("asserted",) if gold.numeral else ("asserted", "bounded")):
         return AnswerVerdict("different", "the answer is denied or doubted", "", text, form, gold.text)
     return None
 
@@ -336,8 +380,11 @@ def _readings(text: str, form: str) -> Iterator[str]:
     cut = _QUALIFIER.search(text)
     if cut and cut.start() > 0:
         yield text[: cut.start()].rstrip(" ,")
-    if form != "box" and (item := closing.last_item(text)) is not None:
-        yield item
+    if form != "box":
+        if (item := closing.last_item(text)) is not None:
+            yield item
+        if (answer := without_reasons(text)) != text:
+            yield answer
 
 
 def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) -> EqualityResult:

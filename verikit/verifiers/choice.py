@@ -19,9 +19,10 @@ class Choice(TextVerifier):
 
     Looked for in this order: the last box; the last sentence that calls a letter the answer, right or chosen ("The
     answer is (B).", "Option B is correct", "答案是B"), in a dozen languages; a last line that is nothing but a letter,
-    or a completion of one line that begins with "B." or "(B)". Denied letters ("D is not correct", "not A but B"),
-    several letters and alternatives ("A or B") are no choice. Nothing found is 0.0, never a guess. The letters on
-    offer are those of the sample's `options` (else A to `last`); the gold is a letter.
+    or a completion of one line that begins with "B." or "(B)". Denied letters ("D is not correct", "not A but B") and
+    alternatives ("A or B") are no choice, nor are several letters where the gold has one. Nothing found is 0.0, never
+    a guess. The letters on offer are those of the sample's `options` (else A to `last`), whose texts are read as part
+    of their letters. The gold is a letter, or several ("A, C") that all have to be chosen.
     """
 
     last: str = "J"
@@ -39,13 +40,28 @@ class Choice(TextVerifier):
 
     def _score_sample(self, sample: Sample) -> Score:
         options = sample.meta.get("options")
-        listed = isinstance(options, (list, tuple, dict)) and len(options)
-        letters = string.ascii_uppercase[: listed or ord(self.last) - ord("A") + 1]
-        golds = [gold.strip().strip("().").upper() for gold in accepted(sample.answer)]
-        if not golds or not all(len(gold) == 1 and gold in letters for gold in golds):
+        texts = _texts(options)
+        letters = string.ascii_uppercase[: len(texts) or ord(self.last) - ord("A") + 1]
+        golds = [_letters(gold) for gold in accepted(sample.answer)]
+        if not golds or not all(gold and gold <= set(letters) for gold in golds):
             return Score.error(f"the gold {str(sample.answer)[:40]!r} is none of the option letters {letters}")
-        settled = choices.settled(sample.completion, letters)
-        if not settled.letter:
-            rule = "the text settles on several letters" if settled.letters else settled.rule
-            return Score(0.0, reason=rule)
-        return Score(float(settled.letter in golds), answer=settled.letter, reason=settled.rule)
+        settled = choices.settled(sample.completion, letters, texts)
+        if not settled.letters:
+            return Score(0.0, reason=settled.rule)
+        said = ", ".join(sorted(settled.letters))
+        if len(settled.letters) > 1 and all(len(gold) == 1 for gold in golds):
+            return Score(0.0, reason="the text settles on several letters")
+        return Score(float(settled.letters in golds), answer=said, reason=settled.rule)
+
+
+def _texts(options: object) -> list[str]:
+    """The texts of a row's options, in the order of their letters."""
+    if isinstance(options, dict):
+        options = list(options.values())
+    return [str(option) for option in options] if isinstance(options, list | tuple) else []
+
+
+def _letters(gold: str) -> frozenset[str]:
+    """The letters that a gold names: one ("B", "(b)."), or several where several are to be chosen ("A, C")."""
+    plain = gold.strip().strip("().").upper()
+    return frozenset(plain) if len(plain) == 1 else choices.several_letters(gold.strip().upper())

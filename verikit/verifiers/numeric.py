@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import get_args
 
+from verikit.answers.claims.roles import role
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.text import accepted
@@ -20,6 +21,7 @@ _NUMBER = re.compile(
     r"(?:(?<![\w)\]}])[-+−])?"
     r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|(?<!\d)\.\d+)(?:[eE][-+−]?\d+)?(?:/\d+)?"
 )
+_MAX_END = 1_000
 _MAX_DIGITS = 400
 _MAX_EXPONENT = 999
 
@@ -55,6 +57,8 @@ class Numeric(TextVerifier):
         if not known:
             return Score.error(f"the gold answer {str(sample.answer)[:40]!r} holds no readable number")
         answer, form = taken(sample.completion, self.extract)
+        if answer is not None and self.extract == "stated":
+            answer = _without_denied_end(answer)
         found = last_number(answer or "")
         if found is None or answer is None:
             return Score(0.0, reason=f"no number found ({form}), or the last one is over the caps")
@@ -82,6 +86,17 @@ class Numeric(TextVerifier):
             return False
         x = _value(a.strip())
         return x is not None and x == _value(b.strip())
+
+
+def _without_denied_end(answer: str) -> str:
+    """An answer up to the last number that it does not deny: of "7, as 4 is wrong" the 7."""
+    numbers = list(_NUMBER.finditer(answer[-_MAX_END:]))
+    offset = max(0, len(answer) - _MAX_END)
+    end = len(answer)
+    while len(numbers) > 1 and role(answer, offset + numbers[-1].start(), offset + numbers[-1].end()) == "denied":
+        numbers.pop()
+        end = offset + numbers[-1].end()
+    return answer[:end] if end < len(answer) else answer
 
 
 def last_number(text: str) -> tuple[str, Fraction] | None:

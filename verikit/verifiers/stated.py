@@ -6,34 +6,15 @@ import re
 from typing import NamedTuple
 
 from verikit.answers.choices import unwrap
-from verikit.answers.denials import asserted_part, doubtful, unasserted
+from verikit.answers.claims.roles import is_alternative, role_among
+from verikit.answers.claims.tokens import after, before
+from verikit.answers.claims.withdrawals import after_withdrawal
 from verikit.answers.extract import final_part, marked
 from verikit.text import squad
 
 _BOLD = re.compile(r"(?<![*\w])\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*(?![*\w])")
 _HEADING = re.compile(
     r"[^\n]{0,200}[:：]|(?:note|step|final answer|answer|explanation|solution)\b[^\n]{0,40}", re.IGNORECASE
-)
-_TAKEN_BACK = re.compile(
-    r"(?:^|[.!?\n…]\s{0,3})(?:(?:oh|hmm|no|ah|but)\b[\s,.]{0,3})?(?:wait|correction|scratch that|on second thoughts?"
-    r"|sorry|i meant|let me correct|actually,? (?:it is|it['’]s|it was|that['’]s|the answer))\b",
-    re.IGNORECASE,
-)
-_WORDS_OF_TAKING_BACK = (
-    "wait", "correction", "scratch that", "on second thought", "sorry", "i meant", "let me correct", "actually",
-)  # fmt: skip
-"""Each way to take an answer back in `_TAKEN_BACK` holds one of these."""
-_SENTENCE = re.compile(r"[.!;。！；\n](?!\d)")
-_ALTERNATIVE_BEFORE = re.compile(
-    r"(?:\b(?:or|either|oder|ou)\s+(?:(?:the|a|an|in|at|is|it is|maybe|perhaps|possibly|even)\s+){0,2}|\w\s/\s"
-    r"|\bbetween\s+[^.\n]{1,60}\s+and\s+)[\"'“*$(]{0,4}$",
-    re.IGNORECASE,
-)
-_ALTERNATIVE_AFTER = re.compile(
-    r"[\s\"'”*$).,;–—-]{0,4}(?:\s/\s\w|(?:(?:but|although|though|and|or|if)\b[\s,]{0,2})?(?:it\s+|that\s+)?"
-    r"(?:(?:could|might|may)\s+(?:also\s+|well\s+|even\s+){0,2}be\b|possibly\b|perhaps\b|maybe\b|alternatively\b"
-    r"|not\s+(?:sure|certain)\b|if not\b|(?:i['’]?m|i am) not (?:sure|certain)\b))",
-    re.IGNORECASE,
 )
 _ITEMS = re.compile(r"[ \t]*(?:,?[ \t]+(?:and|or|und|oder|et|ou|y)[ \t]+|[,;、，]|[ \t]/[ \t]|\n)[ \t]*", re.IGNORECASE)
 _BULLET = re.compile(r"(?:[-*•–]|\(?\w[.)]|\d{1,2}[.)])\s+")
@@ -60,9 +41,7 @@ def stated(reply: str) -> Stated:
         if last.negated:
             return Stated(None, f"a denied {last.form}")
         return Stated(unwrap(last.text.strip()).strip(" \t*_`\"'“”").rstrip("."), last.form)
-    if _may_take_back(part) and (withdrawn := list(_TAKEN_BACK.finditer(part))):
-        rest = part[withdrawn[-1].end() :].lstrip(" ,:—-")
-        part = rest if rest.strip() else part
+    part = after_withdrawal(part) or part
     bold = [match for match in _BOLD.finditer(part) if not _HEADING.fullmatch(match[1])] if "**" in part else []
     if bold and len({match[1].casefold() for match in bold}) == 1:
         if any(stands(part, match.start(), match.end()) for match in bold):
@@ -71,22 +50,10 @@ def stated(reply: str) -> Stated:
     return Stated(part.strip(), "whole")
 
 
-def _may_take_back(text: str) -> bool:
-    """Whether a word of taking back stands anywhere; any text that is not ASCII may fold to such a word."""
-    if not text.isascii():
-        return True
-    folded = text.lower()
-    return any(word in folded for word in _WORDS_OF_TAKING_BACK)
-
-
 def stands(text: str, start: int, end: int) -> bool:
     """Whether a text stands by what it says from `start` to `end`: no denial, question, condition or alternative."""
-    before = _SENTENCE.split(text[max(0, start - 200) : start])[-1]
-    after = text[end : end + 200]
-    if doubtful(before, after) or _ALTERNATIVE_BEFORE.search(before) or _ALTERNATIVE_AFTER.match(after):
-        return False
-    rest = _SENTENCE.split(after)[0]
-    return not unasserted(before) and asserted_part("it " + rest) is not None
+    left = before(text, start)
+    return role_among(left, after(text, end)) == "asserted" and not is_alternative(left)
 
 
 def offers_others(answer: str, gold: str) -> bool:

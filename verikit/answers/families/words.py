@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from verikit.answers.claims.sentences import doubts
 from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.text import words
@@ -128,7 +129,11 @@ def _answer(text: str) -> str:
     if says := meaning(text) or meaning(_REASON.sub("", text)):
         return says
     lead = _YES_NO.match(text.lower()) if len(text) <= MAX_CHARS else None
-    if lead is None or {"true", "false", "yes", "correct", "incorrect"} & set(words(text[lead.end() :])):
+    if (
+        lead is None
+        or doubts(text[lead.end() :])
+        or {"true", "false", "yes", "correct", "incorrect"} & set(words(text[lead.end() :]))
+    ):
         return ""
     return _TRUTH[lead[1]]
 

@@ -1,0 +1,341 @@
+"""Who says what of which value: asserted values are answers; denied, supposed, quoted and withdrawn ones never are."""
+
+import itertools
+
+import pytest
+
+from verikit import Sample, load, score_all
+from verikit.answers import verify
+from verikit.answers.claims.predicates import is_negation, predicate
+from verikit.answers.claims.roles import role
+from verikit.answers.families.words import _ADJECTIVES, _VERBS
+
+FORMS = [
+    "{}", "{}.", "**{}**", "The answer is {}.", "**Answer:** {}", "Answer: {}", "Final answer: {}",
+    "**Final Answer:** {}",
+    "So the answer is **{}**.", "The final answer is {}", "The correct answer is {}.", r"\boxed{{{}}}",
+    r"$\boxed{{\text{{{}}}}}$", "<answer>{}</answer>", "#### {}", "{}, because it fails at 0.",
+    "{}. The ratio test gives 2.",
+    "Therefore: {}", "Therefore, the answer is {}.", "The answer is: {}", "So, {}.", "Hence {}.", "Answer: **{}**",
+    "The answer is {} because the limit is 2.", "The answer is {}, since the limit is 2.",
+    "I conclude that the answer is {}.",
+    "<response>{}</response>", "<|START_RESPONSE|>{}<|END_RESPONSE|>", "<|begin_of_box|>{}<|end_of_box|>",
+    '{{"answer": "{}"}}',
+]  # fmt: skip
+OPPOSITES = [
+    ("Yes", "No"), ("yes", "no"), ("True", "False"), ("infinitely many solutions", "no solution"), ("all", "none"),
+    ("exists", "does not exist"), ("independent", "not independent"), ("positive", "non-negative"), ("always", "never"),
+    ("converges", "does not converge"), ("defined", "undefined"), ("even", "neither"), ("rational", "not rational"),
+    ("consistent", "inconsistent"), ("correct", "incorrect"), ("right", "wrong"), ("everyone", "nobody"),
+    ("guilty", "not guilty"), ("possible", "impossible"), ("likely", "unlikely"), ("with a remainder",
+    "without a remainder"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), OPPOSITES + [(b, a) for a, b in OPPOSITES])
+@pytest.mark.parametrize("form", FORMS)
+def test_no_is_as_easy_to_say_as_yes(form, one, other):
+    assert verify(form.format(one), one).equal
+    assert not verify(form.format(other), one).equal
+
+
+@pytest.mark.parametrize("word", [*_VERBS, *_ADJECTIVES])
+def test_every_word_that_is_a_value_is_read_in_every_form(word):
+    assert [form for form in FORMS if not verify(form.format(word), word).equal] == []
+
+
+LANGUAGES = [
+    ("Ja", "Nein", ["Die Antwort ist {}.", "Antwort: {}", "Die Antwort lautet {}.", "{}."]),
+    ("Oui", "Non", ["La réponse est {}.", "Réponse : {}", "{}."]), ("vrai", "faux", ["La réponse est {}.",
+    "Réponse : {}"]),
+    ("Sí", "No", ["La respuesta es {}.", "Respuesta: {}", "{}."]), ("verdadero", "falso", ["La respuesta es {}."]),
+    ("Sì", "No", ["La risposta è {}.", "{}"]), ("Sim", "Não", ["A resposta é {}.", "Resposta: {}"]),
+    ("Да", "Нет", ["Ответ: {}", "{}."]),
+    ("是", "否", ["答案是{}。", "答案：{}"]), ("对", "不对", ["答案是{}。", "答案：{}"]),
+    ("wahr", "falsch", ["Die Antwort ist {}.", "Antwort: {}"]), ("हाँ", "नहीं", ["उत्तर: {}"]),
+    ("möglich", "nicht möglich", ["Die Antwort ist {}.", "Antwort: {}"]),
+    ("possible", "pas possible", ["La réponse est {}.", "Réponse : {}"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other", "forms"), LANGUAGES)
+def test_no_is_as_easy_to_say_as_yes_in_other_languages(one, other, forms):
+    for form in forms:
+        for gold, wrong in ((one, other), (other, one)):
+            assert verify(form.format(gold), gold).equal, form.format(gold)
+            assert not verify(form.format(wrong), gold).equal, form.format(wrong)
+
+
+NEAR_A_WORD = [
+    ("The answer is no 5.", "5"), ("The answer is none of 5, 6 or 7.", "5"), ("Answer: not 5", "5"), ("not 5", "5"),
+    (r"\boxed{\text{not } 5}", "5"), ("The answer is none of Paris and Rome.", "Paris"), ("No, not Paris.", "Paris"),
+    ("No, yes is wrong.", "Yes"), ("The answer is not yes.", "Yes"), ("The answer is yes or no.", "Yes"),
+    ("I don't think the answer is yes.", "Yes"), ("The answer is not no.", "No"),
+    ("It is false that the answer is no.", "No"),
+    ("I don't think the answer is no.", "No"), ("The answer is not true.", "True"), ("The answer is true is wrong.",
+    "True"),
+    ("They are not independent.", "independent"), ("The answer is: not independent", "independent"),
+    ("I doubt that the answer is not independent.", "not independent"), ("Is the answer no?", "No"),
+    ("The answer is independent.", "not independent"), ("independent", "not independent"),
+    (r"\boxed{\text{not independent}}", "independent"), ("Paris. Or maybe Rome.", "Paris"), ("Paris. That is wrong.",
+    "Paris"),
+    ("Yes. But I'm not sure.", "Yes"), ("Paris. Rome.", "Paris"), ("The answer isn't no.", "No"), ("Not yes.", "Yes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "gold"), NEAR_A_WORD)
+def test_a_denied_word_is_no_answer(text, gold):
+    assert not verify(text, gold).equal
+
+
+UNASSERTED = [
+    "{} isn't what comes out.", "{} is not what comes out.", "{} can be ruled out.",
+    "It is not the case that the answer is {}.",
+    "Es ist falsch, dass das Ergebnis {} ist.", "Il est faux que le résultat soit {}.",
+    "Es falso que el resultado sea {}.",
+    "{} ist falsch.", "{} ist nicht das Ergebnis.", "The result can't possibly be {}.", "{} doesn't work.",
+    "{} does not satisfy it.", "We reject {}.", "The answer would be {} only if x were even.",
+    "It would be {} if x were even.",
+    "{}? No.", "One might think the answer is {}.", "You say {}.", "Someone claims that the answer is {}.",
+    "Some people say it is {}.", "You claim the answer is {}, but I get 28.", "You say {}. I get 28.",
+    "It's hardly {}.",
+    "The answer is {}. Wait, no, it's 28.", "The answer is {}. Correction: the answer is 28.",
+    "The answer is {}. Scratch that.",
+    "The answer is {}... actually 28.", "~~{}~~ 28", "The answer is ~~{}~~ 28.",
+    "答案不可能是{}。", "答案并不是{}。", "{}不是答案。",
+    "Не верно, что ответ {}.", "{} — неверный ответ.", "La réponse n'est certainement pas {}.",
+    "Nein, {} stimmt nicht.",
+    "I thought it was {}, but it is 28.", "At first I got {}, but the answer is 28.", "The answer is 28, not {}.",
+    "The answer is 28 rather than {}.", "28 instead of {}", "The answer is 28 because {} is wrong.",
+    '{{"answer": 28, "other": {}}}', '{{"answer": {}, "answer": 28}}', '{{"answer": {}', "The answer is 28 [{}].",
+    "<|begin_of_box|>28<|end_of_box|> {}", "The answer is 28.[{}]", "Neither {} nor 28.", "It is at least {}.",
+    "The answer is {} or 28.", "{}, or maybe 28", "Either 28 or {}.", "It could also be {}.", "The answer might be {}.",
+    "I do not believe, however, that it is {}.", "Anything but {}.", "The answer is {}, which is incorrect.",
+    "The answer is {}, I think, but that is wrong.", "If the answer were {}", "{}, but I'm not sure.",
+    "No way it is {}.",
+]  # fmt: skip
+ASSERTED = [
+    "The answer is {}, not 28.", "The answer is **{}** (not 28).", "**Answer: {}** (not 28)", "You say 28. I get {}.",
+    "The answer is 28. Wait, no, it's {}.", "The answer is 28. Correction: the answer is {}.", "~~28~~ {}",
+    "The answer is ~~28~~ {}.", "The answer is {} because 28 is wrong.", "28 is wrong, so it is {}.",
+    "The answer is {}, which is not 28.", "The answer is {}, no doubt about it.", "The answer is {}.\nConfidence: 90%",
+    "Answer: {}\n\nConfidence: 0.9", "The answer is {} [1].", "The answer is {}.[2]",
+    '{{"answer": {}}}', '{{"answer": "{}"}}',
+    '```json\n{{"answer": {}}}\n```', '{{"reasoning": "3 + 14", "answer": {}}}', "<response>{}</response>",
+    "<|START_RESPONSE|>{}<|END_RESPONSE|>", "First 3.\n<|begin_of_box|>{}<|end_of_box|>", "We are left with {}.",
+    "That gives {}.",
+    "Das Ergebnis ist {}.", "Le résultat est {}.", "El resultado es {}.", "结果是{}。",
+    "I was wrong about 28; the answer is {}.",
+    "The answer is {}.\n\nLet me know if you have any questions!", "The answer is {}. Hope this helps!",
+    "It isn't 28; it's {}.", "The answer, which was not obvious, is {}.", "Not 28 but {}.",
+    "I first thought 28, but it's {}.",
+    "Although it does not look like it, the answer is {}.",
+    "The answer is {}. Wait, let me verify: yes, that is right.",
+    "There is no doubt that it is {}.", "It is not only even: it is {}.", "The answer is definitely {}.",
+    "TL;DR: the answer is {}",
+    "You may be surprised that the answer is {}.", "The answer is {}, I'm sure.", "As you said, the answer is {}.",
+    "My friend says 28, but the answer is {}.", "The answer is {}, as 28 is wrong.",
+    "It is tempting to say 28, but it's {}.",
+    "Unlike 28, {} works, so the answer is {}.", "Without further ado, the answer is {}.",
+    "La respuesta no es 28 sino {}.",
+    "Result: {}", "It is {}, since 28 fails.", "All others fail, so it must be {}.",
+    "Everything but 28 fails; the answer is {}.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", UNASSERTED)
+def test_a_value_that_nobody_asserts_is_no_answer(form):
+    for value in ("17", "-4", "2.5", "1/3"):
+        text = form.format(value)
+        assert not verify(text, value).equal, text
+        assert not verify("We add the numbers.\n" + text, value).equal, text
+
+
+@pytest.mark.parametrize("form", ASSERTED)
+def test_an_asserted_value_is_the_answer(form):
+    for value in ("17", "-4", "2.5"):
+        text = form.replace("{{", "\0").replace("{}", value).replace("\0", "{").replace("}}", "}")
+        assert verify(text, value).equal, text
+        assert not verify(text, "28").equal, text
+
+
+STORIES = [
+    "He says he needs {} more.", "They think they need {}.", "So they would need {} trips if each carries 3.",
+    "You answered {} questions.", "Students chose {} books.", "The false alarm rate is {}",
+    "Without discount it costs {}.",
+    "The price excluding tax is {}.", "The number that is not prime is {}", "The others say goodbye at {}.",
+    "Her friend says that the bill is 9 dollars, so she pays {}.", "People who cannot swim: {}", "She has {} left.",
+    "The total cost would be {} dollars if she buys 2.", "This is impossible, so {} ways", "The least value is {}.",
+    "There were no more than 3 left, so {} were eaten", "He is close to home after {} km", "There are {} ways to fail.",
+    "{} students failed the test.", "{} of them do not work.", "You can choose {} of them.", "We expect {} heads.",
+    "There are {} ways, not counting rotations.", "He can't buy more because he only has {} dollars",
+    "The answer is {}.\nNo, we cannot use 28.", "The final answer is {}. No other value works.",
+    "None are left, so {}.",
+    "The answer is {}. Wait, let me double-check: 3 + 1 = 4, then {}. OK.",
+    "The answer is {}. Sorry for the long text.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", STORIES)
+def test_words_of_denial_that_speak_of_something_else_deny_nothing(form):
+    for value in ("8", "120"):
+        text = form.replace("{}", value)
+        assert verify(text, value).equal, text
+
+
+CHOSEN = [
+    "We are left with {}.", "This leaves {}.", "This leaves only option {}.", "Only {} remains.", "~~A~~ {}",
+    "**Answer: {}** (not C)", '{{"answer": "{}"}}', "<response>{}</response>", "<|begin_of_box|>{}<|end_of_box|>",
+    "It isn't A; it's {}.", "I was leaning towards A, but {} is right.", "The answer is {}.\nConfidence: 80%",
+    "A and C are ruled out, so {}.", "The answer is {} because A would be right only if x were even.",
+    "A is wrong because it fails at 0; the answer is {}.",
+]  # fmt: skip
+UNCHOSEN = [
+    "It would be {} only if x were even.", "{}, or maybe C", "A\n{}\nC\nE", "{} would be the answer if x were even.",
+    "If x is even, {}.", "{} can be ruled out.", "We can rule out {}.", "You say {}.", "You say the answer is {}.",
+    "You say {}. I say A.", "The answer is {}. Wait, it's C.", "~~{}~~ A", "Some people choose {}.",
+    "{} isn't what the text says.",
+    "{} is tempting, but wrong.", "Option {} looks right, but it isn't.", "We are left with {} and C.",
+    "One might choose {}.",
+    "The answer is A; {} would be right only if x were even.", "Es ist falsch, dass {} richtig ist.", "{} fails.",
+    "{} is not supported by the text.", "{} may be right.", "{}, I think, is wrong.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", CHOSEN)
+def test_a_chosen_letter_is_the_answer(form):
+    for name, letter in itertools.product(("answer", "choice"), "BD"):
+        if name == "choice" and form.startswith(("{{", "<", "~~")):
+            continue
+        assert load(name)(form.format(letter), letter).value == 1, form
+
+
+@pytest.mark.parametrize("form", UNCHOSEN)
+def test_a_letter_that_nobody_chooses_is_no_answer(form):
+    for name, letter in itertools.product(("answer", "choice"), "BD"):
+        assert load(name)(form.format(letter), letter).value == 0, form
+
+
+SENTENCES = [
+    ("Ottawa", "What is the capital of Canada?", [
+        "The capital is Ottawa.", "It is Ottawa.", "That would be Ottawa.", "The capital of Canada is Ottawa.",
+        "It was Ottawa.",
+        "Sure! That would be **Ottawa**. Let me know if you need anything else.", "It's Ottawa.",
+        "Ottawa is the capital.",
+        "Die Hauptstadt ist Ottawa.", "La capitale est Ottawa.", "La capital es Ottawa.", "La capitale è Ottawa.",
+        "The city you are looking for is Ottawa.", "I believe it is Ottawa.", "Canada's capital is Ottawa.",
+        "Ottawa, I believe.",
+        "The capital is Ottawa, which is in Ontario.", "The capital is Ottawa, not Toronto.",
+        "It isn't Toronto but Ottawa.",
+    ], [
+        "The capital is Toronto.", "The capital is not Ottawa.", "It isn't Ottawa.",
+        "The capital is Toronto, not Ottawa.",
+        "The capital is north of Ottawa.", "The capital is near Ottawa.", "Ottawa is not the capital.",
+        "Is the capital Ottawa?",
+        "The capital was Ottawa or Toronto.", "Ottawa is a city in Canada, but the capital is Toronto.",
+        "If the capital is Ottawa, we are done.", "Sure! That would be **Toronto**. Ottawa is another city.",
+        "The capital might be Ottawa.", "You say the capital is Ottawa.", "The capital is Ottawa Hills.",
+        "I don't think that the capital is Ottawa.", "Ottawa is wrong.", "The capital is Toronto. Ottawa is a city.",
+        "The capital would be Ottawa if Toronto were smaller.", "Es ist falsch, dass die Hauptstadt Ottawa ist.",
+        "The capital is **Ottawa** or **Toronto**.", "The mayor of Ottawa is the capital.",
+    ]),
+    ("[2, 4]", "What does it print?", [
+        "It prints [2, 4].", "The output is [2, 4].", "It returns `[2, 4]`.", "The program prints [2, 4]",
+        "The result is [2, 4].",
+    ], ["It prints [2, 5].", "It does not print [2, 4].", "It prints [2, 4] or [2, 5].", "It prints [[2, 4]].",
+    "It prints [2, 4, 6]."]),
+    ("(3, 4)", "Where do they meet?", [
+        "The point is (3, 4).", "They meet at (3, 4).", "They intersect at the point (3, 4).", "It is (3, 4).",
+    ], ["They meet at (4, 3).", "They do not meet at (3, 4).", "It isn't (3, 4).", "They meet at (3, 4) or (4, 3)."]),
+    ("red, green, blue", "Which colours?", [
+        "The colours are red, green, blue.", "The colours are red, green and blue.", "They are red, green and blue.",
+    ], ["The colours are red and green.", "They are red, green and yellow.", "They are not red, green and blue."]),
+    ("the Netherlands", "Which country?", [
+        "Sure! That would be **the Netherlands**. Let me know if you have questions.", "That's the Netherlands!",
+        "Great question! The answer is the Netherlands. 😊",
+    ], ["Sure! That would be **Belgium**. Let me know if the Netherlands interests you.",
+    "That would not be the Netherlands.",
+        "Sure! That would be **Belgium**, not **the Netherlands**."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("gold", "question", "right", "wrong"), SENTENCES)
+def test_a_plain_sentence_states_its_claim(gold, question, right, wrong):
+    assert [text for text in right if not verify(text, gold, question=question).equal] == []
+    assert [text for text in wrong if verify(text, gold, question=question).equal] == []
+
+
+OPTIONS = ["not applicable here", "a wrong view, but held", "the sum is not a square", "right", "denied, if x / y"]
+
+
+@pytest.mark.parametrize(
+    "form", ["({}) {}", "The answer is ({}) {}.", "{}. {}", "The correct answer is ({}): {}.", "**({}) {}**"]
+)
+def test_the_text_of_an_option_beside_its_letter_is_part_of_the_letter(form):
+    for letter, option in zip("ABCDE", OPTIONS, strict=True):
+        samples = [
+            Sample(completion=form.format(letter, option), answer=gold, meta={"options": OPTIONS}) for gold in "ABCDE"
+        ]
+        assert [s.value for s in score_all(load("choice"), samples)] == [float(gold == letter) for gold in "ABCDE"]
+    denied = Sample(completion="The answer is not (C) the sum is not a square.", answer="C", meta={"options": OPTIONS})
+    assert score_all(load("choice"), [denied])[0].value == 0
+
+
+def test_several_letters_are_chosen_where_the_gold_has_several():
+    choice = load("choice")
+    for text in ("A, C", "The answers are A and C.", "Answer: A and C", r"\boxed{A, C}", "C, A"):
+        assert choice(text, "A, C").value == 1, text
+        assert choice(text, "AC").value == 1, text
+        assert choice(text, "A").value == 0, text
+    for text in ("A", "The answer is A.", "A, B, C", "A or C", "The answers are not A and C."):
+        assert choice(text, "A, C").value == 0, text
+
+
+def test_roles_are_told_of_any_span():
+    for text, value, expected in [
+        ("It is 5.", "5", "asserted"), ("It is not 5 but 6.", "5", "denied"), ("It is not 5 but 6.", "6", "asserted"),
+        ("5, or 6", "5", "alternative"), ("Is it 5?", "5", "hypothetical"), ("You say 5.", "5", "quoted"),
+        ("Ne4 is 5", "5", "asserted"), ("On May 5", "5", "asserted"), ("It is May 5, or so it seems.", "5",
+        "alternative"),
+    ]:  # fmt: skip
+        start = text.index(value)
+        assert role(text, start, start + len(value)) == expected, text
+
+
+def test_a_negation_needs_something_that_it_negates():
+    for text in (
+        "No",
+        "no.",
+        "None",
+        "never",
+        "False",
+        "Non-violence",
+        "Ne4MoB12",
+        r"\text{Ne}_4",
+        "no, because",
+        "Nein.",
+    ):
+        assert not is_negation(text), text
+    for text in ("not independent", "no solution", "isn't 5", "anything but 5", "不是5", "nicht 5", r"\text{not } 5"):
+        assert is_negation(text), text
+    assert predicate("not 5 but 6").role == "asserted"
+
+
+def test_hostile_sentences_cost_linear_work(linear):
+    for hostile in (
+        "not ",
+        "no, ",
+        "5 is wrong ",
+        "it is ",
+        "wait ",
+        "~~a~~",
+        "[1] ",
+        "**a** ",
+        ", that ",
+        '{"a":',
+        "or ",
+        "but ",
+    ):
+        linear(lambda text: verify(text, "Ottawa"), hostile)
+        linear(lambda text: verify("the answer is " + text, "5"), hostile)
+        linear(lambda text: verify("(A) " + text, "A", options=["not ", "5 is wrong", "x"]), hostile)

@@ -1,0 +1,5 @@
+"""Who says what of a value in a reply: asserted, denied, hypothetical, quoted, offered beside others.
+
+`words` has the parts that words of a dozen languages play, `tokens` reads a sentence as a row of them, `roles` tells
+from that row what the sentence says of one of its values, and `predicates` what it says of its subject.
+"""

@@ -1,0 +1,63 @@
+"""What a sentence says of its subject: "the answer is …" and then a value, a denial of one, or one after a denial."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from verikit.answers.claims.roles import Role, role_after
+from verikit.answers.claims.tokens import Token, tokens
+from verikit.answers.claims.words import ROLES
+
+_MAY_BEGIN = ("not", "except", "wrong", "sure", "does", "is", "all")
+_FIRST_WORD = re.compile(
+    r"[\s$*\"'(]*(?:\\(?:text|mathrm|textbf)\s*\{)?\s*([^\W\d_]+(?:n['’]t)?)(?:(?=\}?\s)|(?<=[^\x00-\x7f]))"
+)
+_ENDS = ("because", "comma", "so", "but")
+
+
+class Predicate(NamedTuple):
+    """What is said."""
+
+    role: Role | Literal["negation"]
+    """`negation`: what is said begins with the denial of a value, and is itself one: "not independent"."""
+    start: int = 0
+    """Where the value that counts starts: behind "not … but"."""
+
+
+def predicate(said: str) -> Predicate:
+    """What follows a subject's verb, read as a claim about that subject."""
+    found = tokens(said)
+    if any(token.text in ("?", "？") for token in found[-1:]):
+        return Predicate("hypothetical")
+    at = negation_at(found)
+    if at is not None:
+        turn = next((token for token in found[at + 1 :] if token.role == "but"), None)
+        if turn is not None and said[turn.start + len(turn.text) :].strip():
+            return Predicate("asserted", turn.start + len(turn.text))
+        return Predicate("negation")
+    said_of_it = role_after(found[1:])
+    return Predicate(said_of_it if said_of_it in ("denied", "quoted") else "asserted")
+
+
+def negation_at(found: tuple[Token, ...]) -> int | None:
+    """Where a text denies the value that it goes on to name; None where it does not, and where "No" is the value."""
+    at = next((i for i, token in enumerate(found) if token.role not in ("sure", "does", "is")), len(found))
+    if at >= len(found):
+        return None
+    if found[at].role == "all" and [token.role for token in found[at + 1 : at + 2]] == ["but"]:
+        return at + 1  # anything but
+    if found[at].role not in ("not", "except", "wrong"):
+        return None
+    rest = [token for token in found[at + 1 :] if token.role != "is"]
+    return at if rest and rest[0].role not in _ENDS else None
+
+
+def is_negation(text: str) -> bool:
+    """Whether a text as a whole is the denial of a value, so that it can only equal a denial."""
+    first = _FIRST_WORD.match(text)
+    if first is None or (
+        first[1].isascii() and ROLES.get(first[1].lower(), "") not in _MAY_BEGIN and "'t" not in first[1]
+    ):
+        return False
+    return predicate(text[:200]).role == "negation"

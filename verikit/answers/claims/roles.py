@@ -1,0 +1,215 @@
+"""What a sentence says of a value that it names: the words before the value decide, then the words after it.
+
+Words that deny, doubt or quote reach to the value over a few words, or over a whole clause where they are said of a
+belief ("I don't think that …", "it is false that …"). A comma, "but", "so" and "because" end what they reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from verikit.answers.claims.tokens import Token, after, before
+
+Role = Literal["asserted", "denied", "hypothetical", "quoted", "alternative", "bounded"]
+"""`bounded` is a limit, not the value: "at least 5", "between 3 and 5"."""
+REACH = 3
+"""Words between a denial and the value that it denies."""
+_SAYS: dict[str, Role] = {
+    "not": "denied", "wrong": "denied", "refuse": "denied", "except": "denied", "bound": "bounded",
+    "thought": "hypothetical",
+    "if": "hypothetical", "maybe": "hypothetical", "might": "hypothetical",
+    "say": "quoted", "think": "quoted",
+    "they": "quoted", "answer": "quoted",
+}  # fmt: skip
+"""What words say of a value that they reach."""
+_ENDS_CLAUSE = frozenset(("so", "because", "comma", "mark"))
+_BELIEFS = frozenset(("think", "case", "right", "say"))
+_INFINITIVES = frozenset(("be", "been", "being", "est", "soit", "sea", "seja"))
+_VALUES = frozenset(("number", "letter"))
+_WORDS = frozenset(
+    ("word", "think", "case", "right", "say", "is", "answer", "option", "filler", "sure", "does", "it", "they", "after",
+     "all", "choose", "that", "number", "se", "remains", "and")
+)  # fmt: skip
+
+
+def role(text: str, start: int, end: int) -> Role:
+    """What the sentence around a value says of it."""
+    return role_among(before(text, start), after(text, end))
+
+
+def role_among(left: Sequence[Token], right: Sequence[Token]) -> Role:
+    """What a sentence says of the value between its tokens at the left and those at the right."""
+    said = role_before(left)
+    if said == "asserted":
+        said = role_after(right)
+    if said == "asserted" and any(token.text in ("?", "？") for token in right[-1:]):
+        return "hypothetical"
+    if said == "asserted" and is_counterfactual(left, right):
+        return "hypothetical"
+    return said
+
+
+def role_before(left: Sequence[Token], reach: int = REACH) -> Role:
+    """What the words before a value say of it, where a plain "not" denies it over `reach` words."""
+    seen = set[str]()
+    words, at = 0, len(left)
+    while at:
+        at -= 1
+        token = left[at]
+        near = words <= reach
+        if token.role == "comma" and "that" in seen:
+            at = _start_of_aside(left, at)
+        elif token.role == "but":
+            return "denied" if near and _is_exception(left[:at]) else "asserted"
+        elif token.role in _ENDS_CLAUSE and not _is_adverb(left, at):
+            is_than = token.text in ("rather", "instead") and at + 1 < len(left) and left[at + 1].text in ("than", "of")
+            return "denied" if near and is_than else "asserted"
+        elif (said := _SAYS.get(token.role)) and _reaches(left, at, words, near, seen):
+            return said
+        else:
+            seen = seen - _BELIEFS if token.text in (":", "：") else seen
+            seen = {*seen, token.role}
+            if token.role == "is" and token.text not in _INFINITIVES:
+                seen.add("finite")
+            words += token.role in _WORDS
+    return "asserted"
+
+
+def _reaches(left: Sequence[Token], at: int, words: int, near: bool, seen: set[str]) -> bool:
+    """Whether a word that denies, doubts or quotes reaches the value, over the words `seen` between the two."""
+    kind = left[at].role
+    previous = left[at - 1].role if at else ""
+    if kind in ("not", "except"):
+        is_subject = {"word", "finite"} <= seen  # "the number that is not prime is 8"
+        return bool(seen & _BELIEFS and kind == "not") or (near and not is_subject and not seen & _VALUES)
+    if kind == "wrong":
+        is_of_another = any(token.role in _VALUES for token in left[max(0, at - 3) : at])
+        is_of_it = "is" not in seen or not seen.isdisjoint(("answer", "it", "option"))
+        return ((near and is_of_it) or bool(seen & (_BELIEFS | {"that"}))) and not is_of_another
+    if kind == "might":
+        return bool(seen & (_BELIEFS | {"is", "choose"})) and not {"that", "word"} <= seen
+    if kind == "thought":
+        return near or "is" in seen
+    if kind == "they":
+        return at > 1 and any(token.text == "according" for token in left[max(0, at - 3) : at])
+    if kind == "answer":
+        return previous == "they" and left[at - 1].text not in ("one", "many", "others")
+    if kind == "refuse":
+        return "choose" in seen
+    if kind == "bound":
+        return words <= 1 and seen.isdisjoint(("word", "is")) and previous != "but"
+    if kind in ("say", "think"):
+        return previous == "they" and ("word" not in seen or "is" in seen)
+    return kind in ("if", "maybe") or previous == "they"
+
+
+def _is_adverb(left: Sequence[Token], at: int) -> bool:
+    """Whether a word that may conclude stands within a verb: "it could also be"."""
+    return left[at].text == "also" and at > 0 and left[at - 1].role in ("might", "is", "does")
+
+
+def _start_of_aside(left: Sequence[Token], comma: int) -> int:
+    """Where the aside starts that ends at a comma before "that": "I do not believe, however, that …"."""
+    return next((at for at in range(comma - 1, max(-1, comma - 8), -1) if left[at].role == "comma"), comma)
+
+
+def is_alternative(left: Sequence[Token]) -> bool:
+    """Whether the words before a value offer it beside another: "or", "or maybe", "between … and"."""
+    at = len(left) - 1
+    while at >= 0 and at > len(left) - 4 and left[at].role in ("filler", "it", "is", "maybe", "sure", "after"):
+        at -= 1
+    if at < 0 or left[at].role not in ("or", "and"):
+        return False
+    return left[at].role == "or" or any(token.text == "between" for token in left[:at])
+
+
+def _is_exception(left: Sequence[Token]) -> bool:
+    """Whether the "but" after some words makes an exception: "all numbers but", "anything but"."""
+    for token in reversed(left):
+        if token.role in ("comma", "not", "wrong", "is", "if", "maybe"):
+            return False
+        if token.role == "all":
+            return True
+    return False
+
+
+def is_counterfactual(left: Sequence[Token], right: Sequence[Token]) -> bool:
+    """Whether a value is what would be if something else were."""
+    clause = next((at for at, token in enumerate(right) if token.role in ("because", "so")), len(right))
+    near = (*left, *right[: min(3, clause)])
+    would = [at for at, token in enumerate(near) if token.role == "would"]
+    if any(token.text == "have" for at in would for token in near[at + 1 : at + 2]):
+        return True
+    condition = next((at for at, token in enumerate(right[:clause]) if token.role == "if"), clause)
+    unreal = any(token.text in ("were", "had", "only") for token in right[max(0, condition - 1) : clause])
+    return bool(would) and condition < clause and unreal
+
+
+def role_after(right: Sequence[Token]) -> Role:
+    """What the words after a value say of it."""
+    if _offers_another(right):
+        return "alternative"
+    if any(token.text == "according" for token in right[:2]) and any(token.role == "they" for token in right[:6]):
+        return "quoted"
+    is_seen = clause = False
+    for at, token in enumerate(right):
+        kind = token.role
+        if kind in ("because", "so", "number", "letter") or token.text == ";":
+            break
+        if kind == "wrong" and (
+            is_seen or _fails(right, at) or (right[at - 1 : at] and right[at - 1].role in ("but", "sure"))
+        ):
+            return "denied"
+        if kind == "not" and _denies_before(right, at, is_seen, clause):
+            return "denied"
+        if kind in ("comma", "but"):
+            if _is_new_subject(right, at + 1):
+                break
+            clause, is_seen = True, False
+        is_seen = is_seen or kind in ("is", "does")
+    return "asserted"
+
+
+def _fails(right: Sequence[Token], at: int) -> bool:
+    """Whether a word right behind a value is a whole predicate by itself: "B fails"."""
+    follows = all(token.role in ("sure", "does", "option") for token in right[:at])
+    return (right[at].text.startswith("fail") and follows) or not right[at].text.isascii()
+
+
+def _offers_another(right: Sequence[Token]) -> bool:
+    """Whether "or", "maybe", "but it could also be" or "not sure" follows at once."""
+    for at, token in enumerate(right[:5]):
+        if token.role in ("or", "maybe"):
+            return True
+        if token.role == "might":
+            return at + 1 < len(right) and right[at + 1].role != "number"
+        if token.role == "if":
+            return any(other.role == "not" for other in right[1:3])
+        if token.role not in ("comma", "but", "because", "and", "it", "filler", "that"):
+            break
+    sure = next((at for at, token in enumerate(right[:6]) if token.text in ("sure", "certain")), 0)
+    return any(token.role == "not" for token in right[:sure])
+
+
+def _denies_before(right: Sequence[Token], at: int, is_seen: bool, clause: bool) -> bool:
+    """Whether a "not" denies the value before it, as in "17 isn't right", "17 doesn't work", "A 不正确"."""
+    following = next((token for token in right[at + 1 :] if token.role not in ("filler", "sure", "option")), None)
+    if following is None or following.role in ("right", "answer", "case", "it"):
+        return is_seen or not clause or following is None
+    if clause or following.role in ("number", "letter"):
+        return False
+    leading = right[:at]
+    is_auxiliary = all(token.role in ("is", "does", "sure") for token in leading)
+    return (bool(leading) and is_auxiliary) or following.role == "is" or not following.text.isascii()
+
+
+def _is_new_subject(right: Sequence[Token], at: int) -> bool:
+    """Whether a clause that starts here speaks of something else than of the value before it."""
+    for token in right[at : at + 4]:
+        if token.role in ("wrong", "not"):
+            return False
+        if token.role in ("word", "they", "number", "letter", "option", "all", "answer"):
+            end = next((i for i, other in enumerate(right[at : at + 4]) if other.role == "comma"), None)
+            return end is None
+    return False

@@ -1,0 +1,121 @@
+"""The claims of plain sentences, where nothing marks an answer: "The capital is Ottawa.", "That would be **Oslo**!".
+
+Read are the only bold words, what the last sentence says of its subject, the subject of a sentence that only repeats
+the question ("Ottawa is the capital."), and a short answer with its reasons behind it ("Yes. It converges.").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from verikit.answers.claims.predicates import is_negation, predicate
+from verikit.answers.claims.roles import role, role_before
+from verikit.answers.claims.tokens import Token, tokens
+
+MAX_CHARS = 600
+MAX_WORDS = 8
+"""Words of a sentence that is a bare answer."""
+_BOLD = re.compile(r"(?<![*\w])\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*(?![*\w])")
+_SENTENCE_END = re.compile(r"(?<=[^\W\d_][.!?])\s+(?=\S)|(?<=[)\"”*\d][.!?])\s+(?=[^\W\d_])|\n+|(?<=[。！？।])")
+_LEAD = re.compile(
+    r"^(?:(?:so|therefore|thus|hence|also|donc|entonces|quindi|portanto|所以|因此)\b[\s,:：]*)+", re.IGNORECASE
+)
+_REMARK = re.compile(r"(?:let me know|hope|feel free|please|i hope|happy to|if you)\b|[^\n]*!\W*$", re.IGNORECASE)
+_EDGE = " \t.,;:。，*\"“”'`"
+
+
+def claimed(text: str, question: str = "") -> Iterator[str]:
+    """What the sentences of an unmarked reply claim, the most likely first; nothing where they deny or doubt it."""
+    if len(text) > MAX_CHARS:
+        return
+    bold = [match for match in _BOLD.finditer(text) if not match[1].endswith((":", "："))] if "**" in text else []
+    if len({match[1].casefold() for match in bold}) == 1:
+        if any(role(text, *match.span()) == "asserted" for match in bold):
+            yield bold[-1][1].strip(_EDGE)
+        return
+    sentences = [_LEAD.sub("", part.strip()) for part in _SENTENCE_END.split(text.replace("**", "")) if part.strip()]
+    if not sentences:
+        return
+    if (
+        len(sentences) > 1
+        and (short := _bare(sentences[0]))
+        and not any(doubts(s) or _is_another(s) for s in sentences[1:])
+    ):
+        yield short
+    told = [sentence for sentence in sentences if not _REMARK.match(sentence)]
+    if told:
+        yield from _of_sentence(told[-1], question)
+
+
+def _of_sentence(sentence: str, question: str) -> Iterator[str]:
+    sentence = without_reasons(sentence)
+    found = tokens(sentence)
+    copulas = [at for at, token in enumerate(found) if token.role == "is" and token.text not in ("=", "—", "–")]
+    if not copulas:
+        if short := _bare(sentence):
+            yield short
+        return
+    last = copulas[-1]
+    complement = sentence[found[last].start + len(found[last].text) :].strip()
+    if role_before(found[: last + 1]) != "asserted" or not complement:
+        return
+    said = predicate(complement)
+    if said.role == "asserted":
+        yield complement[said.start :].strip(_EDGE)
+        subject = sentence[: found[last].start].strip(_EDGE)
+        if len(copulas) == 1 and subject and not is_negation(subject) and _adds_nothing(complement, subject, question):
+            yield subject
+    elif said.role == "negation":
+        yield complement.strip(_EDGE)
+
+
+def _bare(sentence: str) -> str:
+    """A sentence that is no more than an answer, with what gives reasons taken off; empty for any other."""
+    answer = without_reasons(sentence).strip(_EDGE)
+    found = tokens(answer)
+    return answer if len(found) <= MAX_WORDS and all(token.role != "is" for token in found) and found else ""
+
+
+def without_reasons(sentence: str, attributes: bool = True) -> str:
+    """A sentence up to its "because …", ", not …", ", I think", and with `attributes` its ", which …"."""
+    found = tokens(sentence)
+    for at, token in enumerate(found[1:], 1):
+        behind_comma = found[at - 1].role == "comma"
+        if token.text in ("because", "since", "weil", "car", "porque") or (
+            behind_comma and at > 1 and _is_aside(found[at:], attributes)
+        ):
+            return sentence[: found[at - 1].start if behind_comma else token.start].rstrip(" ,(")
+    return sentence
+
+
+def _is_aside(found: Sequence[Token], attributes: bool) -> bool:
+    """Whether what follows a comma is said about the answer before it."""
+    if found[0].text in ("i", "we"):
+        return all(token.role not in ("is", "number") for token in found[1:])
+    return found[0].role == "not" or (attributes and (found[0].role == "after" or found[0].text == "as"))
+
+
+def doubts(text: str) -> bool:
+    """Whether what follows an answer doubts it or takes it back."""
+    found = tokens(text)
+    if any(token.role in ("wrong", "maybe", "might", "or", "if") or token.text == "wait" for token in found):
+        return True
+    nots = [at for at, token in enumerate(found) if token.role == "not"]
+    return any(token.role in ("think", "right", "case", "it") for at in nots for token in found[at + 1 : at + 4])
+
+
+def _is_another(sentence: str) -> bool:
+    """Whether a sentence is an answer by itself, so that it and the one before are two."""
+    return bool(_bare(sentence)) and not _REMARK.match(sentence) and len(tokens(sentence)) < 4
+
+
+def _adds_nothing(complement: str, subject: str, question: str) -> bool:
+    """Whether what is said of a subject is "the right answer", or what the question asked for."""
+    found = tokens(complement)
+    roles = {token.role for token in found}
+    if roles & {"answer", "right"} and roles <= {"answer", "right", "filler", "option", "sure"}:
+        return True
+    asked = {token.text for token in tokens(question[-MAX_CHARS:])}
+    in_question = [all(token.text in asked for token in tokens(text)) for text in (complement, subject)]
+    return bool(asked) and in_question == [True, False]

@@ -1,0 +1,87 @@
+"""A sentence as a row of tokens, each with the part that it plays, for numbers, names and option letters alike."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from verikit.answers.claims.words import ROLES, UNSPACED
+
+MAX_SIDE = 200
+"""Characters of a sentence that are read on each side of a value."""
+_WORD = r"n't\b|'s\b|[A-Za-z]+?(?=n't\b)|[^\W\d_]+(?:-[^\W\d_]+)*|[&/:=、—–∴]"
+_UNSPACED_WORD = _WORD.replace(r"[^\W\d_]+(?", "[^\\W\\d_\u2e80-\uffff]+(?").replace(r"|[&", "|[\u2e80-\uffff]|[&")
+_REST = r"|(?P<comma>[,，])|(?P<number>\d[\d.,/]*(?<![.,]))|(?P<mark>\\\w*|[^\s\w])"
+WORDS = f"(?P<word>{_WORD}){_REST}"
+UNSPACED_WORDS = f"(?P<word>{'|'.join(map(re.escape, UNSPACED))}|[\u0900-\u097f]+|{_UNSPACED_WORD}){_REST}"
+"""What reads scripts without spaces between words, too."""
+_ASCII, _ANY = re.compile(WORDS), re.compile(UNSPACED_WORDS)
+_BREAK = re.compile(r"[.!?;。！？；।\n](?!\d)")
+
+
+class Token(NamedTuple):
+    """A word, a number or a mark of a sentence."""
+
+    role: str
+    """The part it plays (`words.ROLES`), else what it is: word, number, comma, mark, letter."""
+    text: str
+    start: int
+    sure: bool = False
+    """Whether an option letter stands in brackets, so that it can't be a word."""
+
+
+def role_of_word(word: str, after: str) -> str:
+    """The part a word plays; the "No" before a comma answers, and denies nothing that follows; Ne4 is no word."""
+    if word.isascii() and (after.isdigit() or after in ("_", "^")):
+        return "word"
+    if word == "no" and after in (",", "，"):
+        return "sure"
+    return ROLES.get(word, "word")
+
+
+@lru_cache(maxsize=256)
+def tokens(text: str) -> tuple[Token, ...]:
+    """The tokens of a text without its brackets, quotes and emphasis."""
+    text = text.replace("’", "'")
+    found = []
+    for match in (_ASCII if text.isascii() else _ANY).finditer(text):
+        kind, word = match.lastgroup or "", match[0].lower()
+        if word == "/" and not text[: match.start()][-1:].isspace():
+            continue  # one name: Titan/Centaur
+        if kind == "word":
+            found.append(Token(role_of_word(word, text[match.end() : match.end() + 1]), word, match.start()))
+        elif kind != "mark" or word in (";", "?", "？"):
+            found.append(Token(kind, word, match.start()))
+    return _without_certainty(found)
+
+
+_CERTAIN = frozenset(("doubt", "question", "only"))
+
+
+def _without_certainty(found: list[Token]) -> tuple[Token, ...]:
+    """Tokens where "no doubt", "without a question" and "not only" deny nothing."""
+    for at, token in enumerate(found):
+        if token.role == "not" or token.text in ("without", "beyond"):
+            nouns = found[at + 1 : at + 3]
+            end = next((at + 1 + i for i, noun in enumerate(nouns) if noun.text in _CERTAIN), 0)
+            if end and (end == at + 1 or found[at + 1].text in ("a", "any")):
+                found[at : end + 1] = [each._replace(role="sure") for each in found[at : end + 1]]
+    return tuple(found)
+
+
+def before(text: str, position: int) -> tuple[Token, ...]:
+    """The tokens of a position's sentence that stand before it."""
+    window = text[max(0, position - MAX_SIDE) : position]
+    start = 0
+    for stop in _BREAK.finditer(window):
+        if window[stop.end() :].strip(" *$(\"'“`_"):
+            start = stop.end()
+    return tokens(window[start:])
+
+
+def after(text: str, position: int) -> tuple[Token, ...]:
+    """The tokens of a position's sentence that follow, with the question mark that ends it."""
+    stop = _BREAK.search(text, position, position + MAX_SIDE)
+    end = (stop.end() if stop[0] in "?？" else stop.start()) if stop else position + MAX_SIDE
+    return tokens(text[position:end])

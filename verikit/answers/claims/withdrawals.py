@@ -1,0 +1,64 @@
+"""Answers that a reply takes back: "Rome. Wait, it is Paris.", "Scratch that.", and ~~struck-through text~~."""
+
+from __future__ import annotations
+
+import re
+
+from verikit.answers.claims.tokens import tokens
+
+_TAKEN_BACK = re.compile(
+    r"(?:^|[.!?\n…。！？]\s{0,3}|--\s?|—\s?)(?:(?:oh|hmm|no|ah|but|nein|non)\b[\s,.]{0,3})?(?:wait|oops"
+    r"|make that|hold on|correction|scratch that"
+    r"|on second thoughts?|sorry, (?!for\b)|i meant|let me correct"
+    r"|actually,? (?:it is|it['’]s|it was|that['’]s|the answer|(?=\$?\d)))(?:\b|(?<=\s)|(?=\d))",
+    re.IGNORECASE,
+)
+_HINTS = (
+    "wait", "hold on", "correction", "scratch that", "on second thought", "sorry", "i meant", "let me correct",
+    "actually", "oops", "make that", "no, ",
+)  # fmt: skip
+"""Each way to take an answer back holds one of these."""
+_NO = re.compile(r"[.!\n]\s{1,3}No, |(?:--|—)\s?no, ")
+"""What takes an answer back that stands before it, and else answers a question."""
+_STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
+
+
+def without_struck(text: str) -> str:
+    """A text without what it strikes through."""
+    return _STRUCK.sub("", text) if "~~" in text else text
+
+
+def after_withdrawal(text: str, start: int = 0) -> str | None:
+    """The text behind the last place that takes an answer back, which may be ""; None where nothing is taken back.
+
+    What only checks an answer ("Wait, let me verify: yes, that is right.") takes nothing back.
+    """
+    if not _may_withdraw(text, start):
+        return None
+    ends = [match.end() for match in _TAKEN_BACK.finditer(text, start)]
+    if start and (no := list(_NO.finditer(text, start + 1))) and _replaces(text[no[-1].end() :]):
+        ends.append(no[-1].end())
+    if not ends:
+        return None
+    rest = text[max(ends) :].lstrip(" ,:—-.…")
+    said = tokens(rest[:400])
+    if any(token.role == "number" for token in said) or "\\" in rest or "$" in rest:
+        return rest
+    confirmed = any(token.role in ("right", "case") for token in said) and all(token.role != "not" for token in said)
+    return None if confirmed else rest
+
+
+def _replaces(rest: str) -> bool:
+    """Whether what follows a "No, " is another answer: a bare one, or one with "it is"."""
+    said = tokens(rest[:200])
+    if any(token.role in ("not", "because") for token in said):
+        return False
+    return 0 < len(said) <= 4 or said[0].role in ("it", "answer") or rest.startswith(("the answer", "make that"))
+
+
+def _may_withdraw(text: str, start: int) -> bool:
+    """Whether a word of taking back stands anywhere; any text that is not ASCII may fold to such a word."""
+    if not text.isascii():
+        return True
+    folded = text[start:].lower()
+    return any(hint in folded for hint in _HINTS)
