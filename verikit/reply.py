@@ -131,20 +131,15 @@ _OPEN_CHANNEL = re.compile(_OPENING_CHANNEL + r"\Z")
 
 def opens_thoughts(prompt: Prompt) -> bool:
     """Whether a prompt ends in an opened mark of thoughts, so that the completion starts within the thoughts."""
-    last = prompt if isinstance(prompt, str) else _prefill(prompt)
-    end = last[-400:].rstrip()
+    if not isinstance(prompt, str):
+        prefilled = bool(prompt) and prompt[-1].get("role") == "assistant"
+        prompt = str(prompt[-1].get("content", "")) if prefilled else ""
+    end = prompt[-400:].rstrip()
     if not end.endswith((">", "]", "▷")):
         return False
     words = os.environ.get(TAGS_VARIABLE, "").split()
     openings = (*(opening for opening, _ in TAGS), *words[::2])
     return end.endswith(openings) or _OPEN_CHANNEL.search(end) is not None
-
-
-def _prefill(messages: Sequence[Mapping[str, Any]]) -> str:
-    """What the last message of a conversation puts into the assistant's mouth."""
-    last = messages[-1] if messages else {}
-    content = last.get("content") if last.get("role") == "assistant" else ""
-    return content if isinstance(content, str) else ""
 
 
 class Read(NamedTuple):

@@ -17,11 +17,11 @@ from verikit.answers.equality import Equality, EqualityResult, Outcome, differen
 from verikit.answers.families import compare_meanings, words
 from verikit.answers.families.base import Context
 from verikit.answers.gold import NUMERAL, ReadGold, read, read_gold
+from verikit.answers.gold_readings import gold_readings, with_unit
 from verikit.answers.percent import wrong_sense
 from verikit.answers.statements import FoundAnswer
 from verikit.answers.text import compare_texts
 from verikit.answers.tree import MAX_CHARS, SCALARS, Node, TooBig, show
-from verikit.answers.units import parse_unit
 from verikit.unseen import without_phantoms, without_unseen
 
 Tail = Callable[[Node, Node], EqualityResult]
@@ -38,13 +38,6 @@ _PHRASE = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{2,20}){0,5}")
 _PERCENT = re.compile(r"%|per ?cent|pct")
 _WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
 _QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
-_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
-_BRACKETS = re.compile(r"[(\[]|\\\{")
-_UNIT_PART = re.compile(r"[a-zA-Z]+|\d+|[/*^-]")
-_SPACED_POWER = re.compile(r"(\d)\s*e\s*(?:\\,)?([-+])\s*(?:\\,)?(\d)")
-_PLAIN_UNIT = re.compile(
-    r"(.{0,60}[\d})])\s+([a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?(?:\s*[/*]\s*[a-zA-Z]{1,3}(?:\s*\^\s*\{?-?\d\}?)?)?)"
-)
 _LETTER_UNIT = re.compile(r"(-?[\d.,]+)(?:\s+K|\s*(?:[mgsLlhNJWV]|[kcm]m|kg)(?:\^\{?[23]\}?)?)")
 
 
@@ -235,20 +228,19 @@ def _judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
     if not verdict.equal and found.form in (*_UNMARKED, *_STATED) and _is_in_words(gold):
         unmarked = found.form in _UNMARKED
         for said in claimed(found.text, terms.question) if unmarked else (without_reasons(found.text),):
-            other = _compared(case._replace(text=trimmed(said)))
-            if other.equal:
+            if (other := _compared(case._replace(text=trimmed(said)))).equal:
                 return other
     return verdict
 
 
 def _is_in_words(gold: ReadGold) -> bool:
     """Whether a gold is a name, a place or a word such as "no solution", not a formula or a number."""
-    phrase = gold.tree is None or _PHRASE.fullmatch(gold.text) is not None
-    return phrase or any(family is words.FAMILY for family, _ in gold.meanings)
+    if gold.tree is None or _PHRASE.fullmatch(gold.text):
+        return True
+    return any(family is words.FAMILY for family, _ in gold.meanings)
 
 
 def _compared(case: _Case) -> AnswerVerdict:
-    gold = case.gold
     return (
         _same_text(case)
         or _numerals(case)
@@ -256,7 +248,7 @@ def _compared(case: _Case) -> AnswerVerdict:
         or _letters_or_denial(case)
         or _share_for_percentage(case)
         or _by_family(case)
-        or (_by_text(case) if gold.tree is None else _by_tree(case, gold.tree))
+        or (_by_text(case) if case.gold.tree is None else _by_tree(case, case.gold.tree))
     )
 
 
@@ -406,29 +398,3 @@ def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) ->
     except TooBig as error:
         return EqualityResult("limit", str(error))
     return result
-
-
-def gold_readings(text: str) -> list[Node]:
-    """Other trees that a gold may stand for: a decimal comma, grouped digits or a list, a power of ten, a unit.
-
-    An answer has one reading whatever its gold: `0,5` is a list, `1,234` a number and `2e - 5` a difference.
-    """
-    texts: list[str] = []
-    if may_be_decimal(text):
-        texts.append(text.replace(",", "."))
-    if _GROUPED.search(text):
-        texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ", "), text))
-        if ", " in text or not _BRACKETS.search(text):
-            texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ""), text))
-    if _SPACED_POWER.search(text):
-        texts.append(_SPACED_POWER.sub(r"\1e\2\3", text))
-    return [tree for t in texts if t != text and (tree := read(t).tree) is not None] + with_unit(text)
-
-
-def with_unit(text: str) -> list[Node]:
-    """The tree of a number with a known unit in plain letters, `5 g`, which the parser takes for a product."""
-    match = _PLAIN_UNIT.fullmatch(text)
-    if match is None or not (unit := parse_unit(_UNIT_PART.findall(match[2]))) or not unit.dimension:
-        return []
-    tree = read(f"{match[1]} \\text{{{match[2]}}}").tree
-    return [] if tree is None else [tree]
