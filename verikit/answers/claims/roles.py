@@ -78,30 +78,40 @@ def role_before(left: Sequence[Token], reach: int = REACH) -> Role:
 
 def _reaches(left: Sequence[Token], at: int, words: int, near: bool, seen: set[str]) -> bool:
     """Whether a word that denies, doubts or quotes reaches the value, over the words `seen` between the two."""
-    kind = left[at].role
-    previous = left[at - 1].role if at else ""
-    if kind in ("not", "except"):
-        is_subject = {"word", "finite"} <= seen  # "the number that is not prime is 8"
-        return bool(seen & _BELIEFS and kind == "not") or (near and not is_subject and not seen & _VALUES)
-    if kind == "wrong":
-        is_of_another = any(token.role in _VALUES for token in left[max(0, at - 3) : at])
-        is_of_it = "is" not in seen or not seen.isdisjoint(("answer", "it", "option"))
-        return ((near and is_of_it) or bool(seen & (_BELIEFS | {"that"}))) and not is_of_another
+    kind, behind = left[at].role, left[max(0, at - 3) : at]
+    if _SAYS[kind] in ("denied", "bounded"):
+        return _denies(kind, behind, words, near, seen)
+    if _SAYS[kind] == "quoted":
+        return _quotes(kind, behind, seen)
     if kind == "might":
-        return bool(seen & (_BELIEFS | {"is", "choose"})) and not {"that", "word"} <= seen
-    if kind == "thought":
-        return near or "is" in seen
-    if kind == "they":
-        return at > 1 and any(token.text == "according" for token in left[max(0, at - 3) : at])
-    if kind == "answer":
-        return previous == "they" and left[at - 1].text not in ("one", "many", "others")
+        return not seen.isdisjoint(_BELIEFS | {"is", "choose"}) and not {"that", "word"} <= seen
+    return kind != "thought" or near or "is" in seen
+
+
+def _denies(kind: str, behind: Sequence[Token], words: int, near: bool, seen: set[str]) -> bool:
+    """Whether a denial, with what stands behind it, reaches the value."""
+    if kind in ("not", "except"):
+        is_of_subject = {"word", "finite"} <= seen  # "the number that is not prime is 8"
+        direct = near and not is_of_subject and seen.isdisjoint(_VALUES)
+        return direct or (kind == "not" and not seen.isdisjoint(_BELIEFS))
+    if kind == "wrong":
+        is_of_another = any(token.role in _VALUES for token in behind)
+        direct = near and ("is" not in seen or not seen.isdisjoint(("answer", "it", "option")))
+        return (direct or not seen.isdisjoint(_BELIEFS | {"that"})) and not is_of_another
     if kind == "refuse":
         return "choose" in seen
-    if kind == "bound":
-        return words <= 1 and seen.isdisjoint(("word", "is")) and previous != "but"
-    if kind in ("say", "think"):
-        return previous == "they" and ("word" not in seen or "is" in seen)
-    return kind in ("if", "maybe") or previous == "they"
+    return words <= 1 and seen.isdisjoint(("word", "is")) and not (behind and behind[-1].role == "but")
+
+
+def _quotes(kind: str, behind: Sequence[Token], seen: set[str]) -> bool:
+    """Whether what somebody else says, with what stands behind the verb, reaches the value."""
+    if kind == "they":
+        return len(behind) > 1 and any(token.text == "according" for token in behind)
+    if not behind or behind[-1].role != "they":
+        return False
+    if kind == "answer":
+        return behind[-1].text not in ("one", "many", "others")
+    return "word" not in seen or "is" in seen
 
 
 def _is_adverb(left: Sequence[Token], at: int) -> bool:
