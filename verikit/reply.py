@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -91,7 +91,7 @@ def split(completion: str) -> Reply:
 
     Pieces of the reply that thoughts stand between are joined by a line break, and so are pieces of the thoughts.
     """
-    known = _known(os.environ.get(TAGS_VARIABLE, ""))
+    known = _known(_more_tags())
     if not _may_think(completion, known):
         return Reply(completion, reply_bounds=((0, len(completion)),))
     if not any(mark in completion for mark in known.marks):
@@ -114,15 +114,14 @@ def finish_reason(meta: Mapping[str, Any]) -> str:
     return next((told for key in FINISH_KEYS if isinstance(told := meta.get(key), str) and told), "")
 
 
+def _more_tags() -> str:
+    """The tags of the environment, at little cost where there are none."""
+    return os.environ.get(TAGS_VARIABLE, "") if TAGS_VARIABLE in os.environ else ""
+
+
 def reply_text(completion: str) -> str:
     """`split(completion).reply`, at little cost where nothing in the completion looks like thoughts."""
-    return reply_texts([completion])[0]
-
-
-def reply_texts(completions: Iterable[str]) -> list[str]:
-    """`reply_text` of each; the environment is read once."""
-    known = _known(os.environ.get(TAGS_VARIABLE, ""))
-    return [split(completion).reply if _may_think(completion, known) else completion for completion in completions]
+    return split(completion).reply if _may_think(completion, _known(_more_tags())) else completion
 
 
 _NEVER_CLOSED = "no reply: the prompt opens the thoughts, and the completion never closes them"
@@ -135,11 +134,9 @@ def opens_thoughts(prompt: Prompt) -> bool:
         prefilled = bool(prompt) and prompt[-1].get("role") == "assistant"
         prompt = str(prompt[-1].get("content", "")) if prefilled else ""
     end = prompt[-400:].rstrip()
-    if not end.endswith((">", "]", "▷")):
-        return False
-    words = os.environ.get(TAGS_VARIABLE, "").split()
-    openings = (*(opening for opening, _ in TAGS), *words[::2])
-    return end.endswith(openings) or _OPEN_CHANNEL.search(end) is not None
+    if end.endswith("<|message|>"):
+        return _OPEN_CHANNEL.search(end) is not None
+    return end.endswith(_known(_more_tags()).openings)
 
 
 class Read(NamedTuple):
@@ -164,7 +161,7 @@ def read(sample: Sample, reads: Reads) -> Read:
     if reads == "all":
         whole = f"<think>\n{apart}\n</think>\n\n{completion}" if apart else completion
         return Read(replace(sample, completion=whole, thoughts="") if apart else sample)
-    if reads == "reply" and not apart and not _may_think(completion, _known(os.environ.get(TAGS_VARIABLE, ""))):
+    if reads == "reply" and not apart and not _may_think(completion, _known(_more_tags())):
         return Read(sample)
     found = split(completion)
     if not found.thought_bounds and not apart:
@@ -195,11 +192,6 @@ def text_read(completion: str, reads: Reads) -> str:
     return read(Sample(completion=completion), reads).sample.completion
 
 
-def described(sample: Sample, reads: Reads) -> str:
-    """One line on what of a sample's completion is read; "" where that is all of it."""
-    return read(sample, reads).told
-
-
 class _Tag(NamedTuple):
     start: int
     end: int
@@ -217,6 +209,7 @@ class _Known(NamedTuple):
     """All that decides."""
     marks: tuple[str, ...]
     """Texts one of which every completion with thoughts in tags holds."""
+    openings: tuple[str, ...]
     marks_by_sign: tuple[tuple[str, tuple[str, ...]], ...]
     """The marks by their last character."""
     starts: re.Pattern[str]
@@ -250,6 +243,7 @@ def _known(more: str) -> _Known:
     return _Known(
         re.compile(pattern, re.MULTILINE),
         marks,
+        tuple(opening for opening, _ in pairs),
         tuple(
             (sign, tuple(mark for mark in marks if mark[-1] == sign)) for sign in sorted({mark[-1] for mark in marks})
         ),

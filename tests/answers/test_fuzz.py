@@ -9,9 +9,9 @@ from tests.growth import count_calls
 from verikit.answers import Equality, choices, verify
 from verikit.answers.clean import same_but_spacing
 from verikit.answers.gold import read_gold
+from verikit.answers.judging import Terms, judge
 from verikit.answers.statements import FoundAnswer
 from verikit.answers.text import compare_texts
-from verikit.answers.verdict import Terms, _judge
 from verikit.verifiers.answer import Answer
 
 PAIRS = int(os.environ.get("VERIKIT_FUZZ_PAIRS", "2_000_000"))
@@ -84,5 +84,5 @@ def equal_by_itself(verdict, gold):
         return all(letter in verdict.extracted.upper() for letter in read.letters) or bool(
             compare_texts(option, verdict.extracted, Equality())
         )
-    again = _judge(FoundAnswer(verdict.extracted, verdict.form), read, Terms())
+    again = judge(FoundAnswer(verdict.extracted, verdict.form), read, Terms())
     return again.outcome in ("equal", "undecided", "limit")

@@ -11,7 +11,7 @@ import re
 
 from verikit.answers import closing
 from verikit.answers.claims.roles import role_before
-from verikit.answers.claims.tokens import before as tokens_before
+from verikit.answers.claims.tokens import asserts_all, sentence_before, tokens
 from verikit.answers.claims.withdrawals import after_withdrawal, without_struck
 from verikit.answers.json_answers import json_answer
 from verikit.answers.statements import MAX_KEPT, FoundAnswer, asserted, hash_mark, statements
@@ -121,8 +121,9 @@ def _commented(text: str, start: int) -> bool:
 
 def _joined(text: str, pieces: list[str], start: int) -> FoundAnswer:
     """Neighbouring boxes, last first, as one answer; repetitions count once."""
-    negated = role_before(tokens_before(text, start), reach=0) == "denied"
-    negated = negated or _UNEQUAL.search(text, max(0, start - 30), start) is not None
+    left = sentence_before(text, start)
+    negated = not asserts_all(left) and role_before(tokens(left), reach=0) == "denied"
+    negated = negated or _UNEQUAL.search(text[max(0, start - 30) : start]) is not None
     if len(pieces) == 1:
         return FoundAnswer(pieces[0], "box", start, negated)
     kept = tuple(dict.fromkeys(piece.strip() for piece in reversed(pieces)))

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verikit.answers.claims.roles import role_among
-from verikit.answers.claims.tokens import UNSPACED_WORDS, WORDS, Token, role_of_word
+from verikit.answers.claims.tokens import UNSPACED_WORDS, WORDS, Token, holds_no, role_of_word
+from verikit.answers.claims.words import ROLES, SAYING
 
 NONE = frozenset[str]()
 MAX_SENTENCE = 600
@@ -40,6 +41,8 @@ _WORD_LETTERS = frozenset("AEIOUY")
 """Letters that are words in some language: nothing but what only an option is followed by may follow them."""
 _SKIPPED = frozenset(("filler", "option", "so", "it", "all", "that", "sure", "think", "might", "would"))
 _CUES = frozenset(("answer", "right", "choose"))
+_TELLING = SAYING | {word for word, role in ROLES.items() if role in (*_CUES, "option", "remains")}
+"""Words without which a sentence that is not the last one neither chooses a letter nor sets one aside."""
 
 
 class Said(NamedTuple):
@@ -59,6 +62,8 @@ def read_sentence(sentence: str, closing: bool = False) -> Said:
     sentence = sentence[-MAX_SENTENCE:]
     if not _MAY_HOLD_LETTER.search(sentence) or sentence.rstrip().endswith(("?", "？")):
         return Said()
+    if not closing and holds_no(_TELLING, sentence):
+        return Said()
     return _read(_roles(list(_tokens(sentence))), closing)
 
 
@@ -68,7 +73,7 @@ def _tokens(sentence: str) -> Iterator[Token]:
         if text == "/" and not sentence[: match.start()][-1:].isspace():
             yield Token("mark", text, match.start())
         elif kind == "word":
-            yield Token(role_of_word(text, sentence[match.end() : match.end() + 1]), text, match.start())
+            yield Token(role_of_word(text, sentence, match.end()), text, match.start())
         elif text == "'" or (text in ("(", "[") and not sentence[: match.start()][-1:].strip()):
             continue
         elif kind in ("comma", "number", "mark"):
@@ -102,13 +107,14 @@ def _roles(tokens: list[Token]) -> list[Token]:
 def _read(tokens: list[Token], closing: bool) -> Said:
     asserted, denied, unsettled = set[str](), set[str](), set[str]()
     alternatives = False
+    asserts_all = SAYING.isdisjoint([token.text for token in tokens])
     at = 0
     while at < len(tokens):
         if tokens[at].role != "letter":
             at += 1
             continue
         end, group, either = _group(tokens, at)
-        said = role_among(_plain(tokens[:at]), _plain(tokens[end:]))
+        said = "asserted" if asserts_all else role_among(_plain(tokens[:at]), _plain(tokens[end:]))
         if said == "denied":
             denied |= group
         elif _is_choice_of_others(tokens[:at]):

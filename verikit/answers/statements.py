@@ -13,7 +13,8 @@ from typing import NamedTuple
 from verikit.answers.claims.predicates import predicate
 from verikit.answers.claims.roles import is_counterfactual, role_before
 from verikit.answers.claims.sentences import without_reasons
-from verikit.answers.claims.tokens import before, tokens
+from verikit.answers.claims.tokens import asserts_all, sentence_before, tokens
+from verikit.answers.claims.words import ROLES
 from verikit.answers.closing import MAX_LINE, bullets
 
 
@@ -50,6 +51,8 @@ _CONNECTOR = re.compile(
 )
 _ADVERBS = ("sure", "so", "comma")
 _AFTER_ADVERBS = ("to", "à", "a", "por", "lo", "tanto")
+_ADVERBIAL = {word for word, role in ROLES.items() if role in _ADVERBS} | set(_AFTER_ADVERBS)
+_FIRST_WORD = re.compile(r"\W*([^\W\d_]+)")
 _REMARK = re.compile(
     r"(?:(?:indeed|thus|therefore|also|now|very|quite|both|already|clearly|definitely)\s+)*(?:reasonable"
     r"|correct|right"
@@ -108,14 +111,15 @@ def _nouns(text: str) -> Iterator[tuple[int, int]]:
     if len(folded) != len(text):
         folded = text
     ascii_only = folded.isascii()
+    nouns = [noun for noun in (_NOUNS if ascii_only else _NOUNS + _OTHER_NOUNS) if noun in folded]
     places: list[tuple[int, int]] = []
-    for noun in _NOUNS if ascii_only else _NOUNS + _OTHER_NOUNS:
-        at = folded.rfind(noun)
+    for noun in nouns:
+        at = len(folded)
         for _ in range(MAX_KEPT):
+            at = folded.rfind(noun, 0, at)
             if at < 0:
                 break
             places.append((at, at + len(noun)))
-            at = folded.rfind(noun, 0, at)
     if len(places) > 1:
         places.sort(reverse=True)
     for at, end in places[:MAX_KEPT]:
@@ -126,14 +130,17 @@ def _nouns(text: str) -> Iterator[tuple[int, int]]:
 def _stated(text: str, start: int, link: int, content_start: int) -> tuple[FoundAnswer, int]:
     """The statement whose noun starts at `start` and whose content starts at `content_start`, and where it ends."""
     content, end = _content(text, content_start)
-    left = before(text, start)
+    left = sentence_before(text, start)
     form = "final statement" if text[start] in "fF" or _FINAL.search(text, max(0, start - 14), start) else "statement"
     stop = _STOP.search(text, content_start, content_start + MAX_LINE)
     sentence = text[content_start : stop.end() if stop else content_start + MAX_LINE].replace("**", "")
-    linking = tokens(text[link:content_start].rpartition(",")[2])
+    link_words = text[link:content_start].rpartition(",")[2]
+    if asserts_all(f"{left} {link_words} {sentence}"):
+        return FoundAnswer(content, form, start), end
+    linking = tokens(link_words)
     denied = any(token.role in ("not", "might", "maybe") for token in linking)
     said = predicate(("not " if denied else "") + sentence)
-    doubted = role_before(left) in ("denied", "hypothetical", "quoted") or said.role == "hypothetical"
+    doubted = role_before(tokens(left)) in ("denied", "hypothetical", "quoted") or said.role == "hypothetical"
     doubted = doubted or is_counterfactual(linking, tokens(sentence))
     if said.role == "asserted" and said.start:
         content, end = _content(sentence[said.start - 4 * denied :], 0)[0], content_start + len(sentence)
@@ -169,6 +176,9 @@ def _content(text: str, start: int) -> tuple[str, int]:
 
 def _after_adverbs(text: str, start: int) -> int:
     """Where a statement's value starts behind "therefore", "exactly", "equal to", "as follows"."""
+    first = _FIRST_WORD.match(text, start, start + 60)
+    if first is None or (first[0].isascii() and first[1].lower() not in _ADVERBIAL):
+        return start
     said = tokens(text[start : start + 60])
     at = 0
     while at < len(said) and said[at].text != "no" and (said[at].role in _ADVERBS or said[at].text in _AFTER_ADVERBS):

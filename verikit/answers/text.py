@@ -85,7 +85,7 @@ def _number(word: str) -> str:
 
 def date(parts: tuple[str, ...]) -> tuple[int, int, int] | None:
     """(year, month, day) of a text that is nothing but a date in words; 0 for a part left out."""
-    if not 2 <= len(parts) <= 4:
+    if not 2 <= len(parts) <= 4 or _MONTHS.keys().isdisjoint(parts):
         return None
     month = [p for p in parts if p in _MONTHS]
     numbers = [re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", p) for p in parts if p not in _MONTHS and p != "of"]
@@ -112,10 +112,9 @@ def compare_texts(gold: str, answer: str, equality: Equality) -> EqualityResult:
         return different("the gold has no words")
     if "".join(g) == "".join(a) and not any(w.isdigit() for w in (*g, *a)):
         return equal("same letters")
-    dates = date(g), date(a)
-    if dates[0] and dates[1]:
-        return equal("same date") if dates[0] == dates[1] else different("another date")
-    if (parts := _parts(gold)) == _parts(answer) and len(parts) > 1:
+    if (day := date(g)) and (other := date(a)):
+        return equal("same date") if day == other else different("another date")
+    if len(parts := _parts(gold)) > 1 and parts == _parts(answer):
         return equal("same list of words")
     if (rule := _loosely(gold, g, answer, a)) is not None:
         return equal(rule)

@@ -3,81 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from verikit.answers import choices, closing, extract
-from verikit.answers.claims.predicates import is_negation
-from verikit.answers.claims.sentences import claimed, without_reasons
-from verikit.answers.clean import same_but_spacing, trimmed
+from verikit.answers import choices, extract
+from verikit.answers.clean import same_but_spacing
 from verikit.answers.compare import compare
-from verikit.answers.decimal_commas import are_decimal_in, may_be_decimal
-from verikit.answers.equality import Equality, EqualityResult, Outcome, different, equal
-from verikit.answers.families import compare_meanings, words
-from verikit.answers.families.base import Context
-from verikit.answers.gold import NUMERAL, ReadGold, read, read_gold
-from verikit.answers.gold_readings import gold_readings, with_unit
-from verikit.answers.percent import wrong_sense
+from verikit.answers.equality import Equality
+from verikit.answers.gold import ReadGold, read, read_gold
+from verikit.answers.judging import STRICT, AnswerVerdict, Tail, Terms, judge
 from verikit.answers.statements import FoundAnswer
 from verikit.answers.text import compare_texts
-from verikit.answers.tree import MAX_CHARS, SCALARS, Node, TooBig, show
+from verikit.answers.tree import MAX_CHARS, Node, TooBig
 from verikit.unseen import without_phantoms, without_unseen
 
-Tail = Callable[[Node, Node], EqualityResult]
-"""Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
-STRICT = Equality()
 MAX_TEXT = 20_000_000
 """Characters of a completion; beyond it nothing is read."""
 _RANK = {"undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
 """Of the verdicts on several golds the first of these is told."""
-_UNMARKED = ("whole text", "last line", "last lines")
-"""Forms in which nothing says that it is the answer."""
-_STATED = ("statement", "final statement")
-_PHRASE = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{2,20}){0,5}")
-_PERCENT = re.compile(r"%|per ?cent|pct")
 _WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
-_QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
-_LETTER_UNIT = re.compile(r"(-?[\d.,]+)(?:\s+K|\s*(?:[mgsLlhNJWV]|[kcm]m|kg)(?:\^\{?[23]\}?)?)")
-
-
-class AnswerVerdict(NamedTuple):
-    """What was decided and by what; as text, a line for each part, the trees in prefix notation."""
-
-    outcome: Outcome
-    rule: str
-    stage: str = ""
-    extracted: str | None = None
-    form: str = ""
-    """Where the answer stood: box, statement, ####, answer tag, last line…"""
-    gold: str = ""
-    gold_tree: Node | None = None
-    answer_tree: Node | None = None
-    note: str = ""
-    """What of the answer was not understood, if anything."""
-
-    @property
-    def equal(self) -> bool:
-        """Whether the answer is right."""
-        return self.outcome == "equal"
-
-    def __str__(self) -> str:
-        lines = {
-            "outcome": self.outcome, "rule": self.rule, "stage": self.stage, "found in": self.form,
-            "answer": self.extracted, "gold": self.gold, "answer tree": show(self.answer_tree),
-            "gold tree": show(self.gold_tree), "not understood": self.note,
-        }  # fmt: skip
-        return "\n".join(f"{name}: {text}" for name, text in lines.items() if text)
-
-
-class Terms(NamedTuple):
-    """What a reply is compared under, the same for each of its golds; `verify` says what each is."""
-
-    question: str = ""
-    options: Sequence[str] = ()
-    equality: Equality = STRICT
-    tail: Tail | None = None
-    letters: bool = True
 
 
 def verify(
@@ -112,7 +55,7 @@ def verify(
             verdict = _verify(part, found, accepted, terms)
         except RecursionError:
             verdict = AnswerVerdict("limit", "the caller's stack is too deep", gold=accepted)
-        if verdict.equal:
+        if verdict.outcome == "equal":
             return verdict
         if best is None or _RANK[verdict.outcome] < _RANK[best.outcome]:
             best = verdict
@@ -131,7 +74,7 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
         return AnswerVerdict("bad gold", gold.problem, gold=gold.text)
     if found and found[-1].form == "open box":
         return AnswerVerdict("different", "the last box is not closed", form="open box", gold=gold.text)
-    if terms.letters and _is_option(gold, terms) and (chosen := _letters(part, found, gold, terms)):
+    if gold.letters and terms.letters and _is_option(gold, terms) and (chosen := _letters(part, found, gold, terms)):
         return chosen
     if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
         return AnswerVerdict("limit", "one line too long to be an answer", gold=gold.text)
@@ -140,13 +83,13 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
     candidate = found[-1] if found else extract.last_line(part)
     if candidate.pieces and all(_same(piece, candidate.pieces[-1], terms.equality) for piece in candidate.pieces):
         candidate = candidate._replace(text=candidate.pieces[-1])
-    return _judge(candidate, gold, terms)
+    return judge(candidate, gold, terms)
 
 
 def _is_option(gold: ReadGold, terms: Terms) -> bool:
     """Whether a gold names option letters; one with a text, "(B) …", does where the row or the question has options."""
     letter, text = choices.gold_letter(gold.text) if gold.kind == "letter" else ("", "")
-    return bool(gold.letters) and (not text or bool(terms.options) or choices.offers(terms.question, letter))
+    return not text or bool(terms.options) or choices.offers(terms.question, letter)
 
 
 def _several(found: list[FoundAnswer], gold: ReadGold, equality: Equality) -> AnswerVerdict | None:
@@ -198,203 +141,3 @@ def _letters(part: str, found: list[FoundAnswer], gold: ReadGold, terms: Terms) 
     if text and not candidate.negated and compare_texts(text, candidate.text, terms.equality):
         return AnswerVerdict("equal", "the option's text", "text", candidate.text, candidate.form, gold.text)
     return AnswerVerdict("different", settled.rule, "letters", candidate.text[:200], candidate.form, gold.text)
-
-
-class _Case(NamedTuple):
-    """One extracted answer and one gold."""
-
-    found: FoundAnswer
-    text: str
-    """The answer's text, trimmed."""
-    gold: ReadGold
-    terms: Terms
-
-    def verdict(
-        self, result: EqualityResult, tree: Node | None = None, text: str | None = None, note: str = ""
-    ) -> AnswerVerdict:
-        """What is decided, with all that is known of the two; `text` is the part of the answer that was read."""
-        text, form, gold = self.text if text is None else text, self.found.form, self.gold
-        return AnswerVerdict(result.outcome, result.rule, result.stage, text, form, gold.text, gold.tree, tree, note)
-
-
-def _judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
-    """Compare one extracted answer with the gold: a step that can't tell leaves it to the next."""
-    if found.negated and not found.denies:
-        return AnswerVerdict("different", "the answer is negated", "", found.text, found.form, gold.text)
-    if len(found.text) > 2 * MAX_CHARS:
-        return AnswerVerdict("limit", "the answer is too long", "", found.text[:200], found.form, gold.text)
-    case = _Case(found, trimmed(found.text), gold, terms)
-    verdict = _compared(case)
-    if not verdict.equal and found.form in (*_UNMARKED, *_STATED) and _is_in_words(gold):
-        unmarked = found.form in _UNMARKED
-        for said in claimed(found.text, terms.question) if unmarked else (without_reasons(found.text),):
-            if (other := _compared(case._replace(text=trimmed(said)))).equal:
-                return other
-    return verdict
-
-
-def _is_in_words(gold: ReadGold) -> bool:
-    """Whether a gold is a name, a place or a word such as "no solution", not a formula or a number."""
-    if gold.tree is None or _PHRASE.fullmatch(gold.text):
-        return True
-    return any(family is words.FAMILY for family, _ in gold.meanings)
-
-
-def _compared(case: _Case) -> AnswerVerdict:
-    return (
-        _same_text(case)
-        or _numerals(case)
-        or _negation(case)
-        or _letters_or_denial(case)
-        or _share_for_percentage(case)
-        or _by_family(case)
-        or (_by_text(case) if case.gold.tree is None else _by_tree(case, case.gold.tree))
-    )
-
-
-def _same_text(case: _Case) -> AnswerVerdict | None:
-    text, form, gold = case.text, case.found.form, case.gold
-    if text == gold.text or same_but_spacing(text, gold.text):
-        return AnswerVerdict("equal", "same text", "text", text, form, gold.text)
-    if len(text) > MAX_CHARS:
-        return AnswerVerdict("limit", "the answer is too long", "", text[:200], form, gold.text)
-    return None
-
-
-def _numerals(case: _Case) -> AnswerVerdict | None:
-    """Two numbers in digits, the answer's marked as such: no second reading is looked for."""
-    if not case.gold.numeral or case.found.form in _UNMARKED or not NUMERAL.fullmatch(case.text):
-        return None
-    answer = read(case.text).tree
-    assert case.gold.tree is not None
-    assert answer is not None
-    return case.verdict(compare(case.gold.tree, answer, case.terms.equality), answer)
-
-
-def _negation(case: _Case) -> AnswerVerdict | None:
-    """An answer that denies a value, such as "not independent": only a gold that says the same equals it."""
-    if not is_negation(case.text):
-        return None
-    if case.found.form in _UNMARKED and closing.last_item(case.text) is not None:
-        return None  # "Not ten: it is 10." denies, and goes on to assert
-    meanings = tuple(meant for meant in case.gold.meanings if meant[0] is words.FAMILY)
-    context = Context(case.terms.question, case.terms.equality, partial(_part, terms=case.terms))
-    result = compare_meanings(meanings, case.text, context)
-    if result is None and case.gold.tree is None:
-        result = compare_texts(case.gold.text, case.text, case.terms.equality)
-    return case.verdict(result or different("the answer is negated"))
-
-
-def _letters_or_denial(case: _Case) -> AnswerVerdict | None:
-    text, form, gold = case.text, case.found.form, case.gold
-    if gold.letters and gold.letters == choices.several_letters(text):
-        return AnswerVerdict("equal", "same option letters", "letters", text, form, gold.text)
-    last = closing.last_value(text) if form in _UNMARKED and gold.tree and gold.tree.op in SCALARS else None
-    if last is not None and last.role not in (("asserted",) if gold.numeral else ("asserted", "bounded")):
-        return AnswerVerdict("different", "the answer is denied or doubted", "", text, form, gold.text)
-    return None
-
-
-def _share_for_percentage(case: _Case) -> AnswerVerdict | None:
-    """Refuse a share where the question asks for a percentage, and the other way round."""
-    text, gold, terms = case.text, case.gold, case.terms
-    if gold.tree is None or not (_PERCENT.search(text) or _PERCENT.search(gold.text)):
-        return None
-    answer = read(text).tree
-    if answer is None or not wrong_sense(gold.tree, answer, terms.question, terms.equality):
-        return None
-    return case.verdict(different("a percentage against a share"), answer)
-
-
-def _by_family(case: _Case) -> AnswerVerdict | None:
-    """What the families say that the gold belongs to (dates, ranges, formulas of chemistry, …)."""
-    if not case.gold.meanings:
-        return None
-    context = Context(case.terms.question, case.terms.equality, partial(_part, terms=case.terms))
-    meant = compare_meanings(case.gold.meanings, case.text, context)
-    return None if meant is None else case.verdict(EqualityResult(meant.outcome, meant.rule, "family"))
-
-
-def _part(gold: str, answer: str, terms: Terms) -> EqualityResult:
-    """Compare a part of an answer with a part of a gold."""
-    part = read_gold(gold)
-    if part.problem:
-        return EqualityResult("bad gold", part.problem)
-    verdict = _judge(FoundAnswer(answer, "part", 0), part, terms)
-    return EqualityResult(verdict.outcome, verdict.rule, verdict.stage)
-
-
-def _by_text(case: _Case) -> AnswerVerdict:
-    """Compare with a gold that is no mathematics."""
-    result = _against_text(case.text, case.gold, case.terms)
-    return case.verdict(EqualityResult(result.outcome, result.rule, "text"))
-
-
-def _against_text(text: str, gold: ReadGold, terms: Terms) -> EqualityResult:
-    letter = "".join(choices.named(text)) if terms.options else ""
-    if len(letter) == 1 and ord(letter) - ord("A") < len(terms.options):
-        option = str(terms.options[ord(letter) - ord("A")])
-        if compare_texts(gold.text, option, terms.equality):
-            return equal("the option the letter names")
-    result = compare_texts(gold.text, text, terms.equality)
-    if result and terms.equality.lenient and result.rule.endswith("(lenient)") and _quoted(text, terms.question):
-        return different("quoted from the question")
-    return result
-
-
-def _quoted(text: str, question: str) -> bool:
-    """Whether a sentence that no form marks as the answer stands in the question word for word."""
-    return len(text) > 8 and text.strip() in question
-
-
-def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
-    """Compare with a gold that is mathematics: the first reading of the answer that is mathematics too decides."""
-    note = ""
-    for piece in _readings(case.text, case.found.form):
-        if may_be_decimal(piece) and are_decimal_in(case.terms.question):
-            piece = piece.replace(",", ".")
-        answer = read(piece)
-        if answer.too_big:
-            return AnswerVerdict("limit", answer.problem, "", piece[:200], case.found.form, case.gold.text)
-        if answer.tree is None:
-            note = note or answer.problem
-            continue
-        result = _trees(gold, case.gold.text, piece, answer.tree, case.terms)
-        if result and case.found.form in _UNMARKED and _quoted(case.found.text, case.terms.question):
-            result = different("quoted from the question")
-        return case.verdict(result, answer.tree, piece, note)
-    return case.verdict(different("the answer is no mathematics that is understood", "text"), note=note)
-
-
-def _readings(text: str, form: str) -> Iterator[str]:
-    """What of an extracted text may be the answer: all of it, all but a qualifier, its last formula or number."""
-    yield text
-    cut = _QUALIFIER.search(text)
-    if cut and cut.start() > 0:
-        yield text[: cut.start()].rstrip(" ,")
-    if form != "box":
-        if (item := closing.last_item(text)) is not None:
-            yield item
-        if (answer := without_reasons(text)) != text:
-            yield answer
-
-
-def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) -> EqualityResult:
-    """Compare trees; where they differ, the gold's other readings and a letter as a unit; where undecided, the tail."""
-    equality = terms.equality
-    try:
-        result = compare(gold, answer, equality)
-        if result:
-            return result
-        for g in (gold, *gold_readings(gold_text)):
-            for a in (answer, *with_unit(text)):
-                if (g is not gold or a is not answer) and (other := compare(g, a, equality)):
-                    return EqualityResult("equal", f"{other.rule}, read otherwise", other.stage)
-        unit = _LETTER_UNIT.fullmatch(text) if gold.op == "num" and equality.units != "required" else None
-        if unit and (bare := read(unit[1]).tree) is not None and (other := compare(gold, bare, equality)):
-            return EqualityResult("equal", f"{other.rule}, a unit left out", other.stage)
-        if result.outcome == "undecided" and terms.tail is not None and gold.op in SCALARS and answer.op in SCALARS:
-            return terms.tail(gold, answer)
-    except TooBig as error:
-        return EqualityResult("limit", str(error))
-    return result

@@ -12,7 +12,7 @@ from verikit.base import Verifier
 from verikit.calls import Language, ToolCall, calls_in, calls_of, load_json, read_call, text_calls
 from verikit.errors import UsageError
 from verikit.pairing import pairs
-from verikit.reply import Reads, reply_texts
+from verikit.reply import Reads, reply_text
 from verikit.types import Sample, Score
 from verikit.verifiers.tools.alternatives import ExpectedCall
 from verikit.verifiers.tools.arguments import PlainCall
@@ -72,8 +72,7 @@ class ToolCalls(Verifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        replies = reply_texts(sample.completion for sample in samples)
-        return [self._score_sample(sample, reply) for sample, reply in zip(samples, replies, strict=True)]
+        return [self._score_sample(sample, reply_text(sample.completion)) for sample in samples]
 
     def _score_sample(self, sample: Sample, reply: str) -> Score:
         expected: Any = sample.meta.get(self.calls, sample.answer)

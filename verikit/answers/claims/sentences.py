@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from verikit.answers.claims.predicates import is_negation, predicate
 from verikit.answers.claims.roles import role, role_before
-from verikit.answers.claims.tokens import Token, tokens
+from verikit.answers.claims.tokens import Token, holds_no, tokens
+from verikit.answers.claims.words import ROLES
 
 MAX_CHARS = 600
 MAX_WORDS = 8
@@ -22,13 +23,16 @@ _LEAD = re.compile(
     r"^(?:(?:so|therefore|thus|hence|also|donc|entonces|quindi|portanto|所以|因此)\b[\s,:：]*)+", re.IGNORECASE
 )
 _REMARK = re.compile(r"(?:let me know|hope|feel free|please|i hope|happy to|if you)\b|[^\n]*!\W*$", re.IGNORECASE)
+_REASONS = frozenset(("because", "since", "weil", "car", "porque"))
+_VERBS_AND_REASONS = _REASONS | {word for word, role in ROLES.items() if role in ("is", "so")} | {"s", "t"}
+_MARK_WITHIN = re.compile(r"[*\n,:;=!?()/\"\[]|[.]\s")
 _EDGE = " \t.,;:。，*\"“”'`"
 
 
 def claimed(text: str, question: str = "") -> Iterator[str]:
     """What the sentences of an unmarked reply claim, the most likely first; nothing where they deny or doubt it."""
-    if len(text) > MAX_CHARS:
-        return
+    if len(text) > MAX_CHARS or (not _MARK_WITHIN.search(text) and holds_no(_VERBS_AND_REASONS, text)):
+        return  # too long, or a bare answer, which claims itself
     bold = [match for match in _BOLD.finditer(text) if not match[1].endswith((":", "："))] if "**" in text else []
     if len({match[1].casefold() for match in bold}) == 1:
         if any(role(text, *match.span()) == "asserted" for match in bold):
@@ -79,12 +83,12 @@ def _bare(sentence: str) -> str:
 
 def without_reasons(sentence: str, attributes: bool = True) -> str:
     """A sentence up to its "because …", ", not …", ", I think", and with `attributes` its ", which …"."""
+    if "," not in sentence and holds_no(_REASONS, sentence):
+        return sentence
     found = tokens(sentence)
     for at, token in enumerate(found[1:], 1):
         behind_comma = found[at - 1].role == "comma"
-        if token.text in ("because", "since", "weil", "car", "porque") or (
-            behind_comma and at > 1 and _is_aside(found[at:], attributes)
-        ):
+        if token.text in _REASONS or (behind_comma and at > 1 and _is_aside(found[at:], attributes)):
             return sentence[: found[at - 1].start if behind_comma else token.start].rstrip(" ,(")
     return sentence
 

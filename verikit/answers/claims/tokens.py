@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from verikit.answers.claims.words import ROLES, UNSPACED
+from verikit.answers.claims.words import ROLES, SAYING, UNSPACED
 
 MAX_SIDE = 200
 """Characters of a sentence that are read on each side of a value."""
@@ -31,13 +31,15 @@ class Token(NamedTuple):
     """Whether an option letter stands in brackets, so that it can't be a word."""
 
 
-def role_of_word(word: str, after: str) -> str:
-    """The part a word plays; the "No" before a comma answers, and denies nothing that follows; Ne4 is no word."""
-    if word.isascii() and (after.isdigit() or after in ("_", "^")):
+def role_of_word(word: str, text: str, end: int) -> str:
+    """The part a word that ends at `end` plays; the "No" before a comma answers, and denies nothing; Ne4 is no word."""
+    role = ROLES.get(word, "word")
+    if role == "word":
+        return role
+    after = text[end : end + 1]
+    if (after.isdigit() or after == "_" or after == "^") and word.isascii():
         return "word"
-    if word == "no" and after in (",", "，"):
-        return "sure"
-    return ROLES.get(word, "word")
+    return "sure" if word == "no" and after in (",", "，") else role
 
 
 @lru_cache(maxsize=256)
@@ -50,7 +52,7 @@ def tokens(text: str) -> tuple[Token, ...]:
         if word == "/" and not text[: match.start()][-1:].isspace():
             continue  # one name: Titan/Centaur
         if kind == "word":
-            found.append(Token(role_of_word(word, text[match.end() : match.end() + 1]), word, match.start()))
+            found.append(Token(role_of_word(word, text, match.end()), word, match.start()))
         elif kind != "mark" or word in (";", "?", "？"):
             found.append(Token(kind, word, match.start()))
     return _without_certainty(found)
@@ -72,16 +74,40 @@ def _without_certainty(found: list[Token]) -> tuple[Token, ...]:
 
 def before(text: str, position: int) -> tuple[Token, ...]:
     """The tokens of a position's sentence that stand before it."""
-    window = text[max(0, position - MAX_SIDE) : position]
-    start = 0
-    for stop in _BREAK.finditer(window):
-        if window[stop.end() :].strip(" *$(\"'“`_"):
-            start = stop.end()
-    return tokens(window[start:])
+    return tokens(sentence_before(text, position))
 
 
 def after(text: str, position: int) -> tuple[Token, ...]:
     """The tokens of a position's sentence that follow, with the question mark that ends it."""
+    return tokens(sentence_after(text, position))
+
+
+def sentence_before(text: str, position: int) -> str:
+    """What of a position's sentence stands before it."""
+    window = text[max(0, position - MAX_SIDE) : position]
+    said = len(window.rstrip(" *$(\"'“`_"))
+    start = 0
+    for stop in _BREAK.finditer(window, 0, said):
+        if stop.end() < said:
+            start = stop.end()
+    return window[start:]
+
+
+def sentence_after(text: str, position: int) -> str:
+    """What of a position's sentence follows, with the question mark that ends it."""
     stop = _BREAK.search(text, position, position + MAX_SIDE)
     end = (stop.end() if stop[0] in "?？" else stop.start()) if stop else position + MAX_SIDE
-    return tokens(text[position:end])
+    return text[position:end]
+
+
+_BLANKS = str.maketrans({code: " " for code in range(128) if not chr(code).isalpha()})
+
+
+def holds_no(words: frozenset[str], text: str) -> bool:
+    """A cheap look: whether a text surely holds none of some words; only of ASCII it can be told."""
+    return text.isascii() and words.isdisjoint(text.lower().translate(_BLANKS).split())
+
+
+def asserts_all(text: str) -> bool:
+    """A cheap look: whether a text surely denies, doubts, supposes, limits and quotes nothing."""
+    return "?" not in text and holds_no(SAYING, text)

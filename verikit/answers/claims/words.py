@@ -66,3 +66,8 @@ ROLES: dict[str, str] = {word: role for role, words in _ROLES.items() for word i
 """The part a word plays; a word that languages share plays the last part listed."""
 UNSPACED = sorted((word for word in ROLES if ord(word[0]) > 0x2E7F or word == "、"), key=len, reverse=True)
 """Words of scripts that are written without spaces, longest first."""
+_SAYING_ROLES = frozenset(
+    ("not", "wrong", "refuse", "except", "bound", "thought", "if", "maybe", "might", "they", "or", "would", "but")
+)
+SAYING = frozenset(word for word, role in ROLES.items() if role in _SAYING_ROLES) | {"rather", "instead", "t"}
+"""Words without which a sentence asserts all that it names; "t" is what punctuation leaves of "isn't"."""
