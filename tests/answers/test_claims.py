@@ -6,6 +6,7 @@ import pytest
 
 from verikit import Sample, load, score_all
 from verikit.answers import verify
+from verikit.answers.claims.listing import claims
 from verikit.answers.claims.predicates import is_negation, predicate
 from verikit.answers.claims.roles import role
 from verikit.answers.families.words import _ADJECTIVES, _VERBS
@@ -183,6 +184,54 @@ def test_words_of_denial_that_speak_of_something_else_deny_nothing(form):
         assert verify(text, value).equal, text
 
 
+UNREAL = [
+    "{} is out.", "So {} is out.", "{} is out of the question.", "{} is off the table.",
+    "Had it been even, the answer would have been {}.", "Had it been even, we would get {}.",
+    "If it were even, we would get {}.", "If it were even, the answer would be {}.",
+    "Were it even, the answer would be {}.", "If x were 3, it would be {}.",
+    "Wenn es gerade wäre, wäre die Antwort {}.", "Wäre es gerade, so wäre das Ergebnis {}.",
+    "Si c'était pair, la réponse serait {}.", "Si fuera par, la respuesta sería {}.",
+    "Se fosse pari, la risposta sarebbe {}.", "Se fosse par, a resposta seria {}.",
+    "{}, according to the student, but that is false.",
+    "The answer is {}, according to the student, but that is false.", "The answer is {}, which is false.",
+    "The answer is {}, which the book says is wrong.", "The answer is {}, but that is wrong.",
+    "It's {}; or is it @?", "It's {}. Or is it @?", "The answer is {}; or maybe @.", "The answer is {}. Or @.",
+    "Es ist {}; oder @?", "C'est {} ; ou @ ?", "答案是{}；或者@。", "It is {}, or @, or both.",
+]  # fmt: skip
+REAL = [
+    "It turns out the answer is {}.", "It turns out to be {}.", "The answer turns out to be {}.",
+    "After working it out, the answer is {}.", "@ is out, so the answer is {}.", "@ is off, so it is {}.",
+    "If you check, the answer is {}.", "If it were even, we would get @. The answer is {}.",
+    "Had it been even, it would have been @, but it is {}.", "That would be {}.", "The answer would be {}.",
+    "If we had to choose, the answer is {}.", "The answer is {}, according to the table.",
+    "The answer is {}, which is not @.", "The answer is {}, and not @.", "The answer is {}; it can't be @.",
+    "The answer is {}. It can't be @.", "Is it @? No, it is {}.", "Is it @ or {}? It is {}.", "La réponse est {}.",
+    "La risposta è {}.", "Die Antwort ist {}, nicht @.", "答案不是@，答案是{}。",
+    "The answer is {}, as we know that @ is wrong.", "We had thought @; it is {}.",
+    "The answer is {}, even if it looks odd.", "The answer is {}. Or you can call us.",
+]  # fmt: skip
+NAMED = [("Lisbon", "the Danube"), ("Marie Curie", "Lisbon"), ("New Delhi", "Marie Curie"), ("the Danube", "New Delhi")]
+NUMBERED = [("42", "7"), ("-7", "120"), ("3.5", "-2"), ("1/4", "42")]
+
+
+@pytest.mark.parametrize("form", UNREAL)
+def test_a_name_or_number_that_only_would_be_or_is_offered_beside_another_is_no_answer(form):
+    for (value, other), name in [*itertools.product(NAMED, ("answer", "cover_em")),
+                                 *itertools.product(NUMBERED, ("answer", "numeric"))]:  # fmt: skip
+        for lead in ("", "We look at each case.\n"):
+            text = lead + form.replace("{}", value).replace("@", other)
+            assert score_all(load(name), [Sample("", text, value)])[0].value == 0, (name, text)
+
+
+@pytest.mark.parametrize("form", REAL)
+def test_a_name_or_number_beside_what_is_set_aside_is_the_answer(form):
+    for (value, other), name in [*itertools.product(NAMED, ("answer", "cover_em")),
+                                 *itertools.product(NUMBERED, ("answer", "numeric"))]:  # fmt: skip
+        for lead in ("", "We look at each case.\n"):
+            text = lead + form.replace("{}", value).replace("@", other)
+            assert score_all(load(name), [Sample("", text, value)])[0].value == 1, (name, text)
+
+
 CHOSEN = [
     "We are left with {}.", "This leaves {}.", "This leaves only option {}.", "Only {} remains.", "~~A~~ {}",
     "**Answer: {}** (not C)", '{{"answer": "{}"}}', "<response>{}</response>", "<|begin_of_box|>{}<|end_of_box|>",
@@ -339,3 +388,82 @@ def test_hostile_sentences_cost_linear_work(linear):
         linear(lambda text: verify(text, "Ottawa"), hostile)
         linear(lambda text: verify("the answer is " + text, "5"), hostile)
         linear(lambda text: verify("(A) " + text, "A", options=["not ", "5 is wrong", "x"]), hostile)
+
+
+SET_RIGHT = [
+    "The answer is not @. It's {}.", "You say the answer is @. I get {}.", "You say the answer is @. It is {}.",
+    "Your answer is @. That is wrong; it is {}.", "The answer is @. That is wrong; it is {}.",
+    "The answer isn't @. We get {}.", "My first answer was @. The right one is {}.",
+    "They claim that the answer is @. In fact it is {}.", "If the answer were @, x would be even. So it is {}.",
+    "Your answer is @. This isn't right. The answer is {}.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", SET_RIGHT)
+def test_after_an_answer_that_is_not_the_replys_own_the_one_that_follows_counts(form):
+    for value, other in (*NAMED, *NUMBERED):
+        text = form.replace("{}", value).replace("@", other)
+        assert verify(text, value).equal, text
+        assert not verify(text, other).equal, text
+
+
+@pytest.mark.parametrize("form", [
+    "The answer is {}. It is not possible to do better.", "The answer is {}. That is wrong only if x is odd.",
+    "The answer is {}. Is that right? It is.", "Your answer is {}, and it is right.",
+    "The answer is {}. It is 1 more than we thought.",
+])  # fmt: skip
+def test_a_remark_about_an_answer_does_not_replace_it(form):
+    if "Your" in form:
+        assert verify(form.format("17"), "28").equal is False
+        return
+    assert verify(form.format("17"), "17").equal
+    assert verify(form.format("Lisbon"), "Lisbon").equal
+
+
+ECHOES = [
+    ("Who discovered radium?", "Marie Curie",
+     ["Marie Curie discovered radium.", "Marie Curie discovered it.", "Marie Curie did.",
+      "Radium was discovered by Marie Curie."],
+     ["Marie Curie was discovered by radium.", "Radium discovered Marie Curie.", "Pierre discovered radium.",
+      "Marie Curie did not.", "Marie Curie may have discovered it.", "Marie Curie discovered polonium.",
+      "Did Marie Curie discover it?", "Someone said Marie Curie discovered it.", "It was rejected by Marie Curie.",
+      "Marie Curie's husband discovered radium.", "Not Marie Curie discovered it."]),
+    ("Who defeated Napoleon at Waterloo?", "Wellington",
+     ["Wellington defeated Napoleon at Waterloo.", "Wellington did.", "Wellington defeated him.",
+      "Napoleon was defeated by Wellington."],
+     ["Napoleon defeated Wellington at Waterloo.", "Wellington was defeated by Napoleon.",
+      "Blücher defeated Wellington at Waterloo.", "Wellington met Napoleon at Waterloo.",
+      "Napoleon was admired by Wellington."]),
+    ("Whom did Napoleon defeat at Jena?", "Hohenlohe", ["Napoleon defeated Hohenlohe."],
+     ["Hohenlohe defeated Napoleon.", "Napoleon was defeated by Hohenlohe."]),
+    ("What does the program print?", "hello", ["It prints hello.", "The program prints hello."],
+     ["It prints hello world.", "Hello prints the program twice.", "It never prints hello."]),
+    ("Which city hosted the games?", "Turin", ["Turin hosted the games.", "Turin hosted them."],
+     ["The games hosted Turin.", "Milan hosted Turin."]),
+    ("What is the capital of Canada?", "Ottawa",
+     ["The capital is called Ottawa.", "Canada's capital is named Ottawa.", "The capital remains Ottawa."],
+     ["The capital isn't called Ottawa.", "The capital is called Toronto.", "Ottawa was replaced by Toronto."]),
+    ("加拿大的首都是哪里？", "渥太华", ["加拿大的首都是渥太华。", "首都是渥太华。", "渥太华是加拿大的首都。"],
+     ["首都不是渥太华。", "渥太华不是首都。", "首都是渥太华吗？", "可能是渥太华。", "首都是渥太华或多伦多。"]),
+    ("カナダの首都はどこですか？", "オタワ", ["カナダの首都はオタワです。", "首都はオタワです。", "オタワです。"],
+     ["首都はトロントです。", "首都はオタワではありません。", "オタワではない。", "首都はオタワですか？"]),
+    ("캐나다의 수도는?", "오타와", ["캐나다의 수도는 오타와입니다.", "오타와입니다."],
+     ["수도는 토론토입니다.", "수도는 오타와가 아닙니다."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "gold", "right", "wrong"), ECHOES)
+def test_a_sentence_that_repeats_its_question_states_what_it_puts_in_its_place(question, gold, right, wrong):
+    assert [text for text in right if not verify(text, gold, question=question).equal] == []
+    assert [text for text in wrong if verify(text, gold, question=question).equal] == []
+
+
+def test_explain_lists_the_claims_of_a_reply_with_their_roles():
+    told = load("answer").explain(Sample("", "The answer is 17. Wait, no, it's 28.", "28"))
+    assert "claim: 17 (withdrawn; statement, character 4)" in told
+    assert "claim: 28 (asserted, final; whole text" in told
+    listed = claims("You say the answer is 31.\nIt is false that the answer is 5.\nThe answer is 28. Let me know!")
+    assert [(claim.value, claim.role, claim.final) for claim in listed] == [
+        ("31", "quoted", False), ("5", "denied", False), ("28", "asserted", True),
+    ]  # fmt: skip
+    assert claims("") == []

@@ -43,8 +43,8 @@ META = {
 PACKAGES = ("verifiers", "answers", "graders", "readers")
 SEARCHES = {"search", "sub", "subn", "split", "finditer", "findall"}
 BOUNDED = {
-    ("verikit.verifiers.stated", "_ITEMS"), ("verikit.answers.denials", "_NOT"),
-    ("verikit.answers.families.piecewise", "_LABEL"), ("verikit.answers.verdict", "_QUALIFIER"),
+    ("verikit.verifiers.stated", "_ITEMS"),
+    ("verikit.answers.families.piecewise", "_LABEL"), ("verikit.answers.judging", "_QUALIFIER"),
     ("verikit.reply", "_END_OF_TURN"),
 }  # fmt: skip
 """Patterns that begin with a repeat and are searched for in texts that are short by then, or stripped."""

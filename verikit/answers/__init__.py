@@ -5,6 +5,7 @@
 
 from verikit.answers.equality import Equality
 from verikit.answers.gold import check_gold
-from verikit.answers.verdict import AnswerVerdict, verify
+from verikit.answers.judging import AnswerVerdict
+from verikit.answers.verdict import verify
 
 __all__ = ["AnswerVerdict", "Equality", "check_gold", "verify"]

@@ -22,7 +22,7 @@ _FORMULAS = re.compile(
     re.DOTALL,
 )
 _POINTS = re.compile(
-    r"(?<![^\s:：是为])[\[(]\s?[-−]?\d[^()\[\]{}\n]{0,100},[^()\[\]{}\n]{0,100}[\])](?=[\s.,;:!?。，)*]|$)"
+    r"(?<![^\s:：\u2e80-\uffff])[\[(]\s?[-−]?\d[^()\[\]{}\n]{0,100},[^()\[\]{}\n]{0,100}[\])](?=[\s.,;:!?。，)*]|$)"
 )
 """Lists and points of numbers in prose: "They meet at (3, 4)."."""
 _NUMBERS = re.compile(

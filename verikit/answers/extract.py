@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 
 from verikit.answers import closing
-from verikit.answers.claims.roles import role_before
+from verikit.answers.claims.roles import Role, role_before
 from verikit.answers.claims.tokens import asserts_all, sentence_before, tokens
 from verikit.answers.claims.withdrawals import after_withdrawal, without_struck
 from verikit.answers.json_answers import json_answer
-from verikit.answers.statements import MAX_KEPT, FoundAnswer, asserted, hash_mark, statements
+from verikit.answers.statements import MAX_KEPT, FoundAnswer, asserted, hash_mark, replacement, statements
 from verikit.answers.tree import MAX_CHARS
 from verikit.reply import reply_text
 
@@ -124,10 +124,11 @@ def _joined(text: str, pieces: list[str], start: int) -> FoundAnswer:
     left = sentence_before(text, start)
     negated = not asserts_all(left) and role_before(tokens(left), reach=0) == "denied"
     negated = negated or _UNEQUAL.search(text[max(0, start - 30) : start]) is not None
+    role: Role = "denied" if negated else "asserted"
     if len(pieces) == 1:
-        return FoundAnswer(pieces[0], "box", start, negated)
+        return FoundAnswer(pieces[0], "box", start, role)
     kept = tuple(dict.fromkeys(piece.strip() for piece in reversed(pieces)))
-    return FoundAnswer(" , ".join(kept), "box", start, negated, kept if len(kept) > 1 else ())
+    return FoundAnswer(" , ".join(kept), "box", start, role, kept if len(kept) > 1 else ())
 
 
 def _content(text: str, position: int) -> tuple[str | None, int]:
@@ -162,7 +163,10 @@ def marked(text: str, every: bool = False) -> list[FoundAnswer]:
         if "####" in text and (hashed := hash_mark(text)):
             found = sorted([*found, hashed], key=lambda f: f.start)
         if found and (rest := after_withdrawal(text, max(1, found[-1].start))) is not None:
-            return marked(rest, every) or [last_line(rest)] if rest else [found[-1]._replace(negated=True)]
+            return marked(rest, every) or [last_line(rest)] if rest else [found[-1]._replace(role="withdrawn")]
+        if found and found[-1].form != "####" and (rest := replacement(text, found[-1])):
+            later = marked(rest, every) or [last_line(text)]
+            return [*found[:-1], *later] if every else later
     return asserted(found) if len(found) > 1 else found
 
 

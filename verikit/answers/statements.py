@@ -11,26 +11,34 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verikit.answers.claims.predicates import predicate
-from verikit.answers.claims.roles import is_counterfactual, role_before
+from verikit.answers.claims.roles import Role, belongs_to_another, is_counterfactual, role_before
 from verikit.answers.claims.sentences import without_reasons
-from verikit.answers.claims.tokens import asserts_all, sentence_before, tokens
+from verikit.answers.claims.tokens import Token, another_offer, asserts_all, sentence_before, sentence_end, tokens
+from verikit.answers.claims.withdrawals import gives_another, is_taken_back
 from verikit.answers.claims.words import ROLES
 from verikit.answers.closing import MAX_LINE, bullets
 
 
 class FoundAnswer(NamedTuple):
-    """An extracted answer: its text, the form it was found in, where it starts, and whether the text negates it."""
+    """An extracted answer: its text, the form it was found in, where it starts, and what the reply says of it."""
 
     text: str
     form: str
     start: int = 0
-    negated: bool = False
+    role: Role = "asserted"
     pieces: tuple[str, ...] = ()
     """The texts of neighbouring boxes or statements, where it is a list of several."""
     denies: bool = False
     """Whether it is negated by its own text ("not independent"), which may be the gold, and by nothing around it."""
 
+    @property
+    def negated(self) -> bool:
+        """Whether the reply does not stand by it."""
+        return self.role != "asserted"
 
+
+MAX_REPLACEMENT = 120
+"""Characters after a denied statement in which another answer begins."""
 MAX_KEPT = 24
 """Boxes or statements looked at, from the end."""
 _NEAR = 8
@@ -49,6 +57,7 @@ _CONNECTOR = re.compile(
     r"|[为為是は]|है|는|은)|(?=\s*(?:\\\(|\\\[|\$|\*\*\S)))(?:\*\*|[\s:：]|\*(?!\s))*",
     re.IGNORECASE,
 )
+_SUBJECT = Token("answer", "answer", 0)
 _ADVERBS = ("sure", "so", "comma")
 _AFTER_ADVERBS = ("to", "à", "a", "por", "lo", "tanto")
 _ADVERBIAL = {word for word, role in ROLES.items() if role in _ADVERBS} | set(_AFTER_ADVERBS)
@@ -92,12 +101,12 @@ def statements(text: str, every: bool = False) -> list[FoundAnswer]:
         if _REMARK.match(item.text):
             remarks.append(item)
             continue
-        if found and not found[-1].negated and found[-1].start - end <= _NEAR:
+        if found and not (item.negated or found[-1].negated) and found[-1].start - end <= _NEAR:
             last = found.pop()
             if last.text != item.text:
                 pieces = (item.text, *(last.pieces or (last.text,)))
                 last = last._replace(text=f"{item.text} , {last.text}", pieces=pieces)
-            found.append(last._replace(start=start, negated=item.negated))
+            found.append(last._replace(start=start, role=item.role))
         elif found and not every and not found[-1].negated:
             break
         else:
@@ -135,19 +144,28 @@ def _stated(text: str, start: int, link: int, content_start: int) -> tuple[Found
     stop = _STOP.search(text, content_start, content_start + MAX_LINE)
     sentence = text[content_start : stop.end() if stop else content_start + MAX_LINE].replace("**", "")
     link_words = text[link:content_start].rpartition(",")[2]
-    if asserts_all(f"{left} {link_words} {sentence}"):
+    if asserts_all(f"{left} {link_words} {sentence}") and not (stop and another_offer(text, stop.end())):
         return FoundAnswer(content, form, start), end
     linking = tokens(link_words)
     denied = any(token.role in ("not", "might", "maybe") for token in linking)
     said = predicate(("not " if denied else "") + sentence)
-    doubted = role_before(tokens(left)) in ("denied", "hypothetical", "quoted") or said.role == "hypothetical"
-    doubted = doubted or is_counterfactual(linking, tokens(sentence))
+    around = role_before(tokens(left))
+    if belongs_to_another(tokens(left)):
+        around = "quoted"
+    if is_counterfactual((*tokens(left), _SUBJECT, *linking), tokens(sentence)):
+        around = "hypothetical"
+    elif stop is not None and another_offer(text, stop.end()):
+        around = "alternative"
+    elif around == "bounded":
+        around = "asserted"  # what is limited is something else: "at least we know that the answer is 5"
+    own: Role = "denied" if said.role == "negation" else said.role
+    doubted = around != "asserted" or own == "hypothetical"
     if said.role == "asserted" and said.start:
         content, end = _content(sentence[said.start - 4 * denied :], 0)[0], content_start + len(sentence)
     denies = said.role == "negation" and not doubted
     if denies:  # the denial is what is stated
         content = ("not " if denied else "") + without_reasons(sentence.strip(" \n.。"))
-    return FoundAnswer(content, form, start, said.role != "asserted" or doubted, denies=denies), end
+    return FoundAnswer(content, form, start, own if around == "asserted" else around, denies=denies), end
 
 
 def _content(text: str, start: int) -> tuple[str, int]:
@@ -189,6 +207,18 @@ def _after_adverbs(text: str, start: int) -> int:
     while end < len(text) and text[end] in " ,:：，":
         end += 1
     return end
+
+
+def replacement(text: str, stated: FoundAnswer) -> str:
+    """What follows a statement that is not the reply's own and gives another answer: "… is not 5. It is 6."; or ""."""
+    at = max(stated.start, text.find(stated.text, stated.start) + len(stated.text))
+    rest = text[sentence_end(text, at) :].lstrip()
+    if not rest:
+        return ""
+    following = tokens(rest[:MAX_REPLACEMENT])
+    if not stated.negated and not is_taken_back(following):
+        return ""
+    return rest if gives_another(following) else ""
 
 
 def asserted(found: list[FoundAnswer]) -> list[FoundAnswer]:

@@ -12,13 +12,15 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache, partial
 from typing import ClassVar, Literal
 
+from verikit.answers.claims.listing import claims
 from verikit.answers.equality import Equality, EqualityResult, undecided
 from verikit.answers.fingerprint import fingerprint
 from verikit.answers.gold import read_gold
+from verikit.answers.judging import AnswerVerdict
+from verikit.answers.judging import Tail as TailCall
 from verikit.answers.tail import Tail
 from verikit.answers.tree import Node
-from verikit.answers.verdict import AnswerVerdict, verify
-from verikit.answers.verdict import Tail as TailCall
+from verikit.answers.verdict import verify
 from verikit.base import TextVerifier
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
@@ -81,13 +83,14 @@ class Answer(Equality, TextVerifier):
         ]
 
     def explain(self, sample: Sample) -> str:
-        """Extraction, both trees, the rule and the stage, one a line."""
+        """Extraction, both trees, the rule and the stage, one per line, then the reply's claims with their roles."""
         if not _golds(sample):
             return ""
         try:
-            return str(self.verdict(sample))
+            told = str(self.verdict(sample))
         except HelperError as error:
-            return f"computer algebra: {error}"
+            told = f"computer algebra: {error}"
+        return "\n".join((told, *(f"claim: {claim}" for claim in claims(sample.completion))))
 
     def verdict(self, sample: Sample, *, tail: bool | TailCall = True) -> AnswerVerdict:
         """The whole verdict on a sample; without `tail`, computer algebra is not asked.

@@ -13,6 +13,8 @@ _MAY_BEGIN = ("not", "except", "wrong", "sure", "does", "is", "all")
 _FIRST_WORD = re.compile(
     r"[\s$*\"'(]*(?:\\(?:text|mathrm|textbf)\s*\{)?\s*([^\W\d_]+(?:n['’]t)?)(?:(?=\}?\s)|(?<=[^\x00-\x7f]))"
 )
+MAX_NAME = 8
+"""Words of a name that is told from what is said of it."""
 _ENDS = ("because", "comma", "so", "but")
 
 
@@ -36,8 +38,22 @@ def predicate(said: str) -> Predicate:
         if turn is not None and said[turn.start + len(turn.text) :].strip():
             return Predicate("asserted", turn.start + len(turn.text))
         return Predicate("negation")
-    said_of_it = role_after(found[1:])
+    said_of_it = role_after(found[_end_of_value(found) :])
     return Predicate(said_of_it if said_of_it in ("denied", "quoted") else "asserted")
+
+
+def _end_of_value(found: tuple[Token, ...]) -> int:
+    """Where the value that a predicate begins with ends: before a comma with words behind it, else after a word."""
+    for at, token in enumerate(found[:MAX_NAME], 1):
+        if token.role in ("is", "does", "not", "because"):
+            break
+        if found[at : at + 1] and found[at].role == "comma" and not _goes_on(found[at + 1 :]):
+            return at
+    return 1
+
+
+def _goes_on(found: tuple[Token, ...]) -> bool:
+    return bool(found) and found[0].role in ("number", "letter")
 
 
 def negation_at(found: tuple[Token, ...]) -> int | None:

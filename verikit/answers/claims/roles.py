@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from verikit.answers.claims.tokens import Token, after, before
+from verikit.answers.claims.words import EARLIER, PRONOUNS, WHOSE
 
-Role = Literal["asserted", "denied", "hypothetical", "quoted", "alternative", "bounded"]
-"""`bounded` is a limit, not the value: "at least 5", "between 3 and 5"."""
+Role = Literal["asserted", "denied", "hypothetical", "quoted", "alternative", "bounded", "withdrawn"]
+"""`bounded` is a limit, not the value: "at least 5", "between 3 and 5"; `withdrawn` is taken back later."""
 REACH = 3
 """Words between a denial and the value that it denies."""
 _SAYS: dict[str, Role] = {
@@ -124,6 +125,14 @@ def _start_of_aside(left: Sequence[Token], comma: int) -> int:
     return next((at for at in range(comma - 1, max(-1, comma - 8), -1) if left[at].role == "comma"), comma)
 
 
+def belongs_to_another(left: Sequence[Token]) -> bool:
+    """Whether the words before "answer" make it another's or a former one: "your", "my first", "they claim the"."""
+    if any(token.text in WHOSE or token.text in EARLIER for token in left[-2:]):
+        return True
+    says = next((at for at in range(len(left) - 1, 0, -1) if left[at].role in ("say", "think", "comma", "so")), 0)
+    return left[says : says + 1] != () and says > 0 and left[says].role != "comma" and left[says - 1].text in PRONOUNS
+
+
 def is_alternative(left: Sequence[Token]) -> bool:
     """Whether the words before a value offer it beside another: "or", "or maybe", "between … and"."""
     at = len(left) - 1
@@ -144,12 +153,47 @@ def _is_exception(left: Sequence[Token]) -> bool:
     return False
 
 
+_UNREAL = frozenset(
+    """were had wäre wären hätte fosse fossi fuera fuese fosse était étaient avait sería seria serait sarebbe""".split()
+)
+"""Verbs of conditions that are not met; some languages use the form of "would" for them."""
+_RESULTS = frozenset("we i es result ergebnis lösung résultat resultado risultato solution результат".split())
+
+
+def _after_turn(left: Sequence[Token]) -> Sequence[Token]:
+    """What follows the last ", but"."""
+    for at in range(len(left) - 1, 0, -1):
+        if left[at].role == "but" and left[at - 1].role == "comma":
+            return left[at + 1 :]
+    return left
+
+
+def _follows_from_the_unreal(left: Sequence[Token]) -> bool:
+    """Whether an unmet condition comes first: "if it were even, the answer would be", "had it been even, we would get".
+
+    What would happen in a story ("if they had 2 more, they would have") is no other answer, but the one asked for.
+    """
+    would = next((at for at in range(len(left) - 1, 0, -1) if left[at].role == "would"), 0)
+    condition = left[:would]
+    is_unmet = any(token.text in _UNREAL for token in condition) and (
+        any(token.role in ("if", "se") for token in condition) or condition[0].text in _UNREAL
+    )
+    if not is_unmet:
+        return False
+    start = next((at for at in range(would - 1, -1, -1) if left[at].role == "comma"), -1)
+    around = left[start + 1 :]
+    return any(token.role in ("it", "answer") or token.text in _RESULTS for token in around)
+
+
 def is_counterfactual(left: Sequence[Token], right: Sequence[Token]) -> bool:
     """Whether a value is what would be if something else were."""
+    left = _after_turn(left)
+    if _follows_from_the_unreal(left):
+        return True
     clause = next((at for at, token in enumerate(right) if token.role in ("because", "so")), len(right))
     near = (*left, *right[: min(3, clause)])
     would = [at for at, token in enumerate(near) if token.role == "would"]
-    if any(token.text == "have" for at in would for token in near[at + 1 : at + 2]):
+    if any(token.text == "have" for at in would if at + 2 != len(left) for token in near[at + 1 : at + 2]):
         return True
     condition = next((at for at, token in enumerate(right[:clause]) if token.role == "if"), clause)
     unreal = any(token.text in ("were", "had", "only") for token in right[max(0, condition - 1) : clause])
@@ -172,6 +216,8 @@ def role_after(right: Sequence[Token]) -> Role:
         ):
             return "denied"
         if kind == "not" and _denies_before(right, at, is_seen, clause):
+            return "denied"
+        if kind == "out" and at and right[at - 1].role in ("is", "sure") and is_seen:
             return "denied"
         if kind in ("comma", "but"):
             if _is_new_subject(right, at + 1):
@@ -196,7 +242,7 @@ def _offers_another(right: Sequence[Token]) -> bool:
             return at + 1 < len(right) and right[at + 1].role != "number"
         if token.role == "if":
             return any(other.role == "not" for other in right[1:3])
-        if token.role not in ("comma", "but", "because", "and", "it", "filler", "that"):
+        if token.role not in ("comma", "but", "because", "and", "it", "filler", "that") and token.text != ";":
             break
     sure = next((at for at, token in enumerate(right[:6]) if token.text in ("sure", "certain")), 0)
     return any(token.role == "not" for token in right[:sure])
@@ -216,6 +262,8 @@ def _denies_before(right: Sequence[Token], at: int, is_seen: bool, clause: bool)
 
 def _is_new_subject(right: Sequence[Token], at: int) -> bool:
     """Whether a clause that starts here speaks of something else than of the value before it."""
+    if right[at : at + 1] and right[at].text in ("which", "who"):
+        return False
     for token in right[at : at + 4]:
         if token.role in ("wrong", "not"):
             return False

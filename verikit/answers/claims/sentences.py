@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from verikit.answers.claims.echoes import echoed, may_echo
 from verikit.answers.claims.predicates import is_negation, predicate
-from verikit.answers.claims.roles import role, role_before
+from verikit.answers.claims.roles import is_counterfactual, role, role_before
 from verikit.answers.claims.tokens import Token, holds_no, tokens
-from verikit.answers.claims.words import ROLES
+from verikit.answers.claims.words import GETS, ROLES
 
 MAX_CHARS = 600
 MAX_WORDS = 8
@@ -23,16 +24,20 @@ _LEAD = re.compile(
     r"^(?:(?:so|therefore|thus|hence|also|donc|entonces|quindi|portanto|所以|因此)\b[\s,:：]*)+", re.IGNORECASE
 )
 _REMARK = re.compile(r"(?:let me know|hope|feel free|please|i hope|happy to|if you)\b|[^\n]*!\W*$", re.IGNORECASE)
+_LINKING = frozenset("called named remains became becomes heißt s'appelle".split())
 _REASONS = frozenset(("because", "since", "weil", "car", "porque"))
-_VERBS_AND_REASONS = _REASONS | {word for word, role in ROLES.items() if role in ("is", "so")} | {"s", "t"}
+_VERBS_AND_REASONS = (
+    _REASONS | {word for word, role in ROLES.items() if role in ("is", "so")} | _LINKING | GETS | {"s", "t"}
+)
 _MARK_WITHIN = re.compile(r"[*\n,:;=!?()/\"\[]|[.]\s")
 _EDGE = " \t.,;:。，*\"“”'`"
 
 
 def claimed(text: str, question: str = "") -> Iterator[str]:
     """What the sentences of an unmarked reply claim, the most likely first; nothing where they deny or doubt it."""
-    if len(text) > MAX_CHARS or (not _MARK_WITHIN.search(text) and holds_no(_VERBS_AND_REASONS, text)):
-        return  # too long, or a bare answer, which claims itself
+    is_bare = not _MARK_WITHIN.search(text) and holds_no(_VERBS_AND_REASONS, text) and not may_echo(text, question)
+    if is_bare or len(text) > MAX_CHARS:
+        return  # a bare answer claims itself
     bold = [match for match in _BOLD.finditer(text) if not match[1].endswith((":", "："))] if "**" in text else []
     if len({match[1].casefold() for match in bold}) == 1:
         if any(role(text, *match.span()) == "asserted" for match in bold):
@@ -53,16 +58,23 @@ def claimed(text: str, question: str = "") -> Iterator[str]:
 
 
 def _of_sentence(sentence: str, question: str) -> Iterator[str]:
-    sentence = without_reasons(sentence)
+    if answer := echoed(sentence, question):
+        yield answer.strip(_EDGE)
+    whole, sentence = sentence, without_reasons(sentence)
     found = tokens(sentence)
-    copulas = [at for at, token in enumerate(found) if token.role == "is" and token.text not in ("=", "—", "–")]
+    copulas = [at for at in range(len(found)) if _is_copula(found, at)]
     if not copulas:
-        if short := _bare(sentence):
+        if short := _bare(whole):
             yield short
         return
     last = copulas[-1]
     complement = sentence[found[last].start + len(found[last].text) :].strip()
-    if role_before(found[: last + 1]) != "asserted" or not complement:
+    if len(copulas) > 1 and last == len(found) - 1 and not complement.strip(_EDGE):  # "首都はオタワです"
+        last = copulas[-2]
+        complement = sentence[found[last].start + len(found[last].text) : found[copulas[-1]].start]
+    if role_before(found[: last + 1]) != "asserted" or is_counterfactual(found[: last + 1], found[last + 1 :]):
+        return
+    if not complement:
         return
     said = predicate(complement)
     if said.role == "asserted":
@@ -74,20 +86,33 @@ def _of_sentence(sentence: str, question: str) -> Iterator[str]:
         yield complement.strip(_EDGE)
 
 
+def _is_copula(found: Sequence[Token], at: int) -> bool:
+    """Whether a token links a subject with what it is: "is", "is called", "we get"."""
+    token = found[at]
+    if token.role == "is":
+        return token.text not in ("=", "—", "–")
+    if token.text in _LINKING:
+        return True
+    return token.text in GETS and at > 0 and found[at - 1].text in ("i", "we")
+
+
 def _bare(sentence: str) -> str:
     """A sentence that is no more than an answer, with what gives reasons taken off; empty for any other."""
-    answer = without_reasons(sentence).strip(_EDGE)
+    kept = without_reasons(sentence)
+    if kept != sentence and predicate(sentence).role in ("denied", "quoted", "hypothetical"):
+        return ""
+    answer = kept.strip(_EDGE)
     found = tokens(answer)
     return answer if len(found) <= MAX_WORDS and all(token.role != "is" for token in found) and found else ""
 
 
 def without_reasons(sentence: str, attributes: bool = True) -> str:
     """A sentence up to its "because …", ", not …", ", I think", and with `attributes` its ", which …"."""
-    if "," not in sentence and holds_no(_REASONS, sentence):
+    if "," not in sentence and ";" not in sentence and holds_no(_REASONS, sentence):
         return sentence
     found = tokens(sentence)
     for at, token in enumerate(found[1:], 1):
-        behind_comma = found[at - 1].role == "comma"
+        behind_comma = found[at - 1].role == "comma" or found[at - 1].text == ";"
         if token.text in _REASONS or (behind_comma and at > 1 and _is_aside(found[at:], attributes)):
             return sentence[: found[at - 1].start if behind_comma else token.start].rstrip(" ,(")
     return sentence
@@ -97,6 +122,11 @@ def _is_aside(found: Sequence[Token], attributes: bool) -> bool:
     """Whether what follows a comma is said about the answer before it."""
     if found[0].text in ("i", "we"):
         return all(token.role not in ("is", "number") for token in found[1:])
+    roles = [token.role for token in found[:4]]
+    if roles[0] == "it" and "not" in roles:
+        return True
+    if [roles[0], *roles[1:2]] in (["and", "not"], ["word", "if"]):
+        return roles[0] == "and" or found[0].text == "even"
     return found[0].role == "not" or (attributes and (found[0].role == "after" or found[0].text == "as"))
 
 

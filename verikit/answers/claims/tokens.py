@@ -11,12 +11,19 @@ from verikit.answers.claims.words import ROLES, SAYING, UNSPACED
 MAX_SIDE = 200
 """Characters of a sentence that are read on each side of a value."""
 _WORD = r"n't\b|'s\b|[A-Za-z]+?(?=n't\b)|[^\W\d_]+(?:-[^\W\d_]+)*|[&/:=、—–∴]"
-_UNSPACED_WORD = _WORD.replace(r"[^\W\d_]+(?", "[^\\W\\d_\u2e80-\uffff]+(?").replace(r"|[&", "|[\u2e80-\uffff]|[&")
+_CJK = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u9fff\ua960-\ud7ff\uf900-\ufaff\uff66-\uffdc"
+"""The letters of East Asia, without their punctuation."""
+_UNSPACED_WORD = _WORD.replace(r"[^\W\d_]+(?", f"[^\\W\\d_{_CJK}]+(?").replace(r"|[&", f"|[{_CJK}]|[&")
 _REST = r"|(?P<comma>[,，])|(?P<number>\d[\d.,/]*(?<![.,]))|(?P<mark>\\\w*|[^\s\w])"
 WORDS = f"(?P<word>{_WORD}){_REST}"
 UNSPACED_WORDS = f"(?P<word>{'|'.join(map(re.escape, UNSPACED))}|[\u0900-\u097f]+|{_UNSPACED_WORD}){_REST}"
 """What reads scripts without spaces between words, too."""
 _ASCII, _ANY = re.compile(WORDS), re.compile(UNSPACED_WORDS)
+_OFFER = re.compile(
+    r"[ \t]*(?:(?:or|oder|ou|или|o|u)\b|或者?|または|또는)(?!,?\s*(?:you|we|by|use|just|simply|in|equivalently)\b)"
+    r"[^\n.!?。？！]{1,60}(?:[.!?。？！]|$)",
+    re.IGNORECASE,
+)
 _BREAK = re.compile(r"[.!?;。！？；।\n](?!\d)")
 
 
@@ -94,10 +101,25 @@ def sentence_before(text: str, position: int) -> str:
 
 
 def sentence_after(text: str, position: int) -> str:
-    """What of a position's sentence follows, with the question mark that ends it."""
-    stop = _BREAK.search(text, position, position + MAX_SIDE)
-    end = (stop.end() if stop[0] in "?？" else stop.start()) if stop else position + MAX_SIDE
+    """What of a position's sentence follows, with the question mark that ends it, and with an "or" after its end."""
+    limit = position + MAX_SIDE
+    stop = _BREAK.search(text, position, limit)
+    if stop is not None and (offered := another_offer(text, stop.end())):
+        return text[position:offered]
+    end = (stop.end() if stop[0] in "?？" else stop.start()) if stop else limit
     return text[position:end]
+
+
+def sentence_end(text: str, position: int) -> int:
+    """Where the sentence of a position ends."""
+    stop = _BREAK.search(text, position)
+    return stop.end() if stop else len(text)
+
+
+def another_offer(text: str, end: int) -> int:
+    """Where a short sentence that starts at `end` and offers something else ends ("Or is it 5?"), else 0."""
+    offer = _OFFER.match(text, end)
+    return offer.end() if offer else 0
 
 
 _BLANKS = str.maketrans({code: " " for code in range(128) if not chr(code).isalpha()})

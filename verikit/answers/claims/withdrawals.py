@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from verikit.answers.claims.tokens import tokens
+from verikit.answers.claims.tokens import Token, tokens
+from verikit.answers.claims.words import GETS
 
 _TAKEN_BACK = re.compile(
     r"(?:^|[.!?\n…。！？]\s{0,3}|--\s?|—\s?)(?:(?:oh|hmm|no|ah|but|nein|non)\b[\s,.]{0,3})?(?:wait|oops"
@@ -46,6 +48,32 @@ def after_withdrawal(text: str, start: int = 0) -> str | None:
         return rest
     confirmed = any(token.role in ("right", "case") for token in said) and all(token.role != "not" for token in said)
     return None if confirmed else rest
+
+
+def is_taken_back(following: Sequence[Token]) -> bool:
+    """Whether a sentence after an answer says no more than that it is wrong: "That is wrong;", "This isn't right."."""
+    if not following or following[0].role not in ("that", "it"):
+        return False
+    said = [token for token in following[1:7] if token.role not in ("is", "sure", "does")]
+    if not said:
+        return False
+    ends = 2 if said[0].role == "not" and [token.role for token in said[1:2]] == ["right"] else 1
+    if ends == 1 and said[0].role != "wrong":
+        return False
+    return len(said) == ends or said[ends].role in ("comma", "so", "but", "it", "answer") or said[ends].text == ";"
+
+
+def gives_another(following: Sequence[Token]) -> bool:
+    """Whether a text says in its first words which answer is right: "It is …", "I get …", "The right one is …"."""
+    for at, token in enumerate(following[:12]):
+        after = following[at + 1 : at + 3]
+        if not after or any(other.role in ("not", "wrong", "if", "might") for other in after):
+            continue
+        if token.role in ("it", "answer", "right") and any(other.role == "is" for other in after):
+            return True
+        if token.text in ("i", "we") and after[0].text in GETS:
+            return True
+    return False
 
 
 def _replaces(rest: str) -> bool:

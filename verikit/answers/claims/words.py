@@ -23,6 +23,7 @@ _ROLES = {
     "not": """not n't never cannot cant neither nor none nobody no hardly
         nicht kein keine keiner keinen weder pas jamais non não nunca ni geen niet
         ne не нет नहीं ليس ليست değil 不是 不 非 没 沒 ではない ではありません じゃない 아니 아닙""",
+    "out": "out off raus",
     "refuse": "refuse refuses refused refusing decline declines declined avoid avoids avoided hesitate",
     "except": """unlike except excluding besides außer sauf excepto eccetto
         tranne 除了""",
@@ -66,8 +67,18 @@ ROLES: dict[str, str] = {word: role for role, words in _ROLES.items() for word i
 """The part a word plays; a word that languages share plays the last part listed."""
 UNSPACED = sorted((word for word in ROLES if ord(word[0]) > 0x2E7F or word == "、"), key=len, reverse=True)
 """Words of scripts that are written without spaces, longest first."""
-_SAYING_ROLES = frozenset(
-    ("not", "wrong", "refuse", "except", "bound", "thought", "if", "maybe", "might", "they", "or", "would", "but")
+WHOSE = frozenset(
+    "your his her their student's dein deine ihr ihre votre ton su tu suo tuo seu вашего ваш твой".split()
 )
-SAYING = frozenset(word for word, role in ROLES.items() if role in _SAYING_ROLES) | {"rather", "instead", "t"}
+EARLIER = frozenset(
+    "first initial previous original earlier erste ursprüngliche première primera prima primeira".split()
+)
+GETS = frozenset("get got say find found have obtain think choose".split())
+"""What "I" or "we" do to an answer that is their own."""
+PRONOUNS = frozenset("they he she".split())
+"""Words before "answer" that make it somebody else's, or one that was given up."""
+_SAYING_ROLES = frozenset("not wrong refuse except bound thought if maybe might they or would but out".split())
+SAYING = frozenset(word for word, role in ROLES.items() if role in _SAYING_ROLES) | {
+    "rather", "instead", "t", *WHOSE, *EARLIER, *PRONOUNS
+}  # fmt: skip
 """Words without which a sentence asserts all that it names; "t" is what punctuation leaves of "isn't"."""

@@ -1,0 +1,88 @@
+"""Sentences that repeat a question with the answer in its place, such as "Marie Curie discovered it".
+
+The words that the question does not have stand together, and where they stand decides: a question for the subject
+("Who discovered radium?") is answered at the start, one for the object ("What does it print?") at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from verikit.answers.claims.tokens import Token, asserts_all, tokens
+
+MAX_QUESTION = 300
+"""Characters of a question, from its end, that are read."""
+_ASKING = frozenset("who whom what which wer wen was qui quién quien chi cosa quem кто кого".split())
+_SHORT = ("did", "does", "do")
+_KNOWN_ROLES = frozenset(("is", "does", "it", "filler", "after", "that", "sure", "comma", "mark"))
+_PRONOUNS = frozenset("him her them us he she they".split())
+_TURNED = frozenset(("by", "of", "from"))
+"""Words that may turn round who does what to whom."""
+_ENDINGS = ("ing", "ed", "es", "s", "e", "d")
+
+
+def may_echo(text: str, question: str) -> bool:
+    """A cheap look: whether a text has words of the question beside others."""
+    words = text.lower().rstrip(" .").split()
+    if len(words) < 2 or not question:
+        return False
+    folded = question[-MAX_QUESTION:].lower()
+    return words[-1] in _SHORT or any(len(word) > 3 and word[:4] in folded for word in words)
+
+
+def echoed(sentence: str, question: str) -> str:
+    """What a sentence puts in the place that its question asks for; "" where it is not sure to repeat the question."""
+    if not question or not asserts_all(sentence):
+        return ""
+    said, asked = tokens(sentence), _after_asking(question)
+    new = [at for at, token in enumerate(said) if not _is_known(token, asked)]
+    if not asked or not new or new != list(range(new[0], new[-1] + 1)):
+        return ""
+    first, last = new[0], new[-1]
+    verb = next((at for at, token in enumerate(said) if at not in new and _is_asked(token, asked)), None)
+    if turned := [at for at, token in enumerate(said) if token.text in _TURNED]:
+        is_passive = turned == [first - 1] and said[first - 1].text == "by" and last == len(said) - 1
+        is_subject = asked[0].role not in ("does", "is") and verb is not None and verb < first
+        return _between(sentence, said, first, last) if is_passive and is_subject else ""
+    if asked[0].role == "does":
+        asks_for_object = verb is not None and last == len(said) - 1 and verb < first
+        return _between(sentence, said, _last_asked(said, asked, first) + 1, last) if asks_for_object else ""
+    if asked[0].role == "is" or any(token.role != "filler" for token in said[:first]):
+        return ""
+    is_short = last + 2 == len(said) and said[-1].text in _SHORT
+    return _between(sentence, said, 0, last) if is_short or verb == last + 1 else ""
+
+
+def _after_asking(question: str) -> Sequence[Token]:
+    """What follows the "who", or "which city", of a question's last sentence."""
+    asked = tokens(question[-MAX_QUESTION:].rstrip(" ?\n").rpartition("\n")[2].rpartition(". ")[2])
+    at = next((at for at, token in enumerate(asked) if token.text in _ASKING), len(asked))
+    if asked[at : at + 1] and asked[at].text == "which":
+        at += 1
+    return asked[at + 1 :]
+
+
+def _is_asked(token: Token, asked: Sequence[Token]) -> bool:
+    stem = _stem(token.text)
+    return token.role not in _KNOWN_ROLES and any(stem == _stem(other.text) for other in asked)
+
+
+def _is_known(token: Token, asked: Sequence[Token]) -> bool:
+    return token.role in _KNOWN_ROLES or token.text in _PRONOUNS or _is_asked(token, asked)
+
+
+def _last_asked(said: Sequence[Token], asked: Sequence[Token], end: int) -> int:
+    return max(at for at in range(end) if _is_asked(said[at], asked))
+
+
+def _between(sentence: str, said: Sequence[Token], first: int, last: int) -> str:
+    end = said[last + 1].start if last + 1 < len(said) else len(sentence)
+    return sentence[said[first].start : end]
+
+
+def _stem(word: str) -> str:
+    """A verb without the ending of its person or tense."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
