@@ -95,3 +95,10 @@ def test_work_on_hostile_texts_is_linear(linear, unit):
     for start, end in (("", "!"), ("x ≡ ", ""), ("integers ", ""), (r"\pi ", "")):
         linear(lambda text, start=start, end=end: progressions.read(start + text + end), unit, most=380)
     linear(progressions.read, unit, most=16_000)
+
+
+@pytest.mark.parametrize("formula", ["k\\pi", "\\frac{\\pi}{2} + k\\pi", "2k\\pi"])
+def test_solutions_for_another_unknown_are_none(formula):
+    assert not verify(f"y = {formula}", f"x = {formula}").equal
+    assert verify(f"x = {formula.replace('k', 'n')}", f"x = {formula}").equal
+    assert verify(formula, f"x = {formula}").equal

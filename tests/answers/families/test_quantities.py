@@ -193,3 +193,10 @@ def test_letters_glued_to_a_number_stay_factors(gold):
 def test_a_rest_that_calculates_is_no_remark_and_a_constant_no_label():
     assert_different([r"6/5 \text{ N-m}", "6/5 N-m"], ["6/5 N+m", "6/5 N/m", "6/5 N^m"])
     assert_different(["3"], [r"\pi=3", "π = 3"])
+
+
+@pytest.mark.parametrize("accented", ["Fría", "Grün", "Été", "Łódź"])
+def test_names_in_latin_letters_with_and_without_accents_are_compared(accented):
+    assert not verify("A Sangre Grande", f"A Sangre {accented}").equal
+    assert verify(f"A Sangre {accented}", f"A Sangre {accented}").equal
+    assert verify("5 яблок", "5 apples").equal  # scripts that can't be compared

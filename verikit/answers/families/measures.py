@@ -231,9 +231,14 @@ def _convert(a: Measure, g: Measure) -> Conversion | None:
     return None
 
 
+def _is_latin(text: str) -> bool:
+    """Whether a text has no letter beyond the Latin alphabets, accents included."""
+    return text.isascii() or all(ord(char) < 0x250 for char in text)
+
+
 def _same_noun(a: str, g: str) -> bool:
     """Whether two names are one but for words before the last ("red apples"), or in scripts that can't be compared."""
-    if a.isascii() != g.isascii():
+    if _is_latin(a) != _is_latin(g):
         return True
     short, long = sorted((a, g), key=len)
     return long == short or long.endswith(" " + short)

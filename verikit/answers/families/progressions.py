@@ -57,6 +57,7 @@ _INTEGER = re.compile(
     r"|[,;:]?\s?\(?\s?(?:where|with|for|and)?\s?(?:any |all |some |every |each )?"
     r"(?:integers?(?: values? of)?) \$?[a-z]\$?\)?\s*$"
 )
+_ASSIGNED = re.compile(r"\$?\s?([a-zA-Z]|\\[a-z]{2,8})\s?=")
 _SET = re.compile(r"(?:[a-zA-Z]\s?\\in\s?)?\\\{(.*)\\\}", re.DOTALL)
 _NAMED = re.compile(r"(?:[a-zA-Z]|\\[a-z]{2,8})\s?(?:\\mid|\||:)\s?")
 
@@ -66,6 +67,8 @@ class Progressions(NamedTuple):
 
     terms: tuple[tuple[Node, Node], ...]
     said: bool
+    name: str = ""
+    """The unknown that the text gives values to, if it names one: "x = 2k"."""
 
 
 def _congruence(text: str) -> Progressions | None:
@@ -107,7 +110,9 @@ def read(text: str) -> Progressions | None:
             return None
         terms += more.terms
         said = said or more.said
-    return Progressions(tuple(terms), said) if 0 < len(terms) <= MAX_CLASSES else None
+    name = _ASSIGNED.match(text)
+    found = Progressions(tuple(terms), said, name[1] if name else "")
+    return found if 0 < len(terms) <= MAX_CLASSES else None
 
 
 def _steps(text: str) -> Progressions | None:
@@ -171,6 +176,8 @@ def _match(gold: Progressions, text: str, context: Context) -> EqualityResult | 
         return None
     if same is None:
         return None
+    if gold.name and answer.name and gold.name != answer.name:
+        return different("values of different names")
     return equal("same numbers for every integer") if same else different("other numbers for some integers")
 
 
