@@ -420,6 +420,12 @@ def test_a_remark_about_an_answer_does_not_replace_it(form):
     assert verify(form.format("Lisbon"), "Lisbon").equal
 
 
+@pytest.mark.parametrize("value", ["not independent", "no solution", "not possible", "never"])
+@pytest.mark.parametrize("remark", ["It is clear from the ratio.", "This is what we expect.", "It is easy to see."])
+def test_a_remark_about_an_answer_that_is_a_denial_does_not_replace_it(value, remark):
+    assert verify(f"The answer is {value}. {remark}", value).equal
+
+
 ECHOES = [
     ("Who discovered radium?", "Marie Curie",
      ["Marie Curie discovered radium.", "Marie Curie discovered it.", "Marie Curie did.",

@@ -14,7 +14,7 @@ from verikit.answers.claims.predicates import predicate
 from verikit.answers.claims.roles import Role, belongs_to_another, is_counterfactual, role_before
 from verikit.answers.claims.sentences import without_reasons
 from verikit.answers.claims.tokens import Token, another_offer, asserts_all, sentence_before, sentence_end, tokens
-from verikit.answers.claims.withdrawals import gives_another, is_taken_back
+from verikit.answers.claims.withdrawals import another_answer, is_taken_back
 from verikit.answers.claims.words import ROLES
 from verikit.answers.closing import MAX_LINE, bullets
 
@@ -76,6 +76,7 @@ _FORMULA = re.compile(
     r"\$\$(?:.{1,2000}?)\$\$|\$(?:(?:[^$\\]|\\.){1,2000})\$|\\\((?:.{1,2000}?)\\\)|\\\[(?:.{1,2000}?)\\\]", re.DOTALL
 )
 _LEADING_BOLD = re.compile(r"[^\d*$\\\n.A-Z]{1,40}?\*\*([^*\n]{1,200})\*\*")
+_DIGIT = re.compile(r"\d")
 _HASHES = re.compile(r"####[ \t]*([^\n]{1,400})")
 _HEADINGS = ("solution", "answer", "step", "conclusion", "final")
 
@@ -218,7 +219,11 @@ def replacement(text: str, stated: FoundAnswer) -> str:
     following = tokens(rest[:MAX_REPLACEMENT])
     if not stated.negated and not is_taken_back(following):
         return ""
-    return rest if gives_another(following) else ""
+    value = another_answer(following)
+    if value is None:
+        return ""
+    is_remark = stated.denies and not _DIGIT.search(stated.text) and rest[value.start].islower()
+    return "" if is_remark else rest  # "It is not independent. It is easy to see."
 
 
 def asserted(found: list[FoundAnswer]) -> list[FoundAnswer]:

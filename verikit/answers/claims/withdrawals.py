@@ -63,17 +63,17 @@ def is_taken_back(following: Sequence[Token]) -> bool:
     return len(said) == ends or said[ends].role in ("comma", "so", "but", "it", "answer") or said[ends].text == ";"
 
 
-def gives_another(following: Sequence[Token]) -> bool:
-    """Whether a text says in its first words which answer is right: "It is …", "I get …", "The right one is …"."""
+def another_answer(following: Sequence[Token]) -> Token | None:
+    """The first word of the answer that a text gives in its first words: "It is …", "I get …", "The right one is …"."""
     for at, token in enumerate(following[:12]):
         after = following[at + 1 : at + 3]
-        if not after or any(other.role in ("not", "wrong", "if", "might") for other in after):
+        if any(other.role in ("not", "wrong", "if", "might") for other in after):
             continue
-        if token.role in ("it", "answer", "right") and any(other.role == "is" for other in after):
-            return True
-        if token.text in ("i", "we") and after[0].text in GETS:
-            return True
-    return False
+        is_own = token.text in ("i", "we") and any(other.text in GETS for other in after[:1])
+        if is_own or (token.role in ("it", "answer", "right") and any(other.role == "is" for other in after)):
+            rest = following[at + 2 :]
+            return next((other for other in rest if other.role not in ("is", "filler", "sure")), None)
+    return None
 
 
 def _replaces(rest: str) -> bool:
