@@ -159,6 +159,7 @@ ROWS: dict[str, SoundRow] = {
             "kwargs": [{}, {"num_bullets": 2}],
         },
     ),
+    "json_match": SoundRow(verikit.json_match, '{"a": 4.0}', '{"a": 4}'),
     "json_schema": SoundRow(
         lambda: verikit.json_schema({"properties": {"a": {"type": "integer", "minimum": 0}}, "required": ["a"]}),
         '{"a": 4}',

@@ -49,7 +49,17 @@ SEARCHED: dict[str, list[tuple[str, list[str]]]] = {
 }
 """Those that compare texts: with these options, against these golds."""
 
-OF_THEIR_OWN = {"code", "patch", "program", "json_schema", "cover_em", "instructions", "reasoning_gym", "sql"}
+OF_THEIR_OWN = {
+    "code",
+    "patch",
+    "program",
+    "json_match",
+    "json_schema",
+    "cover_em",
+    "instructions",
+    "reasoning_gym",
+    "sql",
+}
 """Searched below, or in their own tests, in ways of their own."""
 
 WITHOUT_GOLDS = {

@@ -136,10 +136,10 @@ PASS_ON = {
     "bfcl_multi_turn",
 }  # fmt: skip
 REPLY = {
-    "answer", "boxed", "choice", "code", "cover_em", "exact", "f1", "genprm", "json_schema", "judge", "length", "math",
-    "numeric", "pairwise", "patch", "prm", "program", "reference_judge", "regex", "step_column", "bleu", "cer", "chrf",
-    "citations", "csv", "fuzzy", "instructions", "language", "openai_grader", "reasoning_gym", "refusal", "repetition",
-    "rm", "rouge", "rubric", "sql", "ter", "toml", "wer", "xml", "yaml",
+    "answer", "boxed", "choice", "code", "cover_em", "exact", "f1", "genprm", "json_match", "json_schema", "judge",
+    "length", "math", "numeric", "pairwise", "patch", "prm", "program", "reference_judge", "regex", "step_column",
+    "bleu", "cer", "chrf", "citations", "csv", "fuzzy", "instructions", "language", "openai_grader", "reasoning_gym",
+    "refusal", "repetition", "rm", "rouge", "rubric", "sql", "ter", "toml", "wer", "xml", "yaml",
 }  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def test_every_registered_verifier_states_what_it_reads():
 SCORED = {
     "answer": "8", "boxed": "\\boxed{8}", "choice": "B", "code": "def f(x): return 8", "cover_em": "8",
     "exact": "8", "f1": "8",
-    "json_schema": '{"a": 8}', "length": "8", "math": "8", "numeric": "8", "regex": "8",
+    "json_match": "8", "json_schema": '{"a": 8}', "length": "8", "math": "8", "numeric": "8", "regex": "8",
 }  # fmt: skip
 OPTIONS = {"json_schema": "json_schema({'required': ['a']})", "regex": "regex('8')", "length": "length(max=30)"}
 

@@ -57,6 +57,7 @@ from verikit.verifiers.exact import Exact as exact
 from verikit.verifiers.f1 import F1 as f1
 from verikit.verifiers.fuzzy import Fuzzy as fuzzy
 from verikit.verifiers.instructions import Instructions as instructions
+from verikit.verifiers.json_match import JsonMatch as json_match
 from verikit.verifiers.json_schema import JsonSchema as json_schema
 from verikit.verifiers.language import Language as language
 from verikit.verifiers.length import Length as length
@@ -123,6 +124,7 @@ __all__ = [
     'gate',
     'genprm',
     'instructions',
+    'json_match',
     'json_schema',
     'judge',
     'judge_answers',

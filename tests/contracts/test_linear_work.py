@@ -32,9 +32,13 @@ RULES = [
     "answer(tail_seconds=0)", "math(tail_seconds=0)", "boxed", "boxed(once=True)", "choice", "numeric", "exact", "f1",
     "cover_em", "citations", "refusal", "length(max=100)", "length(max=100, unit='words')", "repetition",
     "tags('think', 'answer')", "json_schema(schema={'type': 'object'})", "yaml", "toml", "csv", "tool_calls",
-    "instructions", "regex('x[0-9]y')",
+    "instructions", "json_match(unordered=True, abs_tol=0.1)", "regex('x[0-9]y')",
 ]  # fmt: skip
-GOLDS = {"choice": "B", "tool_calls": '[{"name": "f", "arguments": {"a": 1}}]'}
+GOLDS = {
+    "choice": "B",
+    "json_match(unordered=True, abs_tol=0.1)": "[1, 2]",
+    "tool_calls": '[{"name": "f", "arguments": {"a": 1}}]',
+}
 META = {
     "options": ["one", "two", "three"], "passages": ["the quick brown fox", "a lazy dog"],
     "tool_calls": [{"name": "f", "arguments": {"a": 1}}], "instruction_id_list": ["punctuation:no_comma"],

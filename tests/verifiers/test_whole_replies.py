@@ -41,6 +41,9 @@ CASES = {
     "f1": ("f1", "Paris", "Rome", [
         "Paris.", "The answer is Paris.", "The capital is **Paris**, on the Seine.", "Answer: Paris",
     ], ["Lyon", "The answer is Lyon.", "Paris or Lyon", "Paris, perhaps Lyon"]),
+    "json_match": ("json_match", '{"n": 7}', '{"n": 8}', [
+        '{"n": 7}', 'Here you are: {"n": 7.0}', '```json\n{"n": 7}\n```\nDone, see [1].', '~~~\n{"n": 7}\n~~~',
+    ], ['{"n": "7"}', '{"n": 8}', "n is 7", '{"n": 7', '{"n": 7, "m": 7}', 'It is not {"n": 7}.']),
     "json_schema": (JSON, None, '{"n": 1}', [
         '{"n": 7}', 'Here you are: {"n": 7}', '```json\n{"n": 7}\n```\nDone, see [1].', '~~~\n{"n": 7}\n~~~',
     ], ['{"n": "7"}', '{"n": 7,}', "n is 7", '{"n": 7', '{"a": {"n": 7},}']),

@@ -44,8 +44,8 @@ _TAGS = (
 _FOOTNOTES = re.compile(r"(?<=[.!?。])(?:\[\d{1,3}\])+")
 
 
-def final_part(text: str) -> str:
-    """The reply without thoughts, struck-through text and footnotes, or the content of its answer tag or JSON."""
+def within_marks(text: str) -> str:
+    """The reply without thoughts, or the content of its answer tag."""
     text = reply_text(text)
     if "<" in text:
         for opening, closing in _TAGS:
@@ -53,8 +53,13 @@ def final_part(text: str) -> str:
             stop = text.find(closing, start) if start >= 0 else -1
             inner = text[start + len(opening) : stop if stop >= 0 else None] if start >= 0 else ""
             if inner.strip():
-                text = inner
-                break
+                return inner
+    return text
+
+
+def final_part(text: str) -> str:
+    """The reply without thoughts, struck-through text and footnotes, or the content of its answer tag or JSON."""
+    text = within_marks(text)
     if ".[" in text or "。[" in text:
         text = _FOOTNOTES.sub("", text)
     text = without_struck(text)

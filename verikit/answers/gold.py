@@ -12,6 +12,7 @@ from verikit.answers.clean import trimmed
 from verikit.answers.evaluate import ExactField, OpaqueTerm, Undefined
 from verikit.answers.families import NUMERIC, meanings
 from verikit.answers.families.base import Family
+from verikit.answers.json_answers import gold_json
 from verikit.answers.normal import normal
 from verikit.answers.parser import parse
 from verikit.answers.spellings import respelled
@@ -156,5 +157,5 @@ def check_gold(gold: str | Sequence[str] | None) -> str | None:
     golds = [gold] if isinstance(gold, str) else list(gold or [])
     if not golds:
         return "no gold answer"
-    problems = [read_gold(str(g)).problem for g in golds]
+    problems = ["" if gold_json(str(g)) else read_gold(str(g)).problem for g in golds]
     return problems[0] if all(problems) else None

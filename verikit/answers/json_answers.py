@@ -1,10 +1,14 @@
-"""Replies that are a JSON object with the answer in one of its fields."""
+"""JSON as an answer: replies with the answer in one field of an object, and golds that are objects or lists."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from verikit.answers.json_fields import unfit
+from verikit.numbers import distinct
 
 MAX_CHARS = 20_000
 _KEYS = ("answer", "final_answer", "final answer", "finalanswer")
@@ -26,12 +30,52 @@ def json_answer(text: str) -> str:
     return found[0] if isinstance(found[0], str) else json.dumps(found[0], ensure_ascii=False).replace('"', "")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are all different."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key stands twice")
-    return found
+class JsonGold(NamedTuple):
+    """A gold that is a JSON object or list."""
+
+    value: Any
+    kind: Literal["objects", "words", "numbers"]
+    """`words` is a list with strings, booleans or nulls and no object; `numbers` may be an interval or matrix, too."""
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_int=str, parse_float=str)
+@lru_cache(maxsize=1024)
+def gold_json(text: str) -> JsonGold | None:
+    """The JSON object or list that a gold is, None if it is anything else. Nobody changes its value."""
+    text = text.strip()
+    if text[:1] + text[-1:] not in ("{}", "[]"):
+        return None
+    try:
+        value = _STRICT.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    if not value or unfit(value):
+        return None
+    return JsonGold(value, _kind(value))
+
+
+def _kind(value: Any) -> Literal["objects", "words", "numbers"]:
+    waiting, words = [value], False
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            return "objects"
+        if isinstance(part, list):
+            waiting += part
+        words = words or isinstance(part, str | bool) or part is None
+    return "words" if words else "numbers"
+
+
+def unwrapped(value: Any, gold: Any) -> Any:
+    """The value of the one field `answer` of an object, where the gold is not such an object; else the value."""
+    if not isinstance(value, dict) or (isinstance(gold, dict) and not gold.keys().isdisjoint(value)):
+        return value
+    found = [part for key, part in value.items() if key.lower() in _KEYS]
+    return found[0] if len(found) == 1 else value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=distinct, parse_int=str, parse_float=str)
+_STRICT = json.JSONDecoder(object_pairs_hook=distinct, parse_constant=_no_constant)

@@ -12,8 +12,8 @@ from verikit.registry import find
 
 TEXT_RULES = frozenset(
     "all_of answer bleu boxed cer choice chrf citations clip column cover_em csv echo_guard exact f1 first_of fuzzy "
-    "gate instructions json_schema language length length_guard majority math maximum mean minimum numeric refusal "
-    "regex repetition rouge search_format searched tags ter toml tool_calls turns wer yaml".split()
+    "gate instructions json_match json_schema language length length_guard majority math maximum mean minimum numeric "
+    "refusal regex repetition rouge search_format searched tags ter toml tool_calls turns wer yaml".split()
 )
 """Verifiers that open no file that a spec names, ask no server and run no program."""
 MAX_SPEC = 2_000

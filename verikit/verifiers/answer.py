@@ -9,23 +9,32 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+from verikit.answers import extract
 from verikit.answers.claims.listing import claims
 from verikit.answers.equality import Equality, EqualityResult, undecided
 from verikit.answers.fingerprint import fingerprint
 from verikit.answers.gold import read_gold
+from verikit.answers.json_answers import JsonGold, gold_json, unwrapped
+from verikit.answers.json_fields import JsonRules, TooMuchWork, compare_fields, unfit
 from verikit.answers.judging import AnswerVerdict
 from verikit.answers.judging import Tail as TailCall
 from verikit.answers.tail import Tail
-from verikit.answers.tree import Node
+from verikit.answers.tree import MAX_CHARS, Node
 from verikit.answers.verdict import verify
 from verikit.base import TextVerifier
 from verikit.errors import HelperError, UsageError
 from verikit.types import Prompt, Sample, Score
+from verikit.unseen import without_unseen
+from verikit.verifiers.json_match import unclaimed
+from verikit.verifiers.json_reply import document
 from verikit.verifiers.stated import stated
 
+MAX_JSON = 1_000_000
+"""Characters of a reply that are read as JSON."""
 MAX_BARE = 300
 """Characters of a reply that is an answer without marking one, where there is no gold."""
 
@@ -102,10 +111,15 @@ class Answer(Equality, TextVerifier):
         Raises:
             HelperError: the helper process could not be started or died.
         """
+        golds = _golds(sample)
+        if any(gold[:1] in ("{", "[") and gold_json(gold) for gold in golds):
+            golds, decided = _by_json(sample.completion, golds, self.rules)
+            if decided is not None and (decided.equal or not golds):
+                return decided
         options = sample.meta.get("options")
         return verify(
             sample.completion,
-            _golds(sample),
+            golds,
             question=_text(sample.prompt),
             options=[str(option) for option in options] if isinstance(options, list | tuple) else (),
             equality=self.rules,
@@ -175,6 +189,53 @@ def _note(pairs: set[tuple[Node, Node]], gold: Node, answer: Node) -> EqualityRe
     return undecided("not asked yet")
 
 
+def _by_json(completion: str, golds: list[str], rules: Equality) -> tuple[list[str], AnswerVerdict | None]:
+    """Compare a reply with the golds that are JSON: the golds left to decide, and the best verdict on the others."""
+    left: list[str] = []
+    best: AnswerVerdict | None = None
+    reply = extract.within_marks(completion if completion.isascii() else without_unseen(completion))
+    for gold in golds:
+        wanted = gold_json(gold)
+        verdict = None if wanted is None else _json_verdict(reply, gold, wanted, rules)
+        if verdict is None:
+            left.append(gold)
+        elif best is None or verdict.equal:
+            best = verdict
+    return left, best
+
+
+def _json_verdict(reply: str, gold: str, wanted: JsonGold, rules: Equality) -> AnswerVerdict | None:
+    """A reply against one JSON gold; None leaves a list to the other readings of it."""
+    if len(reply) > MAX_JSON:
+        return AnswerVerdict("limit", "the reply is too long for JSON", "json", gold=gold)
+    is_list = isinstance(wanted.value, list)
+    found = document(reply, bare=wanted.kind == "numbers", array=is_list)
+    problem = found.problem or unfit(found.value) or unclaimed(reply, found)
+    if found.problem and is_list and wanted.kind != "objects" and _balanced(reply):
+        return None
+    if not problem:
+        problem = _json_difference(wanted.value, unwrapped(found.value, wanted.value), rules)
+    if problem and wanted.kind == "numbers":
+        return None
+    rule = problem or "same JSON"
+    return AnswerVerdict("different" if problem else "equal", rule, "json", found.text[:MAX_CHARS], "", gold)
+
+
+def _json_difference(gold: Any, value: Any, rules: Equality) -> str:
+    tolerance = Fraction(str(rules.tolerance))
+    try:
+        fields = compare_fields(gold, value, JsonRules(rel_tol=tolerance, unordered=rules.order == "unordered"))
+    except TooMuchWork as error:
+        return str(error)
+    wrong = next((field for field in fields if field.problem), None)
+    return f"{wrong.path[:80]} is {wrong.problem}" if wrong else ""
+
+
+def _balanced(text: str) -> bool:
+    """Whether as many brackets are closed as are opened."""
+    return text.count("[") == text.count("]") and text.count("{") == text.count("}")
+
+
 def _said(reply: str) -> str | None:
     """What a reply gives as its answer, where no gold says what to look for; None for a long one that marks none."""
     found = stated(reply)
@@ -190,10 +251,16 @@ class Math(Answer):
 
     def _score_sample(self, sample: Sample, tail: bool | TailCall = True) -> Score:
         golds = _golds(sample)
-        kept = [gold for gold in golds if read_gold(gold).tree is not None or read_gold(gold).problem]
+        kept = [gold for gold in golds if _may_be_mathematics(gold)]
         if golds and not kept:
             return Score.abstained("the gold is no mathematics")
         return super()._score_sample(replace(sample, answer=kept), tail)
+
+
+def _may_be_mathematics(gold: str) -> bool:
+    """Whether a gold is mathematics, or can't be read, which `answer` reports."""
+    json_value, read = gold_json(gold), read_gold(gold)
+    return (json_value is None or json_value.kind == "numbers") and (read.tree is not None or bool(read.problem))
 
 
 @lru_cache(maxsize=512)

@@ -33,26 +33,35 @@ def document(reply: str, *, bare: bool = False, array: bool = False) -> Document
         bare: Nothing but a fence may stand around the document.
         array: Among prose the last array counts; else the last object, and arrays only where there is none.
     """
+    return documents(reply, bare=bare, array=array)[-1]
+
+
+def documents(reply: str, *, bare: bool = False, array: bool = False) -> list[Document]:
+    """The documents of the most trusted kind, in order: the whole reply, JSON fences, or those among prose.
+
+    There is always one: a reply without any is one that is no JSON. `document` explains the arguments.
+    """
     body = reply.strip()
-    whole = _parsed(body)
+    whole = parsed(body)
     if not whole.problem:
-        return whole
+        return [whole]
     blocks = [(label, content.strip()) for label, content in fenced(body)]
     if bare:
         alone = len(blocks) == 1 and body[:3] in ("```", "~~~") and body[-3:] == body[:3]
-        return _parsed(blocks[0][1]) if alone and blocks[0][0] in ("", *_LABELS) else whole
+        return [parsed(blocks[0][1]) if alone and blocks[0][0] in ("", *_LABELS) else whole]
     marked = [content for label, content in blocks if label in _LABELS]
     marked = marked or [content for label, content in blocks if not label and _START.match(content)]
     if marked:
-        return _parsed(marked[-1])
+        return [parsed(content) for content in marked]
     found = _among_prose(body)
     for opening in "[{" if array else "{[":
         if kind := [document for document in found if document.text[0] == opening]:
-            return kind[-1]
-    return whole
+            return kind
+    return [whole]
 
 
-def _parsed(text: str) -> Document:
+def parsed(text: str) -> Document:
+    """A text that is a document, or what is wrong with it."""
     try:
         return Document(text, json.loads(text, parse_constant=_no_constant, object_pairs_hook=distinct))
     except (ValueError, RecursionError) as error:
