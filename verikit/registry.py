@@ -55,6 +55,18 @@ def tables() -> dict[str, EntryPoint]:
     return found
 
 
+def answer_families() -> dict[str, EntryPoint]:
+    """The rare families of answers, sorted by name: each entry is a `verikit.answers.extra.Extra`.
+
+    Raises:
+        SpecError: two distributions register one.
+    """
+    found = _entries("answer_families")
+    for name in found:
+        _check_single("answer_families", name)
+    return dict(sorted(found.items()))
+
+
 def find(kind: Kind, name: str) -> Callable[..., Any]:
     """Load what is registered under a name.
 

@@ -48,7 +48,7 @@ PACKAGES = ("verifiers", "answers", "graders", "readers")
 SEARCHES = {"search", "sub", "subn", "split", "finditer", "findall"}
 BOUNDED = {
     ("verikit.verifiers.stated", "_ITEMS"),
-    ("verikit.answers.families.piecewise", "_LABEL"), ("verikit.answers.judging", "_QUALIFIER"),
+    ("verikit.answers.extra.piecewise", "_LABEL"), ("verikit.answers.judging", "_QUALIFIER"),
     ("verikit.reply", "_END_OF_TURN"),
 }  # fmt: skip
 """Patterns that begin with a repeat and are searched for in texts that are short by then, or stripped."""

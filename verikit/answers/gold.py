@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from verikit.answers import choices, extract
 from verikit.answers.clean import trimmed
 from verikit.answers.evaluate import ExactField, OpaqueTerm, Undefined
-from verikit.answers.families import NUMERIC, meanings
+from verikit.answers.families import meanings, number_meanings
 from verikit.answers.families.base import Family
 from verikit.answers.json_answers import gold_json
 from verikit.answers.normal import normal
@@ -91,7 +91,7 @@ def _gold(gold: str) -> ReadGold:
     if not text:
         return ReadGold(gold, "text", problem="the gold is empty")
     if NUMERAL.fullmatch(text):
-        return ReadGold(text, "math", read(text).tree, numeral=True, meanings=meanings(text, NUMERIC))
+        return ReadGold(text, "math", read(text).tree, numeral=True, meanings=number_meanings(text))
     if len(text) > MAX_CHARS:
         return ReadGold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
     if "boxed" in text and (found := extract.boxes(text)):

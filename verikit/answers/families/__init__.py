@@ -2,52 +2,40 @@
 
 A family is one module: a reader that says what a gold means (None for every gold that is not of the kind), and a
 comparison of that meaning with an answer's text. The first family that can say anything decides; where none can, the
-trees are compared. A gold is read once, however many answers are held against it.
+trees are compared. A gold is read once, however many answers are held against it. Rare families are in
+`verikit.answers.extra`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from verikit.answers.equality import EqualityResult
 from verikit.answers.families import (
     assignments,
     bases,
-    chemistry,
-    constants,
     dates,
-    flats,
-    genotypes,
     numbers,
-    parts,
-    permutations,
-    piecewise,
     progressions,
     quantities,
     ranges,
     ratios,
-    times,
     words,
 )
 from verikit.answers.families.base import Context, Family
+from verikit.registry import answer_families
+
+if TYPE_CHECKING:
+    from verikit.answers.extra import Extra
 
 FAMILIES: tuple[Family, ...] = (
     words.FAMILY,
-    parts.FAMILY,
-    piecewise.FAMILY,
     progressions.FAMILY,
-    constants.FAMILY,
-    flats.FAMILY,
-    permutations.FAMILY,
     assignments.FAMILY,
     bases.FAMILY,
-    chemistry.CONFIGURATION,
-    chemistry.EQUATION,
-    chemistry.FORMULA,
-    genotypes.GENOTYPE,
-    genotypes.SHARES,
     dates.FAMILY,
-    times.FAMILY,
     ranges.FAMILY,
     ratios.FAMILY,
     quantities.FAMILY,
@@ -56,14 +44,36 @@ FAMILIES: tuple[Family, ...] = (
 """In the order in which they are asked."""
 
 
-NUMERIC: tuple[Family, ...] = (numbers.FAMILY,)
-"""Those a number in plain digits may belong to."""
+@cache
+def _extras() -> dict[str, list[Extra]]:
+    """The rare families, by the family that they come before, in the order of their names."""
+    found: dict[str, list[Extra]] = {}
+    for entry in answer_families().values():
+        extra = entry.load()
+        found.setdefault(extra.before, []).append(extra)
+    return found
 
 
-def meanings(text: str, families: tuple[Family, ...] = FAMILIES) -> tuple[tuple[Family, Any], ...]:
+def _families(text: str) -> Iterator[Family]:
+    """The families that a gold may belong to, in the order in which they are asked."""
+    extras = _extras()
+    for family in FAMILIES:
+        for extra in extras.get(family.name, ()):
+            if extra.looks_like(text):
+                yield from extra.families
+        yield family
+
+
+def meanings(text: str) -> tuple[tuple[Family, Any], ...]:
     """The families a gold belongs to, each with what the gold means in it."""
-    found = ((family, family.gold(text)) for family in families)
+    found = ((family, family.gold(text)) for family in _families(text))
     return tuple((family, meaning) for family, meaning in found if meaning is not None)
+
+
+def number_meanings(text: str) -> tuple[tuple[Family, Any], ...]:
+    """The same for a number in plain digits, which can only be a number."""
+    meaning = numbers.FAMILY.gold(text)
+    return () if meaning is None else ((numbers.FAMILY, meaning),)
 
 
 def compare_meanings(gold: tuple[tuple[Family, Any], ...], text: str, context: Context) -> EqualityResult | None:

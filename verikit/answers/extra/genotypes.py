@@ -130,3 +130,4 @@ def _match_shares(gold: Shares, text: str, context: Context) -> EqualityResult |
 
 
 SHARES = Family("shares", _gold_shares, _match_shares)
+FAMILIES = (GENOTYPE, SHARES)

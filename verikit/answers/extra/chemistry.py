@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from verikit.answers.equality import EqualityResult, different, equal
+from verikit.answers.extra.elements import BY_NAME, CORES, NUMBER
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.elements import BY_NAME, CORES, NUMBER
 from verikit.answers.families.plain import plain, stated
 
 
@@ -264,3 +264,4 @@ def _match_configuration(gold: dict[str, int], text: str, context: Context) -> E
 
 
 CONFIGURATION = Family("electron configuration", _gold_configuration, _match_configuration)
+FAMILIES = (CONFIGURATION, EQUATION, FORMULA)

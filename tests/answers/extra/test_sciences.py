@@ -8,8 +8,8 @@ import pytest
 
 from tests.answers.families.helpers import assert_different, assert_same
 from verikit.answers import verify
-from verikit.answers.families.chemistry import read_configuration, read_equation, read_species
-from verikit.answers.families.elements import NAMES, NUMBER, SYMBOLS
+from verikit.answers.extra.chemistry import read_configuration, read_equation, read_species
+from verikit.answers.extra.elements import NAMES, NUMBER, SYMBOLS
 
 ORDER = "1s 2s 2p 3s 3p 4s 3d 4p 5s 4d 5p 6s 4f 5d 6p".split()
 ROOM = {"s": 2, "p": 6, "d": 10, "f": 14}

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from verikit.answers.compare import assigned
 from verikit.answers.equality import EqualityResult, different, equal, undecided
 from verikit.answers.evaluate import OpaqueTerm, Undefined, substitute
+from verikit.answers.extra import CASES
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import bare, pieces
 from verikit.answers.identity import identical
@@ -42,7 +43,6 @@ _LABEL = re.compile(r"\s*[A-Za-z](?:\([a-z]\))?\s*=(?!=)")
 _FUNCTION = re.compile(r"^\s{0,9}[A-Za-z]\([a-z]\)\s{0,9}=(?!=)")
 _IF = re.compile(r"[,\s]{0,9}\b(?:if|for|when|where|on)\b[,:\s]*")
 _ELSE = re.compile(r"[,\s]{0,9}\b(?:otherwise|else|elsewhere)\b\s*")
-_LIKELY = re.compile(r"cases|array|\b(?:if|for)\b|\bwhen\b|otherwise|\||\\max|\\min|sgn|vert")
 _T = Node("sym", ("t of the line",))
 _SQUARE = Node("pow", (_T, num(2)))
 
@@ -87,7 +87,7 @@ def _rows(text: str) -> list[tuple[str, str]] | None:
 
 def read(text: str) -> Branches | None:
     """The cases a text gives, at least two; None if it gives none or one of them is not understood."""
-    if len(text) > MAX_CHARS or not _LIKELY.search(text):
+    if len(text) > MAX_CHARS or not CASES.search(text):
         return None
     text = bare(text)
     rows = _rows(_LABEL.sub("", text, count=1) if "\\begin" not in text else text)
@@ -125,8 +125,6 @@ def _everywhere(text: str) -> Branches | None:
 
 
 def _gold(text: str) -> Branches | None:
-    if not _LIKELY.search(text):
-        return None
     return read(text) or (None if "begin" in text else _everywhere(text))
 
 
@@ -169,3 +167,4 @@ def _onto(piece: LinePiece) -> Node:
 
 
 FAMILY = Family("piecewise functions", _gold, _match)
+FAMILIES = (FAMILY,)

@@ -29,3 +29,4 @@ def read(text: str) -> tuple[tuple[int, int], ...] | None:
 
 
 FAMILY = by_reading("permutations", read, lambda gold, answer: gold == answer)
+FAMILIES = (FAMILY,)
