@@ -15,11 +15,12 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from verikit.engines import Cache, Engine, Generation, Request, load_engine
+from verikit.engines import Cache, Engine, Generation, Output, Request, load_engine
 from verikit.engines.cache import default_path
 from verikit.errors import ConfigError, EngineError, Refusal, UnparseableVerdict
 from verikit.judges.held import bound, generate, tell_refused, unbound
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
+from verikit.reply import CUT
 from verikit.types import Message
 
 PROBE = 8
@@ -172,12 +173,19 @@ def _read(request: Request, generation: Generation, reply: ReplyFormat, *, held:
         return JudgeVerdict(None, error=generation.error, usage=usage)
     if not generation.outputs:
         return JudgeVerdict(None, error=EngineError("the engine gave no output"), usage=usage)
-    verdict = reply.parse(generation.outputs[0], held=held)
-    error = verdict.error
-    if isinstance(error, UnparseableVerdict) and generation.outputs[0].finish_reason == "length":
-        hint = f"the limit is {request.max_tokens:,} tokens; a judge that thinks needs more: [sampling] of its prompt"
-        error = UnparseableVerdict(str(error), hint=hint)
-    return replace(verdict, usage=usage, error=error)
+    output = generation.outputs[0]
+    verdict = reply.parse(output, held=held)
+    whole = reply.where == "whole" and (held or reply.read == "logprobs")
+    return replace(verdict if whole else unless_cut(verdict, output, request.max_tokens), usage=usage)
+
+
+def unless_cut(verdict: JudgeVerdict, output: Output, max_tokens: int) -> JudgeVerdict:
+    """A verdict; none where the token limit cut the reply off, since its writer had not finished."""
+    if output.finish_reason not in CUT or isinstance(verdict.error, Refusal):
+        return verdict
+    problem = str(verdict.error or f"max_tokens cut the reply off behind the verdict {verdict.label!r}")
+    hint = f"the limit is {max_tokens:,} tokens; a judge that thinks needs more: [sampling] of its prompt"
+    return replace(verdict, value=None, label="", error=UnparseableVerdict(problem, hint=hint))
 
 
 def counted(generation: Generation) -> dict[str, float]:

@@ -24,11 +24,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.engines.types import Request
 from verikit.errors import ConfigError
+from verikit.judges.evidence.content import Evidence, Shown, Turn, turns
 from verikit.judges.reply import ReplyFormat
-from verikit.judges.shown import MAX_CHARS, fence, fenced, visible_to_judge
+from verikit.judges.shown import MAX_CHARS, NotShown, fence, fenced, visible_to_judge
 from verikit.judges.special_tokens import Clear, without_specials
 from verikit.settings import checked
-from verikit.types import Message, Prompt
+from verikit.types import Message
 
 Task = Literal["pairwise", "pointwise", "reference", "rubric"]
 FIELDS: Mapping[Task, frozenset[str]] = {
@@ -39,6 +40,9 @@ FIELDS: Mapping[Task, frozenset[str]] = {
 }
 """What a task's template must show; any may show a reference too."""
 _HOLE = re.compile(r"(?<!\\boxed)\{(\w+)\}")
+_NAMES = {"answer_1": "first answer", "answer_2": "second answer"}
+MADE = "note"
+"""What the roles of turns begin with that verikit makes."""
 TOP_LOGPROBS = 20
 ALONE = """Judge by this criterion alone, whatever else is good or bad:
 {}
@@ -94,23 +98,29 @@ class JudgePrompt(BaseModel):
 
     def request(
         self,
-        texts: Mapping[str, Prompt],
+        texts: Mapping[str, Shown],
         *,
         max_chars: int = MAX_CHARS,
         criterion: str = "",
         clear: Clear = without_specials,
+        engine: str = "the judge's engine",
     ) -> Request:
         """Make the request that shows these texts, with the special tokens of the model broken that `clear` breaks.
 
         A criterion comes last, so that requests about the same texts share all before it (a server's prefix cache).
+
+        Raises:
+            NotShown: a text has more than `max_chars` characters, can't be read, or has a picture.
         """
-        shown = {name: _turns(text, max_chars, clear) for name, text in texts.items()}
-        mark = fence([text for turns in shown.values() for _, text in turns])
+        shown = {name: _turns(name, text, max_chars, clear, engine) for name, text in texts.items()}
+        mark = fence([text for said in shown.values() for _, text in said])
         blocks = {"fence": mark}
-        for name, turns in shown.items():
-            lone = len(turns) == 1
-            inside = turns[0][1] if lone else "\n".join(fenced(role, text, mark) for role, text in turns)
-            blocks[name] = fenced(name, inside, mark)
+        for name, said in shown.items():
+            lone = len(said) == 1
+            inside = said[0][1] if lone else "\n".join(fenced(role, text, mark) for role, text in said)
+            text = texts[name]
+            note = f"{text.note}\n" if isinstance(text, Evidence) and text.note else ""
+            blocks[name] = note + fenced(name, inside, mark)
         messages = [
             Message(role=role, content=_HOLE.sub(lambda hole: blocks[hole[1]], template) + more)
             for role, template, more in (
@@ -151,23 +161,25 @@ def prompt_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
-def as_text(prompt: Prompt) -> str:
-    """A prompt as one text, to tell prompts apart by; one user message is the same prompt as its text."""
-    if isinstance(prompt, str):
-        return prompt
-    if len(prompt) == 1:
-        return prompt[0]["content"]
-    return "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in prompt)
-
-
-def _turns(prompt: Prompt, max_chars: int, clear: Clear) -> list[tuple[str, str]]:
+def _turns(name: str, text: Shown, max_chars: int, clear: Clear, engine: str) -> list[tuple[str, str]]:
     """Who says what, as a judge may see it."""
-    if isinstance(prompt, str):
-        return [("text", visible_to_judge(prompt, max_chars, clear))]
-    roles = ("system", "user", "assistant", "tool")
-    return [
-        (m["role"] if m["role"] in roles else "other", visible_to_judge(m["content"], max_chars, clear)) for m in prompt
-    ]
+    return [(_role(turn.role), _visible(name, turn, max_chars, clear, engine)) for turn in turns(text)]
+
+
+def _role(role: str) -> str:
+    made = role.startswith(MADE)
+    return role if made or role in ("text", "system", "user", "assistant", "tool") else "other"
+
+
+def _visible(name: str, turn: Turn, max_chars: int, clear: Clear, engine: str) -> str:
+    what = _NAMES.get(name, name)
+    if turn.media:
+        raise NotShown(f"the {what} has a {turn.media[0].word}, and {engine} takes none")
+    try:
+        return visible_to_judge(turn.text, max_chars, clear)
+    except ValueError as problem:
+        hint = "raise max_chars, or set too_long='pieces' (for answers)"
+        raise NotShown(f"the {what} has {problem}", hint=hint, too_long=name) from None
 
 
 def _names(names: Sequence[str] | frozenset[str]) -> str:

@@ -16,8 +16,8 @@ from typing import Any
 
 from verikit.base import unique_names
 from verikit.errors import SchemaError, UsageError
+from verikit.judges.evidence import as_text
 from verikit.judges.pairwise import Pair
-from verikit.judges.prompt import as_text
 from verikit.readers import read, rows
 from verikit.readers.layout import ALIASES
 from verikit.readers.parse import JsonRow
@@ -44,7 +44,7 @@ class Bout:
     def digest(self) -> str:
         """8 hex digits of everything the judge sees."""
         pair = self.pair
-        texts = "\0".join((as_text(pair.prompt), pair.first, pair.second, pair.reference or ""))
+        texts = "\0".join((as_text(pair.prompt), pair.first, pair.second, as_text(pair.reference)))
         return hashlib.sha256(texts.encode("utf-8", "replace")).hexdigest()[:8]
 
 

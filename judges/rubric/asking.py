@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import EngineError
-from verikit.judges.ask import added, counted, reminder
+from verikit.judges.ask import added, counted, reminder, unless_cut
 from verikit.judges.prompt import JudgePrompt
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.rubric.criteria import Criterion
@@ -104,6 +104,8 @@ def _read(question: Question, reply: ReplyFormat, generation: Generation) -> lis
         output = said
         if reply.read == "text":
             output = replace(said, text=said.text.replace(_MARK, "").replace(question.mark, _MARK))
-        found = [replace(form.parse(output), reply=said.text) for form in formats(question, reply)]
+        limit = question.request.max_tokens
+        read = [unless_cut(form.parse(output), said, limit) for form in formats(question, reply)]
+        found = [replace(verdict, reply=said.text) for verdict in read]
     found[0] = replace(found[0], usage=counted(generation))
     return found
