@@ -18,6 +18,7 @@ from typing import Any
 from verikit.engines import Cache, Engine, Generation, Output, Request, load_engine
 from verikit.engines.cache import default_path
 from verikit.errors import ConfigError, EngineError, Refusal, UnparseableVerdict
+from verikit.judges.evidence.cited import FalseCitation, check_citations
 from verikit.judges.held import bound, generate, tell_refused, unbound
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.reply import CUT
@@ -72,6 +73,8 @@ class Record:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._unread: list[JudgeVerdict] | None = []
+        self.warned: bool = False
+        """Whether it was said that criteria speak of what is not shown."""
 
     def __reduce__(self) -> tuple[type[Record], tuple[()]]:
         return (Record, ())
@@ -122,7 +125,8 @@ def ask(
     generations, held = generate(engine, requests, reply.choices() if hold else ())
     sent = zip(requests, generations, held, strict=True)
     verdicts = [_read(request, given, reply, held=was) for request, given, was in sent]
-    unread = [i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, EngineError)]
+    final = (EngineError, FalseCitation)
+    unread = [i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, final)]
     reminders = {i: reminder(requests[i], verdicts[i].reply, remind) for i in unread if retry or hold}
     bounded = _bounded(engine, reply, {i: reminders[i] for i in reminders if hold and _holdable(verdicts[i])})
     refused: list[Generation] = []
@@ -176,7 +180,15 @@ def _read(request: Request, generation: Generation, reply: ReplyFormat, *, held:
     output = generation.outputs[0]
     verdict = reply.parse(output, held=held)
     whole = reply.where == "whole" and (held or reply.read == "logprobs")
-    return replace(verdict if whole else unless_cut(verdict, output, request.max_tokens), usage=usage)
+    verdict = verdict if whole else unless_cut(verdict, output, request.max_tokens)
+    return replace(unless_false(verdict, output, request), usage=usage)
+
+
+def unless_false(verdict: JudgeVerdict, output: Output, request: Request) -> JudgeVerdict:
+    """A verdict; none where the reply cites an entry that the run it was shown does not have."""
+    entries = request.meta.get("entries")
+    wrong = check_citations(output.text, entries) if entries and verdict.error is None else None
+    return replace(verdict, value=None, label="", error=wrong) if wrong else verdict
 
 
 def unless_cut(verdict: JudgeVerdict, output: Output, max_tokens: int) -> JudgeVerdict:

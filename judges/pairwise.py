@@ -19,8 +19,8 @@ from verikit.base import Verifier, describe, score_all
 from verikit.engines import Request
 from verikit.errors import ConfigError, JudgeError, UsageError, VerikitError
 from verikit.judges.ask import added, told
-from verikit.judges.evidence import Shown, as_text, reply_shown
-from verikit.judges.judge import failed, spent
+from verikit.judges.evidence import Shown, as_text
+from verikit.judges.judge import failed, seen, spent
 from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.scaled import Scaled, mean_of_askings, mean_of_criteria
@@ -142,7 +142,8 @@ class Pairwise(Scaled, Comparer):
             for pair in pairs
         ]
         heard: list[list[OrderVerdict]] = [[] for _ in pairs]
-        shown = self.fitted([{} if pair.equal else _texts(pair) for pair in pairs])
+        shown = self.fitted([{} if pair.equal else self._texts(pair) for pair in pairs])
+        self.warn_unseen([(texts.get("answer_1"), self.criteria) for texts in shown if texts])
         for number in range(self.asks):
             plans = {
                 i: self._plan(pair, shown[i], number) for i, pair in enumerate(pairs) if not self._decided(heard[i])
@@ -152,7 +153,8 @@ class Pairwise(Scaled, Comparer):
                 heard[i] += [OrderVerdict(swapped, next(verdicts)) for swapped, _ in plan]
         compared = [self._compared(tuple(orders)) for orders in heard]
         return [
-            replace(found, usage=added(found.usage, spent(texts))) for found, texts in zip(compared, shown, strict=True)
+            replace(found, reason=found.reason + seen(texts), usage=added(found.usage, spent(texts)))
+            for found, texts in zip(compared, shown, strict=True)
         ]
 
     def _plan(self, pair: Pair, texts: Mapping[str, Shown], number: int) -> list[tuple[bool, Request | VerikitError]]:
@@ -162,6 +164,11 @@ class Pairwise(Scaled, Comparer):
             for criterion in self.criteria or ("",)
             for swapped in self._orders(pair)
         ]
+
+    def _texts(self, pair: Pair) -> dict[str, Shown]:
+        first, second = map(self.shown_reply, (pair.first, pair.second), pair.messages)
+        texts: dict[str, Shown] = {"prompt": pair.prompt, "answer_1": first, "answer_2": second}
+        return texts if pair.reference is None else texts | {"reference": pair.reference}
 
     def _decided(self, heard: Sequence[OrderVerdict]) -> bool:
         """Whether the better answer is known well enough."""
@@ -288,12 +295,6 @@ def side(preference: float) -> str:
 
 def _orders(n: int) -> str:
     return "both orders" if n > 1 else "one order"
-
-
-def _texts(pair: Pair) -> dict[str, Shown]:
-    first, second = map(reply_shown, (pair.first, pair.second), pair.messages)
-    texts: dict[str, Shown] = {"prompt": pair.prompt, "answer_1": first, "answer_2": second}
-    return texts if pair.reference is None else texts | {"reference": pair.reference}
 
 
 def _swapped(texts: Mapping[str, Shown]) -> dict[str, Shown]:

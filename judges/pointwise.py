@@ -10,9 +10,9 @@ from typing import ClassVar, Literal, get_args
 from verikit.base import describe
 from verikit.errors import ConfigError
 from verikit.judges.ask import added, told
-from verikit.judges.evidence import Evidence, Shown, reply_shown, turns
+from verikit.judges.evidence import Evidence, Shown, turns
 from verikit.judges.evidence.content import LONE
-from verikit.judges.judge import Judge, failed, spent
+from verikit.judges.judge import Judge, failed, noted, spent
 from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
 from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
@@ -45,9 +45,13 @@ class Pointwise(Scaled, Comparer):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Rate each completion, all in one call of the engine."""
         asked = [self._turns(sample) for sample in samples]
-        rated = iter(self._rate([texts for turns in asked if isinstance(turns, list) for texts in turns]))
+        shown = [texts for turns in asked if isinstance(turns, list) for texts in turns]
+        self.warn_unseen([(texts["answer"], self.criteria) for texts in shown])
+        rated = iter(self._rate(shown))
         return [
-            self._merged([self._scored(next(rated)) for _ in turns]) if isinstance(turns, list) else turns
+            self._merged([noted(self._scored(next(rated)), texts) for texts in turns])
+            if isinstance(turns, list)
+            else turns
             for turns in asked
         ]
 
@@ -56,7 +60,7 @@ class Pointwise(Scaled, Comparer):
         texts: list[dict[str, Shown]] = [
             {
                 "prompt": pair.prompt,
-                "answer": reply_shown(text_read(text, self.reads), messages),
+                "answer": self.shown_reply(text_read(text, self.reads), messages),
                 **({"reference": pair.reference} if pair.reference else {}),
             }
             for pair in pairs
@@ -91,7 +95,7 @@ class Pointwise(Scaled, Comparer):
         if self.file.needs_reference and reference is None:
             return Score.error("the prompt shows a reference, and this row has no gold answer")
         shown: dict[str, Shown] = {} if reference is None else {"reference": reference}
-        answer = reply_shown(sample.completion, sample.messages)
+        answer = self.shown_sample(sample)
         questions: list[dict[str, Shown]] = [{"prompt": sample.prompt, "answer": answer, **shown}]
         if self.turns == "each" and not isinstance(sample.prompt, str):
             asked = turns(sample.prompt)
@@ -151,7 +155,7 @@ class Reference(Judge):
         shown = self.fitted([text for text in texts if text is not None])
         verdicts = self.ask([self.request(text) for text in shown])
         scores = iter(
-            self._scored(replace(verdict, usage=added(verdict.usage, spent(text))))
+            noted(self._scored(replace(verdict, usage=added(verdict.usage, spent(text)))), text)
             for verdict, text in zip(verdicts, shown, strict=True)
         )
         return [Score.error("there is no gold answer to judge by") if text is None else next(scores) for text in texts]
@@ -160,7 +164,7 @@ class Reference(Judge):
         reference = self.reference(sample)
         if reference is None:
             return None
-        answer = reply_shown(sample.completion, sample.messages)
+        answer = self.shown_sample(sample)
         return {"prompt": sample.prompt, "answer": answer, "reference": reference}
 
     def _scored(self, verdict: JudgeVerdict) -> Score:

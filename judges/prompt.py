@@ -18,13 +18,14 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.engines.types import Request
 from verikit.errors import ConfigError
 from verikit.judges.evidence.content import Evidence, Shown, Turn, turns
+from verikit.judges.evidence.entries import EntryKind
 from verikit.judges.reply import ReplyFormat
 from verikit.judges.shown import MAX_CHARS, NotShown, fence, fenced, visible_to_judge
 from verikit.judges.special_tokens import Clear, without_specials
@@ -113,14 +114,15 @@ class JudgePrompt(BaseModel):
             NotShown: a text has more than `max_chars` characters, can't be read, or has a picture.
         """
         shown = {name: _turns(name, text, max_chars, clear, engine) for name, text in texts.items()}
-        mark = fence([text for said in shown.values() for _, text in said])
+        mark = fence([turn.text for said in shown.values() for turn in said])
         blocks = {"fence": mark}
+        entries = 0
         for name, said in shown.items():
-            lone = len(said) == 1
-            inside = said[0][1] if lone else "\n".join(fenced(role, text, mark) for role, text in said)
             text = texts[name]
-            note = f"{text.note}\n" if isinstance(text, Evidence) and text.note else ""
-            blocks[name] = note + fenced(name, inside, mark)
+            note, more = (text.note, text.entries) if isinstance(text, Evidence) else ("", 0)
+            inside = _entries(said, mark, entries) if more else _said(said, mark)
+            blocks[name] = "\n".join(filter(None, (note, fenced(name, inside, mark))))
+            entries += more
         messages = [
             Message(role=role, content=_HOLE.sub(lambda hole: blocks[hole[1]], template) + more)
             for role, template, more in (
@@ -134,7 +136,7 @@ class JudgePrompt(BaseModel):
             max_tokens=self.sampling.max_tokens,
             temperature=self.sampling.temperature,
             logprobs=TOP_LOGPROBS if self.reply.read == "logprobs" else None,
-            meta={"fence": mark},
+            meta={"fence": mark, "entries": entries},
         )
 
 
@@ -161,13 +163,29 @@ def prompt_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
-def _turns(name: str, text: Shown, max_chars: int, clear: Clear, engine: str) -> list[tuple[str, str]]:
+def _turns(name: str, text: Shown, max_chars: int, clear: Clear, engine: str) -> list[Turn]:
     """Who says what, as a judge may see it."""
-    return [(_role(turn.role), _visible(name, turn, max_chars, clear, engine)) for turn in turns(text)]
+    found = turns(text, calls=True)
+    return [turn._replace(role=_role(turn.role), text=_visible(name, turn, max_chars, clear, engine)) for turn in found]
+
+
+def _said(said: Sequence[Turn], mark: str) -> str:
+    """A lone text as it is, several turns each between their marks."""
+    return said[0].text if len(said) == 1 else "\n".join(fenced(turn.role, turn.text, mark) for turn in said)
+
+
+def _entries(said: Sequence[Turn], mark: str, before: int) -> str:
+    """The entries of a run, each behind a line with its number and the mark, counted on from those before."""
+    rows = []
+    for turn in said:
+        of = f" of #{turn.of + before}" if turn.of else ""
+        rows += [f"[#{turn.number + before} {mark}] {turn.role}{of}"] if turn.number else []
+        rows.append(turn.text)
+    return "\n".join(rows)
 
 
 def _role(role: str) -> str:
-    made = role.startswith(MADE)
+    made = role.startswith(MADE) or role in get_args(EntryKind)
     return role if made or role in ("text", "system", "user", "assistant", "tool") else "other"
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from verikit.errors import UsageError, VerikitError
+from verikit.judges.evidence.entries import call_text
 from verikit.judges.shown import NotShown
 from verikit.messages import (
     CompletionMessage,
@@ -37,6 +38,10 @@ class Turn(NamedTuple):
     role: str
     text: str
     media: tuple[Media, ...] = ()
+    number: int = 0
+    """Of an entry of a run, its number; 0 for a note between them."""
+    of: int = 0
+    """Of a result, the number of its call."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +55,20 @@ class Evidence:
     """What it cost to make."""
     error: VerikitError | None = None
     """Why there is none."""
+    entries: int = 0
+    """Of a run, how many entries it has; they have numbers."""
+    seen: int = 0
+    """How many of them are shown, whole or in part."""
+    acts: bool = False
+    """Whether something was done: a call, a result, a changed file."""
 
 
 Shown = str | Sequence[Any] | Mapping[str, Any] | Evidence | None
 """A text, messages, content parts, or evidence made of them."""
 
 
-def turns(shown: Shown) -> list[Turn]:
-    """The turns of a prompt, an answer or a reference.
+def turns(shown: Shown, *, calls: bool = False) -> list[Turn]:
+    """The turns of a prompt, an answer or a reference, perhaps with the `calls` that are made in them.
 
     Raises:
         NotShown: it is none of these.
@@ -71,7 +82,7 @@ def turns(shown: Shown) -> list[Turn]:
     try:
         if are_parts([shown] if isinstance(shown, Mapping) else shown):
             return [Turn("user", content_text(shown), _media(shown))]
-        return [_turn(message) for message in messages_of(shown)]
+        return [_turn(message, calls) for message in messages_of(shown)]
     except UsageError as error:
         raise NotShown(f"a prompt, answer or reference that can't be read: {error}") from None
 
@@ -100,9 +111,13 @@ def reply_shown(text: str, messages: Sequence[CompletionMessage]) -> str | Evide
     return text
 
 
-def _turn(message: CompletionMessage) -> Turn:
+def _turn(message: CompletionMessage, calls: bool) -> Turn:
     content = message.get("content")
-    return Turn(str(message.get("role") or "user"), content_text(content), _media(content))
+    text = content_text(content)
+    made = message.get("tool_calls") if calls else None
+    if isinstance(made, Sequence) and not isinstance(made, str):
+        text = "\n".join(filter(None, (text, *(f"calls {call_text(call)}" for call in made))))
+    return Turn(str(message.get("role") or "user"), text, _media(content))
 
 
 def _text(message: CompletionMessage) -> str:

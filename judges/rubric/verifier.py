@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal, get_args
 from verikit.base import describe
 from verikit.errors import ConfigError, EngineTimeout, SchemaError, VerikitError
 from verikit.judges.ask import added
-from verikit.judges.evidence import Shown, reply_shown
-from verikit.judges.judge import Judge, failed, spent
+from verikit.judges.evidence import Shown
+from verikit.judges.judge import Judge, failed, noted, spent
 from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.rubric.asking import Question, ask_all, listed
@@ -109,6 +109,13 @@ class Rubric(Judge):
                 for sample, rubric in zip(samples, found, strict=True)
             ]
         )
+        self.warn_unseen(
+            [
+                (texts["answer"], [item.text for item in rubric.items])
+                for texts, rubric in zip(shown, found, strict=True)
+                if isinstance(rubric, Criteria)
+            ]
+        )
         plans = [
             list(self._questions(texts, rubric)) if isinstance(rubric, Criteria) else []
             for texts, rubric in zip(shown, found, strict=True)
@@ -134,7 +141,7 @@ class Rubric(Judge):
 
     @staticmethod
     def _charged(score: Score, texts: Mapping[str, Shown]) -> Score:
-        return replace(score, usage=added(score.usage, spent(texts)))
+        return noted(replace(score, usage=added(score.usage, spent(texts))), texts)
 
     def _of(self, sample: Sample) -> Criteria | Score:
         try:
@@ -144,7 +151,7 @@ class Rubric(Judge):
 
     def _texts(self, sample: Sample, rubric: Criteria) -> dict[str, Shown]:
         """All that the requests about a sample show."""
-        answer = reply_shown(sample.completion, sample.messages)
+        answer = self.shown_sample(sample)
         texts: dict[str, Shown] = {"prompt": sample.prompt, "answer": answer, "criteria": self.listed(rubric.items)}
         if self.file.needs_reference:
             texts["reference"] = self.reference(sample) or "(none)"
