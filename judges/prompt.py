@@ -44,6 +44,7 @@ _HOLE = re.compile(r"(?<!\\boxed)\{(\w+)\}")
 _NAMES = {"answer_1": "first answer", "answer_2": "second answer"}
 MADE = "note"
 """What the roles of turns begin with that verikit makes."""
+_ANSWER = re.compile(r"\{answer(?:_1)?\}")
 TOP_LOGPROBS = 20
 ALONE = """Judge by this criterion alone, whatever else is good or bad:
 {}
@@ -108,13 +109,15 @@ class JudgePrompt(BaseModel):
     ) -> Request:
         """Make the request that shows these texts, with the special tokens of the model broken that `clear` breaks.
 
-        A criterion comes last, so that requests about the same texts share all before it (a server's prefix cache).
+        The mark is made from the prompt alone, and a criterion comes before the answers: requests about answers to the
+        same prompt share their beginning, which a server's prefix cache then has.
 
         Raises:
             NotShown: a text has more than `max_chars` characters, can't be read, or has a picture.
         """
         shown = {name: _turns(name, text, max_chars, clear, engine) for name, text in texts.items()}
-        mark = fence([turn.text for said in shown.values() for turn in said])
+        every = [turn.text for said in shown.values() for turn in said]
+        mark = fence([turn.text for turn in shown.get("prompt", ())], every)
         blocks = {"fence": mark}
         entries = 0
         for name, said in shown.items():
@@ -124,10 +127,10 @@ class JudgePrompt(BaseModel):
             blocks[name] = "\n".join(filter(None, (note, fenced(name, inside, mark))))
             entries += more
         messages = [
-            Message(role=role, content=_HOLE.sub(lambda hole: blocks[hole[1]], template) + more)
+            Message(role=role, content=_filled(template, blocks, more))
             for role, template, more in (
                 ("system", self.system, ""),
-                ("user", self.user, f"\n{ALONE.format(criterion)}" if criterion else ""),
+                ("user", self.user, criterion),
             )
             if template
         ]
@@ -161,6 +164,22 @@ def prompt_names() -> list[str]:
     """The names of our prompts."""
     folder = files("verikit.judges") / "prompts"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def _filled(template: str, blocks: Mapping[str, str], criterion: str) -> str:
+    """A template with its texts; a criterion before the paragraph of the first answer, or else at the end."""
+
+    def show(text: str) -> str:
+        return _HOLE.sub(lambda hole: blocks[hole[1]], text)
+
+    if not criterion:
+        return show(template)
+    alone = ALONE.format(criterion)
+    answer = _ANSWER.search(template)
+    start = template.rfind("\n\n", 0, answer.start()) if answer else -1
+    if start < 0:
+        return f"{show(template)}\n{alone}"
+    return f"{show(template[:start])}\n\n{alone}{show(template[start + 1 :])}"
 
 
 def _turns(name: str, text: Shown, max_chars: int, clear: Clear, engine: str) -> list[Turn]:

@@ -1,9 +1,10 @@
 """Candidates as a judge may see them: texts that can't leave their place, hide anything, or fill the context.
 
 A candidate is hostile: it may try to close its own quotation and speak as the prompt. So each text stands between marks
-that hold a hash of all texts shown; no text can contain its own mark, and equal questions give equal prompts (caches,
-recordings). Invisible characters are taken out, other controls and direction marks are shown, special tokens are broken
-by a space (`special_tokens.py`), and a note tells the judge. A text that is too long is not shown at all (`NotShown`).
+that hold a hash of the question, or another if any text has this one: no text can contain the mark. Equal questions
+give equal prompts (caches, recordings), and prompts about answers to one question begin alike (prefix caches).
+Invisible characters are taken out, other controls and direction marks are shown, special tokens are broken by a space
+(`special_tokens.py`), and a note tells the judge. A text that is too long is not shown at all (`NotShown`).
 """
 
 from __future__ import annotations

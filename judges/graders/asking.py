@@ -44,17 +44,19 @@ def request(
         NotShown: a text has more than `max_chars` characters.
     """
     seen: list[str] = []
+    rows: list[str] = []
 
     def collect(path: Path, text: str) -> str:
         try:
             seen.append(visible_to_judge(text, max_chars, clear))
         except ValueError as problem:
             raise NotShown(f"{'.'.join(map(str, path))} has {problem}", hint="raise max_chars") from None
+        rows.extend(seen[-1:] if path[0] != "sample" else ())
         return ""
 
     for turn in grader.input:
         filled(turn.content, values, collect)
-    mark = fence(seen)
+    mark = fence(rows, seen)  # the row's alone: requests about one row's replies begin alike
 
     def show(path: Path, text: str) -> str:
         shown = visible_to_judge(text, max_chars, clear)
