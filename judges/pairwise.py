@@ -24,7 +24,7 @@ from verikit.judges.judge import failed, seen, spent
 from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.scaled import Scaled, mean_of_askings, mean_of_criteria
-from verikit.messages import CompletionMessage
+from verikit.messages import CompletionMessage, media_of
 from verikit.reply import text_read
 from verikit.stats.beta import beta_interval, beta_probability
 from verikit.types import Prompt, Sample, Score
@@ -48,7 +48,8 @@ class Pair:
     @property
     def equal(self) -> bool:
         """Whether both answers are the same, all messages included."""
-        return self.first == self.second and self.messages[0] == self.messages[1]
+        first, second = ([] if _lone(run) else list(run) for run in self.messages)
+        return self.first == self.second and first == second
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +234,11 @@ class Pairwise(Scaled, Comparer):
         value = self.tie if comparison.preference == TIE else comparison.preference
         outcome = side(comparison.preference)
         return Score(value, answer=outcome, reason=f"{outcome}: {comparison.reason}", usage=comparison.usage)
+
+
+def _lone(run: Sequence[CompletionMessage]) -> bool:
+    """Whether a conversation is one message without call or picture, so that its text is all of it."""
+    return len(run) == 1 and not run[0].get("tool_calls") and not media_of(run[0].get("content"))
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ FIELDS: Mapping[Task, frozenset[str]] = {
 """What a task's template must show; any may show a reference too."""
 _HOLE = re.compile(r"(?<!\\boxed)\{(\w+)\}")
 _NAMES = {"answer_1": "first answer", "answer_2": "second answer"}
-MADE = "note"
-"""What the roles of turns begin with that verikit makes."""
+_MADE = re.compile(r"note_\w{1,8}")
+"""Roles of turns that verikit makes."""
 _ANSWER = re.compile(r"\{answer(?:_1)?\}")
 TOP_LOGPROBS = 20
 ALONE = """Judge by this criterion alone, whatever else is good or bad:
@@ -204,7 +204,7 @@ def _entries(said: Sequence[Turn], mark: str, before: int) -> str:
 
 
 def _role(role: str) -> str:
-    made = role.startswith(MADE) or role in get_args(EntryKind)
+    made = _MADE.fullmatch(role) or role in get_args(EntryKind)
     return role if made or role in ("text", "system", "user", "assistant", "tool") else "other"
 
 
