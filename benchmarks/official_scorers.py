@@ -31,7 +31,7 @@ from verikit.evals.loading import Settings
 from verikit.evals.prompts import choice_prompt, math_prompt
 from verikit.evals.run import run_tasks
 from verikit.judges import Reference
-from verikit.judges.prompt import as_text
+from verikit.judges.evidence import as_text
 
 Row = dict[str, Any]
 Metrics = dict[str, float]
@@ -52,7 +52,7 @@ class Answers(Engine):
 
     def _texts(self, request: Request) -> list[str]:
         assert request.kind != "ids", "tasks ask texts and conversations"
-        said = self.answer(as_text(request.prompt))  # type: ignore[arg-type]
+        said = self.answer(as_text(request.prompt))
         return [said] * request.n if isinstance(said, str) else said
 
 

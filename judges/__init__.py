@@ -2,6 +2,7 @@
 
 reply.py        reading a judge's reply, strictly
 shown.py        candidates as a judge may see them
+evidence/       runs of agents as entries, content parts, answers that are too long
 prompt.py       judge prompts: TOML files, ours in prompts/
 ask.py          asking an engine
 judge.py        what every judge has

@@ -15,11 +15,13 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from verikit.engines import Cache, Engine, Generation, Request, load_engine
+from verikit.engines import Cache, Engine, Generation, Output, Request, load_engine
 from verikit.engines.cache import default_path
 from verikit.errors import ConfigError, EngineError, Refusal, UnparseableVerdict
+from verikit.judges.evidence.cited import FalseCitation, check_citations
 from verikit.judges.held import bound, generate, tell_refused, unbound
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
+from verikit.reply import CUT
 from verikit.types import Message
 
 PROBE = 8
@@ -71,6 +73,8 @@ class Record:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._unread: list[JudgeVerdict] | None = []
+        self.warned: bool = False
+        """Whether it was said that criteria speak of what is not shown."""
 
     def __reduce__(self) -> tuple[type[Record], tuple[()]]:
         return (Record, ())
@@ -121,7 +125,8 @@ def ask(
     generations, held = generate(engine, requests, reply.choices() if hold else ())
     sent = zip(requests, generations, held, strict=True)
     verdicts = [_read(request, given, reply, held=was) for request, given, was in sent]
-    unread = [i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, EngineError)]
+    final = (EngineError, FalseCitation)
+    unread = [i for i, verdict in enumerate(verdicts) if verdict.error and not isinstance(verdict.error, final)]
     reminders = {i: reminder(requests[i], verdicts[i].reply, remind) for i in unread if retry or hold}
     bounded = _bounded(engine, reply, {i: reminders[i] for i in reminders if hold and _holdable(verdicts[i])})
     refused: list[Generation] = []
@@ -172,12 +177,27 @@ def _read(request: Request, generation: Generation, reply: ReplyFormat, *, held:
         return JudgeVerdict(None, error=generation.error, usage=usage)
     if not generation.outputs:
         return JudgeVerdict(None, error=EngineError("the engine gave no output"), usage=usage)
-    verdict = reply.parse(generation.outputs[0], held=held)
-    error = verdict.error
-    if isinstance(error, UnparseableVerdict) and generation.outputs[0].finish_reason == "length":
-        hint = f"the limit is {request.max_tokens:,} tokens; a judge that thinks needs more: [sampling] of its prompt"
-        error = UnparseableVerdict(str(error), hint=hint)
-    return replace(verdict, usage=usage, error=error)
+    output = generation.outputs[0]
+    verdict = reply.parse(output, held=held)
+    whole = reply.where == "whole" and (held or reply.read == "logprobs")
+    verdict = verdict if whole else unless_cut(verdict, output, request.max_tokens)
+    return replace(unless_false(verdict, output, request), usage=usage)
+
+
+def unless_false(verdict: JudgeVerdict, output: Output, request: Request) -> JudgeVerdict:
+    """A verdict; none where the reply cites an entry that the run it was shown does not have."""
+    entries = request.meta.get("entries")
+    wrong = check_citations(output.text, entries) if entries and verdict.error is None else None
+    return replace(verdict, value=None, label="", error=wrong) if wrong else verdict
+
+
+def unless_cut(verdict: JudgeVerdict, output: Output, max_tokens: int) -> JudgeVerdict:
+    """A verdict; none where the token limit cut the reply off, since its writer had not finished."""
+    if output.finish_reason not in CUT or isinstance(verdict.error, Refusal):
+        return verdict
+    problem = str(verdict.error or f"max_tokens cut the reply off behind the verdict {verdict.label!r}")
+    hint = f"the limit is {max_tokens:,} tokens; a judge that thinks needs more: [sampling] of its prompt"
+    return replace(verdict, value=None, label="", error=UnparseableVerdict(problem, hint=hint))
 
 
 def counted(generation: Generation) -> dict[str, float]:

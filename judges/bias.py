@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from verikit.errors import EngineError, JudgeError
+from verikit.errors import JudgeError
 from verikit.judges.pairwise import TIE, Comparison
 
 
@@ -47,7 +47,9 @@ def bias(judged: Iterable[Judged]) -> Bias:
     replies = [order.verdict for comparison in comparisons for order in comparison.orders]
     said = [verdict.value for verdict in replies if verdict.value is not None]
     unread = [
-        isinstance(verdict.error, JudgeError) for verdict in replies if not isinstance(verdict.error, EngineError)
+        isinstance(verdict.error, JudgeError)
+        for verdict in replies
+        if verdict.error is None or isinstance(verdict.error, JudgeError)
     ]
     known = [comparison.preference for comparison in comparisons if comparison.preference is not None]
     longer = [

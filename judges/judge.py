@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 from verikit import tracing
 from verikit.base import TextVerifier, describe
 from verikit.engines import Engine, Request
 from verikit.engines.openai.options import check_spec
-from verikit.errors import ConfigError, EngineError, EngineTimeout
-from verikit.judges.ask import FORCED, PROBE, Record, ask, connect
+from verikit.errors import ConfigError, EngineError, EngineTimeout, VerikitError
+from verikit.judges.ask import FORCED, PROBE, Record, added, ask, connect
+from verikit.judges.evidence import Evidence, Shown, reply_shown
+from verikit.judges.evidence.actions import speaks_of_actions
+from verikit.judges.evidence.digest import Budget, digest
+from verikit.judges.evidence.entries import entries
+from verikit.judges.evidence.pieces import read_in_pieces
 from verikit.judges.prompt import JudgePrompt, Task, load_prompt
 from verikit.judges.reply import JudgeVerdict
-from verikit.judges.shown import MAX_CHARS
+from verikit.judges.shown import MAX_CHARS, NotShown
 from verikit.judges.special_tokens import clearing
+from verikit.messages import CompletionMessage, are_parts
+from verikit.reply import text_read
 from verikit.text import accepted
-from verikit.types import Prompt, Sample, Score
+from verikit.types import Sample, Score
+
+Shows = Literal["reply", "turns", "trajectory"]
+TooLong = Literal["unscored", "zero", "pieces"]
+ANSWERS = ("answer", "answer_1", "answer_2")
+"""Names of the texts that candidates wrote."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,6 +39,7 @@ class Judge(TextVerifier):
 
     task: ClassVar[Task]
     tallied: ClassVar[tuple[str, ...]] = (FORCED,)
+    sees_media = True
 
     engine: str | Engine
     """A spec such as `openai:http://host:8000/v1#model`, or an engine."""
@@ -45,7 +59,17 @@ class Judge(TextVerifier):
     probe: int = PROBE
     """Stop if the first so many replies hold no verdict at all; 0 never stops."""
     max_chars: int = MAX_CHARS
-    """Characters of each text that the judge sees."""
+    """The most characters of each text that the judge sees."""
+    too_long: TooLong = "unscored"
+    """An answer of more characters is `unscored`, has the lowest value (`zero`, for training), or is judged in
+    `pieces`: the engine makes notes on each part, and the judge sees the notes and the answer's end."""
+    shows: Shows = "reply"
+    """The `reply`, all `turns` of a conversation, or the `trajectory`: what was said and called, the results and the
+    changed files, as numbered entries."""
+    budget: int = 8000
+    """Tokens of a conversation that are shown, at four bytes a token. Long entries keep head, tail and rare lines."""
+    changes: str = "workspace"
+    """The row's key with the changes of files: a unified diff, or `before` and `after`, each texts by path."""
     expected: bool = False
     """Take the mean over the probabilities of all verdicts where the reply gives its own (G-Eval, Liu et al. 2023): a
     judge that is unsure says how far. Needs an engine that gives log-probabilities."""
@@ -63,9 +87,16 @@ class Judge(TextVerifier):
             raise ConfigError(
                 f"{self.prompt!r} is a {self.file.task} prompt", hint=f"{self.name} needs a {self.task} one"
             )
-        for name, value, least in (("probe", self.probe, 0), ("max_chars", self.max_chars, 1)):
+        for name, value, least in (
+            ("probe", self.probe, 0),
+            ("max_chars", self.max_chars, 1),
+            ("budget", self.budget, 1),
+        ):
             if not isinstance(value, int) or value < least:
                 raise ConfigError(f"{name} is a whole number from {least} up, not {value!r}")
+        for name, allowed in (("too_long", TooLong), ("shows", Shows)):
+            if getattr(self, name) not in get_args(allowed):
+                raise ConfigError(f"{name} is one of {', '.join(get_args(allowed))}, not {getattr(self, name)!r}")
         if isinstance(self.engine, str) and self.engine.startswith("openai:"):
             check_spec(self.engine.removeprefix("openai:"))
         if "api_key" in self.options:
@@ -82,17 +113,72 @@ class Judge(TextVerifier):
         shown["prompt"] = f"{self.prompt}#{self.file.digest}"
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
-    def request(self, texts: Mapping[str, Prompt], criterion: str = "") -> Request:
-        """The request that shows these texts, and asks to judge by this criterion alone."""
-        clear = clearing(self._engine.tokenizer)
-        return self.file.request(texts, max_chars=self.max_chars, criterion=criterion, clear=clear)
+    def shown_reply(self, text: str, messages: Sequence[CompletionMessage], changes: Any = None) -> Shown:
+        """What is shown of an answer: its text, or the run that it came from."""
+        if self.shows == "reply" or not (messages or (changes and self.shows == "trajectory")):
+            return reply_shown(text, messages)
+        run = messages or ({"role": "assistant", "content": text},)
+        found = entries(run, changes if self.shows == "trajectory" else None, lambda said: text_read(said, self.reads))
+        if not found:
+            return reply_shown(text, messages)
+        return digest(found, Budget(self.budget, clearing(self._engine.tokenizer)), actions=self.shows == "trajectory")
 
-    def ask(self, requests: Sequence[Request]) -> list[JudgeVerdict]:
-        """Ask the engine, all in one call.
+    def shown_sample(self, sample: Sample) -> Shown:
+        """What is shown of a sample's completion."""
+        return self.shown_reply(sample.completion, sample.messages, sample.meta.get(self.changes))
+
+    def warn_unseen(self, rows: Sequence[tuple[Shown, Sequence[str]]]) -> None:
+        """Warn once if rows (what is shown, the criteria) have criteria that speak of actions and show none."""
+        if self._record.warned:
+            return
+        blind = sum(
+            not (isinstance(shown, Evidence) and shown.acts) and any(map(speaks_of_actions, criteria))
+            for shown, criteria in rows
+        )
+        if blind:
+            self._record.warned = True
+            problem = f"{self.name}: criteria speak of actions, and {blind} of {len(rows)} rows show none"
+            warnings.warn(f"{problem}: shows='trajectory' shows calls, results and changed files", stacklevel=3)
+
+    def fitted(self, batch: Sequence[Mapping[str, Shown]]) -> list[dict[str, Shown]]:
+        """Texts to be shown, with notes on their parts in place of long answers if that is wanted."""
+        if self.too_long != "pieces":
+            return [dict(texts) for texts in batch]
+        clear = clearing(self._engine.tokenizer)
+        return read_in_pieces(self._engine, batch, ANSWERS, max_chars=self.max_chars, clear=clear)
+
+    def request(self, texts: Mapping[str, Shown], criterion: str = "") -> Request | VerikitError:
+        """The request that shows these texts, and asks to judge by this criterion alone; or why there is none."""
+        engine = self._engine
+        try:
+            return self.file.request(
+                texts,
+                max_chars=self.max_chars,
+                criterion=criterion,
+                clear=clearing(engine.tokenizer),
+                engine=engine.name,
+            )
+        except (NotShown, EngineError) as error:
+            return error
+
+    def ask(self, requests: Sequence[Request | VerikitError]) -> list[JudgeVerdict]:
+        """Ask the engine, all in one call; what can't be asked gets a verdict without a reply.
 
         Raises:
             ConfigError: the first replies all hold no verdict.
         """
+        answered = iter(self._ask([request for request in requests if isinstance(request, Request)]))
+        return [next(answered) if isinstance(request, Request) else self.unasked(request) for request in requests]
+
+    def unasked(self, problem: VerikitError) -> JudgeVerdict:
+        """The verdict where nothing could be asked: the worst for an answer that is too long, if that is wanted."""
+        name = problem.too_long if isinstance(problem, NotShown) else ""
+        if self.too_long != "zero" or name not in ANSWERS:
+            return JudgeVerdict(None, error=problem)
+        low, high = self.file.reply.span
+        return JudgeVerdict(high if name == "answer_2" else low, unasked=str(problem))
+
+    def _ask(self, requests: Sequence[Request]) -> list[JudgeVerdict]:
         with tracing.span(
             f"judge {self.name}", verikit__judge__prompt=self.prompt, verikit__requests=len(requests)
         ) as span:
@@ -128,9 +214,30 @@ class Judge(TextVerifier):
             return connect(self.engine, self.options, cached=self.cache)
         return self.engine
 
-    def reference(self, sample: Sample) -> str | None:
+    def reference(self, sample: Sample) -> Shown:
         """The gold answer as the prompt shows it; None where there is none or the prompt doesn't show it."""
-        return "\n".join(accepted(sample.answer)) or None if self.file.needs_reference else None
+        if not self.file.needs_reference:
+            return None
+        if are_parts(sample.answer):
+            return sample.answer
+        return "\n".join(accepted(sample.answer)) or None
+
+
+def noted(score: Score, texts: Mapping[str, Shown]) -> Score:
+    """A score whose reason tells how much of a run the judge saw."""
+    told = seen(texts)
+    return replace(score, reason=score.reason + told) if told else score
+
+
+def seen(texts: Mapping[str, Shown]) -> str:
+    """How many of the entries of each run were shown, to be put behind a reason; "" where there is no run."""
+    runs = [shown for shown in texts.values() if isinstance(shown, Evidence) and shown.entries]
+    return "".join(f"; shown {run.seen} of {run.entries} entries" for run in runs)
+
+
+def spent(texts: Mapping[str, Shown]) -> dict[str, float]:
+    """What it cost to make what is shown."""
+    return added(*(shown.usage for shown in texts.values() if isinstance(shown, Evidence)))
 
 
 def failed(error: Exception, usage: Mapping[str, float]) -> Score:

@@ -16,6 +16,7 @@ from typing import IO
 
 from verikit.engines import Engine, Request
 from verikit.errors import SchemaError, UsageError, VerikitError
+from verikit.judges.evidence.content import as_pairs
 from verikit.system import lock_file
 from verikit.types import Message, Prompt
 
@@ -105,8 +106,7 @@ def _cut_torn_line(stream: IO[bytes]) -> None:
 
 def prompt_key(prompt: Prompt) -> str:
     """16 hex digits of a prompt; one user message is the same prompt as its text."""
-    content = json.dumps([[message["role"], message["content"]] for message in _messages(prompt)])
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(as_pairs(prompt)).encode()).hexdigest()[:16]
 
 
 def _messages(prompt: Prompt) -> Sequence[Message]:

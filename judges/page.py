@@ -8,11 +8,11 @@ from typing import Any
 
 from verikit.errors import UsageError
 from verikit.judges.bias import Judged, bias
+from verikit.judges.evidence import as_text
 from verikit.judges.match.entrants import Bout, read_entrants
 from verikit.judges.match.rows import from_row
 from verikit.judges.match.run import CONFIG, SUMMARY, VERDICTS
 from verikit.judges.match.show import BIAS, shown_kappa, warnings
-from verikit.judges.prompt import as_text
 from verikit.report.curves import estimate, forest, share
 from verikit.report.items import shown, spread
 from verikit.report.kinds import read_json
@@ -171,7 +171,7 @@ def _item(row: Row, bout: Bout | None) -> SampleItem:
         texts = [shown("Prompt", as_text(bout.pair.prompt)), shown(f"Answer of {bout.a}", bout.pair.first)]
         texts.append(shown(f"Answer of {bout.b}", bout.pair.second))
         if bout.pair.reference:
-            texts.append(shown("Reference", bout.pair.reference))
+            texts.append(shown("Reference", as_text(bout.pair.reference)))
     for order in row["orders"]:
         texts.append(shown(f"Judge, {names[order['first']]} shown first", order["reply"] or order.get("error", "")))
     between = f"{row['a']} \u2013 {row['b']}"

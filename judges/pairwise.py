@@ -17,12 +17,14 @@ from typing import ClassVar, Literal, get_args
 
 from verikit.base import Verifier, describe, score_all
 from verikit.engines import Request
-from verikit.errors import ConfigError, JudgeError, VerikitError
+from verikit.errors import ConfigError, JudgeError, UsageError, VerikitError
 from verikit.judges.ask import added, told
-from verikit.judges.judge import failed
-from verikit.judges.prompt import Task, as_text
+from verikit.judges.evidence import Shown, as_text
+from verikit.judges.judge import failed, seen, spent
+from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.scaled import Scaled, mean_of_askings, mean_of_criteria
+from verikit.messages import CompletionMessage, media_of
 from verikit.reply import text_read
 from verikit.stats.beta import beta_interval, beta_probability
 from verikit.types import Prompt, Sample, Score
@@ -38,8 +40,16 @@ class Pair:
     first: str
     second: str
     prompt: Prompt = ""
-    reference: str | None = None
+    reference: Shown = None
     """A gold answer, for prompts that show one."""
+    messages: tuple[Sequence[CompletionMessage], Sequence[CompletionMessage]] = ((), ())
+    """The messages of both answers, where they came as conversations."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether both answers are the same, all messages included."""
+        first, second = ([] if _lone(run) else list(run) for run in self.messages)
+        return self.first == self.second and first == second
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,26 +137,39 @@ class Pairwise(Scaled, Comparer):
         return [self._scored(next(compared)) if isinstance(pair, Pair) else pair for pair in pairs]
 
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
-        """Compare each pair; equal texts are a tie and not asked."""
+        """Compare each pair; equal answers, their messages included, are a tie and not asked."""
         pairs = [
             replace(pair, first=text_read(pair.first, self.reads), second=text_read(pair.second, self.reads))
             for pair in pairs
         ]
         heard: list[list[OrderVerdict]] = [[] for _ in pairs]
+        shown = self.fitted([{} if pair.equal else self._texts(pair) for pair in pairs])
+        self.warn_unseen([(texts.get("answer_1"), self.criteria) for texts in shown if texts])
         for number in range(self.asks):
-            plans = {i: self._plan(pair, number) for i, pair in enumerate(pairs) if not self._decided(heard[i])}
+            plans = {
+                i: self._plan(pair, shown[i], number) for i, pair in enumerate(pairs) if not self._decided(heard[i])
+            }
             verdicts = iter(self.ask([request for plan in plans.values() for _, request in plan]))
             for i, plan in plans.items():
                 heard[i] += [OrderVerdict(swapped, next(verdicts)) for swapped, _ in plan]
-        return [self._compared(tuple(orders)) for orders in heard]
+        compared = [self._compared(tuple(orders)) for orders in heard]
+        return [
+            replace(found, reason=found.reason + seen(texts), usage=added(found.usage, spent(texts)))
+            for found, texts in zip(compared, shown, strict=True)
+        ]
 
-    def _plan(self, pair: Pair, number: int) -> list[tuple[bool, Request]]:
+    def _plan(self, pair: Pair, texts: Mapping[str, Shown], number: int) -> list[tuple[bool, Request | VerikitError]]:
         """The requests of one asking: of each criterion, in each order."""
         return [
-            (swapped, self.asking(_texts(pair, swapped), criterion, number))
+            (swapped, self.asking(_swapped(texts) if swapped else texts, criterion, number))
             for criterion in self.criteria or ("",)
             for swapped in self._orders(pair)
         ]
+
+    def _texts(self, pair: Pair) -> dict[str, Shown]:
+        first, second = map(self.shown_reply, (pair.first, pair.second), pair.messages)
+        texts: dict[str, Shown] = {"prompt": pair.prompt, "answer_1": first, "answer_2": second}
+        return texts if pair.reference is None else texts | {"reference": pair.reference}
 
     def _decided(self, heard: Sequence[OrderVerdict]) -> bool:
         """Whether the better answer is known well enough."""
@@ -154,7 +177,7 @@ class Pairwise(Scaled, Comparer):
         return self.confidence < 1 and leads(known) >= self.confidence
 
     def _orders(self, pair: Pair) -> tuple[bool, ...]:
-        if pair.first == pair.second:
+        if pair.equal:
             return ()
         if self.order == "both":
             return (False, True)
@@ -188,20 +211,22 @@ class Pairwise(Scaled, Comparer):
             return Comparison(fmean(preferences), reason, orders, usage=usage)
         if len({side(preference) for preference in preferences}) == 1:
             reason = "both orders agree" if len(orders) > 1 else "one order"
+            reason = next((order.verdict.unasked for order in orders if order.verdict.unasked), reason)
             return Comparison(fmean(preferences), reason + told(usage), orders, usage=usage)
         return Comparison(TIE, f"the orders disagree{told(usage)}", orders, usage=usage)
 
     def _pair(self, sample: Sample) -> Pair | Score:
-        opponent = sample.meta.get("opponent")
-        if not isinstance(opponent, str):
-            return Score.error("meta has no text under 'opponent' to compare with")
-        opponent = text_read(opponent, self.reads)
+        try:
+            theirs = Sample(completion=sample.meta.get("opponent", 0))
+        except UsageError:
+            return Score.error("meta has no text and no messages under 'opponent' to compare with")
+        opponent = text_read(theirs.completion, self.reads)
         if self.max_longer is not None and not within_words(sample.completion, opponent, self.max_longer):
             return Score(0.0, reason=f"more than {self.max_longer} words longer than the opponent's answer")
         reference = self.reference(sample)
         if self.file.needs_reference and reference is None:
             return Score.error("the prompt shows a reference, and this row has no gold answer")
-        return Pair(sample.completion, opponent, sample.prompt, reference)
+        return Pair(sample.completion, opponent, sample.prompt, reference, (sample.messages, theirs.messages))
 
     def _scored(self, comparison: Comparison) -> Score:
         if comparison.preference is None:
@@ -209,6 +234,11 @@ class Pairwise(Scaled, Comparer):
         value = self.tie if comparison.preference == TIE else comparison.preference
         outcome = side(comparison.preference)
         return Score(value, answer=outcome, reason=f"{outcome}: {comparison.reason}", usage=comparison.usage)
+
+
+def _lone(run: Sequence[CompletionMessage]) -> bool:
+    """Whether a conversation is one message without call or picture, so that its text is all of it."""
+    return len(run) == 1 and not run[0].get("tool_calls") and not media_of(run[0].get("content"))
 
 
 @dataclass(frozen=True)
@@ -224,7 +254,11 @@ class ByScore(Comparer):
         scores = iter(
             score_all(
                 self.verifier,
-                [Sample(pair.prompt, text, pair.reference) for pair in pairs for text in (pair.first, pair.second)],
+                [
+                    Sample(pair.prompt, text, as_text(pair.reference) or None, messages=messages)
+                    for pair in pairs
+                    for text, messages in zip((pair.first, pair.second), pair.messages, strict=True)
+                ],
             )
         )
         return [self._compared(next(scores), next(scores)) for _ in pairs]
@@ -269,7 +303,5 @@ def _orders(n: int) -> str:
     return "both orders" if n > 1 else "one order"
 
 
-def _texts(pair: Pair, swapped: bool) -> dict[str, Prompt]:
-    first, second = (pair.second, pair.first) if swapped else (pair.first, pair.second)
-    texts: dict[str, Prompt] = {"prompt": pair.prompt, "answer_1": first, "answer_2": second}
-    return texts if pair.reference is None else texts | {"reference": pair.reference}
+def _swapped(texts: Mapping[str, Shown]) -> dict[str, Shown]:
+    return {**texts, "answer_1": texts["answer_2"], "answer_2": texts["answer_1"]}

@@ -10,13 +10,15 @@ from typing import ClassVar, Literal, get_args
 from verikit.base import describe
 from verikit.errors import ConfigError
 from verikit.judges.ask import added, told
-from verikit.judges.judge import Judge, failed
+from verikit.judges.evidence import Evidence, Shown, turns
+from verikit.judges.evidence.content import LONE
+from verikit.judges.judge import Judge, failed, noted, spent
 from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
 from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.scaled import Scaled, mean_of_askings, mean_of_criteria
 from verikit.reply import text_read
-from verikit.types import Prompt, Sample, Score
+from verikit.types import Sample, Score
 
 Turns = Literal["last", "each"]
 
@@ -43,29 +45,40 @@ class Pointwise(Scaled, Comparer):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Rate each completion, all in one call of the engine."""
         asked = [self._turns(sample) for sample in samples]
-        rated = iter(self._rate([texts for turns in asked if isinstance(turns, list) for texts in turns]))
+        shown = [texts for turns in asked if isinstance(turns, list) for texts in turns]
+        self.warn_unseen([(texts["answer"], self.criteria) for texts in shown])
+        rated = iter(self._rate(shown))
         return [
-            self._merged([self._scored(next(rated)) for _ in turns]) if isinstance(turns, list) else turns
+            self._merged([noted(self._scored(next(rated)), texts) for texts in turns])
+            if isinstance(turns, list)
+            else turns
             for turns in asked
         ]
 
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
         """Rate both answers of each pair, all in one call of the engine; the higher rating wins."""
-        texts = [
-            {"prompt": pair.prompt, "answer": text_read(text, self.reads)}
-            | ({"reference": pair.reference} if pair.reference else {})
+        texts: list[dict[str, Shown]] = [
+            {
+                "prompt": pair.prompt,
+                "answer": self.shown_reply(text_read(text, self.reads), messages),
+                **({"reference": pair.reference} if pair.reference else {}),
+            }
             for pair in pairs
-            for text in (pair.first, pair.second)
+            for text, messages in zip((pair.first, pair.second), pair.messages, strict=True)
         ]
         rated = map(mean_of_criteria, self._rate(texts))
         return [self._compared(next(rated), next(rated)) for _ in pairs]
 
-    def _rate(self, shown: Sequence[Mapping[str, Prompt]]) -> list[list[JudgeVerdict]]:
+    def _rate(self, batch: Sequence[Mapping[str, Shown]]) -> list[list[JudgeVerdict]]:
         """Ask by every criterion as often as is wanted; the verdict of each criterion, by text shown."""
+        shown = self.fitted(batch)
         numbers, criteria = range(self.asks), self.criteria or ("",)
         requests = [self.asking(texts, each, number) for texts in shown for each in criteria for number in numbers]
         verdicts = iter(self.ask(requests))
-        return [[mean_of_askings([next(verdicts) for _ in numbers]) for _ in criteria] for _ in shown]
+        rated = [[mean_of_askings([next(verdicts) for _ in numbers]) for _ in criteria] for _ in shown]
+        for texts, said in zip(shown, rated, strict=True):
+            said[0] = replace(said[0], usage=added(said[0].usage, spent(texts)))
+        return rated
 
     def _compared(self, first: JudgeVerdict, second: JudgeVerdict) -> Comparison:
         usage = added(first.usage, second.usage)
@@ -76,19 +89,26 @@ class Pointwise(Scaled, Comparer):
         reason = f"rated {first.value:.4g} against {second.value:.4g}{told(usage)}"
         return Comparison(preference, reason, usage=usage)
 
-    def _turns(self, sample: Sample) -> list[dict[str, Prompt]] | Score:
+    def _turns(self, sample: Sample) -> list[dict[str, Shown]] | Score:
         """The texts of each question to the judge."""
         reference = self.reference(sample)
         if self.file.needs_reference and reference is None:
             return Score.error("the prompt shows a reference, and this row has no gold answer")
-        shown = {} if reference is None else {"reference": reference}
-        turns: list[dict[str, Prompt]] = [{"prompt": sample.prompt, "answer": sample.completion, **shown}]
+        shown: dict[str, Shown] = {} if reference is None else {"reference": reference}
+        answer = self.shown_sample(sample)
+        questions: list[dict[str, Shown]] = [{"prompt": sample.prompt, "answer": answer, **shown}]
         if self.turns == "each" and not isinstance(sample.prompt, str):
-            earlier = [(i, m["content"]) for i, m in enumerate(sample.prompt) if m["role"] == "assistant" and i]
-            turns[:0] = [
-                {"prompt": sample.prompt[:i], "answer": text_read(text, self.reads), **shown} for i, text in earlier
+            asked = turns(sample.prompt)
+            questions[:0] = [
+                {
+                    "prompt": Evidence(tuple(asked[:number])),
+                    "answer": Evidence((turn._replace(role=LONE, text=text_read(turn.text, self.reads)),)),
+                    **shown,
+                }
+                for number, turn in enumerate(asked)
+                if turn.role == "assistant" and number
             ]
-        return turns
+        return questions
 
     def _scored(self, verdicts: Sequence[JudgeVerdict]) -> Score:
         """The score of a text by the verdict of each criterion."""
@@ -104,6 +124,8 @@ class Pointwise(Scaled, Comparer):
         if verdict.value is None:
             return failed(verdict.error or ConfigError("no verdict"), {})
         low, high = self.file.reply.span
+        if verdict.unasked:
+            return Score(0.0, reason=verdict.unasked)
         how = "by the tokens' probabilities" if self.file.reply.read == "logprobs" else "by the judge"
         often = f", mean of {self.asks} askings" if self.asks > 1 else ""
         reason = f"rated {verdict.value:.4g} of {high:g} {how}{often}{told(verdict.usage)}"
@@ -130,20 +152,23 @@ class Reference(Judge):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Judge each completion that has a gold answer, all in one call of the engine."""
         texts = [self._texts(sample) for sample in samples]
-        verdicts = iter(self.ask([self.request(text) for text in texts if text is not None]))
-        return [
-            Score.error("there is no gold answer to judge by") if text is None else self._scored(next(verdicts))
-            for text in texts
-        ]
+        shown = self.fitted([text for text in texts if text is not None])
+        verdicts = self.ask([self.request(text) for text in shown])
+        scores = iter(
+            noted(self._scored(replace(verdict, usage=added(verdict.usage, spent(text)))), text)
+            for verdict, text in zip(verdicts, shown, strict=True)
+        )
+        return [Score.error("there is no gold answer to judge by") if text is None else next(scores) for text in texts]
 
-    def _texts(self, sample: Sample) -> Mapping[str, Prompt] | None:
+    def _texts(self, sample: Sample) -> Mapping[str, Shown] | None:
         reference = self.reference(sample)
         if reference is None:
             return None
-        return {"prompt": sample.prompt, "answer": sample.completion, "reference": reference}
+        answer = self.shown_sample(sample)
+        return {"prompt": sample.prompt, "answer": answer, "reference": reference}
 
     def _scored(self, verdict: JudgeVerdict) -> Score:
         if verdict.value is None:
             return failed(verdict.error or ConfigError("no verdict"), verdict.usage)
-        reason = f"the judge says {verdict.label}{told(verdict.usage)}"
+        reason = verdict.unasked or f"the judge says {verdict.label}{told(verdict.usage)}"
         return Score(verdict.value, answer=verdict.label, reason=reason, usage=verdict.usage)

@@ -18,17 +18,19 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.engines.types import Request
 from verikit.errors import ConfigError
+from verikit.judges.evidence.content import Evidence, Shown, Turn, turns
+from verikit.judges.evidence.entries import EntryKind
 from verikit.judges.reply import ReplyFormat
-from verikit.judges.shown import MAX_CHARS, fence, fenced, visible_to_judge
+from verikit.judges.shown import MAX_CHARS, NotShown, fence, fenced, visible_to_judge
 from verikit.judges.special_tokens import Clear, without_specials
 from verikit.settings import checked
-from verikit.types import Message, Prompt
+from verikit.types import Message
 
 Task = Literal["pairwise", "pointwise", "reference", "rubric"]
 FIELDS: Mapping[Task, frozenset[str]] = {
@@ -39,6 +41,10 @@ FIELDS: Mapping[Task, frozenset[str]] = {
 }
 """What a task's template must show; any may show a reference too."""
 _HOLE = re.compile(r"(?<!\\boxed)\{(\w+)\}")
+_NAMES = {"answer_1": "first answer", "answer_2": "second answer"}
+_MADE = re.compile(r"note_\w{1,8}")
+"""Roles of turns that verikit makes."""
+_ANSWER = re.compile(r"\{answer(?:_1)?\}")
 TOP_LOGPROBS = 20
 ALONE = """Judge by this criterion alone, whatever else is good or bad:
 {}
@@ -94,28 +100,37 @@ class JudgePrompt(BaseModel):
 
     def request(
         self,
-        texts: Mapping[str, Prompt],
+        texts: Mapping[str, Shown],
         *,
         max_chars: int = MAX_CHARS,
         criterion: str = "",
         clear: Clear = without_specials,
+        engine: str = "the judge's engine",
     ) -> Request:
         """Make the request that shows these texts, with the special tokens of the model broken that `clear` breaks.
 
-        A criterion comes last, so that requests about the same texts share all before it (a server's prefix cache).
+        The mark is made from the prompt alone, and a criterion comes before the answers: requests about answers to the
+        same prompt share their beginning, which a server's prefix cache then has.
+
+        Raises:
+            NotShown: a text has more than `max_chars` characters, can't be read, or has a picture.
         """
-        shown = {name: _turns(text, max_chars, clear) for name, text in texts.items()}
-        mark = fence([text for turns in shown.values() for _, text in turns])
+        shown = {name: _turns(name, text, max_chars, clear, engine) for name, text in texts.items()}
+        every = [turn.text for said in shown.values() for turn in said]
+        mark = fence([turn.text for turn in shown.get("prompt", ())], every)
         blocks = {"fence": mark}
-        for name, turns in shown.items():
-            lone = len(turns) == 1
-            inside = turns[0][1] if lone else "\n".join(fenced(role, text, mark) for role, text in turns)
-            blocks[name] = fenced(name, inside, mark)
+        entries = 0
+        for name, said in shown.items():
+            text = texts[name]
+            note, more = (text.note, text.entries) if isinstance(text, Evidence) else ("", 0)
+            inside = _entries(said, mark, entries) if more else _said(said, mark)
+            blocks[name] = "\n".join(filter(None, (note, fenced(name, inside, mark))))
+            entries += more
         messages = [
-            Message(role=role, content=_HOLE.sub(lambda hole: blocks[hole[1]], template) + more)
+            Message(role=role, content=_filled(template, blocks, more))
             for role, template, more in (
                 ("system", self.system, ""),
-                ("user", self.user, f"\n{ALONE.format(criterion)}" if criterion else ""),
+                ("user", self.user, criterion),
             )
             if template
         ]
@@ -124,7 +139,7 @@ class JudgePrompt(BaseModel):
             max_tokens=self.sampling.max_tokens,
             temperature=self.sampling.temperature,
             logprobs=TOP_LOGPROBS if self.reply.read == "logprobs" else None,
-            meta={"fence": mark},
+            meta={"fence": mark, "entries": entries},
         )
 
 
@@ -151,23 +166,57 @@ def prompt_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
-def as_text(prompt: Prompt) -> str:
-    """A prompt as one text, to tell prompts apart by; one user message is the same prompt as its text."""
-    if isinstance(prompt, str):
-        return prompt
-    if len(prompt) == 1:
-        return prompt[0]["content"]
-    return "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in prompt)
+def _filled(template: str, blocks: Mapping[str, str], criterion: str) -> str:
+    """A template with its texts; a criterion before the paragraph of the first answer, or else at the end."""
+
+    def show(text: str) -> str:
+        return _HOLE.sub(lambda hole: blocks[hole[1]], text)
+
+    if not criterion:
+        return show(template)
+    alone = ALONE.format(criterion)
+    answer = _ANSWER.search(template)
+    start = template.rfind("\n\n", 0, answer.start()) if answer else -1
+    if start < 0:
+        return f"{show(template)}\n{alone}"
+    return f"{show(template[:start])}\n\n{alone}{show(template[start + 1 :])}"
 
 
-def _turns(prompt: Prompt, max_chars: int, clear: Clear) -> list[tuple[str, str]]:
+def _turns(name: str, text: Shown, max_chars: int, clear: Clear, engine: str) -> list[Turn]:
     """Who says what, as a judge may see it."""
-    if isinstance(prompt, str):
-        return [("text", visible_to_judge(prompt, max_chars, clear))]
-    roles = ("system", "user", "assistant", "tool")
-    return [
-        (m["role"] if m["role"] in roles else "other", visible_to_judge(m["content"], max_chars, clear)) for m in prompt
-    ]
+    found = turns(text, calls=True)
+    return [turn._replace(role=_role(turn.role), text=_visible(name, turn, max_chars, clear, engine)) for turn in found]
+
+
+def _said(said: Sequence[Turn], mark: str) -> str:
+    """A lone text as it is, several turns each between their marks."""
+    return said[0].text if len(said) == 1 else "\n".join(fenced(turn.role, turn.text, mark) for turn in said)
+
+
+def _entries(said: Sequence[Turn], mark: str, before: int) -> str:
+    """The entries of a run, each behind a line with its number and the mark, counted on from those before."""
+    rows = []
+    for turn in said:
+        of = f" of #{turn.of + before}" if turn.of else ""
+        rows += [f"[#{turn.number + before} {mark}] {turn.role}{of}"] if turn.number else []
+        rows.append(turn.text)
+    return "\n".join(rows)
+
+
+def _role(role: str) -> str:
+    made = _MADE.fullmatch(role) or role in get_args(EntryKind)
+    return role if made or role in ("text", "system", "user", "assistant", "tool") else "other"
+
+
+def _visible(name: str, turn: Turn, max_chars: int, clear: Clear, engine: str) -> str:
+    what = _NAMES.get(name, name)
+    if turn.media:
+        raise NotShown(f"the {what} has a {turn.media[0].word}, and {engine} takes none")
+    try:
+        return visible_to_judge(turn.text, max_chars, clear)
+    except ValueError as problem:
+        hint = "raise max_chars, or set too_long='pieces' (for answers)"
+        raise NotShown(f"the {what} has {problem}", hint=hint, too_long=name) from None
 
 
 def _names(names: Sequence[str] | frozenset[str]) -> str:

@@ -51,6 +51,8 @@ class JudgeVerdict:
     """The judge's whole text."""
     error: Exception | None = None
     usage: Mapping[str, float] = field(default_factory=dict)
+    unasked: str = ""
+    """Why the value came without a reply."""
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from statistics import fmean
 
 from verikit.engines import Request
-from verikit.errors import ConfigError, EngineError
+from verikit.errors import ConfigError, EngineError, VerikitError
 from verikit.judges.ask import added
+from verikit.judges.evidence import Shown
 from verikit.judges.judge import Judge
 from verikit.judges.reply import JudgeVerdict
-from verikit.types import Prompt
 
 WARM = 1.0
 """Temperature of askings that repeat each other, where the prompt's own is 0."""
@@ -37,9 +37,10 @@ class Scaled(Judge):
             raise ConfigError(f"criteria is a list of texts, not {given!r:.80}", hint="['Is it right?', …]")
         object.__setattr__(self, "criteria", tuple(given))
 
-    def asking(self, texts: Mapping[str, Prompt], criterion: str, number: int) -> Request:
-        """The request of asking `number` (from 0) that shows these texts."""
-        return repeated(self.request(texts, criterion), number, self.asks)
+    def asking(self, texts: Mapping[str, Shown], criterion: str, number: int) -> Request | VerikitError:
+        """The request of asking `number` (from 0) that shows these texts, or why there is none."""
+        made = self.request(texts, criterion)
+        return repeated(made, number, self.asks) if isinstance(made, Request) else made
 
 
 def repeated(request: Request, number: int, asks: int) -> Request:

@@ -1,9 +1,10 @@
 """Candidates as a judge may see them: texts that can't leave their place, hide anything, or fill the context.
 
 A candidate is hostile: it may try to close its own quotation and speak as the prompt. So each text stands between marks
-that hold a hash of all texts shown; no text can contain its own mark, and equal questions give equal prompts (caches,
-recordings). Invisible characters are taken out, other controls and direction marks are shown, special tokens are broken
-by a space (`special_tokens.py`), and long texts are cut. Notes tell a judge of spaces and cuts.
+that hold a hash of the question, or another if any text has this one: no text can contain the mark. Equal questions
+give equal prompts (caches, recordings), and prompts about answers to one question begin alike (prefix caches).
+Invisible characters are taken out, other controls and direction marks are shown, special tokens are broken by a space
+(`special_tokens.py`), and a note tells the judge. A text that is too long is not shown at all (`NotShown`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from verikit.errors import VerikitError
 from verikit.judges.special_tokens import Clear, without_specials
 
 MAX_CHARS = 32_000
 _INVISIBLE = (0x00AD, 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFFA0, 0x2800)
 _BROKEN = "\n⟨special tokens are shown with a space⟩"
+
+
+class NotShown(VerikitError):
+    """A judge can't be shown what it is to judge, so it was not asked."""
+
+    def __init__(self, message: str, *, hint: str = "", too_long: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.too_long = too_long
+        """Name of a text that is too long; "" where something else is wrong."""
 
 
 def _odd(character: str) -> str | None:
@@ -52,10 +63,18 @@ def visible(text: str, max_chars: int = MAX_CHARS, clear: Clear = without_specia
 
 
 def visible_to_judge(text: str, max_chars: int = MAX_CHARS, clear: Clear = without_specials) -> str:
-    """A visible text, with a note where special tokens in it were broken: the spaces are not the candidate's."""
-    shown, cut = _legible(text, max_chars)
-    cleared = clear(shown)[:max_chars]
-    return cleared + cut + (_BROKEN if cleared != shown[:max_chars] else "")
+    """A visible text, with a note where special tokens in it were broken: the spaces are not the candidate's.
+
+    Raises:
+        ValueError: it has more than `max_chars` characters, or would have as it is shown.
+    """
+    if len(text) > max_chars:
+        raise ValueError(f"{len(text):,} characters, over max_chars={max_chars:,}")
+    shown, _ = _legible(text, max_chars)
+    cleared = clear(shown)
+    if len(cleared) > max_chars:
+        raise ValueError(f"{len(cleared):,} characters as it is shown, over max_chars={max_chars:,}")
+    return cleared + (_BROKEN if cleared != shown else "")
 
 
 def _legible(text: str, max_chars: int) -> tuple[str, str]:
@@ -66,10 +85,10 @@ def _legible(text: str, max_chars: int) -> tuple[str, str]:
     return shown.translate(odd), cut
 
 
-def fence(texts: Sequence[str]) -> str:
-    """A mark that occurs in none of the texts; the same texts get the same mark."""
+def fence(texts: Sequence[str], apart_from: Sequence[str] = ()) -> str:
+    """A mark made from these texts that occurs neither in them nor in others; the same texts get the same mark."""
     seed = hashlib.sha256("\0".join(f"{len(text)}:{text}" for text in texts).encode("utf-8", "replace"))
-    everything = "\n".join(texts).lower()
+    everything = "\n".join((*texts, *apart_from)).lower()
     while (mark := seed.hexdigest()[:12]) in everything:
         seed.update(b"again")
     return mark

@@ -29,7 +29,7 @@ class _Table:
 
     def __init__(self, comparer: Comparer, group: Group) -> None:
         self.size, self.results = len(group.completions), dict[tuple[int, int], float]()
-        self._comparer, self._group = comparer, group
+        self._comparer, self._group, self._samples = comparer, group, group.samples()
 
     def play(self, games: Iterable[tuple[int, int]]) -> None:
         """Play those games that have not been played, all in one call of the judge.
@@ -38,15 +38,16 @@ class _Table:
             JudgeError: a comparison has no verdict.
         """
         fresh = dict.fromkeys((min(game), max(game)) for game in games if game[0] != game[1])
-        pairs = {
-            game: Pair(self._group.completions[game[0]], self._group.completions[game[1]], self._group.prompt)
-            for game in fresh
-            if game not in self.results
-        }
+        pairs = {game: self._pair(*game) for game in fresh if game not in self.results}
         played = self._comparer.compare(list(pairs.values())) if pairs else []
         if lost := next((comparison for comparison in played if comparison.preference is None), None):
             raise JudgeError(f"no ranking: {lost.reason}")
         self.results |= {game: found.preference or 0.0 for game, found in zip(pairs, played, strict=True)}
+
+    def _pair(self, i: int, j: int) -> Pair:
+        first, second = self._samples[i], self._samples[j]
+        messages = (first.messages, second.messages)
+        return Pair(first.completion, second.completion, self._group.prompt, messages=messages)
 
     def preference(self, i: int, j: int) -> float:
         """For i against j, who have met."""

@@ -164,9 +164,9 @@ ROWS: dict[str, SoundRow] = {
         lambda: verikit.json_schema({"properties": {"a": {"type": "integer", "minimum": 0}}, "required": ["a"]}),
         '{"a": 4}',
     ),
-    "judge": SoundRow(lambda: verikit.judge(rated("Right. [[10]]")), "It is 4."),
+    "judge": SoundRow(lambda: verikit.judge(rated("Right. [[10]]"), too_long="zero"), "It is 4."),
     "jury": SoundRow(
-        lambda: verikit.jury(*[verikit.reference_judge(rated("True"))] * 3), "It is 4.",
+        lambda: verikit.jury(*[verikit.reference_judge(rated("True"), too_long="zero")] * 3), "It is 4.",
     ),
     "language": SoundRow(lambda: verikit.language("en"), "This is an English sentence.", needs=("langdetect",)),
     "length": SoundRow(lambda: verikit.length(max=100), "4"),
@@ -182,7 +182,9 @@ ROWS: dict[str, SoundRow] = {
         lambda: verikit.openai_grader(TAGGED, wall_s=2), "<answer>4</answer>", sandboxed=True
     ),
     "pairwise": SoundRow(
-        lambda: verikit.pairwise(Scripted(lambda request: "[[A]]")), "It is 4.", row={"opponent": "It is 5."}
+        lambda: verikit.pairwise(Scripted(lambda request: "[[A]]"), too_long="zero"),
+        "It is 4.",
+        row={"opponent": "It is 5."},
     ),
     "patch": SoundRow(
         lambda: verikit.patch(wall_s=30), '{"calc.py": "def f():\\n    return 4\\n"}', None,
@@ -210,7 +212,7 @@ ROWS: dict[str, SoundRow] = {
         {"dataset": "spell_backward", "metadata": {"source_dataset": "spell_backward", "word": "cat", "word_len": 3}},
         "Spell this word backward (example: sun -> nus): cat", ("reasoning_gym",), sandboxed=True,
     ),
-    "reference_judge": SoundRow(lambda: verikit.reference_judge(rated("True")), "It is 4."),
+    "reference_judge": SoundRow(lambda: verikit.reference_judge(rated("True"), too_long="zero"), "It is 4."),
     "refusal": SoundRow(verikit.refusal, "I can't help with that.", row={"refuse": True}),
     "regex": SoundRow(lambda: verikit.regex(r"(a+)+b|\d", timeout_s=1.0), "aab"),
     "repetition": SoundRow(verikit.repetition, "It is four, as two and two are.", None),
@@ -220,7 +222,9 @@ ROWS: dict[str, SoundRow] = {
         needs=("torch", "transformers"),
     ),
     "rouge": SoundRow(verikit.rouge, "the cat sat", "the cat sat", needs=("rouge_score",)),
-    "rubric": SoundRow(lambda: verikit.rubric(Scripted(criteria_met)), "It is 4.", row={"rubrics": CRITERIA}),
+    "rubric": SoundRow(
+        lambda: verikit.rubric(Scripted(criteria_met), too_long="zero"), "It is 4.", row={"rubrics": CRITERIA}
+    ),
     "search_format": SoundRow(verikit.search_format, "so</think><answer>4</answer>"),
     "searched": SoundRow(lambda: verikit.searched(0), "4"),
     "soft_overlong": SoundRow(lambda: verikit.soft_overlong(1000, 100, unit="chars"), "4"),

@@ -21,7 +21,8 @@ from typing import Any, ClassVar, get_args, overload
 
 from verikit import tracing
 from verikit.errors import EngineError, UsageError, VerikitError, with_hint
-from verikit.reply import TAGS_VARIABLE, Read, Reads, read
+from verikit.numbers import span
+from verikit.reply import TAGS_VARIABLE, Read, Reads, view
 from verikit.secrets import strike
 from verikit.types import UNIT, Gold, Prompt, Sample, Score
 
@@ -44,6 +45,8 @@ class Verifier(ABC):
     reads: ClassVar[Reads | None] = "reply"
     """What `score` finds in `Sample.completion`: the reply, the thoughts, or all. None: the sample as it stands, which
     verifiers that pass it on to others need."""
+    sees_media: ClassVar[bool] = False
+    """Whether `score` gets replies that are pictures, sounds or files without text; otherwise they are unscored."""
     tallied: ClassVar[tuple[str, ...]] = ()
     """Keys of `Score.usage` that a run's summary adds up: whole numbers that say how often something happened."""
     rates: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType({})
@@ -207,18 +210,21 @@ class _Malformed(Exception):
 
 def _read_and_score(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
     """Show the verifier what it reads of each sample."""
-    shown = [Read(sample) if verifier.reads is None else read(sample, verifier.reads) for sample in samples]
-    live = [view.sample for view in shown if not view.missing]
+    shown = [view(sample, verifier.reads, media=verifier.sees_media) for sample in samples]
+    live = [seen.sample for seen in shown if seen.complete]
     scores = verifier.score(live) if live or not samples else []
     if len(scores) != len(live):
         raise _Malformed(f"returned {len(scores)} scores for {len(live)} samples")
     if not all(isinstance(score, Score) for score in scores):
         raise _Malformed("returned something that is not a Score")
     rest = iter(scores)
-    return [
-        verifier.score_missing(view.sample, view.missing) if view.missing else _noted(next(rest), view.told)
-        for view in shown
-    ]
+    return [_noted(next(rest), seen.told) if seen.complete else _unread(verifier, seen) for seen in shown]
+
+
+def _unread(verifier: Verifier, seen: Read) -> Score:
+    if seen.media:
+        return Score.abstained(f"the reply is a {seen.media} without text, and {verifier.name} reads text")
+    return verifier.score_missing(seen.sample, seen.missing)
 
 
 def _noted(score: Score, told: str) -> Score:
@@ -226,11 +232,6 @@ def _noted(score: Score, told: str) -> Score:
     if not told:
         return score
     return replace(score, text=f"{told}\n{score.text}" if score.text else told)
-
-
-def span(*values: float) -> tuple[float, float]:
-    """The least and the greatest of some numbers."""
-    return min(values), max(values)
 
 
 def walk(verifier: Verifier) -> Iterator[Verifier]:
@@ -255,9 +256,7 @@ def describe(error: BaseException) -> str:
     """One line for a reason: the type, the message, and the hint of our own errors; cut at 500 characters."""
     # The library's own way of saying it: it copes with an exception that can't be turned into text.
     text = " ".join(traceback.format_exception_only(error)[-1].split()).removeprefix(f"{type(error).__module__}.")
-    if isinstance(error, VerikitError):
-        text = with_hint(text, error.hint)
-    text = strike(text)
+    text = strike(with_hint(text, error.hint) if isinstance(error, VerikitError) else text)
     return text if len(text) <= 500 else text[:499] + "…"
 
 
@@ -290,6 +289,8 @@ Scorer = Callable[[Sample], float | bool | Score | None]
 
 class FunctionVerifier(Verifier):
     """A plain function of one sample as a verifier; made by `verifier`."""
+
+    sees_media = True  # the function finds them in the sample's messages
 
     def __init__(self, function: Scorer, name: str = "", reads: Reads = "reply") -> None:
         check_reads(reads)

@@ -6,9 +6,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from verikit.base import Verifier, score_all, span, unique_names
+from verikit.base import Verifier, score_all, unique_names
 from verikit.combine import Part, as_verifier, equal_for_any, keys_of_all, whole
 from verikit.errors import UsageError
+from verikit.numbers import span
 from verikit.reply import Reads
 from verikit.types import Sample, Score
 

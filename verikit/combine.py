@@ -12,8 +12,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from verikit.base import Verifier, describe_function, score_all, span, unique_names
+from verikit.base import Verifier, describe_function, score_all, unique_names
 from verikit.errors import UsageError
+from verikit.numbers import span
 from verikit.reply import Reads
 from verikit.types import PASS_MARK, UNIT, Sample, Score, Status
 

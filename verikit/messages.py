@@ -17,6 +17,15 @@ THOUGHT_KEYS = ("reasoning_content", "reasoning")
 """Where servers put a message's thoughts beside its content."""
 THOUGHT_PARTS = ("thinking", "reasoning")
 """Types of content parts that hold thoughts."""
+TEXT_PARTS = ("text", "input_text", "output_text")
+"""Types of content parts that hold text."""
+MEDIA_PARTS: Mapping[str, str] = {
+    **dict.fromkeys(("image_url", "image", "input_image", "output_image"), "picture"),
+    **dict.fromkeys(("input_audio", "audio", "audio_url"), "sound"),
+    **dict.fromkeys(("video", "video_url", "input_video"), "film"),
+    **dict.fromkeys(("file", "input_file", "document"), "file"),
+}
+"""Types of content parts that hold no text, and a word for each."""
 MESSAGE_KEYS = ("role", "content", "tool_calls", *THOUGHT_KEYS, "name", "tool_call_id")
 """What is read of a message."""
 
@@ -61,6 +70,8 @@ def messages_of(completion: Any) -> Sequence[CompletionMessage]:
         return ()
     if isinstance(completion, Mapping):
         completion = [completion]
+    if are_parts(completion):
+        return ({"role": "assistant", "content": completion},)
     if not isinstance(completion, Iterable):
         raise UsageError(f"a completion is a text or a list of messages, not a {type(completion).__name__}")
     return tuple(message if type(message) is dict else as_mapping(message) for message in completion)
@@ -95,6 +106,37 @@ def content_text(content: Any) -> str:
     if not isinstance(content, Iterable):
         raise UsageError(f"a message's content is a text or a list of parts, not a {type(content).__name__}")
     return "\n\n".join(text for part in content if isinstance(text := _text_of_part(part), str))
+
+
+def are_parts(value: Any) -> bool:
+    """Whether a list holds content parts (`{"type": "text", …}`) and no messages."""
+    known = (*TEXT_PARTS, *THOUGHT_PARTS, *MEDIA_PARTS)
+    return (
+        isinstance(value, Sequence)
+        and bool(value)
+        and all(
+            isinstance(part, Mapping)
+            and isinstance(kind := part.get("type"), str)
+            and kind in known
+            and "role" not in part
+            and "content" not in part
+            for part in value
+        )
+    )
+
+
+def media_of(content: Any) -> list[str]:
+    """A word for each part of a message's content that holds no text: picture, sound, film or file."""
+    if isinstance(content, str) or not isinstance(content, Iterable):
+        return []
+    parts = [content] if isinstance(content, Mapping) else content
+    kinds = [part.get("type") if isinstance(part, Mapping) else getattr(part, "type", None) for part in parts]
+    return [MEDIA_PARTS[kind] for kind in kinds if isinstance(kind, str) and kind in MEDIA_PARTS]
+
+
+def media_said(messages: Sequence[CompletionMessage]) -> list[str]:
+    """A word for each part without text in what the assistant says."""
+    return [word for message in messages if by_assistant(message) for word in media_of(message.get("content"))]
 
 
 def continuation(messages: Any, prompt: str | Sequence[CompletionMessage]) -> Sequence[CompletionMessage]:

@@ -28,3 +28,8 @@ def distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"a key that comes twice: {twice[:80]!r}")
     return found
+
+
+def span(*values: float) -> tuple[float, float]:
+    """The least and the greatest of some numbers."""
+    return min(values), max(values)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
+from verikit.messages import media_said
 from verikit.types import Prompt, Sample
 
 Reads = Literal["reply", "thoughts", "all"]
@@ -148,6 +149,22 @@ class Read(NamedTuple):
     """Why there is no reply; "" where there is one."""
     told: str = ""
     """One line on what of the completion is read; "" where that is all of it."""
+    media: str = ""
+    """A word for a reply without text that the verifier can't see (`picture`); else nothing."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is a reply that the verifier can see."""
+        return not (self.missing or self.media)
+
+
+def view(sample: Sample, reads: Reads | None, *, media: bool) -> Read:
+    """A sample as a verifier sees it that reads this much of it, and perhaps pictures and other `media`."""
+    if reads is None:
+        return Read(sample)
+    if sample.messages and not sample.completion.strip() and (found := media_said(sample.messages)):
+        return Read(sample, media="" if media else found[0])
+    return read(sample, reads)
 
 
 def read(sample: Sample, reads: Reads) -> Read:

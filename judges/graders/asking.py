@@ -14,7 +14,7 @@ from verikit.engines.types import Request, Structured
 from verikit.graders.schema import LabelModel, ScoreModel
 from verikit.graders.template import Path, filled
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
-from verikit.judges.shown import fence, fenced, visible_to_judge
+from verikit.judges.shown import NotShown, fence, fenced, visible_to_judge
 from verikit.judges.special_tokens import Clear, without_specials
 from verikit.types import Message
 
@@ -41,16 +41,22 @@ def request(
 
     Raises:
         NoValue: a path of the template leads nowhere.
+        NotShown: a text has more than `max_chars` characters.
     """
     seen: list[str] = []
+    rows: list[str] = []
 
     def collect(path: Path, text: str) -> str:
-        seen.append(visible_to_judge(text, max_chars, clear))
+        try:
+            seen.append(visible_to_judge(text, max_chars, clear))
+        except ValueError as problem:
+            raise NotShown(f"{'.'.join(map(str, path))} has {problem}", hint="raise max_chars") from None
+        rows.extend(seen[-1:] if path[0] != "sample" else ())
         return ""
 
     for turn in grader.input:
         filled(turn.content, values, collect)
-    mark = fence(seen)
+    mark = fence(rows, seen)  # the row's alone: requests about one row's replies begin alike
 
     def show(path: Path, text: str) -> str:
         shown = visible_to_judge(text, max_chars, clear)

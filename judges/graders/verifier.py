@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from verikit.base import TextVerifier, describe, span
+from verikit.base import TextVerifier, describe
 from verikit.combine import whole
 from verikit.engines import Engine
 from verikit.engines.load import is_engine
@@ -33,10 +33,10 @@ from verikit.judges.ask import PROBE, Record, ask, connect
 from verikit.judges.graders import python
 from verikit.judges.graders.asking import cut, reply_format, request
 from verikit.judges.judge import failed
-from verikit.judges.shown import MAX_CHARS
+from verikit.judges.shown import MAX_CHARS, NotShown
 from verikit.judges.special_tokens import clearing
 from verikit.messages import by_assistant
-from verikit.numbers import distinct
+from verikit.numbers import distinct, span
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox
 from verikit.sandbox.values import MAX_DEPTH, encode
 from verikit.text import accepted
@@ -204,6 +204,8 @@ class OpenAIGrader(TextVerifier):
         for row in values:
             try:
                 found.append(request(grader, row, structured=structured, max_chars=self.max_chars, clear=clear))
+            except NotShown as problem:
+                found.append(Score.error(describe(problem)))
             except NoValue as problem:
                 found.append(_lacking(problem, grader.range if isinstance(grader, ScoreModel) else (0.0, 1.0)))
         live = [asked for asked in found if not isinstance(asked, Score)]

@@ -8,6 +8,7 @@ label that says which is better; or rows with several completions, of which ever
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -16,8 +17,8 @@ from typing import Any
 
 from verikit.base import unique_names
 from verikit.errors import SchemaError, UsageError
+from verikit.judges.evidence import as_text
 from verikit.judges.pairwise import Pair
-from verikit.judges.prompt import as_text
 from verikit.readers import read, rows
 from verikit.readers.layout import ALIASES
 from verikit.readers.parse import JsonRow
@@ -44,7 +45,9 @@ class Bout:
     def digest(self) -> str:
         """8 hex digits of everything the judge sees."""
         pair = self.pair
-        texts = "\0".join((as_text(pair.prompt), pair.first, pair.second, pair.reference or ""))
+        texts = "\0".join((as_text(pair.prompt), pair.first, pair.second, as_text(pair.reference)))
+        if any(pair.messages):
+            texts += "\0" + json.dumps(pair.messages, default=repr)
         return hashlib.sha256(texts.encode("utf-8", "replace")).hexdigest()[:8]
 
 
@@ -109,7 +112,9 @@ def _joined(paths: Sequence[str], names: Sequence[str], reading: Reading) -> Ent
         asked = tables[names[0]][key]
         gold = "\n".join(accepted(asked.answer)) or None
         for a, b in combinations(names, 2):
-            pair = Pair(tables[a][key].completions[0], tables[b][key].completions[0], asked.prompt, gold)
+            first, second = tables[a][key].samples()[0], tables[b][key].samples()[0]
+            messages = (first.messages, second.messages)
+            pair = Pair(first.completion, second.completion, asked.prompt, gold, messages)
             entrants.bouts.append(Bout(asked.id, a, b, pair))
     return entrants
 
@@ -182,10 +187,12 @@ def _candidates(path: str, reading: Reading) -> Entrants:
     entrants = Entrants([], {})
     for group in _groups(path, reading):
         gold = "\n".join(accepted(group.answer)) or None
+        samples = group.samples()
         names = [f"completion_{i + 1}" for i in range(len(group.completions))]
         for name, text in zip(names, group.completions, strict=True):
             entrants.answers.setdefault(name, {})[group.id] = text
         for i, j in combinations(range(len(names)), 2):
-            pair = Pair(group.completions[i], group.completions[j], group.prompt, gold)
+            messages = (samples[i].messages, samples[j].messages)
+            pair = Pair(samples[i].completion, samples[j].completion, group.prompt, gold, messages)
             entrants.bouts.append(Bout(group.id, names[i], names[j], pair))
     return entrants

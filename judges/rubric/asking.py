@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import EngineError
-from verikit.judges.ask import added, counted, reminder
+from verikit.judges.ask import added, counted, reminder, unless_cut, unless_false
+from verikit.judges.evidence.cited import FalseCitation
 from verikit.judges.prompt import JudgePrompt
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.rubric.criteria import Criterion
@@ -82,7 +83,7 @@ def ask_all(
 
 
 def _unread(verdict: JudgeVerdict) -> bool:
-    return verdict.error is not None and not isinstance(verdict.error, EngineError)
+    return verdict.error is not None and not isinstance(verdict.error, (EngineError, FalseCitation))
 
 
 def _both(first: Sequence[JudgeVerdict], second: Sequence[JudgeVerdict]) -> list[JudgeVerdict]:
@@ -104,6 +105,8 @@ def _read(question: Question, reply: ReplyFormat, generation: Generation) -> lis
         output = said
         if reply.read == "text":
             output = replace(said, text=said.text.replace(_MARK, "").replace(question.mark, _MARK))
-        found = [replace(form.parse(output), reply=said.text) for form in formats(question, reply)]
+        asked = question.request
+        read = [unless_cut(form.parse(output), said, asked.max_tokens) for form in formats(question, reply)]
+        found = [replace(unless_false(verdict, said, asked), reply=said.text) for verdict in read]
     found[0] = replace(found[0], usage=counted(generation))
     return found

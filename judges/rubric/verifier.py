@@ -8,17 +8,20 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median_low
 from typing import Any, ClassVar, Literal, get_args
 
-from verikit.base import describe, span
-from verikit.errors import ConfigError, EngineTimeout, SchemaError
+from verikit.base import describe
+from verikit.errors import ConfigError, EngineTimeout, SchemaError, VerikitError
 from verikit.judges.ask import added
-from verikit.judges.judge import Judge, failed
+from verikit.judges.evidence import Shown
+from verikit.judges.judge import Judge, failed, noted, spent
 from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.rubric.asking import Question, ask_all, listed
 from verikit.judges.rubric.criteria import Criteria, Criterion
 from verikit.judges.rubric.read import at, in_row, read, read_file
 from verikit.judges.scaled import check_asks, repeated
-from verikit.types import ASKS, LABEL, UNIT, Prompt, Sample, Score
+from verikit.judges.shown import NotShown
+from verikit.numbers import span
+from verikit.types import ASKS, LABEL, UNIT, Sample, Score
 
 OnMissing = Literal["unscored", "low", "high"]
 _SHOWN = 300
@@ -100,22 +103,45 @@ class Rubric(Judge):
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Judge every criterion of every sample, all in one call of the engine."""
         found = [self._of(sample) for sample in samples]
+        shown = self.fitted(
+            [
+                self._texts(sample, rubric) if isinstance(rubric, Criteria) else {}
+                for sample, rubric in zip(samples, found, strict=True)
+            ]
+        )
+        self.warn_unseen(
+            [
+                (texts["answer"], [item.text for item in rubric.items])
+                for texts, rubric in zip(shown, found, strict=True)
+                if isinstance(rubric, Criteria)
+            ]
+        )
         plans = [
-            list(self._questions(sample, rubric)) if isinstance(rubric, Criteria) else []
-            for sample, rubric in zip(samples, found, strict=True)
+            list(self._questions(texts, rubric)) if isinstance(rubric, Criteria) else []
+            for texts, rubric in zip(shown, found, strict=True)
         ]
-        questions = [question for plan in plans for _, question in plan]
-        answered = iter(ask_all(self._engine, questions, self.file, retry=self.retry))
-        verdicts = [[(numbers, next(answered)) for numbers, _ in plan] for plan in plans]
-        # A reply counts as one, and as read if it holds any verdict.
-        told = [
-            next((verdict for verdict in some if not verdict.error), some[0]) for plan in verdicts for _, some in plan
-        ]
-        self._record.note(told, self.probe)
+        answered = iter(self._answered([asked for plan in plans for _, asked in plan]))
+        verdicts = [[(numbers, _each(next(answered), numbers)) for numbers, _ in plan] for plan in plans]
         return [
-            self._whole(rubric, some, sample) if isinstance(rubric, Criteria) else rubric
-            for sample, rubric, some in zip(samples, found, verdicts, strict=True)
+            self._charged(self._whole(rubric, some, sample), texts) if isinstance(rubric, Criteria) else rubric
+            for sample, rubric, some, texts in zip(samples, found, verdicts, shown, strict=True)
         ]
+
+    def _answered(self, questions: Sequence[Question | VerikitError]) -> list[list[JudgeVerdict]]:
+        """The verdicts on each question's criteria, all asked in one call; an error alone if none is asked."""
+        said = ask_all(
+            self._engine, [asked for asked in questions if isinstance(asked, Question)], self.file, retry=self.retry
+        )
+        # A reply counts as one, and as read if it holds any verdict.
+        self._record.note([min(some, key=lambda verdict: bool(verdict.error)) for some in said], self.probe)
+        answered = iter(said)
+        return [
+            next(answered) if isinstance(asked, Question) else [JudgeVerdict(None, error=asked)] for asked in questions
+        ]
+
+    @staticmethod
+    def _charged(score: Score, texts: Mapping[str, Shown]) -> Score:
+        return noted(replace(score, usage=added(score.usage, spent(texts))), texts)
 
     def _of(self, sample: Sample) -> Criteria | Score:
         try:
@@ -123,18 +149,27 @@ class Rubric(Judge):
         except SchemaError as error:
             return Score.error(describe(error))
 
-    def _questions(self, sample: Sample, rubric: Criteria) -> Iterator[tuple[list[int], Question]]:
-        """Each request with the numbers of its criteria in the rubric."""
-        reference = self.reference(sample)
-        texts: dict[str, Prompt] = {"prompt": sample.prompt, "answer": sample.completion}
+    def _texts(self, sample: Sample, rubric: Criteria) -> dict[str, Shown]:
+        """All that the requests about a sample show."""
+        answer = self.shown_sample(sample)
+        texts: dict[str, Shown] = {"prompt": sample.prompt, "answer": answer, "criteria": self.listed(rubric.items)}
         if self.file.needs_reference:
-            texts["reference"] = reference or "(none)"
+            texts["reference"] = self.reference(sample) or "(none)"
+        return texts
+
+    def _questions(
+        self, texts: Mapping[str, Shown], rubric: Criteria
+    ) -> Iterator[tuple[list[int], Question | VerikitError]]:
+        """Each request, or why there is none, with the numbers of its criteria in the rubric."""
         for number in range(self.asks):
             for numbers in self._batches(rubric.items):
                 turned = numbers[number % len(numbers) :] + numbers[: number % len(numbers)]
                 criteria = tuple(rubric.items[i] for i in turned)
                 request = self.request({**texts, "criteria": self.listed(criteria)})
-                yield turned, Question(repeated(request, number, self.asks), criteria)
+                if isinstance(request, VerikitError):
+                    yield turned, request
+                else:
+                    yield turned, Question(repeated(request, number, self.asks), criteria)
 
     def _batches(self, items: Sequence[Criterion]) -> Iterator[list[int]]:
         """The rubric cut up: so many criteria a request, and no more than the judge sees of a text."""
@@ -153,6 +188,9 @@ class Rubric(Judge):
     def _whole(
         self, rubric: Criteria, answered: Sequence[tuple[list[int], list[JudgeVerdict]]], sample: Sample
     ) -> Score:
+        for _, verdicts in answered:
+            if isinstance(problem := verdicts[0].error, NotShown):
+                return self._not_shown(problem, rubric)
         said: list[list[JudgeVerdict]] = [[] for _ in rubric.items]
         for numbers, verdicts in answered:
             for number, verdict in zip(numbers, verdicts, strict=True):
@@ -175,6 +213,13 @@ class Rubric(Judge):
         return self._decided(
             rubric, values, [verdict.error for some in said for verdict in some if verdict.error], told
         )
+
+    def _not_shown(self, problem: NotShown, rubric: Criteria) -> Score:
+        verdict = self.unasked(problem)
+        if verdict.error:
+            return failed(verdict.error, {})
+        low, _ = rubric.bounds([None] * len(rubric.items), clip=self.clip)
+        return Score(low, reason=verdict.unasked)
 
     def _decided(
         self, rubric: Criteria, values: Sequence[float | None], errors: Sequence[Exception], told: Mapping[str, Any]
@@ -251,6 +296,11 @@ class Rubric(Judge):
             if len(found) == len(items):
                 return [_label(label, item) for label, item in zip(found, items, strict=True)]
         raise SchemaError(f"labels for {len(items)} criteria are expected, not {found!r:.80}", field=self.labels)
+
+
+def _each(verdicts: list[JudgeVerdict], numbers: Sequence[int]) -> list[JudgeVerdict]:
+    """A verdict for each criterion: the same error for all where nothing was asked."""
+    return verdicts if len(verdicts) == len(numbers) else verdicts * len(numbers)
 
 
 def _level(item: Criterion, said: float) -> float:

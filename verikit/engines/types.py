@@ -217,6 +217,8 @@ class Engine(ABC):
     """Whether `submit` takes requests."""
     tokenizer: Any = None
     """The model's, where the engine holds it in this process: its callers can then work on token ids."""
+    pictures: bool = False
+    """Whether messages may have pictures (content parts of the type `image_url`)."""
     last_failure: EngineError | None = None
     """Why the latest try failed, of an engine that tries again; None once a try succeeds."""
 
@@ -275,6 +277,7 @@ class Wrapper(Engine):
     def __init__(self, engine: Engine) -> None:
         self.name: str = engine.name
         self.batched: bool = engine.batched
+        self.pictures: bool = engine.pictures
         self._engine = engine
 
     @property

@@ -7,9 +7,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from verikit.base import Verifier, score_all, span
+from verikit.base import Verifier, score_all
 from verikit.combine import Part, as_verifier
 from verikit.errors import UsageError
+from verikit.numbers import span
 from verikit.reply import Reads, seen
 from verikit.types import Sample, Score
 from verikit.verifiers.gold import check_choice

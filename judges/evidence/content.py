@@ -1,0 +1,145 @@
+"""Prompts, answers and references as turns, whatever form they come in: text, messages or content parts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from verikit.errors import UsageError, VerikitError
+from verikit.judges.evidence.entries import call_text
+from verikit.judges.shown import NotShown
+from verikit.messages import (
+    CompletionMessage,
+    are_parts,
+    by_assistant,
+    content_text,
+    media_of,
+    messages_of,
+)
+
+LONE = "text"
+"""Role of a text that nobody in particular says."""
+
+
+class Media(NamedTuple):
+    """A picture, sound, film or file among content parts."""
+
+    word: str
+    digest: str
+    """8 hex digits of the part."""
+
+
+class Turn(NamedTuple):
+    """One message, or a text that stands alone."""
+
+    role: str
+    text: str
+    media: tuple[Media, ...] = ()
+    number: int = 0
+    """Of an entry of a run, its number; 0 for a note between them."""
+    of: int = 0
+    """Of a result, the number of its call."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What stands in an answer's place in a judge's prompt."""
+
+    turns: tuple[Turn, ...] = ()
+    note: str = ""
+    """What verikit says of it, before the marks."""
+    usage: Mapping[str, float] = field(default_factory=dict)
+    """What it cost to make."""
+    error: VerikitError | None = None
+    """Why there is none."""
+    entries: int = 0
+    """Of a run, how many entries it has; they have numbers."""
+    seen: int = 0
+    """How many of them are shown, whole or in part."""
+    acts: bool = False
+    """Whether something was done: a call, a result, a changed file."""
+
+
+Shown = str | Sequence[Any] | Mapping[str, Any] | Evidence | None
+"""A text, messages, content parts, or evidence made of them."""
+
+
+def turns(shown: Shown, *, calls: bool = False) -> list[Turn]:
+    """The turns of a prompt, an answer or a reference, perhaps with the `calls` that are made in them.
+
+    Raises:
+        NotShown: it is none of these.
+    """
+    if shown is None or isinstance(shown, str):
+        return [Turn(LONE, shown or "")]
+    if isinstance(shown, Evidence):
+        if shown.error is not None:
+            raise shown.error
+        return list(shown.turns)
+    try:
+        if are_parts([shown] if isinstance(shown, Mapping) else shown):
+            return [Turn("user", content_text(shown), _media(shown))]
+        return [_turn(message, calls) for message in messages_of(shown)]
+    except UsageError as error:
+        raise NotShown(f"a prompt, answer or reference that can't be read: {error}") from None
+
+
+def as_text(prompt: Shown) -> str:
+    """A prompt as one text, to tell prompts apart by; one user message is the same prompt as its text."""
+    found = turns(prompt)
+    if len(found) == 1:
+        return _told(found[0])
+    return "\n\n".join(f"[{turn.role}]\n{_told(turn)}" for turn in found)
+
+
+def as_pairs(prompt: Shown) -> list[list[str]]:
+    """Role and text of each turn, to tell prompts apart by; a text is a user's message."""
+    return [["user" if turn.role == LONE else turn.role, _told(turn)] for turn in turns(prompt)]
+
+
+def reply_shown(text: str, messages: Sequence[CompletionMessage]) -> str | Evidence:
+    """A reply's text, with the pictures and the like that its message has beside it."""
+    for message in reversed(messages):
+        media = _media(message.get("content")) if by_assistant(message) else ()
+        if media:
+            return Evidence((Turn(LONE, text, media),))
+        if by_assistant(message) and _text(message):
+            break
+    return text
+
+
+def _turn(message: CompletionMessage, calls: bool) -> Turn:
+    content = message.get("content")
+    text = content_text(content)
+    made = message.get("tool_calls") if calls else None
+    if isinstance(made, Sequence) and not isinstance(made, str):
+        text = "\n".join(filter(None, (text, *(f"calls {call_text(call)}" for call in made))))
+    return Turn(str(message.get("role") or "user"), text, _media(content))
+
+
+def _text(message: CompletionMessage) -> str:
+    try:
+        return content_text(message.get("content"))
+    except UsageError:
+        return ""
+
+
+def _media(content: Any) -> tuple[Media, ...]:
+    if not media_of(content):
+        return ()
+    parts = [content] if isinstance(content, Mapping) else content
+    found = [(media_of([part]), part) for part in parts]
+    return tuple(Media(words[0], _digest(part)) for words, part in found if words)
+
+
+def _digest(part: Any) -> str:
+    told = json.dumps(part, sort_keys=True, default=repr) if isinstance(part, Mapping) else repr(part)
+    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def _told(turn: Turn) -> str:
+    """A turn's text; what is beside it by a digest."""
+    return "\n".join(filter(None, (turn.text, *(f"⟨{item.word} {item.digest}⟩" for item in turn.media))))

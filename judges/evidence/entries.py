@@ -1,0 +1,182 @@
+"""A conversation as numbered entries: what was said, called and returned, and what became of the files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise, takewhile
+from typing import Any, Literal, NamedTuple
+
+from verikit.errors import UsageError
+from verikit.messages import CompletionMessage, by_assistant, content_text, media_of
+
+EntryKind = Literal["says", "calls", "result", "error", "user", "file"]
+ACTIONS: tuple[EntryKind, ...] = ("calls", "result", "error", "file")
+_CALL_PARTS = ("tool_use", "tool_call", "function_call")
+_RESULT_PARTS = ("tool_result", "function_call_output")
+_RESULT_ROLES = ("tool", "function", "ipython", "environment", "observation")
+
+
+class Entry(NamedTuple):
+    """One thing that happened."""
+
+    kind: EntryKind
+    text: str
+    of: int = 0
+    """Number of the call that a result belongs to, where it says so."""
+
+
+def entries(
+    messages: Sequence[CompletionMessage], changes: Any = None, reply: Callable[[str], str] = str
+) -> list[Entry]:
+    """The entries of a conversation and of the changes in its workspace, in order; the last words come last.
+
+    Args:
+        messages: What was said, called and returned.
+        changes: A unified diff, or the workspace `before` and `after` as texts by path.
+        reply: What of a turn's text is shown.
+    """
+    found: list[Entry] = []
+    calls: dict[str, int] = {}
+    for message in messages:
+        for entry, name in _of_message(message, reply):
+            if entry.kind == "calls" and name:
+                calls[name] = len(found) + 1
+            answers = calls.get(name, 0) if entry.kind in ("result", "error") else 0
+            found.append(entry._replace(of=answers))
+    files = [Entry("file", text) for text in changed_files(changes)]
+    last = found.pop() if files and found and found[-1].kind == "says" else None
+    return [*found, *files, *([last] if last else [])]
+
+
+def _of_message(message: CompletionMessage, reply: Callable[[str], str]) -> Iterator[tuple[Entry, str]]:
+    """A message's entries, each with the id of its call."""
+    content = message.get("content")
+    text = _text(content)
+    if not by_assistant(message):
+        role = str(message.get("role"))
+        name = str(message.get("tool_call_id") or "")
+        if role in _RESULT_ROLES:
+            yield Entry("error" if _failed(message) else "result", text), name
+        elif text.strip():
+            yield Entry("user", text), ""
+        yield from _of_parts(content)
+        return
+    if said := reply(text).strip():
+        yield Entry("says", said), ""
+    yield from _of_parts(content)
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, Sequence) and not isinstance(calls, str) else ():
+        yield Entry("calls", call_text(call)), _id(call)
+
+
+def _of_parts(content: Any) -> Iterator[tuple[Entry, str]]:
+    """Calls and results that are content parts."""
+    if isinstance(content, str) or not isinstance(content, Sequence):
+        return
+    for part in content:
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind in _CALL_PARTS:
+            yield Entry("calls", call_text(part)), _id(part)
+        elif kind in _RESULT_PARTS:
+            result = part.get("content", part.get("output"))
+            name = str(part.get("tool_use_id") or part.get("call_id") or "")
+            yield Entry("error" if _failed(part) else "result", _text(result)), name
+
+
+def call_text(call: Any) -> str:
+    """A call as a judge reads it: the tool's name, and each argument in a line or below its name."""
+    if not isinstance(call, Mapping):
+        return str(call)
+    function = call.get("function")
+    inner = function if isinstance(function, Mapping) else call
+    name = function if isinstance(function, str) else inner.get("name")
+    arguments = inner.get("arguments", inner.get("input"))
+    if isinstance(arguments, str):
+        arguments = _parsed(arguments)
+    if not isinstance(arguments, Mapping):
+        return f"{name}\n{arguments}" if arguments not in (None, "") else str(name)
+    return "\n".join([str(name), *(f"{key}: {_shown(value)}" for key, value in arguments.items())])
+
+
+def changed_files(changes: Any) -> list[str]:
+    """What became of each file: the parts of a unified diff, or what differs between `before` and `after`."""
+    if isinstance(changes, Mapping):
+        before, after = changes.get("before"), changes.get("after")
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            return [_change(str(path), before.get(path), after.get(path)) for path in _differing(before, after)]
+        changes = changes.get("diff")
+    return _by_file(changes) if isinstance(changes, str) and changes.strip() else []
+
+
+def _differing(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any]:
+    return [path for path in dict.fromkeys((*before, *after)) if before.get(path) != after.get(path)]
+
+
+def _change(path: str, before: Any, after: Any) -> str:
+    """A file's change: the lines between the first and the last that differ."""
+    if after is None:
+        return f"deleted {path}\n" + "\n".join(f"-{line}" for line in str(before).splitlines())
+    if before is None:
+        return f"new {path}\n" + "\n".join(f"+{line}" for line in str(after).splitlines())
+    old, new = str(before).splitlines(), str(after).splitlines()
+    same = sum(1 for _ in takewhile(_equal, zip(old, new, strict=False)))
+    old, new = old[same:], new[same:]
+    ends = sum(1 for _ in takewhile(_equal, zip(reversed(old), reversed(new), strict=False)))
+    old, new = old[: len(old) - ends], new[: len(new) - ends]
+    return "\n".join([f"changed {path} at line {same + 1}", *(f"-{a}" for a in old), *(f"+{b}" for b in new)])
+
+
+def _equal(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
+
+
+def _by_file(diff: str) -> list[str]:
+    lines = diff.splitlines()
+    git = any(line.startswith("diff --git ") for line in lines)
+    starts = [
+        number
+        for number, line in enumerate(lines)
+        if (line.startswith("diff --git ") if git else line.startswith("--- ") and _header(lines, number))
+    ]
+    bounds = [*starts, len(lines)] if starts else [0, len(lines)]
+    bounds[0] = 0
+    return ["\n".join(lines[start:end]) for start, end in pairwise(bounds)]
+
+
+def _header(lines: Sequence[str], number: int) -> bool:
+    return number + 1 < len(lines) and lines[number + 1].startswith("+++ ")
+
+
+def _failed(message: Mapping[str, Any]) -> bool:
+    return bool(message.get("is_error") or message.get("error")) or message.get("status") in ("error", "failed")
+
+
+def _text(content: Any) -> str:
+    """A content's text, with a word for each picture and the like; what can't be read as it is written."""
+    try:
+        text = content_text(content)
+    except UsageError:
+        return repr(content)
+    shown = [f"⟨a {word} that is not shown⟩" for word in media_of(content)]
+    return "\n".join(filter(None, (text, *shown)))
+
+
+def _id(call: Any) -> str:
+    return str(call.get("id") or call.get("call_id") or "") if isinstance(call, Mapping) else ""
+
+
+def _parsed(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return f"\n{value}" if "\n" in value else value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
