@@ -29,7 +29,7 @@ from verikit.trainers.recipes.r1_searcher.recipe import R1Searcher
 from verikit.trainers.recipes.r1_searcher.world import R1SearcherWorld
 from verikit.trainers.recipes.single_turn import SingleTurn
 from verikit.types import Group
-from verikit.verifiers.fences import last
+from verikit.verifiers.reading.fences import last
 
 
 class UncheckedEnvironment(Environment):

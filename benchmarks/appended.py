@@ -14,7 +14,7 @@ import time
 
 from verikit.sandbox import default_sandbox
 from verikit.types import Sample
-from verikit.verifiers.code import Code
+from verikit.verifiers.code.verifier import Code
 
 ROUNDS = 7
 _MAIN = "int main() {{\n    assert(twice(3) == 6);\n    assert(twice(0) == 0);\n}}\n"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.types import Sample
-from verikit.verifiers.bfcl_multi_turn import BfclMultiTurn
+from verikit.verifiers.tools.bfcl_multi_turn import BfclMultiTurn
 
 Turns = list[list[str]]
 

@@ -281,7 +281,7 @@ def _hijacked(texts: Sequence[tuple[str, str]]) -> list[bool | None]:
             (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 0.1\n", "utf-8")
             (info / "entry_points.txt").write_text(entries, "utf-8")
             Path(folder, "foreign.py").write_text(
-                "from verikit.verifiers.exact import Exact\nclass Foreign(Exact):\n    pass\n", "utf-8"
+                "from verikit.verifiers.overlap.exact import Exact\nclass Foreign(Exact):\n    pass\n", "utf-8"
             )
             command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {folder!r})\n{_ASK}", name]
             said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()

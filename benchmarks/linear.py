@@ -12,7 +12,7 @@ import sys
 import time
 
 from tests.contracts.test_linear_work import FACTOR, RULES, sample, units
-from verikit.spec import load
+from verikit.names.spec import load
 
 LEAST_S = 0.05
 """Less is noise."""

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit import Sample, score_all
-from verikit.verifiers.code import Code
+from verikit.verifiers.code.verifier import Code
 
 Row = dict[str, Any]
 RUNNER = '''

@@ -23,7 +23,7 @@ from typing import Any
 from verikit.sandbox import Job, LocalSandbox, RunLimits
 from verikit.sandbox.bwrap import BwrapSandbox
 from verikit.types import Sample
-from verikit.verifiers.code import Code
+from verikit.verifiers.code.verifier import Code
 
 TRIVIAL = "print(1+1)"
 SYMPY = "import sympy\nx = sympy.Symbol('x')\nprint(sympy.solve(x**2 - 2))"

@@ -22,7 +22,7 @@ from itertools import permutations
 from pathlib import Path
 
 from verikit import Sample, score_all
-from verikit.verifiers.sql import SQL
+from verikit.verifiers.sql.verifier import SQL
 
 Rows = list[tuple[object, ...]]
 NAMES = ["Ann", "Bo", "Cy", "Di", "Ed", "Flo", "Gus", None]

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from verikit.types import Sample
-from verikit.verifiers.tool_calls import ToolCalls
+from verikit.verifiers.tools.tool_calls import ToolCalls
 
 CATEGORIES = (
     *("simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "parallel_multiple"),

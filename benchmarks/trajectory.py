@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from verikit.types import Sample
-from verikit.verifiers.trajectory import Arguments, Trajectory, TrajectoryMode
+from verikit.verifiers.tools.trajectory import Arguments, Trajectory, TrajectoryMode
 
 MATCHES: tuple[TrajectoryMode, ...] = ("strict", "unordered", "subset", "superset")
 ARGUMENTS: tuple[Arguments, ...] = ("exact", "ignore", "subset", "superset")

@@ -21,12 +21,12 @@ from verikit.evals.bfcl import described, instructions
 from verikit.evals.docs import Doc, Row
 from verikit.evals.replies import Failed, Noted, finish_of, texts
 from verikit.evals.rollouts import ASSISTANT, USER, Ask
-from verikit.reply import CUT, FINISH_KEYS, reply_text
+from verikit.replies.split import CUT, FINISH_KEYS, reply_text
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
 from verikit.sandbox.guest.bfcl import MODULES
 from verikit.types import Message
-from verikit.verifiers.bfcl_multi_turn import MAX_MADE, Played, has_long_context, need_services, reply_calls
+from verikit.verifiers.tools.bfcl_multi_turn import MAX_MADE, Played, has_long_context, need_services, reply_calls
 
 MAX_STEPS = 20
 """Steps of a turn after which the leaderboard ends the conversation."""

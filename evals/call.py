@@ -11,11 +11,11 @@ from verikit.errors import UsageError
 from verikit.evals.report import show
 from verikit.evals.run_folder import RESULTS, samples_name
 from verikit.evals.samples import grades_of, is_graded, read_samples, row_metric
+from verikit.platform.terminal import Watch
 from verikit.results.data import Data
 from verikit.results.folders import CallFolder, run_folder
 from verikit.results.run import FinishedRun, estimate_of
 from verikit.stats import Estimate
-from verikit.terminal import Watch
 from verikit.tracking import read_trackers, track_run
 from verikit.types import PASS_MARK, JsonObject
 
@@ -151,7 +151,7 @@ def evaluate(
     need_lm_eval("verikit.evaluate")
     from verikit.evals.loading import Settings
     from verikit.evals.session import run_model
-    from verikit.settings import checked
+    from verikit.names.settings import checked
 
     names = [tasks] if isinstance(tasks, str) else list(tasks)
     notes: list[str] = []

@@ -14,9 +14,9 @@ import click
 from verikit.cli.gates import Gate, floor_gate, gate_code, gate_options
 from verikit.cli.options import map_option, prices_option, run_options, spent, track_option, unscored_code
 from verikit.errors import MissingExtra, UsageError
+from verikit.platform.terminal import Watch, pace
 from verikit.report.floors import check_floors
 from verikit.report.kinds import runs_in
-from verikit.terminal import Watch, pace
 from verikit.tracking import track_run
 
 PASSED = ("repeats", "fewshot", "limit", "since", "until", "chat", "system", "seed", "judge", "by", "columns")

@@ -19,7 +19,7 @@ from verikit.errors import SchemaError
 from verikit.evals.long_tests import keep
 from verikit.evals.tables import text_list
 from verikit.judges.rubric.read import read
-from verikit.text import boxes
+from verikit.replies.text import boxes
 
 Row = Mapping[str, Any]
 Doc = dict[str, Any]

@@ -21,10 +21,10 @@ from verikit.evals.long_tests import kept
 from verikit.evals.replies import Failed, Noted, TurnReplies
 from verikit.evals.typed import Filter
 from verikit.messages import thoughts_in
-from verikit.reply import split
+from verikit.names.spec import load
+from verikit.replies.split import split
 from verikit.scoring.rows import from_row, to_row
 from verikit.select import clusters, equality
-from verikit.spec import load
 from verikit.stats import Summary
 from verikit.types import Message, Prompt, Sample, Score
 

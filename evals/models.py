@@ -21,8 +21,8 @@ from verikit.evals.lm import EngineLM, Told
 from verikit.evals.ranker import Ranker
 from verikit.evals.stored import Stored
 from verikit.evals.typed import LM
+from verikit.names.spec import load, names_object
 from verikit.retrieval import load_retriever
-from verikit.spec import load, names_object
 from verikit.types import PASS_MARK
 
 

@@ -6,8 +6,8 @@ Metrics are named after their normaliser, as the normaliser alone moves them by 
 from __future__ import annotations
 
 from verikit.evals.docs import Doc
+from verikit.replies.text import tagged
 from verikit.search import closed_prompt
-from verikit.text import tagged
 
 
 def closed_book(doc: Doc) -> str:

@@ -21,9 +21,9 @@ from typing import Any
 from verikit.evals.aggregate import Aggregate
 from verikit.evals.docs import STEP_SCORES, Doc
 from verikit.evals.grade import Grade
+from verikit.replies.text import boxes
 from verikit.stats import Estimate
 from verikit.stats.drawn import drawn_estimate, typical
-from verikit.text import boxes
 
 CONFIGS = ("gsm8k", "math", "olympiadbench", "omnimath")
 NO_ERROR = -1

@@ -12,7 +12,7 @@ from typing import Any, Self
 from verikit.base import describe
 from verikit.engines import Generation, Output
 from verikit.messages import THOUGHT_KEYS
-from verikit.reply import CUT, FINISH_KEYS, finish_reason
+from verikit.replies.split import CUT, FINISH_KEYS, finish_reason
 
 
 class Failed(str):

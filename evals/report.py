@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from verikit.terminal import markdown_table, printable, table
+from verikit.platform.terminal import markdown_table, printable, table
 
 RAW = ("score_of_10",)
 """Metrics that are no shares."""

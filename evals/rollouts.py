@@ -17,7 +17,7 @@ from verikit.engines import Engine, Request
 from verikit.engines.types import EnginePrompt
 from verikit.evals.docs import Doc
 from verikit.evals.replies import Failed, Noted, TurnReplies, texts
-from verikit.reply import split
+from verikit.replies.split import split
 from verikit.retrieval import Retriever
 from verikit.search import EVALUATION, SearchLimits, SearchTrace, search, search_messages, search_prompt, single_shot
 from verikit.search.prompts import rag_prompt

@@ -31,10 +31,10 @@ from verikit.evals.samples import read_samples, sample_rows
 from verikit.evals.stored import Stored
 from verikit.evals.summary import summarize
 from verikit.evals.typed import LM
+from verikit.platform.secrets import strike
 from verikit.scoring.folder import Folder
 from verikit.scoring.rows import encode
 from verikit.scoring.sums import PROGRESS, changed, verify
-from verikit.secrets import strike
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 Note = Callable[[str], None]

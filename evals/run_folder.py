@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import UsageError
-from verikit.folders import refuse_links
+from verikit.platform.folders import refuse_links
 from verikit.scoring.sums import verify
 
 CONFIG, RESULTS, REPORT = "config.json", "results.json", "report.md"

@@ -12,7 +12,7 @@ from verikit.evals.replies import Failed, Noted, TurnReplies, finish_of
 from verikit.readers.files import placed
 from verikit.readers.parse import parse
 from verikit.readers.source import opened
-from verikit.reply import CUT, FINISH_KEYS
+from verikit.replies.split import CUT, FINISH_KEYS
 
 Row = dict[str, Any]
 FINISHED = "finish_reasons"

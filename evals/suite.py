@@ -29,11 +29,11 @@ from verikit.evals.models import opened_model
 from verikit.evals.report import cut_line, interval, percent
 from verikit.evals.run import Note, run_tasks
 from verikit.evals.run_folder import units
+from verikit.names.settings import checked
+from verikit.platform.terminal import markdown_table, spending, table
 from verikit.report.difference_text import markdown_differences, verdict
 from verikit.report.differences import as_json, compare_all, read_outcomes
 from verikit.scoring.folder import Folder
-from verikit.settings import checked
-from verikit.terminal import markdown_table, spending, table
 
 SUITE_JSON, SUITE_MD = "suite.json", "suite.md"
 

@@ -21,7 +21,7 @@ from verikit.errors import ConfigError, EngineError, Refusal, UnparseableVerdict
 from verikit.judges.evidence.cited import FalseCitation, check_citations
 from verikit.judges.held import bound, generate, tell_refused, unbound
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
-from verikit.reply import CUT
+from verikit.replies.split import CUT
 from verikit.types import Message
 
 PROBE = 8

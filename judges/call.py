@@ -11,12 +11,12 @@ from verikit.errors import UsageError
 from verikit.judges.match.run import BATCH, SUMMARY, VERDICTS
 from verikit.judges.match.session import MatchSession, MatchSettings
 from verikit.judges.match.show import show
+from verikit.names.spec import load
+from verikit.platform.terminal import Watch
 from verikit.results.data import Data, are_paths, as_path, is_path, write_rows
 from verikit.results.folders import CallFolder, run_folder
 from verikit.results.run import FinishedRun
 from verikit.scoring.rows import read_rows
-from verikit.spec import load
-from verikit.terminal import Watch
 from verikit.tracking import read_trackers, track_run
 
 Answers: TypeAlias = Data | Mapping[str, Data] | Sequence[str | PathLike[str]]

@@ -20,8 +20,8 @@ from verikit.cli.options import (
 from verikit.judges.match.run import BATCH
 from verikit.judges.match.session import MatchSession, MatchSettings
 from verikit.judges.match.show import show
-from verikit.spec import load
-from verikit.terminal import Watch, pace, spending
+from verikit.names.spec import load
+from verikit.platform.terminal import Watch, pace, spending
 from verikit.tracking import TrackerSpec, track_run
 
 EXAMPLES = """\b

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, get_args
 
-from verikit import tracing
 from verikit.base import TextVerifier, describe
 from verikit.engines import Engine, Request
 from verikit.engines.openai.options import check_spec
@@ -23,8 +22,9 @@ from verikit.judges.reply import JudgeVerdict
 from verikit.judges.shown import MAX_CHARS, NotShown
 from verikit.judges.special_tokens import clearing
 from verikit.messages import CompletionMessage, are_parts
-from verikit.reply import text_read
-from verikit.text import accepted
+from verikit.platform import tracing
+from verikit.replies.split import text_read
+from verikit.replies.text import accepted
 from verikit.types import Sample, Score
 
 Shows = Literal["reply", "turns", "trajectory"]

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import ClassVar, Literal, get_args
 
-from verikit import combine
 from verikit.base import Verifier, score_all
+from verikit.compose import combine
 from verikit.errors import ConfigError
 from verikit.judges.ask import added
 from verikit.judges.pairwise import TIE, ByScore, Comparer, Comparison, Pair
-from verikit.reply import Reads
+from verikit.replies.split import Reads
 from verikit.types import Sample, Score
 
 Rule = Literal["majority", "mean", "minimum"]

@@ -17,7 +17,7 @@ from typing import IO
 from verikit.engines import Engine, Request
 from verikit.errors import SchemaError, UsageError, VerikitError
 from verikit.judges.evidence.content import as_pairs
-from verikit.system import lock_file
+from verikit.platform.system import lock_file
 from verikit.types import Message, Prompt
 
 

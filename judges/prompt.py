@@ -29,7 +29,7 @@ from verikit.judges.evidence.entries import EntryKind
 from verikit.judges.reply import ReplyFormat
 from verikit.judges.shown import MAX_CHARS, NotShown, fence, fenced, visible_to_judge
 from verikit.judges.special_tokens import Clear, without_specials
-from verikit.settings import checked
+from verikit.names.settings import checked
 from verikit.types import Message
 
 Task = Literal["pairwise", "pointwise", "reference", "rubric"]

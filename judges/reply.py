@@ -22,8 +22,8 @@ from verikit.engines.types import Output
 from verikit.errors import ConfigError, JudgeError, Refusal, UnparseableVerdict
 from verikit.judges import asserted
 from verikit.judges.shares import verdict_shares
-from verikit.reply import split
-from verikit.verifiers.json_reply import document
+from verikit.replies.split import split
+from verikit.verifiers.reading.json_reply import document
 
 Where = Literal["end", "line_end", "whole", "first_line", "line_start", "anywhere"]
 """The end of the reply (or a line that announces the verdict), the end of any line, the whole reply (but for spaces,

@@ -19,8 +19,8 @@ from verikit.base import Verifier
 from verikit.errors import ConfigError, JudgeError
 from verikit.judges.pairwise import TIE, ByScore, Comparer, Pair
 from verikit.judges.rates.bradley_terry import Game, Rating, bradley_terry
+from verikit.names.spec import load
 from verikit.select import Selector
-from verikit.spec import load
 from verikit.types import Group, Score
 
 

@@ -6,7 +6,7 @@
 from pathlib import Path
 
 from verikit import CALLS
-from verikit.registry import Kind, registered
+from verikit.names.registry import Kind, registered
 
 PACKAGE = Path(__file__).resolve().parents[1] / "verikit"
 NOTE = "# Written by `python -m tests.stubs` from the entry points: don't edit.\n"

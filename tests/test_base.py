@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from verikit import Sample, Score, Verifier, score_all, verifier
 from verikit.base import FunctionVerifier, describe, unique_names
 from verikit.errors import EngineError, UsageError
-from verikit.verifiers.exact import Exact
+from verikit.verifiers.overlap.exact import Exact
 
 
 @verifier

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from verikit.cli import COMMANDS, cli, doctor
 from verikit.errors import SpecError, VerikitError
-from verikit.registry import registered
+from verikit.names.registry import registered
 
 VERIKIT = [sys.executable, "-m", "verikit"]
 
@@ -91,7 +91,7 @@ def test_another_packages_broken_entry_does_not_break_the_list(monkeypatch):
 
     broken = {"theirs": EntryPoint("theirs", "no_such_package:Thing", "verikit.verifiers")}
     monkeypatch.setattr(module, "registered", lambda kind: broken if kind == "verifiers" else {})
-    monkeypatch.setattr("verikit.registry.registered", lambda kind: broken)
+    monkeypatch.setattr("verikit.names.registry.registered", lambda kind: broken)
     done = CliRunner().invoke(cli, ["list"])
     assert done.exit_code == 0
     assert "can't be imported" in done.output

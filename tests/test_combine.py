@@ -12,21 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verikit import PASS_MARK, Sample, Score, Verifier, load, score_all
-from verikit.choose import by, first_of, gate
-from verikit.combine import (
-    Clip,
-    all_of,
-    clip,
-    majority,
-    maximum,
-    mean,
-    minimum,
-)
+from verikit.compose.choose import by, first_of, gate
+from verikit.compose.combine import Clip, all_of, clip, majority, maximum, mean, minimum
 from verikit.errors import UsageError
 from verikit.verifiers.column import Column
-from verikit.verifiers.exact import Exact
-from verikit.verifiers.length import Length
 from verikit.verifiers.numeric import Numeric
+from verikit.verifiers.overlap.exact import Exact
+from verikit.verifiers.style.length import Length
 from verikit.verifiers.tags import Tags
 
 UNSCORED = ("timeout", "error")

@@ -49,10 +49,10 @@ BROAD = {
     "verikit/sandbox/guest/suite.py": 1,  # a row's test file raises whatever it likes when it is loaded
     "verikit/sandbox/guest/witness.py": 2,  # a repository under test raises whatever it likes
     "verikit/tracking/trackers.py": 1,  # a tracker's package raises whatever it likes, and the run goes on
-    "verikit/verifiers/code.py": 1,  # whatever comparing a value runs into, the value is the candidate's
+    "verikit/verifiers/code/verifier.py": 1,  # whatever comparing a value runs into, the value is the candidate's
     "trainers/ahead.py": 1,  # what collecting raises, in another thread, is raised where the batch is waited for
     "trainers/recipes/tools/functions.py": 1,  # a user's function raises whatever the model's arguments bring about
-    "verikit/verifiers/trajectory.py": 1,  # a user's function raises whatever the model's arguments bring about
+    "verikit/verifiers/tools/trajectory.py": 1,  # a user's function raises whatever the model's arguments bring about
 }
 """Broad excepts by file, those aside that raise again or raise an error that says more: the scoring boundary, and where
 a worker process runs code of others. Nothing else may have one."""
@@ -221,7 +221,7 @@ def test_all_is_sorted_and_complete():
     "code",
     [
         "import verikit",
-        "import verikit.spec, verikit.choose, verikit.guards",
+        "import verikit.names.spec, verikit.compose.choose, verikit.compose.guards",
         "import atexit, sys, verikit.cli; sys.argv[1:] = ['--help']; atexit.register(check); verikit.cli.main()",
     ],
     ids=["import", "core", "help"],

@@ -11,8 +11,8 @@ from tests.conftest import ROOT
 from verikit.base import Verifier
 from verikit.cli import cli
 from verikit.cli.list import combines
-from verikit.option_docs import options
-from verikit.registry import find, registered
+from verikit.names.option_docs import options
+from verikit.names.registry import find, registered
 
 TEXT = (ROOT / "docs" / "verifiers.md").read_text("utf-8")
 GROUPS = {part.partition("\n")[0].strip(): part for part in re.split(r"^## ", TEXT, flags=re.M)[1:]}

@@ -12,9 +12,9 @@ from tests.stubs import stubs
 from verikit.cli.list import list_
 from verikit.engines import load_engine
 from verikit.errors import ConfigError, SpecError
-from verikit.option_docs import options
-from verikit.registry import find, registered
-from verikit.spec import load_selector
+from verikit.names.option_docs import options
+from verikit.names.registry import find, registered
+from verikit.names.spec import load_selector
 from verikit.trainers.config import find_recipe
 
 DOORS = [(verikit, "verifiers"), (verikit.selectors, "selectors")]

@@ -9,7 +9,7 @@ import pytest
 from verikit import Sample, load
 from verikit.adapters import to_openrlhf, to_trl, to_verifiers, to_verl
 from verikit.base import walk
-from verikit.echo import EchoGuard, echo_guard, echo_rate, is_echo
+from verikit.verifiers.echo import EchoGuard, echo_guard, echo_rate, is_echo
 
 DATA = Path(os.environ.get("VERIKIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 GUARDED = load("echo_guard(answer)")

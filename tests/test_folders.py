@@ -19,7 +19,7 @@ from verikit.cli import main
 from verikit.engines.cache import Cache
 from verikit.engines.types import Generation, Output
 from verikit.errors import ConfigError, SpecError, UsageError
-from verikit.folders import check_code, code_only_from, refuse_links
+from verikit.platform.folders import check_code, code_only_from, refuse_links
 
 JUDGE = ROOT / "examples/judge"
 PLANTED = """
@@ -213,9 +213,9 @@ def test_only_what_a_tracker_keeps_within_its_own_folder_may_lead_out(tmp_path):
 
 
 def test_settings_from_a_folder_name_only_code_that_its_reader_names_too():
+    from verikit.names.spec import load, load_selector
     from verikit.retrieval import load_retriever
     from verikit.retrieval.encoder import own_encoder
-    from verikit.spec import load, load_selector
 
     with code_only_from(["json:loads"]):
         check_code("json:loads")

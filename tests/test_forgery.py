@@ -20,16 +20,16 @@ import pytest
 from tests.conftest import ROOT
 from tests.golds import FORGERIES, JOINTS, LETTERS, MATHS, NUMBERS, TEXTS, VALUES
 from verikit.base import Verifier, score_all
-from verikit.registry import registered
+from verikit.names.registry import registered
+from verikit.names.spec import load
 from verikit.sandbox import records, values
 from verikit.sandbox.guest import reading
-from verikit.spec import load
 from verikit.types import Sample
-from verikit.verifiers.code import Code
-from verikit.verifiers.code_compare import holds
-from verikit.verifiers.code_tests import Called
-from verikit.verifiers.json_schema import JsonSchema
-from verikit.verifiers.program import Program
+from verikit.verifiers.code.compare import holds
+from verikit.verifiers.code.rows import Called
+from verikit.verifiers.code.verifier import Code
+from verikit.verifiers.documents.json_schema import JsonSchema
+from verikit.verifiers.proposals.program import Program
 
 EFFORT = int(os.environ.get("VERIKIT_FORGERIES", "1"))
 WRAPPERS = ["{}", r"\boxed{{{}}}", "The final answer is {}.", "<answer>{}</answer>", "#### {}", "So it is ${}$."]

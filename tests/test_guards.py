@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from verikit import Sample, Score, score_all, verifier
 from verikit.base import FunctionVerifier, Verifier
+from verikit.compose.guards import cached, length_guard, with_timeout
 from verikit.engines.errors import Unreachable
 from verikit.errors import UsageError
-from verikit.guards import cached, length_guard, with_timeout
-from verikit.spec import load
-from verikit.verifiers.code import Code
-from verikit.verifiers.exact import Exact
+from verikit.names.spec import load
+from verikit.verifiers.code.verifier import Code
 from verikit.verifiers.numeric import Numeric
+from verikit.verifiers.overlap.exact import Exact
 
 
 def counting(result=lambda sample: 1.0):

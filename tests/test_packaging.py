@@ -145,7 +145,7 @@ for group in ("verikit.verifiers", "verikit.selectors"):
     assert found, group
     for entry in found:
         entry.load()
-from verikit.spec import load
+from verikit.names.spec import load
 assert load("0.9*exact + 0.1*length(max=5)")("a", "a").value == 1.0
 assert load("json_schema({'type': 'object'})")("{}").value == 1.0
 print("exercised")

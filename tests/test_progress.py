@@ -13,6 +13,7 @@ from verikit.cli import main
 from verikit.cli.sample import describe as describe_samples
 from verikit.errors import ConfigError
 from verikit.guided import guided_search, load_strategy
+from verikit.platform.terminal import Watch, clock, pace, spending
 from verikit.sampling import SamplingSettings
 from verikit.sampling.prices import prices_in
 from verikit.sampling.run import SamplingRun
@@ -20,7 +21,6 @@ from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.run import score_file
 from verikit.scoring.size import COUNTED, PART, InputSize
 from verikit.scoring.watch import describe
-from verikit.terminal import Watch, clock, pace, spending
 
 CANDIDATES = ROOT / "examples/candidates.jsonl"
 

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from verikit import Verifier, registry
+from verikit import Verifier
 from verikit.cli import cli
 from verikit.errors import SpecError
-from verikit.registry import find, registered
-from verikit.spec import load
+from verikit.names import registry
+from verikit.names.registry import find, registered
+from verikit.names.spec import load
 
 # What each registered verifier is given here; a name that is missing fails, so that none is forgotten.
 OPTIONS = {
@@ -175,7 +176,7 @@ def test_a_spec_with_a_rerouted_name_is_refused_and_others_score_as_ever(tmp_pat
 
 def test_two_other_distributions_with_one_name_are_both_named(tmp_path, on_path):
     on_path(
-        distribution(tmp_path / "a", "left", {"verifiers": "theirs = verikit.verifiers.exact:Exact"}),
+        distribution(tmp_path / "a", "left", {"verifiers": "theirs = verikit.verifiers.overlap.exact:Exact"}),
         distribution(tmp_path / "b", "right", {"verifiers": "theirs = verikit.verifiers.boxed:Boxed"}),
     )
     with pytest.raises(SpecError, match=r"theirs is registered by (left|right) 1\.0 and by (left|right) 1\.0"):
@@ -183,23 +184,27 @@ def test_two_other_distributions_with_one_name_are_both_named(tmp_path, on_path)
 
 
 def test_another_distribution_may_add_names(tmp_path, on_path):
-    (tmp_path / "theirs.py").write_text("from verikit.verifiers.exact import Exact\n\nclass Mine(Exact):\n    pass\n")
+    (tmp_path / "theirs.py").write_text(
+        "from verikit.verifiers.overlap.exact import Exact\n\nclass Mine(Exact):\n    pass\n"
+    )
     on_path(
-        distribution(tmp_path, "theirs", {"verifiers": "mine = theirs:Mine\nalias = verikit.verifiers.exact:Exact"})
+        distribution(
+            tmp_path, "theirs", {"verifiers": "mine = theirs:Mine\nalias = verikit.verifiers.overlap.exact:Exact"}
+        )
     )
     assert load("mine")("a", "a").value == 1.0
-    assert find("verifiers", "alias").__module__ == "verikit.verifiers.exact"
+    assert find("verifiers", "alias").__module__ == "verikit.verifiers.overlap.exact"
     told = {entry.name: (entry.distribution, entry.others) for entry in registry.foreign()}
     assert told["mine"] == told["alias"] == ("theirs 1.0", ())
 
 
 def test_a_distribution_that_is_on_the_path_twice_is_one(tmp_path, on_path):
-    line = {"verifiers": "mine = verikit.verifiers.exact:Exact"}
+    line = {"verifiers": "mine = verikit.verifiers.overlap.exact:Exact"}
     on_path(distribution(tmp_path / "old", "theirs", line), distribution(tmp_path / "new", "theirs", line, "2.0"))
-    assert find("verifiers", "mine").__module__ == "verikit.verifiers.exact"
+    assert find("verifiers", "mine").__module__ == "verikit.verifiers.overlap.exact"
 
 
-@pytest.mark.parametrize("value", ["no_such_package:Thing", "verikit.verifiers.exact:Nope"])
+@pytest.mark.parametrize("value", ["no_such_package:Thing", "verikit.verifiers.overlap.exact:Nope"])
 def test_another_packages_broken_entry_breaks_only_itself(tmp_path, on_path, value):
     on_path(distribution(tmp_path, "theirs", {"verifiers": f"theirs = {value}"}))
     with pytest.raises(SpecError, match="theirs is registered as"):
@@ -209,7 +214,7 @@ def test_another_packages_broken_entry_breaks_only_itself(tmp_path, on_path, val
 
 def test_metadata_of_another_version_of_verikit_change_no_name(tmp_path, on_path):
     here, before = registry.version(), dict(registered("verifiers"))
-    lines = {"verifiers": "answer = verikit.verifiers.boxed:Boxed\nold = verikit.verifiers.exact:Exact"}
+    lines = {"verifiers": "answer = verikit.verifiers.boxed:Boxed\nold = verikit.verifiers.overlap.exact:Exact"}
     on_path(distribution(tmp_path, "verikit", lines, "0.0.1"))
     assert registry.version() == here
     assert registered("verifiers") == before
@@ -256,7 +261,7 @@ def copied(folder):
 def registry_of(*path):
     """What the registry of a copy finds, without this environment's packages."""
     script = (
-        "import sys; sys.path[:0] = sys.argv[1:]; from verikit.registry import registered, version, foreign;"
+        "import sys; sys.path[:0] = sys.argv[1:]; from verikit.names.registry import registered, version, foreign;"
         "print({n: e.value for n, e in registered('verifiers').items()}, version(), len(foreign()), sep='|')"
     )
     done = subprocess.run(

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.test_registry import OURS, spec_of
 from verikit import Sample, Score, Verifier, score_all, verifier
+from verikit.compose.guards import length_guard
 from verikit.errors import UsageError
-from verikit.guards import length_guard
-from verikit.registry import registered
-from verikit.reply import TAGS, TAGS_VARIABLE, read, seen, split
-from verikit.spec import load
+from verikit.names.registry import registered
+from verikit.names.spec import load
+from verikit.replies.split import TAGS, TAGS_VARIABLE, read, seen, split
 from verikit.types import Group
 from verikit.verifiers.answer import Answer
-from verikit.verifiers.length import Length
+from verikit.verifiers.style.length import Length
 from verikit.verifiers.tags import Tags
 
 GPT_OSS = (

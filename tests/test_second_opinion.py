@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from verikit import Sample, Score, Verifier, load
-from verikit.echo import echo_guard
+from verikit.compose.second_opinion import rescue
 from verikit.engines import Engine, Generation, Output
 from verikit.errors import UsageError
 from verikit.judges import Reference
-from verikit.second_opinion import rescue
+from verikit.verifiers.echo import echo_guard
 
 DATA = Path(os.environ.get("VERIKIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 ANSWER = load("answer")

@@ -10,7 +10,7 @@ import pytest
 from tests.test_folders import verikit  # noqa: F401 - a fixture
 from verikit.base import describe
 from verikit.errors import VerikitError
-from verikit.secrets import strike, strike_all
+from verikit.platform.secrets import strike, strike_all
 
 KEY = "PLANTED1234567secretvalue"
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from verikit.errors import ConfigError
-from verikit.settings import checked
+from verikit.names.settings import checked
 
 
 @dataclass

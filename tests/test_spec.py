@@ -9,17 +9,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from verikit import Sample, Verifier
-from verikit.choose import by, gate
-from verikit.combine import clip, mean
+from verikit.compose.choose import by, gate
+from verikit.compose.combine import clip, mean
 from verikit.errors import SpecError, UsageError
-from verikit.folders import code_only_from
-from verikit.registry import registered
-from verikit.spec import load, load_selector
+from verikit.names.registry import registered
+from verikit.names.spec import load, load_selector
+from verikit.platform.folders import code_only_from
 from verikit.verifiers.column import Column
-from verikit.verifiers.exact import Exact
-from verikit.verifiers.json_schema import JsonSchema
-from verikit.verifiers.length import Length
+from verikit.verifiers.documents.json_schema import JsonSchema
+from verikit.verifiers.overlap.exact import Exact
 from verikit.verifiers.regex import Regex
+from verikit.verifiers.style.length import Length
 from verikit.verifiers.tags import Tags
 
 SAME = {

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hostile_texts import HOSTILE
-from verikit.text import NORMALIZERS, accepted, boxes, extract, r1_searcher, squad, tagged, token_f1
+from verikit.replies.text import NORMALIZERS, accepted, boxes, extract, r1_searcher, squad, tagged, token_f1
 
 EXTRACTS = ["whole", "boxed", "answer_tag", "last_line"]
 wordy = st.lists(st.sampled_from(["the", "a", "Paris", "paris,", "yes", "no", "noanswer", "12", "-", "‘x’"])).map(

@@ -6,9 +6,10 @@ import sys
 import pytest
 
 from tests.engines.server import Server, chat_reply
-from verikit import Sample, load, score_all, tracing
+from verikit import Sample, load, score_all
 from verikit.engines import Request
 from verikit.engines.openai import OpenAI
+from verikit.platform import tracing
 
 SECRET = "what is the colour of my passport"
 CHAT = [{"role": "user", "content": SECRET}]

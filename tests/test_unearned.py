@@ -19,8 +19,8 @@ from tests.test_forgery import EFFORT
 from verikit.base import score_all
 from verikit.sandbox import default_sandbox
 from verikit.types import Sample, Score
-from verikit.verifiers.code import Code
-from verikit.verifiers.patch import Patch
+from verikit.verifiers.code.verifier import Code
+from verikit.verifiers.patch.verifier import Patch
 
 if sys.platform != "linux":
     pytest.skip("the local sandbox needs Linux", allow_module_level=True)

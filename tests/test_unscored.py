@@ -15,7 +15,7 @@ import pytest
 from tests.hostile_replies import HUGE, mutants, replies
 from tests.sound_rows import ROWS, SoundRow
 from verikit import score_all
-from verikit.registry import registered
+from verikit.names.registry import registered
 
 EFFORT = int(os.environ.get("VERIKIT_FORGERIES", "1"))
 

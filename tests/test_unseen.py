@@ -12,7 +12,7 @@ import pytest
 
 from verikit import load
 from verikit.judges.shown import visible as shown
-from verikit.unseen import shows_nothing, unjoined, without_phantoms, without_unseen
+from verikit.replies.unseen import shows_nothing, unjoined, without_phantoms, without_unseen
 
 EFFORT = int(os.environ.get("VERIKIT_FORGERIES", "1"))
 CHARACTERS = [

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import ConfigError, UsageError
-from verikit.folders import code_only_from
+from verikit.platform.folders import code_only_from
 from verikit.results.data import is_path, is_table, keep_rows
 from verikit.results.folders import CallFolder
 from verikit.results.run import FinishedRun

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from verikit.engines.hf.load import import_transformers
-from verikit.folders import code_only_from
-from verikit.terminal import printable
+from verikit.platform.folders import code_only_from
+from verikit.platform.terminal import printable
 from verikit.trainers.config import Config, load_config, shipped
 from verikit.trainers.run import METRICS, is_begun, read_log, read_settings
 from verikit.trainers.session import changed_settings, option_in, run_training

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from verikit.errors import ConfigError, SpecError
-from verikit.folders import check_code
-from verikit.registry import find, registered
-from verikit.settings import checked
-from verikit.spec import import_object, names_object
+from verikit.names.registry import find, registered
+from verikit.names.settings import checked
+from verikit.names.spec import import_object, names_object
+from verikit.platform.folders import check_code
 from verikit.trainers.recipe import Recipe
 
 PACKAGE = Path(__file__).parent

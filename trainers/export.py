@@ -11,7 +11,7 @@ import transformers
 from torch.nn import ModuleDict
 
 from verikit.errors import ConfigError
-from verikit.folders import refuse_links
+from verikit.platform.folders import refuse_links
 from verikit.trainers import checkpoint
 from verikit.trainers.config import Config, find_recipe
 from verikit.trainers.precision import merged, prepare_model

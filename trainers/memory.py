@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from verikit.system import peak_memory_mb
+from verikit.platform.system import peak_memory_mb
 from verikit.trainers.config import Config
 from verikit.trainers.merge import plain_of, plain_weights
 from verikit.trainers.shards import blocks_of

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from verikit.errors import ConfigError, MissingExtra
-from verikit.system import processors
+from verikit.platform.system import processors
 from verikit.trainers.config import Config, OptimizerSection
 from verikit.trainers.merge import adapted_layers
 

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from verikit.errors import ConfigError, TrainerError
-from verikit.folders import refuse_links
-from verikit.secrets import strike_all
-from verikit.system import lock_file, processors
+from verikit.platform.folders import refuse_links
+from verikit.platform.secrets import strike_all
+from verikit.platform.system import lock_file, processors
 from verikit.tracking import Trackers, read_trackers
 from verikit.tracking.trackers import STATE as TRACKERS
 from verikit.trainers.config import Config

@@ -10,7 +10,7 @@ from typing import Any
 
 from verikit.engines.hf.load import import_transformers
 from verikit.errors import ConfigError
-from verikit.terminal import Watch, printable
+from verikit.platform.terminal import Watch, printable
 from verikit.trainers.config import Config, changed, differences, read_config
 from verikit.trainers.run import RunFolder, read_settings
 from verikit.trainers.view import View

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from verikit.terminal import clock, table
+from verikit.platform.terminal import clock, table
 from verikit.trainers.config import Config
 
 LogRow = Mapping[str, Any]

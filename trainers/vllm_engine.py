@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from verikit.errors import ConfigError
-from verikit.system import processor_numbers
+from verikit.platform.system import processor_numbers
 from verikit.trainers.config import Config
 from verikit.trainers.distributed import World
 from verikit.trainers.memory import expected_memory

@@ -29,11 +29,11 @@ Commands are calls too, and return runs for a notebook: `score`, `compare`, `jud
 from typing import Any
 
 from verikit.base import Verifier, score_all, verifier
-from verikit.choose import by, first_of, gate
-from verikit.combine import all_of, clip, majority, maximum, mean, minimum
+from verikit.compose.choose import by, first_of, gate
+from verikit.compose.combine import all_of, clip, majority, maximum, mean, minimum
+from verikit.compose.guards import cached, length_guard, with_timeout
 from verikit.errors import VerikitError
-from verikit.guards import cached, length_guard, with_timeout
-from verikit.spec import load
+from verikit.names.spec import load
 from verikit.types import PASS_MARK, Gold, Group, Message, Prompt, Sample, Score, Status
 
 __all__ = [
@@ -79,8 +79,8 @@ CALLS = {
 
 
 def __getattr__(name: str) -> Any:
-    from verikit.option_docs import explain
-    from verikit.registry import find, registered
+    from verikit.names.option_docs import explain
+    from verikit.names.registry import find, registered
 
     if name in CALLS:
         from importlib import import_module
@@ -88,7 +88,7 @@ def __getattr__(name: str) -> Any:
         module, _, attribute = CALLS[name].partition(":")
         return getattr(import_module(module), attribute)
     if name == "__version__":
-        from verikit.registry import version
+        from verikit.names.registry import version
 
         return version()
     if name not in registered("verifiers"):
@@ -97,6 +97,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from verikit.registry import registered
+    from verikit.names.registry import registered
 
     return sorted({*globals(), *CALLS, *registered("verifiers")})

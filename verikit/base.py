@@ -19,11 +19,11 @@ from importlib import import_module
 from types import CellType, FunctionType, MappingProxyType
 from typing import Any, ClassVar, get_args, overload
 
-from verikit import tracing
 from verikit.errors import EngineError, UsageError, VerikitError, with_hint
-from verikit.numbers import span
-from verikit.reply import TAGS_VARIABLE, Read, Reads, view
-from verikit.secrets import strike
+from verikit.platform import tracing
+from verikit.platform.numbers import span
+from verikit.platform.secrets import strike
+from verikit.replies.split import TAGS_VARIABLE, Read, Reads, view
 from verikit.types import UNIT, Gold, Prompt, Sample, Score
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -125,19 +125,19 @@ class Verifier(ABC):
         return f"{type(self).__qualname__}({shown})"
 
     def __mul__(self, weight: float) -> Verifier:
-        from verikit.combine import weighted
+        from verikit.compose.combine import weighted
 
         return weighted(self, weight) if isinstance(weight, (int, float)) else NotImplemented
 
     __rmul__ = __mul__
 
     def __add__(self, other: Verifier) -> Verifier:
-        from verikit.combine import add
+        from verikit.compose.combine import add
 
         return add(self, other) if isinstance(other, Verifier) else NotImplemented
 
     def __rshift__(self, fn: Callable[[float], float]) -> Verifier:
-        from verikit.combine import mapped
+        from verikit.compose.combine import mapped
 
         return mapped(self, fn) if callable(fn) else NotImplemented
 

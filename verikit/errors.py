@@ -34,7 +34,7 @@ from collections.abc import Sequence
 from errno import EDQUOT, EFBIG, ENOSPC
 from os import PathLike
 
-from verikit.secrets import strike
+from verikit.platform.secrets import strike
 
 DISK_FULL = (ENOSPC, EDQUOT, EFBIG)
 """The `errno` of an OSError that says so."""

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from verikit.errors import HelperError, HelperTimeout, SpecError
-from verikit.spec import import_file, imported_files
-from verikit.system import at_fork
+from verikit.names.spec import import_file, imported_files
+from verikit.platform.system import at_fork
 
 _HEAD = struct.Struct("!I")
 PR_SET_PDEATHSIG = 1

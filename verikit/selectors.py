@@ -4,8 +4,8 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    from verikit.option_docs import explain
-    from verikit.registry import find, registered
+    from verikit.names.option_docs import explain
+    from verikit.names.registry import find, registered
 
     if name not in registered("selectors"):
         raise AttributeError(f"module 'verikit.selectors' has no attribute {name!r}")
@@ -13,6 +13,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from verikit.registry import registered
+    from verikit.names.registry import registered
 
     return sorted({*globals(), *registered("selectors")})

@@ -20,14 +20,14 @@ from typing import Literal, get_args
 
 from verikit.base import Verifier, score_all
 from verikit.errors import SpecError, UsageError
-from verikit.named_call import NamedCall, read_call
+from verikit.names.named_call import NamedCall, read_call
+from verikit.names.spec import load
 from verikit.select import clusters
-from verikit.spec import load
 from verikit.stats.beta import beta_probability
 from verikit.stats.early import is_settled
 from verikit.types import PASS_MARK, Sample
 from verikit.verifiers.answer import Answer
-from verikit.verifiers.stated import stated
+from verikit.verifiers.reading.stated import stated
 
 Posterior = Literal["beta", "dirichlet"]
 MAX_KEPT = 10_000

@@ -13,8 +13,8 @@ from verikit.judges.calibration.between import JudgeAgreement, OwnPreference
 from verikit.judges.calibration.confusion import Confusion
 from verikit.judges.calibration.corrected import Advice
 from verikit.judges.calibration.measure import Calibration
+from verikit.platform.terminal import printable, table
 from verikit.stats import Estimate
-from verikit.terminal import printable, table
 
 _CLASSES = ("", "n", "accuracy", "sensitivity", "specificity", "kappa")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import UsageError
-from verikit.folders import refuse_links
 from verikit.judges.calibration.labels import Key, Label
 from verikit.judges.match.run import VERDICTS
+from verikit.platform.folders import refuse_links
 from verikit.report.kinds import kind_of
 from verikit.scoring.chunk import SCORES
 from verikit.scoring.rows import read_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from verikit.errors import UnparseableVerdict
-from verikit.reply import split
+from verikit.replies.split import split
 
 _CITED = re.compile(r"\[#[#\d,; –-]{1,200}\]")
 

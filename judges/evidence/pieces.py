@@ -15,7 +15,7 @@ from verikit.judges.ask import added, counted
 from verikit.judges.evidence.content import Evidence, Shown, Turn, turns
 from verikit.judges.shown import NotShown, fence, fenced, visible_to_judge
 from verikit.judges.special_tokens import Clear
-from verikit.reply import CUT
+from verikit.replies.split import CUT
 from verikit.types import Message
 
 MAX_PIECES = 64

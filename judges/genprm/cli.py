@@ -17,9 +17,9 @@ from verikit.judges.genprm.synth.pipeline import REPORT, TRAIN, Synthesis, synth
 from verikit.judges.genprm.synth.sampling import Asking
 from verikit.judges.genprm.synth.solutions import Balance
 from verikit.judges.genprm.verifier import GenPRM
+from verikit.names.spec import load
+from verikit.platform.terminal import Watch
 from verikit.readers.problems import read_problems
-from verikit.spec import load
-from verikit.terminal import Watch
 from verikit.types import Group
 
 THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}

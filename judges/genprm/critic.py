@@ -18,7 +18,7 @@ from verikit.guided.critic import doubt
 from verikit.judges.ask import connect
 from verikit.judges.genprm.column import StepColumn
 from verikit.judges.genprm.stepwise import StepVerifier
-from verikit.reply import seen
+from verikit.replies.split import seen
 from verikit.types import Message, Prompt, Sample, Score
 
 

@@ -16,7 +16,7 @@ from verikit.judges.genprm.protocol import Messages
 from verikit.judges.shown import visible
 from verikit.sandbox import RunLimits, RunResult, Session
 from verikit.sandbox.local import SCIENCE
-from verikit.verifiers.fences import last
+from verikit.verifiers.reading.fences import last
 
 MAX_CODE = 64_000
 """Characters of all code of a path."""

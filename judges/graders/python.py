@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
+from verikit.replies.text import accepted
 from verikit.sandbox import Array, FunctionCall, LocalSandbox, RunLimits, RunResult
-from verikit.text import accepted
 from verikit.types import Sample
 
 _TRIES = """

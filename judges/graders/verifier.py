@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from verikit.base import TextVerifier, describe
-from verikit.combine import whole
+from verikit.compose.combine import whole
 from verikit.engines import Engine
 from verikit.engines.load import is_engine
 from verikit.errors import ConfigError, MissingExtra
@@ -36,13 +36,13 @@ from verikit.judges.judge import failed
 from verikit.judges.shown import MAX_CHARS, NotShown
 from verikit.judges.special_tokens import clearing
 from verikit.messages import by_assistant
-from verikit.numbers import distinct, span
+from verikit.platform.numbers import distinct, span
+from verikit.replies.text import accepted
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox
+from verikit.sandbox.budget import row_seconds
 from verikit.sandbox.values import MAX_DEPTH, encode
-from verikit.text import accepted
 from verikit.types import UNIT, Sample, Score
-from verikit.verifiers.budget import row_seconds
-from verikit.verifiers.row_faults import RowFaults
+from verikit.verifiers.reading.row_faults import RowFaults
 
 JUDGE = "VERIKIT_JUDGE"
 """Names the engine of model graders where nothing else does."""

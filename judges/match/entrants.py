@@ -22,7 +22,7 @@ from verikit.judges.pairwise import Pair
 from verikit.readers import read, rows
 from verikit.readers.layout import ALIASES
 from verikit.readers.parse import JsonRow
-from verikit.text import accepted
+from verikit.replies.text import accepted
 from verikit.types import Group
 
 SIDES = (("output_1", "output_2"), ("response1", "response2"), ("answer_1", "answer_2"), ("response_A", "response_B"))

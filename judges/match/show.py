@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from verikit.terminal import printable, table
+from verikit.platform.terminal import printable, table
 
 BIAS = {
     "consistency": "same verdict in both orders",

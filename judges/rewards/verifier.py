@@ -14,12 +14,12 @@ from verikit.base import TextVerifier, describe
 from verikit.engines.hf.load import import_transformers
 from verikit.engines.openai.options import check_spec
 from verikit.errors import ConfigError, EngineError, SpecError
-from verikit.folders import check_code
 from verikit.judges.heads import context_of, load_head
 from verikit.judges.rewards.encode import Encoded, Form, PairEncoder, Truncation, Unfit
 from verikit.judges.rewards.local import CLASS, numbers_of
 from verikit.judges.rewards.remote import EndPoint, RewardServer
 from verikit.judges.rewards.reward import Activation, HeadReader, Numbers, Output
+from verikit.platform.folders import check_code
 from verikit.types import UNIT, Sample, Score
 
 PARTS = 64

@@ -20,7 +20,7 @@ from verikit.judges.rubric.criteria import Criteria, Criterion
 from verikit.judges.rubric.read import at, in_row, read, read_file
 from verikit.judges.scaled import check_asks, repeated
 from verikit.judges.shown import NotShown
-from verikit.numbers import span
+from verikit.platform.numbers import span
 from verikit.types import ASKS, LABEL, UNIT, Sample, Score
 
 OnMissing = Literal["unscored", "low", "high"]

@@ -8,7 +8,7 @@ from verikit.audit import audit
 from verikit.audit.findings import CHECKS
 from verikit.audit.rows import AuditRow
 from verikit.audit.spellings import near_misses, spellings
-from verikit.spec import load
+from verikit.names.spec import load
 from verikit.verifiers.answer import Answer
 
 GOLDS = ["12", "-7", "3.5", "1200", r"\frac{3}{4}", r"2\sqrt{3}", "(3,4)", "x^2+1", "Paris", "Isaac Newton", "1914"]

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.hostile_texts import HOSTILE
-from verikit.spec import load
+from verikit.names.spec import load
 from verikit.types import Sample
 
 SEED = 20
@@ -47,9 +47,9 @@ META = {
 PACKAGES = ("verifiers", "answers", "graders", "readers")
 SEARCHES = {"search", "sub", "subn", "split", "finditer", "findall"}
 BOUNDED = {
-    ("verikit.verifiers.stated", "_ITEMS"),
+    ("verikit.verifiers.reading.stated", "_ITEMS"),
     ("verikit.answers.extra.piecewise", "_LABEL"), ("verikit.answers.judging", "_QUALIFIER"),
-    ("verikit.reply", "_END_OF_TURN"),
+    ("verikit.replies.split", "_END_OF_TURN"),
 }  # fmt: skip
 """Patterns that begin with a repeat and are searched for in texts that are short by then, or stripped."""
 

@@ -15,7 +15,7 @@ from verikit.graders.formula import FUNCTIONS
 from verikit.graders.schema import read_grader
 from verikit.judges import Pointwise, Reference, Rubric
 from verikit.judges.graders import OpenAIGrader
-from verikit.spec import load
+from verikit.names.spec import load
 from verikit.types import Sample
 
 WORDS = ["Paris", " Paris\n", "paris", "The capital of France is Paris.", "", "a b  c\nd", "Rome"]

@@ -14,7 +14,7 @@ from verikit.convert.parts import LeftOut
 from verikit.errors import SchemaError
 from verikit.readers import read
 from verikit.scoring.chunk import SCORES
-from verikit.verifiers.packed_tests import unpacked
+from verikit.verifiers.code.packed import unpacked
 
 
 def run(*args):

@@ -16,7 +16,7 @@ from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings
 from verikit.evals.run import run_tasks
 from verikit.evals.samples import read_samples
-from verikit.verifiers import bfcl_multi_turn
+from verikit.verifiers.tools import bfcl_multi_turn
 
 TASK = "verikit_bfcl_multi_turn"
 FIRST = "Show me a.txt, then move it."

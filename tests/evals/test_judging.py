@@ -9,7 +9,7 @@ from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings, build
 from verikit.evals.run import run_tasks
 from verikit.judges.rates.length_control import length_controlled
-from verikit.spec import load
+from verikit.names.spec import load
 
 ROWS = [{"instruction": f"Say {n}.", "output": "word " * 20, "dataset": "tiny"} for n in range(40)]
 

@@ -30,10 +30,10 @@ from verikit.evals.loading import Settings
 from verikit.evals.long_tests import kept
 from verikit.evals.run import run_tasks
 from verikit.types import Sample, Score
-from verikit.verifiers.code import Code
-from verikit.verifiers.code_lcb import cases, same_output, same_value, solution
-from verikit.verifiers.code_tests import read
-from verikit.verifiers.packed_tests import pairs, unpacked
+from verikit.verifiers.code.livecodebench import cases, same_output, same_value, solution
+from verikit.verifiers.code.packed import pairs, unpacked
+from verikit.verifiers.code.rows import read
+from verikit.verifiers.code.verifier import Code
 
 (ROW,) = ROWS["livecodebench"]
 NEAR = {"os", "sys", "atexit", "threading", "threading,"}
@@ -259,7 +259,7 @@ def test_a_row_may_have_no_public_tests():
 
 
 def test_a_packed_bomb_is_refused(monkeypatch):
-    monkeypatch.setattr("verikit.verifiers.packed_tests.MAX_BYTES", 1000)
+    monkeypatch.setattr("verikit.verifiers.code.packed.MAX_BYTES", 1000)
     with pytest.raises(ValueError, match="more than 1,000 bytes"):
         unpacked(packed("x" * 10_000))
     with pytest.raises(ValueError, match="break off"):

@@ -16,7 +16,7 @@ from verikit.graders.similarity import METRICS, gleu, similarity
 from verikit.graders.template import NoValue, filled
 from verikit.judges.graders import OpenAIGrader
 from verikit.judges.graders import python as graders
-from verikit.spec import load
+from verikit.names.spec import load
 from verikit.types import Sample
 
 

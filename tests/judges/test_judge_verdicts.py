@@ -8,7 +8,7 @@ from verikit.base import Verifier
 from verikit.errors import ConfigError, EngineError, EngineTimeout, JudgeError, SpecError, UnparseableVerdict
 from verikit.judges import ByScore, Knockout, Pair, Pairwise, Pointwise, Reference, RoundRobin, jury
 from verikit.judges.match.canaries import CANARIES
-from verikit.spec import load, load_selector
+from verikit.names.spec import load, load_selector
 from verikit.types import Group, Sample, Score
 
 PAIRS = [Pair(f"good {i}", f"bad {i}", f"question {i}") for i in range(20)]

@@ -16,7 +16,7 @@ from verikit.errors import ConfigError, EngineError, EngineTimeout, SchemaError
 from verikit.judges.rubric import Criteria, Criterion, Rubric, read
 from verikit.judges.rubric.canaries import RUBRIC_CANARIES, canary_scores
 from verikit.judges.rubric.criteria import RULES
-from verikit.spec import load
+from verikit.names.spec import load
 from verikit.types import Sample
 
 EXAMPLE = ROOT / "examples" / "rubric"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.judges.scripted import Scripted, better, shown
 from verikit.errors import ConfigError, JudgeError, UsageError
 from verikit.judges import Comparer, Comparison, Halving, Knockout, Pairwise, Pivot, RoundRobin, Swiss
-from verikit.spec import load_selector
+from verikit.names.spec import load_selector
 from verikit.types import Group, Score
-from verikit.verifiers.exact import Exact
+from verikit.verifiers.overlap.exact import Exact
 
 ALL = [Halving, Knockout, Pivot, RoundRobin, Swiss]
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests.conftest import examples
 from verikit.errors import SpecError, UsageError
-from verikit.folders import code_only_from
 from verikit.mcp.rules import TEXT_RULES, allowed_spec, file_below
-from verikit.registry import registered
-from verikit.spec import load
+from verikit.names.registry import registered
+from verikit.names.spec import load
+from verikit.platform.folders import code_only_from
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tests.conftest import ROOT
 from tests.report.conftest import shown, table, write
 from tests.report.test_eval import run as eval_run  # noqa: F401 - a fixture
 from verikit.errors import UsageError
+from verikit.platform.terminal import in_percent
 from verikit.report import Options
 from verikit.report.compare import collect_all
 from verikit.report.difference_text import show_comparison
@@ -19,7 +20,6 @@ from verikit.report.export import text
 from verikit.report.model import Metric
 from verikit.results.html import interval
 from verikit.stats.paired import Difference
-from verikit.terminal import in_percent
 
 ROWS = [
     {"id": f"q{i}", "prompt": f"What is {i} + 1?", "answer": str(i + 1), "category": ("math", "json")[i % 2]}

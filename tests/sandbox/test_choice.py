@@ -17,7 +17,7 @@ from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import RunLimits, backends
 from verikit.sandbox.docker import DockerSandbox, DockerServer
 from verikit.types import Sample
-from verikit.verifiers.code import Code
+from verikit.verifiers.code.verifier import Code
 
 HERE = Path(__file__).parent
 LOOP = "def double(x):\n    while True: pass"

@@ -9,7 +9,7 @@ from pathlib import Path
 from verikit import Score, verifier
 from verikit.base import TextVerifier
 from verikit.sandbox import RunLimits, RunResult
-from verikit.verifiers.budget import Budget, row_seconds
+from verikit.sandbox.budget import Budget, row_seconds
 
 
 @verifier

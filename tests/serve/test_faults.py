@@ -361,9 +361,9 @@ def test_programs_that_take_too_long_have_their_zero_before_the_deadline(serve):
 
 
 def test_a_batch_holds_what_is_done_in_time_even_if_every_program_loops():
+    from verikit.names.spec import load
+    from verikit.sandbox import budget
     from verikit.serve import process
-    from verikit.spec import load
-    from verikit.verifiers import budget
 
     try:
         cores = len(os.sched_getaffinity(0))

@@ -30,7 +30,7 @@ from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import ISOLATION, RunLimits, backends
 from verikit.sandbox.http import HttpSandbox
 from verikit.types import Sample
-from verikit.verifiers.code import Code
+from verikit.verifiers.code.verifier import Code
 
 for extra in ("uvicorn", "httptools", "starlette", "prometheus_client"):
     pytest.importorskip(extra)

@@ -11,10 +11,10 @@ import pytest
 from verikit.base import Verifier
 from verikit.calls import load_json, text_calls
 from verikit.types import Sample
-from verikit.verifiers.json_schema import JsonSchema
-from verikit.verifiers.toml import Toml
-from verikit.verifiers.tool_calls import ToolCalls
-from verikit.verifiers.yaml import Yaml
+from verikit.verifiers.documents.json_schema import JsonSchema
+from verikit.verifiers.documents.toml import Toml
+from verikit.verifiers.documents.yaml import Yaml
+from verikit.verifiers.tools.tool_calls import ToolCalls
 
 EFFORT = int(os.environ.get("VERIKIT_FORGERIES", "1"))
 CALL = {"name": "f", "arguments": {"a": 1, "b": {"c": 2}}}

@@ -7,7 +7,7 @@ import pytest
 import verikit
 from verikit.errors import MissingExtra
 from verikit.types import Sample
-from verikit.verifiers import bfcl_multi_turn
+from verikit.verifiers.tools import bfcl_multi_turn
 
 CONFIG = {
     "GorillaFileSystem": {

@@ -14,9 +14,9 @@ from verikit.sandbox.guest import strict
 from verikit.sandbox.proxies.border import Border
 from verikit.sandbox.proxies.peer import Peer
 from verikit.types import Sample, Score
-from verikit.verifiers.apart.far_program import FarProgram, is_plain
-from verikit.verifiers.changed_tests import ALARM, changed
-from verikit.verifiers.code import Code
+from verikit.verifiers.code.apart.far_program import FarProgram, is_plain
+from verikit.verifiers.code.verifier import Code
+from verikit.verifiers.falsified.changed_tests import ALARM, changed
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
 

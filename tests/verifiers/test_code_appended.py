@@ -16,10 +16,10 @@ from tests import appended
 from tests.verifiers.test_code_languages import needs
 from verikit.base import score_all
 from verikit.types import Sample, Score
-from verikit.verifiers import code_forms
-from verikit.verifiers.code import Code
-from verikit.verifiers.code_falsified import expectations, falsified
-from verikit.verifiers.code_forms import SCRIPTS
+from verikit.verifiers.code.joining import forms
+from verikit.verifiers.code.joining.forms import SCRIPTS
+from verikit.verifiers.code.verifier import Code
+from verikit.verifiers.falsified.programs import expectations, falsified
 
 ROUNDS = int(os.environ.get("VERIKIT_FORGERIES", "1"))
 SLOW = {"cpp": 60, "java": 30, "rust": 20, "go": 20, "typescript": 10}
@@ -224,8 +224,6 @@ def test_numbers_of_any_length_can_be_changed() -> None:
 
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_a_variable_of_a_body_is_not_the_function_of_its_name(language: str) -> None:
-    assert not code_forms.defines(
-        language, "f", "  let f = 1\n  for (let i = 1; i <= n; i++) { f *= i }\n  return f\n}"
-    )
+    assert not forms.defines(language, "f", "  let f = 1\n  for (let i = 1; i <= n; i++) { f *= i }\n  return f\n}")
     for program in ("const f = (n) => {\n", "let x\nexport const f = async function () {\n", "  function f(n) {\n"):
-        assert code_forms.defines(language, "f", program)
+        assert forms.defines(language, "f", program)

@@ -11,8 +11,8 @@ from verikit.sandbox import default_sandbox, toolchains
 from verikit.sandbox.programs import java_class
 from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
 from verikit.types import Sample, Score
-from verikit.verifiers.code import Code
-from verikit.verifiers.code_languages import fence_language, program, row_language
+from verikit.verifiers.code.languages import fence_language, program, row_language
+from verikit.verifiers.code.verifier import Code
 
 SUM = {
     "c": '#include <stdio.h>\nint main(void){long a,b;if(scanf("%ld %ld",&a,&b)!=2)return 3;printf("%ld\\n",a+b);}',

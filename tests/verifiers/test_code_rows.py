@@ -11,8 +11,8 @@ import pytest
 from tests.verifiers.test_code_languages import needs
 from verikit.base import score_all
 from verikit.types import Sample, Score
-from verikit.verifiers.code import Code
-from verikit.verifiers.code_forms import defines
+from verikit.verifiers.code.joining.forms import defines
+from verikit.verifiers.code.verifier import Code
 
 if sys.platform != "linux":
     pytest.skip("the local sandbox needs Linux", allow_module_level=True)

@@ -9,8 +9,8 @@ import pytest
 
 from verikit.base import score_all
 from verikit.types import Sample, Score
-from verikit.verifiers.code import Code
-from verikit.verifiers.code_suites import form_of, suites
+from verikit.verifiers.code.suites import form_of, suites
+from verikit.verifiers.code.verifier import Code
 
 if sys.platform != "linux":
     pytest.skip("the local sandbox needs Linux", allow_module_level=True)

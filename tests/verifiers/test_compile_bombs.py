@@ -9,11 +9,11 @@ import pytest
 
 from tests.verifiers.test_code_languages import SUM, TESTS, needs
 from verikit.sandbox import RunLimits, RunResult, default_sandbox
+from verikit.sandbox.budget import Budget
 from verikit.sandbox.meter import metered
 from verikit.sandbox.programs import BUILD, Program
 from verikit.types import Sample, Score
-from verikit.verifiers.budget import Budget
-from verikit.verifiers.code import Code
+from verikit.verifiers.code.verifier import Code
 
 ROW_S = 2.0
 MOST_CPU_S = 4 * ROW_S

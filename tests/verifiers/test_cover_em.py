@@ -1,7 +1,7 @@
 import pytest
 
 from verikit.errors import UsageError
-from verikit.verifiers.cover_em import CoverEM
+from verikit.verifiers.overlap.cover_em import CoverEM
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from tests.verifiers.test_code_languages import needs
 from verikit.types import Sample, Score
-from verikit.verifiers.code import Code
+from verikit.verifiers.code.verifier import Code
 
 if sys.platform != "linux":
     pytest.skip("the local sandbox needs Linux", allow_module_level=True)

@@ -1,4 +1,4 @@
-from verikit.verifiers.exact import Exact
+from verikit.verifiers.overlap.exact import Exact
 
 
 def test_exact_is_to_the_letter_unless_a_normaliser_is_named():

@@ -1,6 +1,6 @@
 import pytest
 
-from verikit.verifiers.f1 import F1
+from verikit.verifiers.overlap.f1 import F1
 
 
 def test_f1_is_the_overlap_with_the_best_gold():

@@ -8,9 +8,9 @@ import pytest
 from tests.hostile_texts import HOSTILE
 from verikit import Sample, score_all
 from verikit.errors import UsageError
-from verikit.verifiers.cover_em import CoverEM
-from verikit.verifiers.exact import Exact
-from verikit.verifiers.f1 import F1
+from verikit.verifiers.overlap.cover_em import CoverEM
+from verikit.verifiers.overlap.exact import Exact
+from verikit.verifiers.overlap.f1 import F1
 
 ALL = [Exact(), F1(), CoverEM()]
 

@@ -14,7 +14,7 @@ from tests.growth import check_linear
 from verikit import Sample, load, score_all
 from verikit.answers.json_fields import MAX_DEPTH
 from verikit.errors import UsageError
-from verikit.spec import load as load_spec
+from verikit.names.spec import load as load_spec
 from verikit.verifiers.json_match import JsonMatch
 
 KEYS = st.sampled_from(["a", "b", "c d", "e.f", "g[0]", "", "é", '"', "$"])

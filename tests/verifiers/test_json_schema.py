@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from verikit import Sample, score_all
 from verikit.errors import UsageError
-from verikit.spec import load
-from verikit.verifiers.json_schema import JsonSchema
-from verikit.verifiers.toml import Toml
-from verikit.verifiers.yaml import Yaml
+from verikit.names.spec import load
+from verikit.verifiers.documents.json_schema import JsonSchema
+from verikit.verifiers.documents.toml import Toml
+from verikit.verifiers.documents.yaml import Yaml
 
 PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 

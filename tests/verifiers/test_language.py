@@ -4,7 +4,7 @@ import pytest
 
 import verikit
 from verikit.errors import UsageError
-from verikit.verifiers.language import Language
+from verikit.verifiers.style.language import Language
 
 langdetect = pytest.importorskip("langdetect")
 

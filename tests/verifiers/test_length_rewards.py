@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import verikit
 from verikit import Sample, score_all
 from verikit.errors import UsageError
-from verikit.verifiers.repetition import Repetition
-from verikit.verifiers.soft_overlong import SoftOverlong
+from verikit.verifiers.style.repetition import Repetition
+from verikit.verifiers.style.soft_overlong import SoftOverlong
 
 WHOLE = verikit.exact(extract="whole")
 

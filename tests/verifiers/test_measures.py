@@ -7,10 +7,10 @@ import pytest
 
 from verikit import Sample, score_all
 from verikit.errors import UsageError
-from verikit.verifiers.fuzzy import RATIOS, Fuzzy
-from verikit.verifiers.rouge import Rouge
-from verikit.verifiers.sacrebleu import Bleu, Chrf, Ter
-from verikit.verifiers.wer import Cer, Wer
+from verikit.verifiers.overlap.fuzzy import RATIOS, Fuzzy
+from verikit.verifiers.overlap.rouge import Rouge
+from verikit.verifiers.overlap.sacrebleu import Bleu, Chrf, Ter
+from verikit.verifiers.overlap.wer import Cer, Wer
 
 sacrebleu = pytest.importorskip("sacrebleu")
 rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer")

@@ -17,7 +17,7 @@ from verikit.base import score_all
 from verikit.sandbox import default_sandbox
 from verikit.sandbox.toolchains import Missing, toolchain
 from verikit.types import Sample, Score
-from verikit.verifiers.patch import Patch
+from verikit.verifiers.patch.verifier import Patch
 
 if sys.platform != "linux":
     pytest.skip("the local sandbox needs Linux", allow_module_level=True)

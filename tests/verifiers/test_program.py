@@ -8,8 +8,8 @@ import pytest
 from verikit.base import score_all
 from verikit.sandbox import RunLimits, default_sandbox
 from verikit.types import Sample, Score
-from verikit.verifiers.program import Program
-from verikit.verifiers.proposal import BANNED, InvalidProposal, as_literal, validate
+from verikit.verifiers.proposals.program import Program
+from verikit.verifiers.proposals.proposal import BANNED, InvalidProposal, as_literal, validate
 
 if sys.platform != "linux":
     pytest.skip("the local sandbox needs Linux", allow_module_level=True)

@@ -1,6 +1,6 @@
 import pytest
 
-from verikit.verifiers.refusal import Refusal
+from verikit.verifiers.style.refusal import Refusal
 
 REFUSALS = [
     "I'm sorry, but I can't assist with that.",

@@ -12,9 +12,9 @@ from tests.verifiers.repositories import CALC, MENDED, ROWS, diff
 from tests.verifiers.test_patch import score as patch_score
 from verikit.base import score_all
 from verikit.types import Sample
-from verikit.verifiers import code_checkers
-from verikit.verifiers.code import Code
-from verikit.verifiers.row_faults import RowFaults
+from verikit.verifiers.code import checkers
+from verikit.verifiers.code.verifier import Code
+from verikit.verifiers.reading.row_faults import RowFaults
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
 
@@ -67,7 +67,7 @@ def test_a_checker_that_refuses_what_is_expected_is_the_rows_fault_and_tried_onc
     body: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[str] = []
-    asked = code_checkers._asked
+    asked = checkers._asked
     monkeypatch.setattr(code_checkers, "_asked", lambda case, *rest: tried.append(rest[0]) or asked(case, *rest))
     checker = f"def check(given, expected, output):\n    if output == 'no\\n': return False\n    {body}\n"
     meta = {"tests": [{"input": "", "output": "3 4"}], "checker": checker}

@@ -12,9 +12,9 @@ from verikit.base import score_all
 from verikit.sandbox import LocalSandbox, RunLimits, default_sandbox, same
 from verikit.sandbox.guest.closed import closed
 from verikit.types import Sample, Score
-from verikit.verifiers.program import Program
-from verikit.verifiers.proposal import InvalidProposal, validate
-from verikit.verifiers.shared_runs import UNREAD, read_together
+from verikit.verifiers.proposals.program import Program
+from verikit.verifiers.proposals.proposal import InvalidProposal, validate
+from verikit.verifiers.proposals.shared_runs import UNREAD, read_together
 
 if sys.platform != "linux":
     pytest.skip("the local sandbox needs Linux", allow_module_level=True)

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from tests.hostile_texts import HOSTILE
 from verikit import Sample
 from verikit.errors import UsageError
-from verikit.unseen import without_unseen
+from verikit.replies.unseen import without_unseen
 from verikit.verifiers.boxed import Boxed
 from verikit.verifiers.column import Column
-from verikit.verifiers.length import Length
 from verikit.verifiers.regex import Regex
+from verikit.verifiers.style.length import Length
 from verikit.verifiers.tags import Tags
 
 

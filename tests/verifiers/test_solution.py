@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from verikit.verifiers.fences import fenced
-from verikit.verifiers.solution import solution
+from verikit.verifiers.reading.fences import fenced
+from verikit.verifiers.reading.solution import solution
 
 F = "def f(x):\n    return x * x"
 DRAFT = "def f(x):\n    return x"

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from verikit import Sample, score_all
 from verikit.errors import UsageError
-from verikit.verifiers.sql import SQL
-from verikit.verifiers.sql_compare import Result, difference, near
-from verikit.verifiers.sql_text import query, sort_keys, tokens
+from verikit.verifiers.sql.compare import Result, difference, near
+from verikit.verifiers.sql.text import query, sort_keys, tokens
+from verikit.verifiers.sql.verifier import SQL
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox needs Linux")
 

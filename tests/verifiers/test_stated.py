@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verikit.spec import load
-from verikit.verifiers.stated import offers_others, stands, stated
+from verikit.names.spec import load
+from verikit.verifiers.reading.stated import offers_others, stands, stated
 
 RIGHT = {
     "cover_em": [

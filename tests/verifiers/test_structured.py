@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verikit.errors import UsageError
-from verikit.verifiers.csv import Csv
-from verikit.verifiers.toml import Toml
-from verikit.verifiers.xml import Xml
-from verikit.verifiers.yaml import Yaml
+from verikit.verifiers.documents.csv import Csv
+from verikit.verifiers.documents.toml import Toml
+from verikit.verifiers.documents.xml import Xml
+from verikit.verifiers.documents.yaml import Yaml
 
 yaml = pytest.importorskip("yaml")
 pytest.importorskip("lxml")

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verikit.verifiers.patches.tree import PatchError, TreeFile
-from verikit.verifiers.patches.unified_diff import applied, parse
+from verikit.verifiers.patch.tree import PatchError, TreeFile
+from verikit.verifiers.patch.unified_diff import applied, parse
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "-- x", "++ y", "@@ z", " d", "\\ e", "é"]), max_size=12)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + ("\n" if end and lines else ""), LINES, st.booleans())

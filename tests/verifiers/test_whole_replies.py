@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from verikit.base import score_all
-from verikit.spec import load
+from verikit.names.spec import load
 from verikit.types import Sample
 
 WRAPPED = {

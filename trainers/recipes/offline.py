@@ -16,8 +16,8 @@ from pydantic import BaseModel
 from verikit.engines.rollouts import Rollout, Rollouts, all_at_once
 from verikit.engines.types import Engine, EnginePrompt, Request
 from verikit.errors import ConfigError, SchemaError, VerikitError
-from verikit.settings import checked
-from verikit.terminal import Watch
+from verikit.names.settings import checked
+from verikit.platform.terminal import Watch
 from verikit.trainers.config import changed
 from verikit.trainers.recipe import Result, Sampler
 

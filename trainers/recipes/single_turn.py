@@ -10,17 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 import verikit
 from verikit.base import FunctionVerifier, Verifier, score_all, walk
-from verikit.echo import echo_guard
+from verikit.compose.guards import with_timeout
 from verikit.engines.types import Generation, Output, Request
 from verikit.errors import ConfigError, EngineError, TrainerError
-from verikit.guards import with_timeout
 from verikit.readers.problems import read_problems
+from verikit.replies.text import accepted
 from verikit.scoring.tally import LOST
-from verikit.text import accepted
 from verikit.trainers.probes import judge_probes
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import Epochs, ReplyRecipe
 from verikit.types import Group, Message, Prompt, Sample, Score
+from verikit.verifiers.echo import echo_guard
 
 
 class SingleTurnOptions(BaseModel):
@@ -42,7 +42,7 @@ class SingleTurnOptions(BaseModel):
     reward: str = "answer"
     """A verifier's spec, as in `verikit score -v`."""
     echoes: bool = False
-    """Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`."""
+    """Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`."""
     reward_timeout: float = Field(default=60.0, ge=0)
     """Seconds for one reward by a verifier that is not verikit's own, run in a process that is killed then; 0: none."""
     prompts: PositiveInt = 16

@@ -66,7 +66,7 @@ def to_areal(
         seconds: After which a score counts as missing: fewer than AReaL waits (`AsyncRewardWrapper`, 15).
         tries: How often a sample is scored whose score is a time-out or an error.
         name: Its `__name__`; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
 
     Raises:
         SpecError: the spec can't be read.

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 
 from verikit.base import Verifier, score_all
 from verikit.errors import VerikitError
-from verikit.system import at_fork
+from verikit.platform.system import at_fork
 from verikit.types import Sample, Score
 
 MAX_BATCH = 256

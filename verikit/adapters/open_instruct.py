@@ -33,7 +33,7 @@ def to_open_instruct(
         unscored: The score of a prediction that has none: `mean`, of what the query's predictions got lately; a number;
             or `raise`, which ends the run.
         tries: How often a sample is scored whose score is a time-out or an error.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
 
     Raises:
         ImportError: open-instruct is not installed.

@@ -16,11 +16,11 @@ from itertools import count
 from typing import Any
 
 from verikit.base import Verifier
-from verikit.combine import Clip, Combined, Constant, Mapped
+from verikit.compose.combine import Clip, Combined, Constant, Mapped
 from verikit.errors import UsageError
 from verikit.graders.formula import FUNCTIONS, renamed
 from verikit.graders.schema import Multi, read_grader
-from verikit.registry import find
+from verikit.names.registry import find
 
 MODEL = "gpt-4.1-2025-04-14"
 """Written where a judge's engine names no model."""

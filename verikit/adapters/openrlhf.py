@@ -158,7 +158,7 @@ def to_openrlhf(
             of the prompt's scored samples; or `raise`, which OpenRLHF logs and leaves the reward None.
         tries: How often a sample is scored whose score is a time-out or an error.
         name: Its `__name__`; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
 
     Raises:
         SpecError: the spec can't be read.

@@ -18,7 +18,7 @@ from verikit.adapters import env_files as files
 from verikit.adapters.env_rows import TASKS, VERIFIER, packed
 from verikit.adapters.stacks import Stack
 from verikit.errors import UsageError, VerikitError
-from verikit.spec import load
+from verikit.names.spec import load
 from verikit.types import Group
 
 _ASK = [{"role": "user", "content": "What is 17 + 25? End with the answer in \\boxed{}."}]

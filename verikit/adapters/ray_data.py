@@ -12,8 +12,8 @@ from typing import Any
 from verikit.adapters.reward import gold_of, prompt_of
 from verikit.base import score_all
 from verikit.errors import UsageError
+from verikit.names.spec import load
 from verikit.scoring.on_ray import connect, share
-from verikit.spec import load
 from verikit.types import Sample
 
 BATCH = 1024

@@ -21,12 +21,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from verikit import tracing
 from verikit.base import Verifier, describe, score_all
 from verikit.errors import EngineError, HelperError, UsageError, VerikitError
+from verikit.names.spec import load
+from verikit.platform import tracing
 from verikit.scoring.on_ray import connect, share
 from verikit.scoring.pool import told_again
-from verikit.spec import load
 from verikit.types import Sample, Score
 
 NAMESPACE = "verikit"

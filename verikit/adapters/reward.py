@@ -17,14 +17,14 @@ from typing import Any, ClassVar, Literal
 from verikit.adapters.gather import Gather, gathered
 from verikit.adapters.silence import Silence
 from verikit.base import Verifier, score_all, unique_names
-from verikit.echo import echo_guard
 from verikit.errors import Unscored, UsageError
 from verikit.messages import as_mapping, content_text
-from verikit.reply import Reads
-from verikit.reward_functions import GOLD_KEYS as GOLD_KEYS
-from verikit.spec import load
-from verikit.system import at_fork
+from verikit.names.reward_functions import GOLD_KEYS as GOLD_KEYS
+from verikit.names.spec import load
+from verikit.platform.system import at_fork
+from verikit.replies.split import Reads
 from verikit.types import Prompt, Sample, Score
+from verikit.verifiers.echo import echo_guard
 
 WhenUnscored = float | Literal["mean", "raise"] | None
 """What a stack gets for a sample without a score: a number; `mean`, the mean of the same prompt's scored samples, whose

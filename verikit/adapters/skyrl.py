@@ -54,7 +54,7 @@ def to_skyrl(
         unscored: The reward of a sample without a score: a number, `"mean"` of its prompt's scores so far, or
             `"raise"`, which ends the run.
         name: Under which it is told of; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
 
     Raises:
         SpecError: the spec can't be read.

@@ -56,7 +56,7 @@ def to_slime(
             the group's scored samples; a number; or `raise`, which ends the run.
         tries: How often a sample is scored whose score is a time-out or an error.
         name: Its `__name__`; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
 
     Raises:
         SpecError: the spec can't be read.

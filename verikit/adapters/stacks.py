@@ -9,7 +9,7 @@ from typing import Any
 
 from verikit.adapters.openai_grader import written
 from verikit.errors import UsageError
-from verikit.spec import load
+from verikit.names.spec import load
 
 
 @dataclass(frozen=True, slots=True)

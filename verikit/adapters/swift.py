@@ -49,7 +49,7 @@ def to_swift(
             batch; a number; `raise`, which ends the run; or None, for `--scale_rewards gdpo`.
         tries: How often a completion is scored whose score is a time-out or an error.
         name: Under which ms-swift logs it; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
 
     Raises:
         SpecError: the spec can't be read.

@@ -83,7 +83,7 @@ def to_tinker(
             rollouts got before it; a number; or `raise`, for a strategy that samples again.
         tries: How often a sample is scored whose score is a time-out or an error.
         name: Its `__name__`; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
 
     Raises:
         SpecError: the spec can't be read.

@@ -18,11 +18,11 @@ from typing import Any, Literal, overload
 
 from verikit.adapters.reward import GOLD_KEYS, Awaited, Reward, WhenUnscored, gold_of, prompt_of, tokens_in
 from verikit.base import Verifier
-from verikit.combine import Combined
-from verikit.echo import refusals
+from verikit.compose.combine import Combined
 from verikit.errors import UsageError
-from verikit.spec import load
+from verikit.names.spec import load
 from verikit.types import Sample, Score
+from verikit.verifiers.echo import refusals
 
 _NOT_COLUMNS = frozenset(("trainer_state", "log_extra", "log_metric", "environments"))
 
@@ -258,7 +258,7 @@ def to_trl(
         tries: How often a completion is scored whose score is a time-out or an error.
         name: Under which TRL logs it; None: the verifier's.
         asynchronous: A coroutine, which TRL runs beside other rewards.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
         split: One function for each part of a weighted sum or a mean, in a list whose `weights` are for
             `reward_weights`: TRL then has a curve for each, and may normalise each by itself (GDPO). A batch is scored
             once for all of them.

@@ -78,7 +78,7 @@ def to_verifiers(
             and `raise` raise `Unscored`, which v1 keeps apart from rewards.
         tries: How often a sample is scored whose score is a time-out or an error.
         name: Under which it is logged; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
 
     Raises:
         SpecError: the spec can't be read.

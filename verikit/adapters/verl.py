@@ -127,7 +127,7 @@ def to_verl(
             None: the decoded text is scored, with tool calls as the model writes them.
         asynchronous: A coroutine, for the reward loop: calls that wait together are scored as a batch. The `batch` and
             `remote` managers take none.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `verikit.echo`.
+        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
 
     Raises:
         SpecError: the spec can't be read.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from verikit.unseen import without_unseen
+from verikit.replies.unseen import without_unseen
 
 _PLAIN = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ",

@@ -16,7 +16,7 @@ from verikit.answers.claims.withdrawals import after_withdrawal, without_struck
 from verikit.answers.json_answers import json_answer
 from verikit.answers.statements import MAX_KEPT, FoundAnswer, asserted, hash_mark, replacement, statements
 from verikit.answers.tree import MAX_CHARS
-from verikit.reply import reply_text
+from verikit.replies.split import reply_text
 
 _MARKS = ("\\boxed", "\\fbox", "\\framebox")
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*")

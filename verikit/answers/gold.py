@@ -17,7 +17,7 @@ from verikit.answers.normal import normal
 from verikit.answers.parser import parse
 from verikit.answers.spellings import respelled
 from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, symbols
-from verikit.unseen import without_unseen
+from verikit.replies.unseen import without_unseen
 
 MAX_CACHED = 300
 """Characters of a text whose tree is kept: 8,192 trees of such texts take a few tens of megabytes at most."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from verikit.answers.json_fields import unfit
-from verikit.numbers import distinct
+from verikit.platform.numbers import distinct
 
 MAX_CHARS = 20_000
 _KEYS = ("answer", "final_answer", "final answer", "finalanswer")

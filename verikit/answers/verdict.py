@@ -14,7 +14,7 @@ from verikit.answers.judging import STRICT, AnswerVerdict, Tail, Terms, judge
 from verikit.answers.statements import FoundAnswer
 from verikit.answers.text import compare_texts
 from verikit.answers.tree import MAX_CHARS, Node, TooBig
-from verikit.unseen import without_phantoms, without_unseen
+from verikit.replies.unseen import without_phantoms, without_unseen
 
 MAX_TEXT = 20_000_000
 """Characters of a completion; beyond it nothing is read."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from verikit.audit.findings import AuditResult, CheckCount, Finding, LabelCount, NoiseCount, ProbeCount
 from verikit.errors import VerikitError
-from verikit.secrets import strike
+from verikit.platform.secrets import strike
 
 AUDIT, FINDINGS = "audit.json", "findings.jsonl"
 

@@ -7,11 +7,11 @@ import string
 from collections.abc import Iterator
 from functools import cache
 
-from verikit import text
 from verikit.answers import choices, extract
 from verikit.answers.gold import NUMERAL, read_gold
 from verikit.audit.findings import Finding
 from verikit.audit.rows import AuditRow
+from verikit.replies import text
 from verikit.verifiers.answer import Answer
 
 MAX_SOLUTION = 20_000

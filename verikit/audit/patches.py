@@ -12,8 +12,8 @@ from verikit.audit.findings import CheckCount, Finding, counted
 from verikit.audit.rows import AuditRow
 from verikit.base import Verifier, walk
 from verikit.types import Sample, Score
-from verikit.verifiers.patch import Patch
-from verikit.verifiers.patches.task import WANTED, gold_of
+from verikit.verifiers.patch.task import WANTED, gold_of
+from verikit.verifiers.patch.verifier import Patch
 
 BATCH = 32
 """Rows that are run between two ticks."""

@@ -17,7 +17,7 @@ from verikit.readers import Files, Paths, fields
 from verikit.readers.formats import FORMATS, Format, detect
 from verikit.readers.layout import ALIASES, LIKELY
 from verikit.readers.parse import JsonRow, parse
-from verikit.text import accepted
+from verikit.replies.text import accepted
 from verikit.types import Gold, Prompt, Sample
 
 FIELDS = ("prompt", "completions", "answer", "id", "solution", "label")

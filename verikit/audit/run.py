@@ -21,8 +21,8 @@ from verikit.audit.rows import AuditRow, read_rows
 from verikit.audit.twins import check_leaks, check_twins
 from verikit.base import Verifier, walk
 from verikit.errors import SchemaError, UsageError
+from verikit.names.spec import load
 from verikit.readers.reader import NO_MAPPING
-from verikit.spec import load
 from verikit.types import PASS_MARK
 
 PROBED = 500

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import click
 
 from verikit.audit.findings import CHECKS, AuditResult, CheckCount, ProbeCount
-from verikit.terminal import printable, table
+from verikit.platform.terminal import printable, table
 
 EXAMPLES = 3
 """Findings of a check that are shown."""

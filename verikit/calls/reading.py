@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 from verikit.calls import expressions, plain, python, source
 from verikit.calls.python import MAX_DEPTH, Unreadable, dotted, keywords, parsed
 from verikit.messages import CompletionMessage, by_assistant
-from verikit.numbers import distinct
-from verikit.reply import reply_text
+from verikit.platform.numbers import distinct
+from verikit.replies.split import reply_text
 from verikit.types import Sample
 
 MAX_CHARS = 100_000

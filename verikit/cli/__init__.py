@@ -16,9 +16,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from verikit import tracing
 from verikit.errors import DISK_FULL, UsageError, VerikitError
-from verikit.system import POSIX_MODULES, WSL, needs_posix
+from verikit.platform import tracing
+from verikit.platform.system import POSIX_MODULES, WSL, needs_posix
 
 COMMANDS = {
     "sample": ("verikit.cli.sample:sample", "Sample candidates for prompts from any model, to be scored."),

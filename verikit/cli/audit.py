@@ -17,7 +17,7 @@ from verikit.audit.folder import summary, write_folder
 from verikit.audit.run import PROBED
 from verikit.audit.show import EXAMPLES, show
 from verikit.cli.options import GATE, data_options, json_option, parse_share, quiet_option
-from verikit.terminal import Watch, pace, printable
+from verikit.platform.terminal import Watch, pace, printable
 from verikit.types import PASS_MARK
 
 

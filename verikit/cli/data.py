@@ -13,7 +13,7 @@ from verikit.cli.options import UNSCORED, json_option, parse_share, quiet_option
 from verikit.convert import FORMS, Conversion, Form, convert
 from verikit.convert.inputs import read_files, rows
 from verikit.errors import SchemaError, UsageError, with_hint
-from verikit.terminal import Watch, printable
+from verikit.platform.terminal import Watch, printable
 
 SHOWN = 3
 """Bad rows that are printed."""

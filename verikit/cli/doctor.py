@@ -12,16 +12,16 @@ from typing import Any
 
 import click
 
-from verikit import registry
 from verikit.cli.options import data_options, gold_option, json_option
 from verikit.errors import SandboxError, SchemaError, UsageError, with_hint
+from verikit.names import registry
+from verikit.platform.secrets import strike
+from verikit.platform.system import processors
+from verikit.platform.terminal import printable
 from verikit.readers import Reader, read
 from verikit.sandbox import LocalSandbox, Report
 from verikit.sandbox.backends import VARIABLE, backend_name, start
 from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
-from verikit.secrets import strike
-from verikit.system import processors
-from verikit.terminal import printable
 
 
 @click.command()

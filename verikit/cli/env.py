@@ -18,8 +18,8 @@ from verikit.env import Agreement, Rollout, check, play, play_ors, read, tasks
 from verikit.env.agreement import TOLERANCE, Disagreement
 from verikit.env.harbor import is_task
 from verikit.errors import SchemaError, UsageError, with_hint
+from verikit.platform.terminal import printable
 from verikit.readers import rows
-from verikit.terminal import printable
 
 WORSE = 4
 """Exit code where fewer are equal than asked for."""

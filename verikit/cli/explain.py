@@ -12,12 +12,12 @@ import click
 from verikit.base import Verifier, score_all, walk
 from verikit.cli.marks import marked
 from verikit.cli.options import data_options, gold_option, json_option
-from verikit.echo import echo_guard
 from verikit.errors import UsageError
+from verikit.names.spec import load
+from verikit.platform.terminal import printable
 from verikit.readers import Reader, read
-from verikit.spec import load
-from verikit.terminal import printable
 from verikit.types import Group, Sample, Score
+from verikit.verifiers.echo import echo_guard
 
 
 @click.command()

@@ -11,8 +11,8 @@ import click
 
 from verikit.cli.options import GATE, Command, parse_share
 from verikit.errors import VerikitError
+from verikit.platform.terminal import printable
 from verikit.report.floors import FloorCheck
-from verikit.terminal import printable
 
 Floor = tuple[str, float]
 """A metric ("" is the run's own) and the least it has to be."""

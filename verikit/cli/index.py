@@ -14,6 +14,7 @@ import click
 
 from verikit.cli.options import PRICES, UNSCORED, json_option, quiet_option, read_options
 from verikit.errors import MissingExtra, SchemaError, UsageError
+from verikit.platform.terminal import Watch, pace, printable
 from verikit.readers.parse import JsonRow
 from verikit.retrieval.build import build_index
 from verikit.retrieval.corpus import read_rows
@@ -22,7 +23,6 @@ from verikit.retrieval.load import load_retriever
 from verikit.retrieval.metrics import report
 from verikit.retrieval.types import Passage, Retriever
 from verikit.sampling.prices import ModelPrices, read_prices
-from verikit.terminal import Watch, pace, printable
 
 if TYPE_CHECKING:
     from verikit.retrieval.entities import EntityModel

@@ -13,9 +13,9 @@ import click
 
 from verikit.cli.options import json_option
 from verikit.errors import SpecError, UsageError, VerikitError
-from verikit.option_docs import options
-from verikit.registry import Kind, find, registered, tables
-from verikit.spec import import_object, names_object
+from verikit.names.option_docs import options
+from verikit.names.registry import Kind, find, registered, tables
+from verikit.names.spec import import_object, names_object
 
 
 @click.command("list")

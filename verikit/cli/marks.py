@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from verikit.reply import Reads, split
+from verikit.replies.split import Reads, split
 
 HEAD, TAIL = 6, 14
 """Lines shown of a longer piece: its first and its last."""

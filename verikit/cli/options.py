@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from verikit.errors import ConfigError, UsageError, with_hint
+from verikit.platform.terminal import printable, spending
 from verikit.sampling.prices import prices_in
-from verikit.terminal import printable, spending
 
 if TYPE_CHECKING:
     from verikit.tracking.spec import TrackerSpec

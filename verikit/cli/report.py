@@ -11,7 +11,7 @@ import click
 
 from verikit.cli.options import by_key_option
 from verikit.errors import UsageError, VerikitError, with_hint
-from verikit.folders import refuse_links
+from verikit.platform.folders import refuse_links
 from verikit.report import SAMPLES, Options
 from verikit.report import report as page
 from verikit.report.compare import SideBySide, collect_all

@@ -22,13 +22,13 @@ from verikit.engines.cache import default_path
 from verikit.errors import SchemaError, UsageError, with_hint
 from verikit.guided import guided_search, load_strategy
 from verikit.guided.files import SearchFile
+from verikit.platform.secrets import strike
+from verikit.platform.terminal import Watch, pace, printable
 from verikit.readers.problems import iter_problems
 from verikit.sampling.prices import ModelPrices, read_prices
 from verikit.sampling.run import SampleFile, Sampler, SamplingRun
 from verikit.sampling.settings import SamplingSettings
 from verikit.scoring.size import InputSize
-from verikit.secrets import strike
-from verikit.terminal import Watch, pace, printable
 from verikit.types import Group
 from verikit.until import load_rule
 

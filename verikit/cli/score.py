@@ -30,6 +30,8 @@ from verikit.cli.options import (
     unscored_code,
 )
 from verikit.errors import SchemaError, with_hint
+from verikit.platform.secrets import strike_all
+from verikit.platform.terminal import Watch, printable
 from verikit.readers.compressed import ENDINGS
 from verikit.report.floors import check_metric, wrong_rows
 from verikit.scoring.chunk import ERRORS, SCORES
@@ -38,8 +40,6 @@ from verikit.scoring.rows import read_rows
 from verikit.scoring.run import score_file
 from verikit.scoring.show import show
 from verikit.scoring.watch import describe
-from verikit.secrets import strike_all
-from verikit.terminal import Watch, printable
 from verikit.tracking import TrackerSpec, track_run
 
 SHOWN = 3

@@ -12,10 +12,10 @@ import click
 from verikit.cli.options import read_options
 from verikit.engines import load_engine
 from verikit.errors import MissingExtra, UsageError
-from verikit.numbers import number
-from verikit.secrets import strike
-from verikit.spec import load, load_selector
-from verikit.system import processors
+from verikit.names.spec import load, load_selector
+from verikit.platform.numbers import number
+from verikit.platform.secrets import strike
+from verikit.platform.system import processors
 from verikit.until import load_rule
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 from verikit.convert.parts import LeftOut, decoded, formula, gold, made, need, text, texts, whole
 from verikit.errors import SchemaError
 from verikit.readers.parse import JsonRow, kind
-from verikit.text import boxes
+from verikit.replies.text import boxes
 
 SOLUTION = "reference_solution"
 NO_ANSWERS = ("proof", "notfound")

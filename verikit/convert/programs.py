@@ -1,7 +1,7 @@
 """Programming tasks with their tests, each read once as the verifier `code` will read it.
 
 Sources: livecodebench/code_generation_lite (private tests packed as base64 of zlib of a pickled text, which is never
-unpickled here: `verikit.verifiers.packed_tests`), codeparrot/apps, BAAI/TACO, deepmind/code_contests.
+unpickled here: `verikit.verifiers.code.packed`), codeparrot/apps, BAAI/TACO, deepmind/code_contests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from verikit.convert.parts import MISSING, LeftOut, decoded, made, need, text
 from verikit.errors import SchemaError
 from verikit.readers.parse import JsonRow
 from verikit.readers.source import MAX_ROW
-from verikit.verifiers import code_tests, packed_tests
+from verikit.verifiers.code import packed, rows
 
 BULKY = ("question_content", "question", "description", "solutions", "incorrect_solutions", "input_output")
 MAX_UNPACKED = MAX_ROW // 4
@@ -43,7 +43,7 @@ def _cases(value: Any, field: str) -> str | list[dict[str, str]]:
     unpacked = value
     if isinstance(value, str) and not value.lstrip().startswith("["):
         try:
-            unpacked = packed_tests.unpacked(value)
+            unpacked = packed.unpacked(value)
         except ValueError as error:
             raise SchemaError(str(error), field=field) from None
         if len(unpacked) > MAX_UNPACKED:
@@ -92,7 +92,7 @@ def _task(row: JsonRow, asked: str, tests: JsonRow) -> JsonRow:
     """
     field = next(iter(tests))
     try:
-        cases = code_tests.read(tests)
+        cases = rows.read(tests)
     except (ValueError, KeyError, TypeError) as error:
         raise SchemaError(f"the tests can't be read: {error}", field=field) from None
     if not cases:

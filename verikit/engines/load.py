@@ -11,9 +11,9 @@ from typing import Any
 from verikit.engines.cache import Cache, CachedEngine
 from verikit.engines.types import Engine
 from verikit.errors import SpecError
-from verikit.folders import check_code
-from verikit.registry import find, misfit, registered
-from verikit.spec import import_object, names_object
+from verikit.names.registry import find, misfit, registered
+from verikit.names.spec import import_object, names_object
+from verikit.platform.folders import check_code
 
 
 def load_engine(spec: str, *, cache: Cache | None = None, **options: Any) -> Engine:

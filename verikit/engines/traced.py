@@ -13,8 +13,8 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from verikit import tracing
 from verikit.engines.types import Engine, Generation, Request, TakeBack
+from verikit.platform import tracing
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Results = Iterator[tuple[int, Generation]]

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard, cast
 from verikit.base import Verifier, score_all
 from verikit.env.rollouts import Paths, Rollout, read
 from verikit.errors import SchemaError
-from verikit.spec import load
+from verikit.names.spec import load
 from verikit.types import Score
 
 TOLERANCE = 1e-3

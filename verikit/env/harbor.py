@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import SchemaError
-from verikit.numbers import number
+from verikit.platform.numbers import number
 from verikit.types import Sample
 
 CONFIG, RESULT, TRAJECTORY = "task.toml", "result.json", "agent/trajectory.json"

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from verikit.env.rollouts import Rollout
 from verikit.errors import SchemaError, UsageError, VerikitError
-from verikit.numbers import number
+from verikit.platform.numbers import number
 from verikit.types import Sample
 
 RESET = ("index", "seed", "split", "task_id", "episode_id")

@@ -13,7 +13,7 @@ from verikit.env.openenv import played_sample
 from verikit.env.rollouts import Rollout
 from verikit.env.served import MAX_BYTES, TIMEOUT_S, asked, environment_name, environment_of
 from verikit.errors import SchemaError, VerikitError
-from verikit.numbers import number
+from verikit.platform.numbers import number
 from verikit.types import Sample
 
 SESSION = "X-Session-ID"

@@ -14,7 +14,7 @@ from verikit.env.harbor import is_trials, trials
 from verikit.env.own_rows import OwnRows
 from verikit.errors import SchemaError, UsageError
 from verikit.messages import continuation, thoughts_of
-from verikit.numbers import number
+from verikit.platform.numbers import number
 from verikit.readers.files import placed, rows
 from verikit.types import Sample
 

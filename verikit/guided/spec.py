@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.errors import SpecError
-from verikit.folders import check_code
 from verikit.guided.beam import Beam
 from verikit.guided.best_of import BestOf
 from verikit.guided.critic import CriticLoop
 from verikit.guided.dvts import DVTS
 from verikit.guided.stepwise import Stepwise
 from verikit.guided.strategy import SearchStrategy
-from verikit.named_call import read_call
-from verikit.spec import import_object, load, names_object
+from verikit.names.named_call import read_call
+from verikit.names.spec import import_object, load, names_object
+from verikit.platform.folders import check_code
 
 STRATEGIES: Mapping[str, tuple[type[SearchStrategy], tuple[str, ...]]] = {
     "beam": (Beam, ("width", "expand")),

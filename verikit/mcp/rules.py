@@ -8,7 +8,7 @@ from inspect import signature
 from pathlib import Path
 
 from verikit.errors import SpecError, UsageError
-from verikit.registry import find
+from verikit.names.registry import find
 
 TEXT_RULES = frozenset(
     "all_of answer bleu boxed cer choice chrf citations clip column cover_em csv echo_guard exact f1 first_of fuzzy "

@@ -19,8 +19,8 @@ from pydantic import Field
 from verikit.errors import HelperError, HelperTimeout, UsageError, VerikitError, with_hint
 from verikit.helper import Helper
 from verikit.mcp.rules import TEXT_RULES, allowed_spec, file_below
-from verikit.option_docs import options
-from verikit.registry import find, registered, version
+from verikit.names.option_docs import options
+from verikit.names.registry import find, registered, version
 
 # By name: type checkers that have not the package take `mcp` for this folder.
 MCPServer: Any = import_module("mcp.server").MCPServer

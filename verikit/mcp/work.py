@@ -14,9 +14,9 @@ from verikit.audit.show import show
 from verikit.base import Verifier, score_all
 from verikit.cli.explain import explained
 from verikit.errors import VerikitError
-from verikit.folders import code_only_from
+from verikit.names.spec import load
+from verikit.platform.folders import code_only_from
 from verikit.scoring.rows import to_row
-from verikit.spec import load
 from verikit.types import Sample
 
 LONGEST = 60_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from verikit.platform.terminal import in_percent, markdown_table, printable, table
 from verikit.report.differences import RunDifference
 from verikit.report.leaderboard import Standing
 from verikit.report.slices import Slice
 from verikit.scoring.show import SLICES
 from verikit.stats.paired import LEVEL, Change, Difference, holm
-from verikit.terminal import in_percent, markdown_table, printable, table
 
 HEADER = ("task", "metric", "first", "second", "difference", "95% interval", "p", "gained", "lost", "n")
 STANDINGS = ("rank", "run", "task", "metric", "value", "95% interval", "n")

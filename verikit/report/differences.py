@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from verikit.errors import UsageError
-from verikit.folders import refuse_links
+from verikit.platform.folders import refuse_links
 from verikit.report.kinds import KINDS, kind_of
 from verikit.scoring.sums import verify
 from verikit.stats.early import WHOLE

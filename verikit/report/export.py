@@ -12,12 +12,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from verikit.platform.terminal import in_percent, markdown_table
 from verikit.report.compare import SideBySide
 from verikit.report.drawing import draw
 from verikit.report.latex import latex_table
 from verikit.report.model import Cell, Chart, Metric, Run, Table
 from verikit.report.pictures import pdf, svg
-from verikit.terminal import in_percent, markdown_table
 
 METRICS = "metrics"
 PRINTED = 200

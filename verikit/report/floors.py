@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from verikit.errors import UsageError
+from verikit.platform.terminal import printable
 from verikit.report.differences import read_outcomes
 from verikit.report.kinds import kind_of, read_json
 from verikit.scoring.chunk import SCORES
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import SUMMARY
 from verikit.stats import mean_interval
-from verikit.terminal import printable
 from verikit.types import PASS_MARK
 
 SHOWN = 5

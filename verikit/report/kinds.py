@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from verikit.errors import UsageError
-from verikit.folders import refuse_links
+from verikit.platform.folders import refuse_links
 from verikit.report.model import Options, Run
 from verikit.scoring.sums import verify
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from verikit.terminal import printable
+from verikit.platform.terminal import printable
 
 SPECIAL = {
     "\\": r"\textbackslash{}",

@@ -8,8 +8,8 @@ from html import escape
 from typing import Any
 
 from verikit.errors import MissingExtra
+from verikit.platform.terminal import printable
 from verikit.report.drawing import SIZE, Area, Dot, Drawing, Label, Line, Shape
-from verikit.terminal import printable
 
 FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 DPI = 72

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import UsageError
-from verikit.reply import CUT
+from verikit.platform.terminal import spending
+from verikit.replies.split import CUT
+from verikit.replies.text import accepted
 from verikit.report.criteria import CriteriaSeen
 from verikit.report.curves import estimate, histogram, over_k
 from verikit.report.items import conversation, disagree, lengths, shortened, shown, spread, verdict_of
@@ -27,8 +29,6 @@ from verikit.scoring.show import cut_share, stopped_early, tallied_alone
 from verikit.scoring.slices import Slices, slices
 from verikit.stats import at_k
 from verikit.stats.early import EARLY_STOP
-from verikit.terminal import spending
-from verikit.text import accepted
 from verikit.types import Group, JsonObject
 
 _OWN = ("id", "line", "index", "by", FINISH, EARLY_STOP)

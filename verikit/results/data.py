@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from verikit.errors import UsageError
-from verikit.folders import refuse_links
+from verikit.platform.folders import refuse_links
 from verikit.readers.values import plain
 from verikit.types import Group, Sample
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+from verikit.platform.terminal import in_percent, printable
 from verikit.report.drawing import draw
 from verikit.report.model import Cell, Chart, Metric, Run, Table
 from verikit.report.pictures import svg
-from verikit.terminal import in_percent, printable
 
 ROWS = 12
 """Rows of a table that are shown; the report has all."""

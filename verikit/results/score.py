@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from verikit.base import Verifier
 from verikit.errors import UsageError
+from verikit.platform.terminal import Watch
+from verikit.replies.text import accepted
 from verikit.report.curves import OVER_K, estimate
 from verikit.report.items import conversation, leaves
 from verikit.report.model import Cell, Run, Table
@@ -25,8 +27,6 @@ from verikit.scoring.show import prompts_by_k, show
 from verikit.scoring.slices import values_of
 from verikit.scoring.watch import describe
 from verikit.stats import Estimate, at_k
-from verikit.terminal import Watch
-from verikit.text import accepted
 from verikit.tracking import read_trackers, track_run
 from verikit.types import PASS_MARK, Group
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verikit.errors import MissingExtra, UsageError
-from verikit.folders import refuse_links
+from verikit.platform.folders import refuse_links
+from verikit.platform.system import lock_file
 from verikit.retrieval.corpus import check_corpus, read_corpus
 from verikit.retrieval.encoder import Encoder, EncoderSettings
-from verikit.system import lock_file
 
 if TYPE_CHECKING:
     from verikit.retrieval.entities import EntityModel

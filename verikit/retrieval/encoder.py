@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, PositiveInt
 
 from verikit.engines.hf.load import import_transformers
 from verikit.errors import ConfigError, SpecError
-from verikit.folders import check_code
+from verikit.platform.folders import check_code
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 from verikit.engines import Engine, load_engine
 from verikit.engines.types import Structured
 from verikit.errors import UsageError
-from verikit.reply import reply_text
+from verikit.platform.secrets import strike
+from verikit.replies.split import reply_text
 from verikit.retrieval.graph import BEFORE
 from verikit.retrieval.store import Passages
 from verikit.retrieval.titles import LONGEST, Token, extended, spelled, tokens
 from verikit.retrieval.types import Passage
 from verikit.sampling.run import JOURNAL, SampleFile, SamplingRun
 from verikit.sampling.settings import SamplingSettings
-from verikit.secrets import strike
 from verikit.types import Group, JsonObject
 
 REPLIES = "entities.jsonl"

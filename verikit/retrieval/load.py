@@ -17,12 +17,12 @@ from importlib import import_module
 from typing import cast
 
 from verikit.errors import MissingExtra, SpecError
-from verikit.folders import check_code
+from verikit.platform.folders import check_code
+from verikit.platform.secrets import strike
 from verikit.retrieval.client import Client
 from verikit.retrieval.encoder import own_encoder
 from verikit.retrieval.index import Index
 from verikit.retrieval.types import Retriever
-from verikit.secrets import strike
 
 KINDS = ("bm25", "dense", "hybrid", "two-step", "graph")
 

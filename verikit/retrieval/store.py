@@ -14,7 +14,7 @@ from tokenize import TokenError
 import numpy as np
 
 from verikit.errors import ConfigError, UsageError
-from verikit.folders import refuse_links
+from verikit.platform.folders import refuse_links
 from verikit.retrieval.types import Passage
 
 TEXTS, OFFSETS, ABOUT = "passages.jsonl", "passages.npy", "passages.json"

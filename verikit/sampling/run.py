@@ -22,10 +22,10 @@ from typing import IO, Protocol, Self
 
 from verikit.engines.types import Engine
 from verikit.errors import SchemaError, UsageError
+from verikit.platform.system import lock_file
 from verikit.sampling.core import Keep, Kept, SampledRow, StopRule, keep_none, none_kept, sample
 from verikit.sampling.settings import SamplingSettings
 from verikit.stats.early import EARLY_STOP
-from verikit.system import lock_file
 from verikit.types import Group, JsonObject
 
 Prompts = Iterable[tuple[int, Group | SchemaError]]

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from verikit.errors import SandboxError, SandboxUnavailable, UsageError
+from verikit.platform.secrets import strike
+from verikit.platform.system import at_fork
 from verikit.sandbox.local import LocalSandbox, default_sandbox
 from verikit.sandbox.report import ISOLATION
-from verikit.secrets import strike
-from verikit.system import at_fork
 
 VARIABLE = "VERIKIT_SANDBOX"
 NAMES = ("local", "bwrap", "process", "http://HOST", "docker:IMAGE", "docker+http")

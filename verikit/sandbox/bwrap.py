@@ -15,12 +15,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from verikit.errors import SandboxUnavailable
+from verikit.platform.system import processors
 from verikit.sandbox import paths, probes, seccomp
 from verikit.sandbox.client import command, sealed
 from verikit.sandbox.oneshot import OneShot, command_line
 from verikit.sandbox.report import PROPERTIES, Property, Report
 from verikit.sandbox.types import RunLimits
-from verikit.system import processors
 
 _WORK = "/tmp"
 

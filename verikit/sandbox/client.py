@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.errors import SandboxError, SandboxUnavailable
+from verikit.platform.system import WSL
 from verikit.sandbox import meter
 from verikit.sandbox.types import RunLimits
-from verikit.system import WSL
 
 try:
     import fcntl

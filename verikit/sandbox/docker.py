@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import IO, Any
 
 from verikit.errors import SandboxUnavailable
+from verikit.platform.system import processors
 from verikit.sandbox import bundle, probes, records
 from verikit.sandbox.client import RECORD_MORE, caps
 from verikit.sandbox.guest import source
@@ -26,7 +27,6 @@ from verikit.sandbox.http import HttpSandbox
 from verikit.sandbox.report import PROPERTIES, Property, Report
 from verikit.sandbox.types import Failure, RunLimits, RunResult
 from verikit.sandbox.whole import WholeRuns
-from verikit.system import processors
 
 _MODULES = (*bundle.MODULES, "linux", "landlock", "seccomp", "paths", "isolate")
 _START_S = 60.0

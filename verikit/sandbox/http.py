@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from verikit.errors import SandboxUnavailable
+from verikit.platform.secrets import strike
 from verikit.sandbox import bundle, fusion, probes, records, wire
 from verikit.sandbox.fusion import UnusableReply
 from verikit.sandbox.programs import BUILD, Program
@@ -23,7 +24,6 @@ from verikit.sandbox.report import PROPERTIES, Property, Report
 from verikit.sandbox.toolchains import HELLO
 from verikit.sandbox.types import Failure, RunLimits, RunResult
 from verikit.sandbox.whole import NoPrograms, WholeRuns
-from verikit.secrets import strike
 
 TOKEN = "VERIKIT_SANDBOX_TOKEN"
 """Where the environment keeps the server's token; it may stand in the address, too."""

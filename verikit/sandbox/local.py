@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from verikit.errors import SandboxError, SandboxUnavailable, UsageError
+from verikit.platform.system import at_fork, processors
 from verikit.sandbox import probes, records
 from verikit.sandbox.client import GRACE_S, Broken, ForkServer, sealed
 from verikit.sandbox.guest import source
@@ -28,7 +29,6 @@ from verikit.sandbox.programs import Programs
 from verikit.sandbox.report import PROPERTIES, Property, Report
 from verikit.sandbox.session import Session
 from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResult
-from verikit.system import at_fork, processors
 
 SCIENCE = ("numpy", "sympy", "mpmath", "scipy", "pandas")
 GYM = "import reasoning_gym"

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TypeVar
 
+from verikit.platform.system import at_fork
 from verikit.sandbox.client import Broken, ForkServer, Refused, ServerOptions
-from verikit.system import at_fork
 
 T = TypeVar("T")
 MAX_RUNS = 10_000

@@ -14,10 +14,10 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from verikit.errors import SandboxError
+from verikit.platform.system import at_fork
 from verikit.sandbox.guest import source
 from verikit.sandbox.report import Proof, Property, Report
 from verikit.sandbox.types import RunLimits, RunResult, Sandbox
-from verikit.system import at_fork
 
 if TYPE_CHECKING:
     from verikit.sandbox.local import LocalSandbox

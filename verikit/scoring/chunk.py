@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from verikit.base import Verifier, describe, score_all, walk
 from verikit.errors import EngineError, SchemaError, VerikitError, raise_if_gone
 from verikit.readers import FileParsers, Places, RawRow, RowParser
-from verikit.reply import finish_reason
+from verikit.replies.split import finish_reason
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rows import FINISH, to_line, to_row
 from verikit.scoring.tally import LOST, Tally

@@ -17,10 +17,10 @@ from typing import Any, BinaryIO, Self
 from zlib import crc32
 
 from verikit.errors import DISK_FULL, UsageError, VerikitError
-from verikit.folders import refuse_links
+from verikit.platform.folders import refuse_links
+from verikit.platform.secrets import strike_all
+from verikit.platform.system import lock_file
 from verikit.scoring.sums import PROGRESS, Commit, blocks_of, damaged_blocks, read_commits, sum_of, sums_at
-from verikit.secrets import strike_all
-from verikit.system import lock_file
 
 NEXT, READY = ".next", ".ready"
 LOCK = ".lock"

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from verikit.base import Verifier
 from verikit.errors import UsageError
-from verikit.secrets import strike_all
+from verikit.names.spec import load, load_selector
+from verikit.platform.secrets import strike_all
 from verikit.select import Random, Selector
-from verikit.spec import load, load_selector
 
 DEFAULT_KS = (1, 2, 4, 8)
 _OBJECT = 'a spec such as "answer", or a verifier; @verikit.verifier makes one of a function'

@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 
-from verikit import tracing
 from verikit.errors import EngineError, HelperError, UsageError, VerikitError
 from verikit.helper import die_with_parent
+from verikit.platform import tracing
 from verikit.scoring.chunk import Chunk, ChunkResult, Scorer
 from verikit.scoring.order import Order, Task
 from verikit.scoring.plan import ScoringPlan

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from verikit.platform.terminal import printable, spending, table
 from verikit.scoring.plan import DEFAULT_KS
 from verikit.stats import at_k
-from verikit.terminal import printable, spending, table
 
 _COLUMNS = {
     "pass@": "pass@k: any of k candidates is right",

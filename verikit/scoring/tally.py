@@ -10,13 +10,13 @@ from typing import Any
 
 from verikit.base import Verifier, walk
 from verikit.errors import UsageError
-from verikit.reply import CUT
+from verikit.platform.terminal import SPENT
+from verikit.replies.split import CUT
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.rows import FINISH, from_row
 from verikit.select import clusters, equality
 from verikit.stats import Mean, Summary
 from verikit.stats.early import EarlyStop
-from verikit.terminal import SPENT
 from verikit.types import STATUSES, UNIT, JsonObject, Score
 
 MAX_REASONS = 1000

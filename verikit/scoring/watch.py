@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
+from verikit.platform.terminal import pace
 from verikit.scoring.run import Progress
-from verikit.terminal import pace
 
 SLOW_S = 2.0
 """What takes longer is named."""

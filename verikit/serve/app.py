@@ -21,8 +21,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from verikit import tracing
 from verikit.errors import UsageError
+from verikit.platform import tracing
 from verikit.serve import gym_paths
 from verikit.serve.nemo_gym import UnscoredRollout
 from verikit.serve.protocols import NATIVE, PROTOCOLS, RewardProtocol

@@ -24,9 +24,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from verikit import tracing
 from verikit.engines import Engine
 from verikit.errors import EngineError, UsageError, VerikitError, with_hint
+from verikit.platform import tracing
 from verikit.sampling import SamplingSettings, StopRule, sample
 from verikit.sampling.settings import sample_of
 from verikit.scoring.rows import from_row

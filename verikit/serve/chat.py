@@ -17,7 +17,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from verikit.errors import SchemaError, UsageError
-from verikit.numbers import number
+from verikit.platform.numbers import number
 from verikit.readers import fields
 from verikit.sampling import SamplingSettings
 from verikit.types import JsonObject, Prompt

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from verikit.errors import SchemaError
-from verikit.numbers import number
+from verikit.platform.numbers import number
 from verikit.sandbox import Job, LocalSandbox, RunLimits, RunResult
+from verikit.sandbox.budget import Budget
 from verikit.sandbox.programs import Program
 from verikit.sandbox.toolchains import ALIASES
-from verikit.verifiers.budget import Budget
-from verikit.verifiers.code_languages import program as program_of
-from verikit.verifiers.solution import solution
+from verikit.verifiers.code.languages import program as program_of
+from verikit.verifiers.reading.solution import solution
 
 CAPS = RunLimits(wall_s=1e6, memory_mb=8192, output_kb=8192, value_kb=1024, disk_mb=1024, files=65536, threads=256)
 """What a request may ask for at most; more is narrowed to this."""

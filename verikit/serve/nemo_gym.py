@@ -20,7 +20,7 @@ from typing import Any
 
 from verikit.adapters.nemo_gym import rollout_sample
 from verikit.errors import SchemaError, UsageError, VerikitError
-from verikit.numbers import number
+from verikit.platform.numbers import number
 from verikit.types import Sample
 
 TASK, ROLLOUT = "_ng_task_index", "_ng_rollout_index"

@@ -13,15 +13,15 @@ import signal
 import struct
 import sys
 
-from verikit import tracing
 from verikit.base import Verifier, describe, score_all, walk
 from verikit.errors import UsageError, VerikitError
 from verikit.helper import die_with_parent
+from verikit.names.spec import load
+from verikit.platform import tracing
+from verikit.platform.system import processors
+from verikit.sandbox import budget
 from verikit.scoring.rows import encode, to_row
-from verikit.spec import load
-from verikit.system import processors
 from verikit.types import Score
-from verikit.verifiers import budget
 
 HEAD = struct.Struct("!I")
 ROWS_PER_DEADLINE = 5

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from verikit.errors import SchemaError, UsageError
-from verikit.registry import version
+from verikit.names.registry import version
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, records, wire
 from verikit.sandbox.guest import source
 from verikit.sandbox.local import tier

@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from verikit import tracing
 from verikit.errors import HelperError, VerikitError
+from verikit.platform import tracing
+from verikit.platform.system import processors
 from verikit.serve.metrics import Metrics
 from verikit.serve.process import ROWS_PER_DEADLINE, row_of
 from verikit.serve.worker import Worker
-from verikit.system import processors
 from verikit.types import Sample, Score
 
 AGAIN_S = 1.0

@@ -14,7 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from verikit.errors import UsageError, VerikitError
-from verikit.numbers import number
+from verikit.platform.numbers import number
 from verikit.serve.app import RequestLimits, make_app
 from verikit.serve.best import BestOf, BestSettings
 from verikit.serve.metrics import Metrics

@@ -19,8 +19,8 @@ from typing import Any
 from zlib import crc32
 
 from verikit.base import describe
-from verikit.numbers import number
-from verikit.secrets import strike_all
+from verikit.platform.numbers import number
+from verikit.platform.secrets import strike_all
 from verikit.tracking.spec import TrackerSpec
 from verikit.tracking.vendors import TrackedRun, Tracker, open_tracker
 

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from verikit.terminal import markdown_table
+from verikit.platform.terminal import markdown_table
 from verikit.tracking.spec import TrackerSpec
 
 PROJECT = "verikit"

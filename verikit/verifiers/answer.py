@@ -27,11 +27,11 @@ from verikit.answers.tree import MAX_CHARS, Node
 from verikit.answers.verdict import verify
 from verikit.base import TextVerifier
 from verikit.errors import HelperError, UsageError
+from verikit.replies.unseen import without_unseen
 from verikit.types import Prompt, Sample, Score
-from verikit.unseen import without_unseen
 from verikit.verifiers.json_match import unclaimed
-from verikit.verifiers.json_reply import document
-from verikit.verifiers.stated import stated
+from verikit.verifiers.reading.json_reply import document
+from verikit.verifiers.reading.stated import stated
 
 MAX_JSON = 1_000_000
 """Characters of a reply that are read as JSON."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from verikit.base import TextVerifier
-from verikit.text import boxes
+from verikit.replies.text import boxes
+from verikit.replies.unseen import shows_nothing, without_unseen
 from verikit.types import Sample, Score
-from verikit.unseen import shows_nothing, without_unseen
 
 _PLACEHOLDER = re.compile(
     r"\.{3}|…|\\[lc]?dots|\?|_+|(?:\\text\s?\{\s?)?[\[<]?(?:your |the |final ){0,3}(?:answer|result|number|solution)"

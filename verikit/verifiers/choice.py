@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from verikit.answers import choices
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
-from verikit.text import accepted
+from verikit.replies.text import accepted
 from verikit.types import Sample, Score
 
 

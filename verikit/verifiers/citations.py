@@ -15,10 +15,10 @@ from typing import Any, Literal, NamedTuple
 
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
+from verikit.replies.unseen import without_unseen
 from verikit.types import Sample, Score
-from verikit.unseen import without_unseen
-from verikit.verifiers.gold import check_choice
-from verikit.verifiers.quoted import quoted
+from verikit.verifiers.reading.gold import check_choice
+from verikit.verifiers.reading.quoted import quoted
 
 PASSAGE_KEYS = ("passages", "contexts", "context", "documents", "docs", "ctxs", "sources", "retrieved")
 """Keys of a row that hold the passages, in the order of their numbers."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from verikit.base import Verifier
 from verikit.errors import UsageError
-from verikit.reply import Reads
+from verikit.replies.split import Reads
 from verikit.types import Sample, Score
 
 _MAX_NUMERAL = 40

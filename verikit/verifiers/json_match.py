@@ -15,8 +15,8 @@ from verikit.answers.json_fields import Extra, Field, JsonRules, TooMuchWork, ca
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
-from verikit.verifiers.gold import check_choice
-from verikit.verifiers.json_reply import Document, documents, parsed
+from verikit.verifiers.reading.gold import check_choice
+from verikit.verifiers.reading.json_reply import Document, documents, parsed
 
 SeveralDocuments = Literal["last", "reject"]
 MAX_PARTS = 500

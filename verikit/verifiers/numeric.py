@@ -11,10 +11,10 @@ from typing import get_args
 from verikit.answers.claims.roles import role
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
-from verikit.text import accepted
+from verikit.replies.text import accepted
 from verikit.types import Sample, Score
-from verikit.verifiers.gold import AnswerIn, check_choice, taken
-from verikit.verifiers.stated import stands
+from verikit.verifiers.reading.gold import AnswerIn, check_choice, taken
+from verikit.verifiers.reading.stated import stands
 
 # A sign belongs to the number unless something stands right before it: "x=-5" is negative, "10-20" a range.
 _NUMBER = re.compile(

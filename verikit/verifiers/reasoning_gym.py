@@ -17,9 +17,9 @@ from typing import Any
 
 from verikit.base import TextVerifier
 from verikit.errors import MissingExtra
+from verikit.replies.text import tagged
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
-from verikit.text import tagged
 from verikit.types import Gold, Sample, Score
 
 MAX_CHARS = 20_000

@@ -9,7 +9,7 @@ from typing import Any
 
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
-from verikit.text import accepted
+from verikit.replies.text import accepted
 from verikit.types import Sample, Score
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
 from verikit.base import Verifier
-from verikit.reply import Reads
+from verikit.replies.split import Reads
 from verikit.search.rules import Preset, faults
 from verikit.search.trace import SearchTrace, read_trace
 from verikit.types import Sample, Score
-from verikit.verifiers.gold import check_choice
+from verikit.verifiers.reading.gold import check_choice
 
 
 @dataclass(frozen=True)

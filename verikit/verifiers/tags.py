@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from verikit.base import Verifier
 from verikit.errors import UsageError
-from verikit.reply import Reads
+from verikit.replies.split import Reads
+from verikit.replies.unseen import shows_nothing, without_unseen
 from verikit.types import Sample, Score
-from verikit.unseen import shows_nothing, without_unseen
 
 
 @dataclass(frozen=True, init=False)

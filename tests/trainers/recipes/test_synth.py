@@ -19,7 +19,7 @@ from verikit.trainers.recipes.absolute_zero.recipe import AbsoluteZero
 from verikit.trainers.recipes.absolute_zero.synth import Maker
 from verikit.trainers.recipes.offline import Offline, fill_file, read_rows
 from verikit.trainers.recipes.spice import problems
-from verikit.verifiers.program import Program
+from verikit.verifiers.proposals.program import Program
 
 SMALL = {"batch": 2, "estimates": 2, "inputs": 4, "wall_s": 2.0, "memory_mb": 256, "chat": False}
 SETS = [word for key, value in SMALL.items() for word in ("--set", f"{key}={json.dumps(value)}")]

@@ -15,13 +15,13 @@ from verikit.base import score_all
 from verikit.sandbox import default_sandbox
 from verikit.sandbox.toolchains import Missing, toolchain
 from verikit.types import Sample, Score
-from verikit.verifiers.patch import Patch
-from verikit.verifiers.patches.commands import named_files
-from verikit.verifiers.patches.declared import of_ids
-from verikit.verifiers.patches.judged import JudgedTree, judged
-from verikit.verifiers.patches.manifests import TEST_KEYS
-from verikit.verifiers.patches.task import read_task
-from verikit.verifiers.patches.tree import PatchError, Tree, TreeFile
+from verikit.verifiers.patch.commands import named_files
+from verikit.verifiers.patch.declared import of_ids
+from verikit.verifiers.patch.judged import JudgedTree, judged
+from verikit.verifiers.patch.manifests import TEST_KEYS
+from verikit.verifiers.patch.task import read_task
+from verikit.verifiers.patch.tree import PatchError, Tree, TreeFile
+from verikit.verifiers.patch.verifier import Patch
 
 
 def tree(files: Mapping[str, str]) -> Tree:

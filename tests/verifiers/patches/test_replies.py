@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tests.conftest import examples
 from tests.verifiers.patches import rendered
-from verikit.verifiers.patches.replies import patched
-from verikit.verifiers.patches.tree import PatchError, Tree, TreeFile
+from verikit.verifiers.patch.replies import patched
+from verikit.verifiers.patch.tree import PatchError, Tree, TreeFile
 
 SEEDS = st.integers(0, 2**32)
 

@@ -13,17 +13,17 @@ from textwrap import indent
 from typing import Any
 
 from verikit.base import score_all
-from verikit.guards import cached
+from verikit.compose.guards import cached
 from verikit.sandbox import ISOLATION, FunctionCall, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions, Task
 from verikit.trainers.recipes.absolute_zero.problem import Problem
 from verikit.trainers.recipes.absolute_zero.rewards import Fault
 from verikit.types import Sample
-from verikit.verifiers.fences import fenced, last
-from verikit.verifiers.program import Program
-from verikit.verifiers.proposal import InvalidProposal, OurFault, as_literal, run_twice, settle, validate
-from verikit.verifiers.shared_runs import UNREAD, read_together
+from verikit.verifiers.proposals.program import Program
+from verikit.verifiers.proposals.proposal import InvalidProposal, OurFault, as_literal, run_twice, settle, validate
+from verikit.verifiers.proposals.shared_runs import UNREAD, read_together
+from verikit.verifiers.reading.fences import fenced, last
 from verikit.verifiers.tags import Tags
 
 _NAME_OF_ERROR = """

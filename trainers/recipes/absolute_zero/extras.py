@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from verikit.trainers.recipes.absolute_zero.environment import Environment
 from verikit.trainers.recipes.absolute_zero.options import ExtraReward
 from verikit.trainers.recipes.absolute_zero.problem import Problem
-from verikit.verifiers.proposal import InvalidProposal, OurFault
+from verikit.verifiers.proposals.proposal import InvalidProposal, OurFault
 
 
 def extra_rewards(

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, field_validator
 
-from verikit.verifiers.proposal import Preset
+from verikit.verifiers.proposals.proposal import Preset
 
 Task = Literal["deduction", "abduction", "induction", "error"]
 Keep = Literal["newest", "oldest", "random"]

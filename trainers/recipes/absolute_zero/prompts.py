@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from verikit.trainers.recipes.absolute_zero.options import Task
 from verikit.trainers.recipes.absolute_zero.problem import Problem
 from verikit.trainers.recipes.prompts import PromptSet, fill
-from verikit.verifiers.proposal import BANNED
+from verikit.verifiers.proposals.proposal import BANNED
 
 
 class AbsoluteZeroPrompts(PromptSet):

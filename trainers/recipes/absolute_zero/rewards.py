@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Literal
 
-from verikit.verifiers.proposal import Preset
+from verikit.verifiers.proposals.proposal import Preset
 
 Fault = Literal["", "format", "wrong", "error"]
 """What is wrong with a completion: nothing; its form; what it says; `error` is ours."""

@@ -9,8 +9,8 @@ import click
 from verikit.cli.options import map_option, quiet_option
 from verikit.engines.load import load_engine
 from verikit.judges.opponents import Opponents
+from verikit.platform.terminal import Watch, printable
 from verikit.readers.problems import read_problems
-from verikit.terminal import Watch, printable
 
 AT_ONCE = 256
 """Prompts between two writes of the file."""

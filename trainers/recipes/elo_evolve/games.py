@@ -14,7 +14,7 @@ from typing import Literal
 
 from verikit.base import Verifier, score_all
 from verikit.judges.pairwise import within_words
-from verikit.reply import split
+from verikit.replies.split import split
 from verikit.types import Group, Sample, Score
 
 Objective = Literal["binary", "graded"]

@@ -14,9 +14,9 @@ from typing import Literal
 
 from verikit.engines.types import Engine, EnginePrompt
 from verikit.errors import ConfigError
+from verikit.replies.text import accepted
 from verikit.retrieval.types import Retriever
 from verikit.search import EVALUATION, SearchLimits, search, search_messages
-from verikit.text import accepted
 from verikit.trainers.recipes.r1_searcher.rewards import measure
 from verikit.types import Group
 

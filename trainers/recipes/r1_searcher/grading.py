@@ -13,11 +13,11 @@ import click
 from verikit.cli.options import map_option, quiet_option
 from verikit.engines.load import load_engine
 from verikit.errors import SchemaError, UsageError
+from verikit.platform.terminal import Watch
 from verikit.readers.problems import read_problems
+from verikit.replies.text import accepted
 from verikit.retrieval.load import load_retriever
 from verikit.search import EVALUATION, search_messages, search_prompt
-from verikit.terminal import Watch
-from verikit.text import accepted
 from verikit.trainers.recipes.offline import append_rows
 from verikit.trainers.recipes.r1_searcher.difficulty import by_searching, graded
 from verikit.types import Group

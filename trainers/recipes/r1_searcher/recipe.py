@@ -17,11 +17,11 @@ from verikit.engines.load import load_engine
 from verikit.engines.types import EnginePrompt
 from verikit.errors import ConfigError
 from verikit.readers.problems import read_problems
+from verikit.replies.text import accepted
 from verikit.retrieval.load import load_retriever
 from verikit.retrieval.types import Passage, Retriever
 from verikit.search import SearchLimits, SearchTrace, search, search_messages, search_metrics, search_prompt
 from verikit.search.rules import Preset
-from verikit.text import accepted
 from verikit.trainers.probes import engine_probe
 from verikit.trainers.recipe import Probe, Recipe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import Epochs, Stopwatch

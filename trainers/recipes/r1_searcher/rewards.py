@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from verikit.replies.text import token_f1
 from verikit.search import SearchTrace, answer_of
 from verikit.search.format import BEGIN_THINK, END_THINK
 from verikit.search.rules import Preset, balanced, faults
-from verikit.text import token_f1
-from verikit.verifiers.cover_em import CoverEM
-from verikit.verifiers.exact import Exact
+from verikit.verifiers.overlap.cover_em import CoverEM
+from verikit.verifiers.overlap.exact import Exact
 
 Measure = Literal["f1", "cover-em", "em"]
 COVER = CoverEM(extract="whole")

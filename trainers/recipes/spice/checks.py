@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from verikit.answers.choices import settled
-from verikit.reply import split
-from verikit.text import boxes
+from verikit.replies.split import split
+from verikit.replies.text import boxes
 from verikit.trainers.recipes.spice.formats import LETTERS, CorpusQuestion, InvalidQuestion, option_letter
 from verikit.trainers.recipes.spice.options import Check, SpiceOptions
 from verikit.types import Score

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from verikit.reply import split
+from verikit.replies.split import split
 from verikit.trainers.recipes.spice.expressions import is_expression
 from verikit.trainers.recipes.spice.latex import mended
 from verikit.trainers.recipes.spice.options import Format

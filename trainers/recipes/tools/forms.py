@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple
 
 from verikit.calls import ToolCall, text_calls
 from verikit.errors import ConfigError
-from verikit.reply import reply_text
+from verikit.replies.split import reply_text
 from verikit.trainers.recipes.tools.toolbox import INTERPRETER, ToolResult
-from verikit.verifiers.fences import fenced
+from verikit.verifiers.reading.fences import fenced
 
 CallForm = Literal["hermes", "any", "fenced"]
 OPENING, CLOSING = "<tool_call>", "</tool_call>"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import VerikitError
-from verikit.spec import import_object
+from verikit.names.spec import import_object
 from verikit.trainers.recipes.tools.toolbox import as_text
 
 

@@ -18,12 +18,12 @@ from jsonschema import Draft202012Validator
 
 from verikit.calls import ToolCall
 from verikit.errors import ConfigError, HelperError, HelperTimeout, SpecError, VerikitError
-from verikit.folders import check_code
 from verikit.helper import Helper
+from verikit.names.spec import import_object
+from verikit.platform.folders import check_code
+from verikit.platform.system import processors
 from verikit.sandbox import Job, RunLimits, RunResult
 from verikit.sandbox.backends import chosen_sandbox
-from verikit.spec import import_object
-from verikit.system import processors
 
 INTERPRETER = "python"
 """The name of the sandboxed interpreter among `options.tools`."""

@@ -25,7 +25,7 @@ from verikit.answers.families import (
     words,
 )
 from verikit.answers.families.base import Context, Family
-from verikit.registry import answer_families
+from verikit.names.registry import answer_families
 
 if TYPE_CHECKING:
     from verikit.answers.extra import Extra

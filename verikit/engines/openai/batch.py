@@ -32,7 +32,7 @@ from verikit.engines.records import request_key
 from verikit.engines.traced import traced_stream
 from verikit.engines.types import Generation, Request, StreamingEngine, StructuredKind
 from verikit.errors import AuthError, ConfigError, EngineError, EngineTimeout, MissingExtra, SpecError
-from verikit.system import lock_file
+from verikit.platform.system import lock_file
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 190 * 2**20
 """Of one batch, a little under the provider's limits."""

@@ -27,7 +27,7 @@ from verikit.engines.openai.wire import FailedTry, exchange
 from verikit.engines.traced import traced_stream, traced_submit
 from verikit.engines.types import STRUCTURED_KINDS, Generation, Request, StreamingEngine, StructuredKind, TakeBack
 from verikit.errors import EngineTimeout, SpecError
-from verikit.registry import misfit
+from verikit.names.registry import misfit
 
 if TYPE_CHECKING:
     import httpx

@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 
 from verikit.errors import MissingExtra
-from verikit.verifiers.language import detector_factory
+from verikit.verifiers.style.language import detector_factory
 
 
 @lru_cache(maxsize=64)

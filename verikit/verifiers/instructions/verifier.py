@@ -10,11 +10,11 @@ from typing import ClassVar, Literal, get_args
 from verikit.base import TextVerifier, unique_names
 from verikit.errors import MissingExtra, UsageError
 from verikit.types import Sample, Score
-from verikit.verifiers.gold import check_choice
 from verikit.verifiers.instructions.arguments import Arguments, BadArgument, Check
 from verikit.verifiers.instructions.repairs import REPAIRED
 from verikit.verifiers.instructions.row import instructions
 from verikit.verifiers.instructions.table import INSTRUCTIONS
+from verikit.verifiers.reading.gold import check_choice
 
 HOW = ("strict", "loose")
 LEVELS = (("prompt", "prompts", "prompts_judged"), ("instruction", "followed", "instructions"))

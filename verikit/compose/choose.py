@@ -1,0 +1,176 @@
+"""Verifiers that choose which verifier scores: by a condition, by who does not abstain, by a key of the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from verikit.base import Verifier, score_all, unique_names
+from verikit.compose.combine import Part, as_verifier, equal_for_any, keys_of_all, whole
+from verikit.errors import UsageError
+from verikit.platform.numbers import span
+from verikit.replies.split import Reads
+from verikit.types import Sample, Score
+
+
+@dataclass(frozen=True)
+class Gate(Verifier):
+    """One verifier where a condition passes, another where it does not; see `gate`."""
+
+    cond: Verifier
+    then: Verifier
+    otherwise: Verifier
+    name = "gate"
+    reads: ClassVar[Reads | None] = None
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score the condition, then each sample by the one branch it takes."""
+        conditions = score_all(self.cond, samples)
+        name = self.cond.name
+        scores = [c if c.scored else whole({name: c}, None, c.status, f"{name}: {c.reason}") for c in conditions]
+        for branch, taken, word in ((self.then, True, "passed"), (self.otherwise, False, "did not pass")):
+            chosen = [i for i, c in enumerate(conditions) if c.scored and c.passed is taken]
+            for i, score in zip(chosen, score_all(branch, [samples[i] for i in chosen]), strict=True):
+                parts = dict(zip(unique_names((name, branch.name)), (conditions[i], score), strict=True))
+                reason = f"{name} {word}; {branch.name}: {score.reason}"
+                scores[i] = whole(parts, score.value, score.status, reason, decided_by=score)
+        return scores
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What the two branches span."""
+        return span(*self.then.bounds, *self.otherwise.bounds)
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Ask the `then` branch."""
+        return self.then.equal(a, b)
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the `then` branch."""
+        return self.then.keys(answer)
+
+    def matches(self, score: Score) -> bool:
+        """Ask the `then` branch."""
+        return self.then.matches(score)
+
+
+def gate(cond: Verifier, then: Part, otherwise: Part = 0.0) -> Verifier:
+    """Score with `then` where `cond` passes and with `otherwise` where it does not.
+
+    Only the branch taken is run. A condition without a value leaves the whole without one, with its status.
+
+    Args:
+        cond: A verifier; it passes at 0.5 or more.
+        then: A verifier or a number, where it passes.
+        otherwise: A verifier or a number, where it does not.
+    """
+    return Gate(as_verifier(cond), as_verifier(then), as_verifier(otherwise))
+
+
+@dataclass(frozen=True)
+class FirstOf(Verifier):
+    """The first verifier that does not abstain; see `first_of`."""
+
+    parts: tuple[Verifier, ...]
+    name = "first_of"
+    reads: ClassVar[Reads | None] = None
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Pass what abstained on to the next part."""
+        names = unique_names(part.name for part in self.parts)
+        tried: list[dict[str, Score]] = [{} for _ in samples]
+        open_ = list(range(len(samples)))
+        for name, part in zip(names, self.parts, strict=True):
+            for i, score in zip(open_, score_all(part, [samples[i] for i in open_]), strict=True):
+                tried[i][name] = score
+            open_ = [i for i in open_ if tried[i][name].status == "abstained"]
+        return [self._merge(parts) for parts in tried]
+
+    def _merge(self, parts: Mapping[str, Score]) -> Score:
+        name, last = list(parts.items())[-1]
+        return whole(parts, last.value, last.status, f"{name}: {last.reason}", decided_by=last)
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Equal for any part."""
+        return equal_for_any(self.parts, a, b)
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """The keys of all parts."""
+        return keys_of_all(self.parts, answer)
+
+    def matches(self, score: Score) -> bool:
+        """Ask the part that decided, the last that was tried."""
+        return bool(score.parts) and self.parts[len(score.parts) - 1].matches(score)
+
+
+def first_of(*parts: Part) -> Verifier:
+    """Use the first part that does not abstain; a part that fails does not pass the sample on.
+
+    Args:
+        *parts: Verifiers, in the order in which they are asked.
+
+    Raises:
+        UsageError: there is no part.
+    """
+    if not parts:
+        raise UsageError("first_of needs at least one verifier")
+    return FirstOf(tuple(map(as_verifier, parts)))
+
+
+@dataclass(frozen=True)
+class By(Verifier):
+    """A verifier chosen by one of the sample's own keys; see `by`."""
+
+    key: str
+    verifiers: Mapping[str, Verifier] = field(hash=False)
+    default: Verifier | None = None
+    name = "by"
+    reads: ClassVar[Reads | None] = None
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample with the verifier its key names, one batch per verifier."""
+        scores: list[Score | None] = [None] * len(samples)
+        groups: dict[str, list[int]] = {}
+        for i, sample in enumerate(samples):
+            groups.setdefault(str(sample.meta.get(self.key)), []).append(i)
+        for value, members in groups.items():
+            chosen = self.verifiers.get(value, self.default)
+            batch = [samples[i] for i in members]
+            for i, score in zip(
+                members, self._unknown(batch) if chosen is None else score_all(chosen, batch), strict=True
+            ):
+                scores[i] = score
+        return [score for score in scores if score is not None]
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """What all the verifiers say, or undecided: the row that would choose one is not known here."""
+        said = {chosen.equal(a, b) for chosen in (*self.verifiers.values(), *filter(None, [self.default]))}
+        return said.pop() if len(said) == 1 else None
+
+    def matches(self, score: Score) -> bool:
+        """Whether all the verifiers say so: the row that would choose one is not known here."""
+        return all(chosen.matches(score) for chosen in (*self.verifiers.values(), *filter(None, [self.default])))
+
+    def _unknown(self, batch: Sequence[Sample]) -> list[Score]:
+        known = ", ".join(self.verifiers)
+        return [Score.error(f"no verifier for {self.key}={s.meta.get(self.key)!r} (there are {known})") for s in batch]
+
+
+def by(key: str, verifiers: Mapping[str, Part], default: Part | None = None) -> Verifier:
+    """Choose the verifier by the sample's own key, e.g. `by("task", {"math": answer, "code": code})`.
+
+    A value that is not listed uses `default`; without one the sample has no score (the data is at fault).
+
+    Args:
+        key: The name of a key of the sample's meta.
+        verifiers: A verifier for each of its values.
+        default: A verifier for all other values, and for samples without the key.
+
+    Raises:
+        UsageError: there is no value, or two that read the same as text (1 and "1").
+    """
+    chosen = {str(value): as_verifier(part) for value, part in verifiers.items()}
+    if not chosen or len(chosen) < len(verifiers):
+        raise UsageError(f"by needs distinct values of {key!r}, each with its verifier")
+    return By(key, chosen, None if default is None else as_verifier(default))

@@ -1,0 +1,227 @@
+"""Guards around a verifier: a cap on length, a memory, a deadline. None changes what a score means."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from verikit.base import Verifier, score_all, walk
+from verikit.compose.combine import Part, as_verifier
+from verikit.errors import HelperError, HelperTimeout, UsageError
+from verikit.helper import Helper
+from verikit.replies.split import Reads
+from verikit.types import Sample, Score
+
+
+@dataclass(frozen=True)
+class LengthGuard(Verifier):
+    """A verifier behind a cap on the text's length; see `length_guard`."""
+
+    part: Verifier
+    max_chars: int
+    name = "length_guard"
+    reads: ClassVar[Reads | None] = None
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score what is within the cap; the rest gets 0.0 unread."""
+        short = iter(score_all(self.part, [s for s in samples if len(s.completion) <= self.max_chars]))
+        return [next(short) if len(s.completion) <= self.max_chars else self._too_long(s) for s in samples]
+
+    def _too_long(self, sample: Sample) -> Score:
+        return Score(0.0, reason=f"{len(sample.completion)} characters, over the cap of {self.max_chars}")
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Ask the part."""
+        return self.part.equal(a, b)
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
+
+    def matches(self, score: Score) -> bool:
+        """Ask the part."""
+        return self.part.matches(score)
+
+
+def length_guard(part: Part, max_chars: int) -> Verifier:
+    """Give 0.0 to completions of more than `max_chars` characters, without running the verifier on them.
+
+    Args:
+        part: A verifier.
+        max_chars: The longest completion it is given, in characters.
+
+    Raises:
+        UsageError: the cap is negative.
+    """
+    if not max_chars >= 0:
+        raise UsageError(f"max_chars must be at least 0, not {max_chars!r}")
+    return LengthGuard(as_verifier(part), max_chars)
+
+
+@dataclass(frozen=True)
+class Cached(Verifier):
+    """A verifier with a memory; see `cached`."""
+
+    part: Verifier
+    size: int
+    name = "cached"
+    _memory: OrderedDict[str, Score] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
+    reads: ClassVar[Reads | None] = None
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score what is not remembered, each distinct sample once."""
+        keys = [_key(sample) or f"only here: {i}" for i, sample in enumerate(samples)]
+        with self._lock:
+            known = {key: self._memory[key] for key in keys if key in self._memory}
+        fresh = {key: sample for key, sample in zip(keys, samples, strict=True) if key not in known}
+        scored = dict(zip(fresh, score_all(self.part, list(fresh.values())), strict=True))
+        known |= scored
+        with self._lock:
+            for key, score in known.items():
+                if score.status in ("ok", "abstained") and not key.startswith("only here"):
+                    self._memory[key] = score
+                    self._memory.move_to_end(key)
+            while len(self._memory) > self.size:
+                self._memory.popitem(last=False)
+        # Whoever comes first has what was spent; who comes later spent nothing.
+        return [
+            scored.pop(key) if key in scored else replace(known[key], usage={"cached": 1.0}, seconds=0.0)
+            for key in keys
+        ]
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Ask the part."""
+        return self.part.equal(a, b)
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
+
+    def matches(self, score: Score) -> bool:
+        """Ask the part."""
+        return self.part.matches(score)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Cached, (self.part, self.size))
+
+
+def _key(sample: Sample) -> str | None:
+    """A digest of all that a verifier can see; None for a sample with meta that JSON can't tell apart."""
+    content = (sample.prompt, sample.completion, sample.answer, sample.id, sample.meta, sample.thoughts)
+    try:
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def cached(part: Part, size: int = 65536) -> Verifier:
+    """Remember the scores of the last `size` distinct samples of this process; failures are not remembered.
+
+    A sample whose meta holds more than JSON (an array, an object) is scored each time.
+
+    Args:
+        part: A verifier.
+        size: Samples remembered; the ones not asked for longest go first.
+
+    Raises:
+        UsageError: the size is not positive.
+    """
+    if not size > 0:
+        raise UsageError(f"size must be at least 1, not {size!r}")
+    return Cached(as_verifier(part), size)
+
+
+@dataclass(frozen=True)
+class WithTimeout(Verifier):
+    """A verifier with a deadline for each sample; see `with_timeout`."""
+
+    part: Verifier
+    seconds: float
+    workers: int
+    name = "with_timeout"
+    _helper: Helper = field(init=False, repr=False, compare=False)
+    reads: ClassVar[Reads | None] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_helper", Helper(self.workers, memory_mb=None))
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score the samples in worker processes, `workers` at a time."""
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="verikit-timeout") as threads:
+            return list(threads.map(self._score_sample, samples))
+
+    def _score_sample(self, sample: Sample) -> Score:
+        try:
+            row = self._helper.call("verikit.compose.guards:score_row", self.part, sample, timeout=self.seconds)
+        except HelperTimeout:
+            return Score.timeout(f"{self.part.name} took more than {self.seconds} s, or its process died")
+        except HelperError as error:
+            return Score.error(f"{self.part.name}: {error}")
+        return _rebuilt(row)
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Ask the part."""
+        return self.part.equal(a, b)
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the part."""
+        return self.part.keys(answer)
+
+    def matches(self, score: Score) -> bool:
+        """Ask the part."""
+        return self.part.matches(score)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (WithTimeout, (self.part, self.seconds, self.workers))
+
+
+def score_row(part: Verifier, sample: Sample) -> dict[str, Any]:
+    """In a worker process: one sample's score as plain data."""
+    return score_all(part, [sample])[0].as_dict()
+
+
+def _rebuilt(row: dict[str, Any]) -> Score:
+    parts = {name: _rebuilt(part) for name, part in row["parts"].items()}
+    return Score(**row | {"parts": parts, "steps": tuple(map(_rebuilt, row["steps"]))})
+
+
+def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
+    """Give each sample at most `seconds` in a worker process, which is killed beyond that; the sample is `timeout`.
+
+    Works from any thread and in daemonic processes, where a time-out by thread or signal would not. The verifier is
+    pickled: what it is made of must be importable in another process, so a function belongs in a module, not in a
+    notebook's cell.
+
+    Args:
+        part: A verifier.
+        seconds: Wall-clock time for one sample.
+        workers: Worker processes.
+
+    Raises:
+        UsageError: the time is not positive, or less than what a part gives the candidate's programs; or the verifier
+            can't be pickled.
+    """
+    verifier = as_verifier(part)
+    slowest = sum(each.slowest_s for each in walk(verifier))
+    if 0 < seconds < slowest:  # a candidate whose program loops would be unscored
+        raise UsageError(
+            f"{verifier.name} may take {slowest:g} s itself, more than the deadline of {seconds:g} s",
+            hint=f"a deadline of {slowest + 1:g} s, or smaller limits (row_s, wall_s) of {verifier.name}",
+        )
+    if not seconds > 0 or workers < 1:
+        raise UsageError(f"a deadline and the number of workers are above 0, not {seconds!r} and {workers!r}")
+    try:
+        pickle.dumps(verifier)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise UsageError(
+            f"{verifier.name} can't be pickled: {error}", hint="define its functions in a module"
+        ) from None
+    return WithTimeout(verifier, float(seconds), workers)

@@ -1,0 +1,98 @@
+"""`rescue`: a judge asked only where a rule says no without proof, or can't decide.
+
+Rules are cheap and don't take a wrong answer for a right one, but refuse right answers in words they don't know. A
+judge knows the words, costs a call, and can be talked into things. So it sees what the rule found and nothing of the
+reply around it: the question, the gold and the extracted answer. What the rule accepts stands, and so does a no that
+rests on proof (`Verifier.doubts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from verikit.base import Verifier, score_all
+from verikit.compose.combine import Part, as_verifier
+from verikit.errors import UsageError
+from verikit.replies.split import Reads
+from verikit.replies.text import accepted
+from verikit.types import Sample, Score
+
+
+@dataclass(frozen=True)
+class Rescue(Verifier):
+    """A rule with a judge for what it refuses; see `rescue`."""
+
+    rule: Verifier
+    judge: Verifier
+    max_chars: int = 300
+    name = "rescue"
+    reads: ClassVar[Reads | None] = None
+    tallied: ClassVar[tuple[str, ...]] = ("judge_calls", "rescued")
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score by the rule, then ask the judge about what it doubts, equal questions once, in one batch."""
+        scores = score_all(self.rule, samples)
+        asked: dict[Hashable, list[int]] = {}
+        for i, (sample, score) in enumerate(zip(samples, scores, strict=True)):
+            if self._doubtful(sample, score):
+                asked.setdefault((repr(sample.prompt), score.answer, *accepted(sample.answer)), []).append(i)
+        shown = [self._shown(samples[indices[0]], scores[indices[0]]) for indices in asked.values()]
+        for indices, second in zip(asked.values(), score_all(self.judge, shown), strict=True):
+            for i in indices:
+                scores[i] = self._decided(scores[i], second, called=i == indices[0])
+        return scores
+
+    def _doubtful(self, sample: Sample, score: Score) -> bool:
+        """Whether there is something to ask about: a no or no decision of the rule, an answer of some words, a gold."""
+        refused = score.status == "abstained" or (score.scored and not score.passed)
+        if not refused or not score.answer or len(score.answer) > self.max_chars or not accepted(sample.answer):
+            return False
+        return score.status == "abstained" or self.rule.doubts(score)
+
+    def _shown(self, sample: Sample, score: Score) -> Sample:
+        """What the judge sees: nothing of the completion but the answer that was read in it."""
+        return Sample(sample.prompt, score.answer or "", sample.answer, sample.id)
+
+    def _decided(self, first: Score, second: Score, *, called: bool) -> Score:
+        parts = {"rule": first, "judge": second}
+        rescued = second.scored and second.passed
+        usage = {**first.usage, "judge_calls": float(called), "rescued": float(rescued)}
+        if called:
+            usage = {**second.usage, **usage}
+        kept = replace(first if second.scored and not rescued and first.scored else second, answer=first.answer)
+        how = "accepts" if rescued else "refuses, too," if second.scored else "has no verdict on"
+        reason = f"the judge {how} what the rule did not take ({first.reason})"
+        return replace(kept, reason=reason if second.scored else f"{reason}: {second.reason}", parts=parts, usage=usage)
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Ask the rule."""
+        return self.rule.equal(a, b)
+
+    def keys(self, answer: str) -> tuple[Hashable, ...] | None:
+        """Ask the rule."""
+        return self.rule.keys(answer)
+
+    def matches(self, score: Score) -> bool:
+        """Right answers are the gold's if they are so for the rule."""
+        return self.rule.matches(score)
+
+
+def rescue(rule: Part, judge: Part, max_chars: int = 300) -> Verifier:
+    """Score with a rule, and ask a judge where the rule says no without proof or can't decide.
+
+    The judge sees question, gold and the extracted answer alone. Its yes makes the value the judge's, its no leaves the
+    rule's; where it has no verdict, neither has the whole. `Score.usage` counts `judge_calls` and `rescued` verdicts.
+
+    Args:
+        rule: A verifier that gives the answer it read (`Score.answer`).
+        judge: A verifier with a gold, such as `reference_judge('openai:…', prompt='reference-xverify')`.
+        max_chars: The longest answer that is shown; a longer one is no answer but a text, and stays refused.
+
+    Raises:
+        UsageError: `max_chars` is below 1.
+    """
+    if not max_chars >= 1:
+        raise UsageError(f"max_chars must be at least 1, not {max_chars!r}")
+    return Rescue(as_verifier(rule), as_verifier(judge), max_chars)

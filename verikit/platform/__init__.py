@@ -1,0 +1,1 @@
+"""What knows nothing of scoring: the operating system, folders, secrets, numbers, the terminal, traces."""

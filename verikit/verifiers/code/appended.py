@@ -1,0 +1,152 @@
+"""Programs of other languages with their test program appended: in one process, which the program owns.
+
+What such a process says proves little by itself. So a program that passes is run again, among runs under a test program
+that is false in one place, in an order that nobody tells it. It has to pass the true ones and fail the false ones, and
+what tells them apart is the answers alone: the two look alike, and each run is given a word of its own to write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from verikit.sandbox import LocalSandbox, RunResult
+from verikit.sandbox.budget import Budget
+from verikit.sandbox.programs import Program
+from verikit.types import Sample, Score
+from verikit.verifiers.code import languages
+from verikit.verifiers.code.foreign import ForeignRow, build, score_row
+from verikit.verifiers.code.joining import forms
+from verikit.verifiers.code.rows import Piped
+from verikit.verifiers.falsified.programs import falsified
+
+_TRUE, _FALSE = 2, 3
+"""Runs of a program that has passed once; with that one they are as many as a row has time for (`FULL_RUNS`).
+
+A program that tosses a coin in each of them passes once in 64 times."""
+_KEY = secrets.token_bytes(16)
+
+
+def score(sample: Sample, tests: str, row: ForeignRow, box: LocalSandbox) -> Score:
+    """The score of a program with its test program appended, and of what it shows.
+
+    Args:
+        sample: the program.
+        tests: the row's test program.
+        row: the language and the limits.
+        box: runs it.
+    """
+    try:
+        appended = _appended(sample, row.language, tests)
+        text = appended.whole()
+    except ValueError as problem:
+        return Score.error(f"the row's tests can't be read: {problem}")
+    if not appended.program.strip():
+        return Score(0.0, reason=f"no program in {row.language} in the completion")
+    word = _word()
+
+    def judge(_: Piped, result: RunResult) -> str:
+        return "" if _came_to_the_end(result, word) else "it ended before its tests did"
+
+    def confirm(found: Score, true: Program, budget: Budget) -> Score:
+        false = _false_programs(appended, row, box, budget)
+        return false if isinstance(false, Score) else _confirmed(found, true, false, row, box, budget)
+
+    row = replace(row, program=text, cases=[Piped(f"{word}\n", word, "test program")], judge=judge)
+    found = score_row(row, box, confirm)
+    reason = f"in process, forgeable: {found.reason}" if found.scored else found.reason
+    return replace(found, answer=appended.program, reason=reason.replace(word, "…"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Appended:
+    """A program and its test program."""
+
+    language: str
+    prompt: str
+    program: str
+    tests: str
+    stops: Sequence[str]
+    setup: str
+
+    def whole(self, tests: str = "", last: str = "") -> str:
+        """One source of the program and its tests, or others, and an assertion after them."""
+        tests = tests or self.tests
+        return forms.whole(self.language, self.prompt, self.program, tests, self.stops, self.setup, last)
+
+    def falsified(self) -> Iterator[str]:
+        """Sources of the program and test programs that are false, the better ones first; the same for equal programs.
+
+        Raises:
+            ValueError: as `whole`.
+        """
+        content = "\0".join([self.program, self.tests]).encode("utf-8", "replace")
+        draw = random.Random(hashlib.blake2b(content, key=_KEY).digest())
+        names = [forms.defined(self.prompt, self.language), "candidate"]
+        for _ in range(_FALSE):
+            if tests := falsified(self.language, self.tests, [name for name in names if name], draw, self.prompt):
+                yield self.whole(tests)
+        one, other = draw.sample(range(2, 100), 2)
+        yield self.whole(last=forms.false_assertion(self.language, self.tests, one, other))
+
+
+def _appended(sample: Sample, language: str, tests: str) -> _Appended:
+    meta = sample.meta
+    prompt = forms.given(meta, str(sample.prompt))
+    name = forms.defined(prompt, language)
+    program = languages.program(sample.completion, language, [name] if name else ())
+    stops, setup = meta.get("stop_tokens"), meta.get("test_setup")
+    stops = [stop for stop in stops if isinstance(stop, str)] if isinstance(stops, list) else []
+    return _Appended(language, prompt, program, tests, stops, setup if isinstance(setup, str) else "")
+
+
+def _confirmed(
+    found: Score, true: Program, false: Sequence[Program], row: ForeignRow, box: LocalSandbox, budget: Budget
+) -> Score:
+    """The score of a program that has passed once: its pass, if it is one of the tests."""
+    order = [True] * _TRUE + [False] * _FALSE
+    secrets.SystemRandom().shuffle(order)
+    for number, is_true in enumerate(order):
+        result, passes = _run(true if is_true else false[number % len(false)], box, budget)
+        if result.status == "infra_error":
+            return Score.error(f"not the program's fault: {result.error}")
+        if result.status == "timeout" and budget.is_spent:
+            return Score(0.0, reason=f"{row.language}: test program: timeout ({result.error})")
+        if passes and not is_true:
+            return Score(0.0, reason=f"{row.language}: passes tests that are false, too: it was not tested")
+        if is_true and not passes:
+            return Score(0.0, reason=f"{row.language}: passes its tests in some runs only")
+    return found
+
+
+def _run(program: Program, box: LocalSandbox, budget: Budget) -> tuple[RunResult, bool]:
+    """One run, and whether it passes."""
+    word = _word()
+    result = budget.run(lambda limits: box.programs.run(program, [f"{word}\n"], limits)[0])
+    return result, result.status == "ok" and _came_to_the_end(result, word)
+
+
+def _false_programs(appended: _Appended, row: ForeignRow, box: LocalSandbox, budget: Budget) -> list[Program] | Score:
+    """The program with false tests: several where nothing is compiled, else the first one that can be."""
+    wanted, programs = _FALSE if row.language in forms.SCRIPTS else 1, list[Program]()
+    for text in appended.falsified():
+        built = build(row, text, box, budget)
+        if isinstance(built, Program):
+            programs.append(built)
+        elif not built.scored:
+            return built
+        if len(programs) == wanted:
+            break
+    return programs or Score(0.0, reason=f"{row.language}: compiles with its own tests only")
+
+
+def _word() -> str:
+    return secrets.token_hex(12)
+
+
+def _came_to_the_end(result: RunResult, word: str) -> bool:
+    """Whether the last line of what a program wrote is the word that it was given."""
+    return result.stdout.rstrip().rpartition("\n")[2].strip() == word

@@ -1,0 +1,91 @@
+"""Special judges: a row's own Python or C++ that judges an output, in a sandbox apart from the program."""
+
+from __future__ import annotations
+
+from verikit.sandbox import LocalSandbox, RunLimits, RunResult
+from verikit.types import Score
+from verikit.verifiers.code import testlib
+from verikit.verifiers.code.rows import Piped
+from verikit.verifiers.reading.row_faults import RowFaults
+
+_faults = RowFaults()
+
+
+def checked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> str | Score:
+    """Empty if the case's checker takes the output, else what it says; a score if the checker itself is at fault.
+
+    One in Python defines `check(input, expected, output)` and returns True (or 1) for a right output. One in C++ ends
+    with testlib's exit codes. One that fails is the row's fault, unless it takes what is expected: then the output made
+    it fail.
+    """
+    if testlib.is_cpp(case.checker):
+        return _checked_by_cpp(case, output, box, limits)
+    result = _asked(case, output, box, limits)
+    if result.status == "infra_error":
+        return Score.error(f"not the program's fault: {result.error}")
+    if result.status == "ok":
+        return "" if _is_yes(result) else "the checker refuses the output"
+    row = (case.checker, case.stdin, case.stdout, limits)
+    if fault := _faults.of(row, lambda: _fault(case, box, limits)):
+        return Score.error(f"the row's checker does not work: {fault}")
+    return f"the checker fails on the output ({result.error})"
+
+
+def _checked_by_cpp(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> str | Score:
+    try:
+        result = testlib.run(case, output, box, limits)
+    except ValueError as problem:
+        return Score.error(str(problem))
+    told = f" ({testlib.said(result)})" if testlib.said(result) else ""
+    if result.status == "infra_error":
+        return Score.error(f"not the program's fault: {result.error}")
+    if _ended(result, testlib.FAIL):
+        return Score.error(f"the row's checker says that it or the expected output is wrong{told}")
+    if _ended(result, testlib.OK):
+        return ""
+    if _ended(result, testlib.POINTS):
+        full = testlib.points(testlib.run(case, case.stdout, box, limits)) if case.stdout else None
+        given = testlib.points(result)
+        if full is None or given is None:
+            return Score.error("the checker gives points, and none for the expected output to measure them by")
+        return "" if given >= full else f"the checker gives {given:g} of {full:g} points"
+    if _gave_verdict(result):
+        return f"the checker refuses the output{told}"
+    row = (case.checker, case.checker_files, case.stdin, case.stdout, limits)
+    if fault := _faults.of(row, lambda: _cpp_fault(case, box, limits)):
+        return Score.error(f"the row's checker does not work: {fault}")
+    return f"the checker fails on the output ({result.error})"
+
+
+def _ended(result: RunResult, code: int) -> bool:
+    """Whether a checker ended by itself, with an exit code."""
+    return result.status in ("ok", "error") and result.exit_code == code
+
+
+def _gave_verdict(result: RunResult) -> bool:
+    """Whether a checker said that an output is wrong, rather than crashed."""
+    return result.status == "error" and result.exit_code in (1, 2, 4, 8, *range(testlib.PARTLY, testlib.PARTLY + 201))
+
+
+def _cpp_fault(case: Piped, box: LocalSandbox, limits: RunLimits) -> str:
+    """Why a checker in C++ does not take the expected output; "" if it does. Without one any verdict will do."""
+    own = testlib.run(case, case.stdout or "0\n", box, limits)
+    if _ended(own, testlib.OK) or _ended(own, testlib.POINTS) or (not case.stdout and _gave_verdict(own)):
+        return ""
+    return f"{own.status}, {own.error} {testlib.said(own)}"
+
+
+def _fault(case: Piped, box: LocalSandbox, limits: RunLimits) -> str:
+    """Why a checker does not take the expected output; "" if it does. If none is expected, judging one is enough."""
+    own = _asked(case, case.stdout or "0\n", box, limits)
+    if own.status != "ok":
+        return f"{own.status}, {own.error}"
+    return "" if _is_yes(own) or not case.stdout else "it refuses the output that is expected"
+
+
+def _asked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> RunResult:
+    return box.run(case.checker, call=("check", [case.stdin, case.stdout, output], {}), limits=limits)
+
+
+def _is_yes(result: RunResult) -> bool:
+    return isinstance(result.value, bool | int | float) and result.value == 1

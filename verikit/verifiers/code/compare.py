@@ -1,0 +1,103 @@
+"""Compare what a program gave with what a test expects: values as data, outputs as text."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from verikit.sandbox import Array, OpaqueValue, Symbolic, same
+from verikit.sandbox.plain import plain
+from verikit.verifiers.code.rows import Called, Equality
+
+
+def holds(case: Called, value: Any, equality: Equality | None, tolerance: float) -> bool:
+    """Whether a value is what the case expects; numbers of numpy and sympy are taken for the plain ones they equal.
+
+    Args:
+        case: what was called and what must come out.
+        value: what came out of the sandbox.
+        equality: instead of the case's own.
+        tolerance: by which numbers may differ, absolutely or relatively to what is expected.
+
+    Raises:
+        ValueError: the value was made to be hard to compare.
+    """
+    value = plain(value)
+    if case.relation in ("true", "false"):
+        return _truth(value) is (case.relation == "true")
+    if case.relation == "close":
+        return close(value, case.expected, case.tolerance, relative=False)
+    if tolerance and close(value, case.expected, tolerance):
+        return True
+    equality = equality or case.equality
+    if equality == "exact":
+        return same(value, case.expected)
+    if equality == "json":
+        got, wanted = _listed(value), _listed(case.expected)
+        return bool(got == wanted or (case.wrapped and got == wanted[0]))
+    return bool(value == case.expected)
+
+
+def _truth(value: Any) -> bool | None:
+    """Whether a value counts as true; None where that is not known or Python would raise."""
+    if isinstance(value, OpaqueValue | Symbolic):
+        return None
+    if isinstance(value, Array):
+        return bool(value.items[0]) if len(value.items) == 1 else None
+    return bool(value)
+
+
+def _listed(value: Any) -> Any:
+    """The same value as JSON would have it: tuples are lists."""
+    if isinstance(value, list | tuple):
+        return [_listed(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    return value
+
+
+def close(value: Any, expected: Any, tolerance: float, *, relative: bool = True) -> bool:
+    """Whether a value is what is expected up to a tolerance on its numbers, absolute or (if allowed) relative.
+
+    Infinity is close to itself only, and how large the value is does not widen what is accepted.
+    """
+    if isinstance(value, list | tuple) and isinstance(expected, list | tuple):
+        return len(value) == len(expected) and all(
+            close(a, b, tolerance, relative=relative) for a, b in zip(value, expected, strict=True)
+        )
+    if isinstance(value, int | float) and isinstance(expected, int | float):
+        try:
+            if math.isfinite(value) and math.isfinite(expected):
+                return abs(value - expected) <= tolerance * (max(1.0, abs(expected)) if relative else 1.0)
+        except OverflowError:  # an integer beyond every float
+            pass
+    return bool(value == expected)
+
+
+def same_output(got: str, wanted: str, tolerance: float) -> bool:
+    """Compare whole outputs, trailing space aside; with a tolerance, word by word."""
+    a, b = ([line.rstrip() for line in text.rstrip().split("\n")] for text in (got, wanted))
+    if a == b or not tolerance:
+        return a == b
+    return len(a) == len(b) and all(
+        len(x.split()) == len(y.split())
+        and all(_same_word(v, w, tolerance) for v, w in zip(x.split(), y.split(), strict=True))
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def _same_word(a: str, b: str, tolerance: float) -> bool:
+    if a == b:
+        return True
+    try:
+        return close(float(a), float(b), tolerance)
+    except ValueError:
+        return False
+
+
+def show(value: Any) -> str:
+    """A short form of a value for a reason."""
+    try:
+        return repr(value)[:100]
+    except ValueError:  # an integer too long to be written in decimal
+        return f"an integer of {value.bit_length()} bits" if isinstance(value, int) else "a very large value"

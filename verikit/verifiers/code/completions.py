@@ -1,0 +1,110 @@
+"""A Python completion with its prompt as one program (HumanEval, BigCodeBench).
+
+A reply has the whole function, or goes on with the prompt. Indents and line breaks at the seam get lost on the way from
+a model, so there are several ways to join the two: the first that compiles counts. They are compiled in the sandbox.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from verikit.sandbox import LocalSandbox, RunLimits
+from verikit.sandbox.guest import source
+from verikit.types import Prompt
+from verikit.verifiers.reading.fences import fenced
+from verikit.verifiers.reading.solution import named, words
+
+_PROMPTS = ("prompt", "complete_prompt", "code_prompt")
+"""Keys under which rows have the code that a completion goes on with."""
+_TOP_LEVEL = re.compile(r"^(?![ \t\r\n#)\]}])", re.MULTILINE)
+
+
+def completed(program: str, prompt: Prompt, meta: Mapping[str, Any], box: LocalSandbox, limits: RunLimits) -> str:
+    """A program that defines the row's `entry_point`, with what it takes from the prompt.
+
+    Args:
+        program: the candidate's.
+        prompt: of the sample.
+        meta: of the row.
+        box: where the ways to join them are compiled.
+        limits: of that.
+    """
+    entry = meta.get("entry_point")
+    if not isinstance(entry, str) or not entry:
+        return program
+    opened = [text for text in prompts(prompt, meta) if _defines(entry, text)]
+    if not opened:
+        return program
+    if _defines(entry, program):
+        return _with_imports(program, entry, opened)
+    opened += [block for text in opened for _, block in fenced(text) if _defines(entry, block)]
+    ways = list(dict.fromkeys(way for text in opened for way in _joined(text, program)))
+    return ways[_first_compiled(ways, box, limits)]
+
+
+def prompts(prompt: Prompt, meta: Mapping[str, Any]) -> list[str]:
+    """The texts of a row that a program may go on with."""
+    texts = [text for text in (prompt, *(meta.get(key) for key in _PROMPTS)) if isinstance(text, str)]
+    return list(dict.fromkeys(texts))
+
+
+def _defines(entry: str, text: str) -> bool:
+    name = re.escape(entry)
+    return re.search(rf"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+{name}\b|^{name}[ \t]*=", text, re.M) is not None
+
+
+def _joined(prompt: str, program: str) -> Iterator[str]:
+    """The prompt and what goes on with it, as they are and with what may have been lost or be too much."""
+    head = prompt if prompt.endswith("\n") else f"{prompt}\n"
+    last = prompt.rstrip().rpartition("\n")[2]
+    indent = last[: len(last) - len(last.lstrip())] + ("    " if last.rstrip().endswith(":") else "")
+    yield prompt + program
+    yield head + program
+    yield f"{head}{indent}{program.lstrip()}"
+    yield head + textwrap.indent(textwrap.dedent(program), indent)
+    body = program.lstrip("\n")
+    end = _TOP_LEVEL.search(body, 1)
+    if end:  # a base model runs on until it is cut off
+        yield head + body[: end.start()]
+
+
+def _first_compiled(ways: Sequence[str], box: LocalSandbox, limits: RunLimits) -> int:
+    """The number of the first text that is Python; the first of all if none is."""
+    asked = [["compiled", way] for way in ways]
+    result = box.run(source("reading"), call=("several", [asked], {}), limits=limits)
+    if result.status != "ok" or not isinstance(result.value, list):
+        return 0
+    return next((number for number, found in enumerate(result.value) if found), 0)
+
+
+def _with_imports(program: str, entry: str, prompts: Sequence[str]) -> str:
+    """A program after those imports and helpers of the prompt that it uses and does not have."""
+    if "from __future__" in program:
+        return program
+    missing = words(program) - named(program) - {entry}
+    given = next((body for prompt in prompts if (body := _body(prompt))), [])
+    kept = [node for node in given if _names(node) & missing and entry not in _names(node)]
+    return f"{ast.unparse(ast.Module(kept, []))}\n{program}" if kept else program
+
+
+def _body(prompt: str) -> list[ast.stmt]:
+    """The statements of a prompt, whose last function may have no body; none where it is no code."""
+    for text in (prompt, f"{prompt.rstrip()}\n    pass"):
+        try:
+            return ast.parse(text).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+    return []
+
+
+def _names(node: ast.stmt) -> set[str]:
+    """The names that a statement gives a meaning to."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}

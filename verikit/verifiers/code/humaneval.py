@@ -1,0 +1,43 @@
+"""Rows of HumanEval's form: the function that is tested, and helpers of the prompt that the tests use."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from verikit.verifiers.code.rows import Case, Driven, checked_name, free_functions, module_of
+
+
+def with_entry_point(meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of HumanEval's form with its `entry_point`: HumanEval-X names it only in `check(f)` at the test's end."""
+    test = meta.get("test", meta.get("tests"))
+    if "entry_point" in meta or not isinstance(test, str) or "def check(" not in test:
+        return meta
+    names = [name for node in module_of(test).body if (name := checked_name(node))]
+    return {**meta, "entry_point": names[-1]} if names else meta
+
+
+def with_helpers(case: Case, prompt: str) -> Case:
+    """A test program after the code of the prompt, if it calls functions that are whole there (HumanEval's `poly`).
+
+    They are the prompt's and not the program's: tests that check an answer by them don't trust the program for it.
+    """
+    if not isinstance(case, Driven) or "def " not in prompt:
+        return case
+    try:
+        given = ast.parse(prompt).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return case
+    needed = set(free_functions(module_of(case.code))) - set(case.functions)
+    whole = {node.name for node in given if isinstance(node, ast.FunctionDef) and not all(map(_is_stub, node.body))}
+    if not needed & whole:
+        return case
+    helpers = [node for node in given if not isinstance(node, ast.FunctionDef) or node.name in whole]
+    kept = [node for node in helpers if getattr(node, "name", "") not in case.functions]
+    return replace(case, code=f"{ast.unparse(ast.Module(kept, []))}\n{case.code}")
+
+
+def _is_stub(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))

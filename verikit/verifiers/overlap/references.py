@@ -1,0 +1,129 @@
+"""What the verifiers that measure a text against references by another package share: references, caps, similarity."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import ClassVar
+
+from verikit.base import TextVerifier
+from verikit.errors import MissingExtra, UsageError
+from verikit.replies.text import NORMALIZERS, Normalizer, accepted
+from verikit.types import Sample, Score
+from verikit.verifiers.reading.gold import AnswerIn, taken
+
+
+class TooLong(Exception):
+    """A text is too long to be measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceVerifier(TextVerifier):
+    """Measures the completion against the row's accepted answers, which are its references.
+
+    No text to measure is the candidate's 0.0 (of a rate, where less is better, 1.0); no reference is the data's fault
+    (no score).
+    """
+
+    extract: AnswerIn = "whole"
+    """What of the reply is measured: the `whole`, or the `stated`, `boxed`, `answer_tag` or `last_line` answer."""
+    max_chars: int = 20_000
+    """A longer text is 0.0 unread (of a rate: more than any that it can have): measures take more than linear time."""
+    package: ClassVar[str] = ""
+    """The module that measures; the extra `text` installs it."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_chars < 1:
+            raise UsageError(f"max_chars is at least 1, not {self.max_chars!r}")
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself.
+
+        Raises:
+            MissingExtra: the package that measures is not installed.
+        """
+        if find_spec(self.package) is None:
+            raise MissingExtra(self.name, "text")
+        return [self._score_sample(sample) for sample in samples]
+
+    def score_missing(self, sample: Sample, reason: str) -> Score:
+        """What no text is worth."""
+        return Score(self.no_text, reason=reason)
+
+    @property
+    def no_text(self) -> float:
+        """The value where there is no text to measure; not 0 where less is better."""
+        return 0.0
+
+    def _score_sample(self, sample: Sample) -> Score:
+        references = [text for text in accepted(sample.answer) if text.strip()]
+        if not references:
+            return Score.error("the row has no reference")
+        if longest := next((text for text in references if len(text) > self.max_chars), ""):
+            return Score.error(f"a reference has {len(longest)} characters, over the cap of {self.max_chars}")
+        text, form = taken(sample.completion, self.extract)
+        if text is None or not text.strip():
+            return Score(self.no_text, reason=f"no text to measure ({form})")
+        if len(text) > self.max_chars:
+            return Score(
+                self.unread(text, references), reason=f"{len(text)} characters, over the cap of {self.max_chars}"
+            )
+        try:
+            value, told = self.measure(text, references)
+        except TooLong as problem:
+            return Score(self.unread(text, references), reason=str(problem))
+        return Score(value, answer=text, reason=told)
+
+    def unread(self, text: str, references: Sequence[str]) -> float:
+        """The value of a text over a cap."""
+        return 0.0
+
+    @abstractmethod
+    def measure(self, text: str, references: Sequence[str]) -> tuple[float, str]:
+        """The value of a text, and what to say of it.
+
+        Raises:
+            TooLong: the text has too many words, or takes too much time.
+        """
+
+
+def normalized(references: Sequence[str], normalizer: Normalizer) -> list[str]:
+    """The references that something is left of.
+
+    Raises:
+        ValueError: nothing is left of any.
+    """
+    normalize = NORMALIZERS[normalizer]
+    if not (normal := [short for given in references if (short := normalize(given))]):
+        raise ValueError("no reference is left after normalising")
+    return normal
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorRate(ReferenceVerifier):
+    """A rate of errors, 0 for no error, more than 1 for more errors than the reference is long."""
+
+    rate: bool = False
+    """Give the rate itself, where less is better, instead of 1 - rate and at least 0."""
+
+    @property
+    def no_text(self) -> float:
+        """The rate of an empty text, which leaves out the whole reference; as a similarity, 0."""
+        return float(self.rate)
+
+    def unread(self, text: str, references: Sequence[str]) -> float:
+        """A rate that no text of this length goes beyond, so that none gains by passing the cap."""
+        shortest = min(len(given.split()) for given in references)
+        return max(1.0, len(text) / shortest) if self.rate else 0.0
+
+    def measure(self, text: str, references: Sequence[str]) -> tuple[float, str]:
+        """The rate against the references, or the similarity it leaves."""
+        rate = self.error_rate(text, references)
+        return (rate if self.rate else max(0.0, 1.0 - rate)), f"{self.name} {rate:.4g}"
+
+    @abstractmethod
+    def error_rate(self, text: str, references: Sequence[str]) -> float:
+        """The rate of errors of a text."""

@@ -1,0 +1,144 @@
+"""Machine translation's measures as sacrebleu has them, for one sentence or text: BLEU, chrF, TER.
+
+A task's corpus score is no mean of these; they are rewards and per-row figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+from verikit.errors import HelperTimeout, UsageError
+from verikit.helper import Helper
+from verikit.verifiers.overlap.references import ErrorRate, ReferenceVerifier, TooLong
+from verikit.verifiers.reading.gold import check_choice
+
+_HELPER = Helper(preload=("sacrebleu.metrics",))
+"""Where TER of long texts is measured under a deadline."""
+_QUICK_WORDS = 40
+"""Texts of so many words are measured at once, here."""
+_TOKENIZERS = ("13a", "intl", "char", "zh", "none")
+
+
+@dataclass(frozen=True)
+class Bleu(ReferenceVerifier):
+    """Sentence BLEU (Papineni et al. 2002) against all references, in [0, 1]: sacrebleu's `sentence_bleu` over 100."""
+
+    tokenize: Literal["13a", "intl", "char", "zh", "none"] = "13a"
+    """sacrebleu's tokenizer; those that need a download are left out."""
+    lowercase: bool = False
+    """Whether case is ignored."""
+    smooth: Literal["exp", "floor", "add-k", "none"] = "exp"
+    """How orders without a match are smoothed."""
+    max_ngram_order: int = 4
+    """The longest n-grams; orders that the text is too short for are left out."""
+    name = "bleu"
+    package = "sacrebleu"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("tokenize", self.tokenize, _TOKENIZERS)
+        check_choice("smooth", self.smooth, ("exp", "floor", "add-k", "none"))
+        _at_least_one("max_ngram_order", self.max_ngram_order)
+
+    def measure(self, text: str, references: Sequence[str]) -> tuple[float, str]:
+        """BLEU of one text."""
+        scorer = _metric(
+            "BLEU",
+            tokenize=self.tokenize,
+            lowercase=self.lowercase,
+            smooth_method=self.smooth,
+            max_ngram_order=self.max_ngram_order,
+            effective_order=True,
+        )
+        found = scorer.sentence_score(text, list(references))
+        return min(found.score / 100, 1.0), str(found)[:200]
+
+
+@dataclass(frozen=True)
+class Chrf(ReferenceVerifier):
+    """chrF (Popovic 2015) against the best reference, in [0, 1]: sacrebleu's `sentence_chrf` over 100."""
+
+    char_order: int = 6
+    """The longest n-grams of characters."""
+    word_order: int = 0
+    """The longest n-grams of words; 2 is chrF++."""
+    beta: int = 2
+    """How much more recall counts than precision."""
+    lowercase: bool = False
+    """Whether case is ignored."""
+    name = "chrf"
+    package = "sacrebleu"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _at_least_one("char_order", self.char_order)
+        _at_least_one("beta", self.beta)
+        if self.word_order < 0:
+            raise UsageError(f"word_order is at least 0, not {self.word_order!r}")
+
+    def measure(self, text: str, references: Sequence[str]) -> tuple[float, str]:
+        """The chrF of one text."""
+        scorer = _metric(
+            "CHRF", char_order=self.char_order, word_order=self.word_order, beta=self.beta, lowercase=self.lowercase
+        )
+        found = scorer.sentence_score(text, list(references))
+        return min(found.score / 100, 1.0), str(found)[:200]
+
+
+@dataclass(frozen=True)
+class Ter(ErrorRate):
+    """1 - TER (Snover et al. 2006), at least 0, against the best reference: sacrebleu's `sentence_ter` over 100."""
+
+    normalized: bool = False
+    """Whether punctuation is set apart first."""
+    punctuation: bool = True
+    """Whether punctuation counts."""
+    case_sensitive: bool = False
+    """Whether case counts."""
+    max_chars: int = field(default=4_000, kw_only=True)
+    """A longer text is 0.0 unread: the search for moved words takes more than quadratic time."""
+    timeout_s: float = field(default=5.0, kw_only=True)
+    """Time for one text; one that runs it out is 0.0 (of a rate: more than any that it can have)."""
+    name = "ter"
+    package = "sacrebleu"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.timeout_s > 0:
+            raise UsageError(f"timeout_s is more than 0, not {self.timeout_s!r}")
+
+    def error_rate(self, text: str, references: Sequence[str]) -> float:
+        """Edits, moves of words among them, by the length of the references."""
+        options = {
+            "normalized": self.normalized,
+            "no_punct": not self.punctuation,
+            "case_sensitive": self.case_sensitive,
+        }
+        words = max(len(given.split()) for given in (text, *references))
+        if words * len(references) <= _QUICK_WORDS:
+            return ter_rate(text, list(references), options)
+        target = "verikit.verifiers.overlap.sacrebleu:ter_rate"
+        try:
+            return float(_HELPER.call(target, text, list(references), options, timeout=self.timeout_s))
+        except HelperTimeout:
+            raise TooLong(f"the search for moved words took more than {self.timeout_s} s") from None
+
+
+def ter_rate(text: str, references: Sequence[str], options: Mapping[str, bool]) -> float:
+    """TER as sacrebleu has it under its options."""
+    return float(_metric("TER", **options).sentence_score(text, list(references)).score) / 100
+
+
+def _at_least_one(name: str, value: int) -> None:
+    if value < 1:
+        raise UsageError(f"{name} is at least 1, not {value!r}")
+
+
+@lru_cache(maxsize=16)
+def _metric(name: str, **options: Any) -> Any:
+    from sacrebleu import metrics
+
+    return getattr(metrics, name)(**options)

@@ -1,0 +1,47 @@
+"""A reply's patch, in whichever form it is written.
+
+One form is read of a reply. The first of these that it has counts: JSON of whole files, `*** Begin Patch`,
+SEARCH/REPLACE blocks, a unified diff, whole files in blocks.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from verikit.verifiers.patch import begin_patch, search_replace, unified_diff, whole_files
+from verikit.verifiers.patch.tree import MOST_WRITTEN, PatchError, Tree, TreeFile
+from verikit.verifiers.reading.fences import fenced
+
+_DIFFS = ("diff", "patch", "udiff")
+
+
+def patched(tree: Tree, reply: str) -> dict[str, TreeFile]:
+    """The tree with the patch of a reply.
+
+    Raises:
+        PatchError: there is none, it can't be read, or it does not apply.
+    """
+    if len(reply) > MOST_WRITTEN:
+        raise PatchError(f"longer than {MOST_WRITTEN} characters")
+    if files := whole_files.as_json(reply, tree):
+        return whole_files.written(tree, files)
+    lines = reply.replace("\r\n", "\n").split("\n")
+    if begin_patch.is_in(lines):
+        return begin_patch.applied(tree, begin_patch.parse(lines))
+    if search_replace.is_in(lines):
+        return search_replace.applied(tree, search_replace.parse(lines, tree))
+    blocks = [content for label, content in fenced(reply) if label in _DIFFS]
+    if blocks or _is_diff(reply):
+        text = "\n".join(blocks) if blocks else reply
+        return unified_diff.patched(tree, text if text.endswith("\n") else text + "\n")
+    files = whole_files.in_blocks(reply, tree)
+    if not files:
+        raise PatchError("neither a diff nor a file with its path in the completion")
+    return whole_files.written(tree, files)
+
+
+def _is_diff(text: str) -> bool:
+    lines = text.split("\n")
+    return any(line.startswith("diff --git ") for line in lines) or any(
+        line.startswith("--- ") and after.startswith("+++ ") for line, after in pairwise(lines)
+    )

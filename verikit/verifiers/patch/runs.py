@@ -1,0 +1,158 @@
+"""One run of a row's commands and tests on a tree: the job of the supervisor inside, and its sealed record read."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import hmac
+import json
+import os
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from verikit.sandbox import RunResult
+from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
+from verikit.verifiers.patch import outcomes
+from verikit.verifiers.patch.declared import CONFIGURES, SOURCES
+from verikit.verifiers.patch.judged import belongs
+from verikit.verifiers.patch.task import PatchTask, dotted, test_files
+from verikit.verifiers.patch.tree import Tree
+
+_SHOWN = ("/usr/bin", "/bin", "/usr/include", "/etc/alternatives", "/usr/libexec")
+PYTHON = os.path.realpath(sys.executable)
+
+
+@dataclass(frozen=True, slots=True)
+class PatchOutcome:
+    """What a tree came to: tests by name with what is wrong with each, or why none counts."""
+
+    problems: Mapping[str, str] = field(default_factory=dict)
+    failed: str = ""
+    """What the tree itself did wrong."""
+    infra: str = ""
+    """What is not its fault."""
+    left_open: str = ""
+    """What a pass does not show."""
+
+
+def tools_of(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
+    """Paths that commands need, or why they can't be had; and the variables of the language's tools."""
+    shown = [
+        *_SHOWN,
+        *glob.glob("/usr/share/cmake*"),
+        sys.base_prefix if sys.base_prefix != "/usr" else "/usr/bin",
+        os.path.dirname(PYTHON),
+    ]
+    path = [os.path.dirname(PYTHON), "/usr/bin", "/bin"]
+    env: dict[str, str] = {}
+    if language in LANGUAGES:
+        chain = toolchain(language)
+        if isinstance(chain, Missing):
+            return f"no tool chain for {language} on this machine: {chain.install}", {}
+        shown += [*chain.tools, *chain.run_tools]
+        env = dict(chain.env)
+        path += [os.path.dirname(part[0]) for part in (chain.build, chain.run) if part and part[0].startswith("/")]
+    env["PATH"] = ":".join(dict.fromkeys(path))
+    return tuple(dict.fromkeys(part for part in shown if os.path.exists(part))), env
+
+
+def job_of(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float, *, hide: bool) -> dict[str, Any]:
+    """What the supervisor inside is asked; nothing of it reaches the repository's own code but the tests' names."""
+    own = [
+        name for name in tree
+        if belongs(name, task.original, task.declared) and name not in task.declared.outputs
+    ]  # fmt: skip
+    packages = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    packages += [sysconfig.get_path("purelib")]
+    settings = "".join(
+        tree[name].content.decode("utf-8", "replace")
+        for name in ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg") if name in tree
+    )  # fmt: skip
+    tests = {
+        "form": task.form, "names": [dotted(name) if task.form == "unittest" else name for name in task.names],
+        "sources": list(SOURCES), "packages": list(dict.fromkeys(packages)), "plugins": list(task.plugins),
+        "hidden": sorted(test_files(task, tree)) if hide else [],
+        "importlib": "importlib" in settings, "conftests": [name for name in own if name.endswith("conftest.py")],
+    }  # fmt: skip
+    variables = {
+        "LANG": "C.UTF-8", "TZ": "UTC", "HOME": "{work}", "TMPDIR": "{work}", "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0", **env,
+    }  # fmt: skip
+    if task.commands or task.before:
+        variables["PYTHONPATH"] = ":".join(dict.fromkeys(packages))
+    return {
+        "before": list(task.before), "commands": list(task.commands), "reports": list(task.reports), "own": own,
+        "configures": sorted(CONFIGURES),
+        "env": variables, "wall": wall_s, "tests": None if task.commands else tests,
+    }  # fmt: skip
+
+
+def outcome_of(task: PatchTask, result: RunResult, key: bytes) -> PatchOutcome:
+    """What a run came to; only what the supervisor sealed is believed."""
+    if result.status == "infra_error":
+        return PatchOutcome(infra=f"not the patch's fault: {result.error}")
+    said = _opened(result.stdout, key)
+    if said is None:
+        ended = f"{result.status} ({result.error})" if result.error else result.status
+        return PatchOutcome(failed=f"the run ended before its tests did: {ended}")
+    ran = [(command, step["exit"], step["output"]) for command, step in zip(task.before, said["steps"], strict=False)]
+    for command, code, output in ran:
+        if code:
+            return PatchOutcome(failed=f"{command!r} fails with {code}: {' '.join(output.split())[-300:]}")
+    if said["spoiled"]:
+        return PatchOutcome(failed=f"the tests were changed while they ran: {', '.join(said['spoiled'][:3])}")
+    if said["results"] is not None:
+        try:
+            return _witnessed(task, said["results"])
+        except (ValueError, TypeError, IndexError, RecursionError):  # the patch runs where this record is written
+            return PatchOutcome(failed="the record of its tests can't be read")
+    steps = said["steps"][len(task.before) :]
+    outputs = [(c, step["exit"], step["output"]) for c, step in zip(task.commands, steps, strict=True)]
+    seen = outcomes.passed(task.report, outputs, said["reports"])
+    return PatchOutcome({name: "" if seen[name] else "failed" for name in task.names if name in seen})
+
+
+def _opened(text: str, key: bytes) -> dict[str, Any] | None:
+    """The record that the supervisor sealed; None if there is none."""
+    for line in reversed(text.split("\n")):
+        mark, _, record = line.partition(" ")
+        if record and hmac.compare_digest(hmac.new(key, record.encode(), hashlib.sha256).hexdigest(), mark):
+            read: dict[str, Any] = json.loads(record)
+            return read
+    return None
+
+
+def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
+    """What the process of Python tests said of each; worth nothing if tests that have to fail passed there."""
+    outcomes: dict[str, list[tuple[str, str, str]]] = {}
+    end: list[str] | None = None
+    last = ""
+    for line in results["said"]:
+        kind, *words = json.loads(line)
+        if kind == "missing":
+            return PatchOutcome(failed=words[0])
+        if kind == "test":
+            name, when, outcome, message = words
+            outcomes.setdefault(name, []).append((when, outcome, message))
+        elif kind == "collect":
+            last = " ".join(words[1].split())[-300:]
+        elif kind == "end":
+            end = words
+    if end is None:
+        late = "the time is up" if results["exit"] == 124 else f"exit code {results['exit']}"
+        return PatchOutcome(failed=f"the tests' process ended before its tests did ({late})")
+    alarm, count = end[0], int(end[1])
+    alarms = [runs for name, runs in outcomes.items() if alarm in name]
+    if len(alarms) != count or any(all(o == "passed" for _, o, _ in runs) for runs in alarms):
+        told = f"; {last}" if last else ""
+        return PatchOutcome(failed=f"tests that have to fail do not fail beside this patch{told}")
+    problems: dict[str, str] = {}
+    for name in task.names:
+        runs = outcomes.get(dotted(name) if task.form == "unittest" else name, [])
+        wrong = next((f"{outcome}: {message}" for _, outcome, message in runs if outcome != "passed"), "")
+        called = any(when == "call" for when, _, _ in runs)
+        problems[name] = wrong or ("" if called else f"not run{'; ' + last if last else ''}")
+    return PatchOutcome(problems)

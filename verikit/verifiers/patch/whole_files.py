@@ -1,0 +1,109 @@
+"""Whole files in a reply: JSON of names and texts, or fenced blocks whose fence or heading names the path.
+
+A block that holds marks of an edit (SEARCH/REPLACE, `*** Update File`, a hunk) is no file and is never written as one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from verikit.platform.numbers import distinct
+from verikit.verifiers.patch.tree import Edited, PatchError, Tree, TreeFile, inside
+from verikit.verifiers.reading.fences import fenced
+
+_FENCE = re.compile(r"[ \t]{0,3}(?:`{3,}|~{3,})[ \t]*([^`\n]{0,500})")
+_PATH = re.compile(r"(?:\./)?[\w.+-]+(?:/[\w.+-]+)*\.\w{1,10}")
+_LABELS = ("file", "path", "filename", "title")
+_EDIT = re.compile(r"[<>]{5,9} [A-Z]|\*\*\* (?:Begin|End) Patch|\*\*\* (?:Update|Add|Delete) File:|@@(?: .*)?$")
+"""How a line begins that belongs to an edit and not to a file."""
+_LEFT_OUT = re.compile(
+    r"[ \t]{0,40}(?:#|//|--|/\*|<!--|;)?[ \t]{0,9}(?:\.\.\.|…)[ \t]{0,9}\(?(?:the )?"
+    r"(?:rest|existing|unchanged|remaining|previous|other)\b",
+    re.IGNORECASE,
+)
+"""How a line begins that stands for lines that were left out."""
+
+
+def as_json(reply: str, tree: Tree) -> dict[str, str]:
+    """The files of a reply that is one JSON object of names and texts; empty if it is something else.
+
+    Raises:
+        PatchError: a text is an edit that can't be read, or a path leads out of the tree.
+    """
+    if not reply.lstrip().startswith("{"):
+        return {}
+    try:
+        read = json.loads(reply, object_pairs_hook=distinct)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(read, dict) or not all(isinstance(text, str) for text in read.values()):
+        return {}
+    found = {inside(name): text for name, text in read.items()}
+    for name, text in found.items():
+        _refuse_edits(name, text, tree)
+    return found
+
+
+def in_blocks(reply: str, tree: Tree) -> dict[str, str]:
+    """The files of a reply's blocks; blocks without a path are passed over.
+
+    Raises:
+        PatchError: a block with a path is an edit that can't be read, or its path leads out of the tree.
+    """
+    found: dict[str, str] = {}
+    lines = reply.split("\n")
+    blocks = iter(fenced(reply))
+    inner = False
+    for at, line in enumerate(lines):
+        fence = _FENCE.fullmatch(line.rstrip())
+        if fence is None:
+            continue
+        if inner and not fence[1].strip():
+            inner = False
+            continue
+        block = next(blocks, None)
+        if block is None:
+            break
+        inner = True
+        heading = next((text for text in reversed(lines[max(0, at - 2) : at]) if text.strip()), "")
+        named = path_in(fence[1], tree) or path_in(heading, tree, alone=True)
+        if named:
+            name = inside(named)
+            _refuse_edits(name, block[1], tree)
+            found[name] = block[1] + "\n"
+    return found
+
+
+def _refuse_edits(name: str, text: str, tree: Tree) -> None:
+    """Refuse a block that is an edit, or a part, of a file."""
+    starts = set()
+    for line in text.split("\n"):
+        if line[:1] in "<>*@" and _EDIT.match(line[:200]):
+            raise PatchError(f"the block under {name} is an edit that can't be read: {line[:60]!r}")
+        if name in tree and ("..." in line[:80] or "…" in line[:80]) and _LEFT_OUT.match(line[:200]):
+            raise PatchError(f"the block under {name} leaves out parts of the file: {line.strip()[:60]!r}")
+        starts.add(line[:1] if line.strip() else "")
+    if {"+", "-"} <= starts <= {"+", "-", " ", ""}:
+        raise PatchError(f"the block under {name} is an edit that can't be read: lines of + and - without a header")
+
+
+def path_in(text: str, tree: Tree, *, alone: bool = False) -> str:
+    """The path among a fence's words; of a heading only if nothing else is in it."""
+    words = [word for word in re.split(r"[ \t:=\"'`*#]+", text.strip()[:300]) if word]
+    if alone:
+        words = [word for word in words if word.lower() not in _LABELS]
+    found = [word for word in words if _PATH.fullmatch(word) or word in tree]
+    return found[-1] if found and (not alone or len(words) == 1) else ""
+
+
+def written(tree: Tree, files: dict[str, str]) -> dict[str, TreeFile]:
+    """The tree with these files.
+
+    Raises:
+        PatchError: one lies where a folder is, or below a file.
+    """
+    edited = Edited(tree)
+    for name, text in files.items():
+        edited.write(name, text.encode("utf-8", "replace"))
+    return edited.files

@@ -1,0 +1,313 @@
+"""Absolute Zero's checks (arXiv 2505.03335): deduction, abduction, induction, and whether a proposed task is valid.
+
+A model's text is never pasted, evaluated or unpickled: literals are read by a child that runs none of it, bound to a
+call as values, and results are compared here, of exactly the same types (`1 != True`; `numeric=True` lifts that).
+What the completion gets wrong is its 0.0; a row that can't be read, or a sandbox that fails, is unscored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from verikit.base import TextVerifier, describe
+from verikit.replies.text import tagged
+from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, RunResult, default_sandbox, same
+from verikit.sandbox.budget import Budget, row_seconds
+from verikit.sandbox.guest import source
+from verikit.types import Sample, Score
+from verikit.verifiers.proposals.proposal import InvalidProposal, OurFault, Preset, validate
+from verikit.verifiers.proposals.shared_runs import UNREAD, Question, Readings, call_together
+from verikit.verifiers.reading.fences import fenced, last
+
+Task = Literal["deduction", "abduction", "induction", "propose"]
+_RUNS_OF_PROPOSAL = 4
+"""How often `validate` runs a proposed program."""
+_COMPANY = 2
+"""Calls from which on a child is shared."""
+_REPOSITORY_NAMES: dict[str, Task] = {"code_o": "deduction", "code_i": "abduction", "code_f": "induction"}
+
+
+@dataclass(frozen=True)
+class Program(TextVerifier):
+    """1.0 if the completion solves the task on a program that the row's meta holds.
+
+    `deduction` (meta: program, input, output): the completion's ```output block equals the output.
+    `abduction` (program, output): the program turns the ```input block into the output; any such input will do.
+    `induction` (pairs of input and output texts): the ```python block turns every input into its output.
+    `propose`: the ```python and ```input blocks are a valid task: well-formed, safe, deterministic.
+    The entry function is `f`; inputs are argument lists of literals, outputs are literals.
+    """
+
+    task: Task | None = None
+    """None: `meta.task` of each row."""
+    preset: Preset = "paper"
+    """`azr-repo`: induction checks the hidden half only; proposals follow the repository's structural rules."""
+    numeric: bool = False
+    """Compare as `==` does (1 == 1.0 == True) instead of type by type."""
+    wall_s: float = 10.0
+    """Time for one run of a program, in seconds."""
+    memory_mb: int = 512
+    """Memory of its process, in MiB."""
+    row_s: float | None = None
+    """For all runs of a row together; None: six times `wall_s`. What is not done by then is 0.0."""
+    name = "program"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        row_seconds(self.wall_s, self.row_s)
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself, as many at a time as the machine has processors.
+
+        Texts are read together, and calls of one closed program made together: no verdict depends on the company.
+
+        Raises:
+            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+        """
+        box = default_sandbox(ISOLATION)
+        with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
+            shared = _Shared(self, box, samples, threads)
+            return list(threads.map(lambda sample: self._score_sample(sample, shared), samples))
+
+    @property
+    def slowest_s(self) -> float:
+        """The budget of a row, and what is tried in company before."""
+        return row_seconds(self.wall_s, self.row_s) + self.wall_s / 2
+
+    def environment(self) -> dict[str, Any]:
+        """The properties of the sandbox, as its probes found them."""
+        return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
+
+    def task_of(self, sample: Sample) -> Any:
+        """Return what a sample's task is called, which may be none of ours."""
+        return self.task or _REPOSITORY_NAMES.get(str(sample.meta.get("task")), sample.meta.get("task"))
+
+    def _score_sample(self, sample: Sample, shared: _Shared) -> Score:
+        task = self.task_of(sample)
+        check = {
+            "deduction": self._deduction, "abduction": self._abduction, "induction": self._induction,
+            "propose": self._propose,
+        }.get(str(task))  # fmt: skip
+        if check is None:
+            return Score.error(f"meta.task is deduction, abduction, induction or propose, not {task!r}")
+        try:
+            return check(_answer(sample), sample.meta, _Row(self, shared))
+        except InvalidProposal as problem:
+            return Score(0.0, reason=str(problem)[:500])
+        except OurFault as problem:
+            return Score.error(str(problem)[:500])
+
+    def _deduction(self, text: str, meta: Mapping[str, Any], row: _Row) -> Score:
+        gold = row.data("literal", _field(meta, "output"))
+        said = _block(text, "output")
+        value = row.read("literal", said)
+        return self._verdict(value, gold, said)
+
+    def _abduction(self, text: str, meta: Mapping[str, Any], row: _Row) -> Score:
+        gold = row.data("literal", _field(meta, "output"))
+        said = _block(text, "input")
+        args, kwargs = row.read("arguments", said)
+        program = _field(meta, "program")
+        value = row.shared.value(program, said)
+        if value is not UNREAD:
+            return self._verdict(value, gold, said)
+        try:
+            result = row.call(program, args, kwargs)
+        except OurFault:
+            raise
+        except ValueError as problem:
+            raise InvalidProposal(f"arguments that can't be passed: {problem}") from None
+        if result.status != "ok":
+            return Score(0.0, answer=said, reason=f"the program does not take this input: {result.error}")
+        return self._verdict(result.value, gold, said)
+
+    def _induction(self, text: str, meta: Mapping[str, Any], row: _Row) -> Score:
+        texts = _pairs(meta)
+        pairs = row.data("pairs", texts)
+        hidden = len(pairs) // 2 if self.preset == "azr-repo" else 0
+        program = _solution(text)
+        together = row.shared.values(program, [call for call, _ in pairs[hidden:]])
+        for number, ((args, kwargs), gold) in enumerate(pairs[hidden:], hidden + 1):
+            if together is not None:
+                value = together[number - hidden - 1]
+            else:
+                result = row.call(program, args, kwargs)
+                if result.status != "ok":
+                    return Score(0.0, answer=program, reason=f"pair {number}: {result.status} ({result.error})")
+                value = result.value
+            if not self._equal(value, gold):
+                return Score(0.0, answer=program, reason=f"pair {number}: another output")
+        return Score(1.0, answer=program, reason=f"all {len(pairs) - hidden} pairs")
+
+    def _propose(self, text: str, meta: Mapping[str, Any], row: _Row) -> Score:
+        blocks = fenced(text)
+        program = next((content for label, content in reversed(blocks) if label in ("python", "py")), None)
+        inputs = [content for label, content in blocks if label == "input"]
+        if program is None or not inputs:
+            raise InvalidProposal("a proposal is a python block and an input block")
+        valid = validate(row.box, program, inputs[-1], preset=self.preset, limits=row.share(_RUNS_OF_PROPOSAL))
+        return Score(1.0, answer=program, reason=f"valid; gives {valid.output[:200]}")
+
+    def _verdict(self, value: Any, gold: Any, said: str) -> Score:
+        right = self._equal(value, gold)
+        return Score(float(right), answer=said.strip(), reason="the same value" if right else "another value")
+
+    def _equal(self, value: Any, gold: Any) -> bool:
+        try:
+            return bool(value == gold) if self.numeric else same(value, gold)
+        except Exception as problem:  # noqa: BLE001 - the value is the candidate's, whatever it runs into
+            raise InvalidProposal(f"a value that can't be compared ({describe(problem)})") from None
+
+
+class _Shared:
+    """What the samples of a batch have done in company: their texts read, and calls of closed programs made."""
+
+    def __init__(self, options: Program, box: LocalSandbox, samples: Sequence[Sample], threads: Executor) -> None:
+        self.box = box
+        self._limits = RunLimits(wall_s=options.wall_s, memory_mb=options.memory_mb)
+        tasks = [options.task_of(sample) for sample in samples]
+        asked = [_questions(task, sample) for task, sample in zip(tasks, samples, strict=True)]
+        self._readings = Readings(box, self._limits, threads)
+        self._readings.read(question for questions in asked for question in questions)
+        inputs: dict[str, dict[str, Any]] = {}
+        for task, questions in zip(tasks, asked, strict=True):
+            if task == "abduction" and questions:
+                (_, program), (_, said) = questions[1:]
+                if (arguments := self.read("arguments", said)) is not UNREAD:
+                    inputs.setdefault(program, {})[said] = arguments
+        values = threads.map(lambda program: self.values(program, list(inputs[program].values())), inputs)
+        self._values = {
+            (program, said): value
+            for program, found in zip(inputs, values, strict=True)
+            for said, value in zip(inputs[program], found or (), strict=False)
+        }
+
+    def read(self, how: str, text: Any) -> Any:
+        """Return what a text says; `UNREAD` where it must be read alone."""
+        return self._readings.get((how, text))
+
+    def value(self, program: str, said: str) -> Any:
+        """Return what a program gives for an abducted input; `UNREAD` where it must be called alone."""
+        return self._values.get((program, said), UNREAD)
+
+    def values(self, program: str, calls: Sequence[Any]) -> list[Any] | None:
+        """Return what a program gives for each list of arguments; None where it must be called alone for each."""
+        if len(calls) < _COMPANY or self.read("closed", program) is not True:
+            return None
+        return call_together(self.box, program, calls, self._limits)
+
+
+class _Row:
+    """The sandbox as one row has it: all its runs share a budget."""
+
+    def __init__(self, options: Program, shared: _Shared) -> None:
+        self.box, self.shared = shared.box, shared
+        self._seconds = row_seconds(options.wall_s, options.row_s)
+        self._limits = RunLimits(wall_s=options.wall_s, memory_mb=options.memory_mb)
+        self._budget = Budget(self._limits, self._seconds)
+
+    def share(self, runs: int) -> RunLimits:
+        """The limits of each of so many runs."""
+        return replace(self._limits, wall_s=min(self._limits.wall_s, self._seconds / runs))
+
+    def call(self, program: str, args: list[Any], kwargs: dict[str, Any]) -> RunResult:
+        """Call the program's `f`.
+
+        Raises:
+            OurFault: the sandbox failed.
+            ValueError: an argument has no typed form.
+        """
+        result = self._budget.run(lambda limits: self.box.run(program, call=("f", args, kwargs), limits=limits))
+        if result.status == "infra_error":
+            raise OurFault(f"the sandbox failed: {result.error}")
+        return result
+
+    def read(self, how: str, text: Any) -> Any:
+        """Read what the completion says.
+
+        Raises:
+            Invalid: it is no literal.
+            OurFault: the sandbox failed.
+        """
+        if (known := self.shared.read(how, text)) is not UNREAD:
+            return known
+        reading = source("reading")
+        result = self._budget.run(lambda limits: self.box.run(reading, call=(how, [text], {}), limits=limits))
+        if result.status == "infra_error":
+            raise OurFault(f"the sandbox failed: {result.error}")
+        if result.status != "ok":
+            raise InvalidProposal(f"not a literal: {result.error}")
+        return result.value
+
+    def data(self, how: str, text: Any) -> Any:
+        """Read what the row says.
+
+        Raises:
+            OurFault: it can't be read.
+        """
+        try:
+            return self.read(how, text)
+        except InvalidProposal as problem:
+            raise OurFault(f"the row can't be read: {problem}") from None
+
+
+def _questions(task: Any, sample: Sample) -> list[Question]:
+    """What a sample asks to be read; nothing where its own check has something to say first."""
+    try:
+        text, meta = _answer(sample), sample.meta
+        if task == "deduction":
+            return [("literal", _field(meta, "output")), ("literal", _block(text, "output"))]
+        if task == "abduction":
+            gold, program, said = _field(meta, "output"), _field(meta, "program"), _block(text, "input")
+            return [("literal", gold), ("closed", program), ("arguments", said)]
+        if task == "induction":
+            return [("pairs", _pairs(meta)), ("closed", _solution(text))]
+    except (InvalidProposal, OurFault):
+        pass
+    return []
+
+
+def _answer(sample: Sample) -> str:
+    """What stands in the answer tag, or the whole completion."""
+    answer = tagged(sample.completion, "answer")
+    return answer if answer is not None else sample.completion
+
+
+def _pairs(meta: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """The texts of a row's inputs and outputs."""
+    try:
+        texts = tuple(
+            (str(pair["input"]), str(pair["output"])) if isinstance(pair, Mapping) else tuple(map(str, pair))
+            for pair in meta.get("pairs") or ()
+        )
+    except (TypeError, KeyError):
+        texts = ()
+    if not texts or any(len(pair) != 2 for pair in texts):
+        raise OurFault("meta.pairs is a list of input and output texts, and not empty")
+    return texts
+
+
+def _solution(text: str) -> str:
+    program = last(text, "python", "py", "")
+    if program is None:
+        raise InvalidProposal("no python block in the completion")
+    return program
+
+
+def _field(meta: Mapping[str, Any], name: str) -> str:
+    if not isinstance(meta.get(name), str):
+        raise OurFault(f"meta.{name} is missing or no text (meta has {', '.join(sorted(meta)) or 'nothing'})")
+    return str(meta[name])
+
+
+def _block(text: str, label: str) -> str:
+    """The last block of that label; without any fence, the whole text."""
+    content = last(text, label)
+    if content is None and not fenced(text) and text.strip():
+        return text
+    if content is None:
+        raise InvalidProposal(f"no {label} block in the completion")
+    return content

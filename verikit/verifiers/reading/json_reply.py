@@ -1,0 +1,107 @@
+"""The JSON document in a reply: the whole of it, its last JSON fence, or the last document among prose."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from verikit.platform.numbers import distinct
+from verikit.verifiers.reading.fences import fenced
+
+_LABELS = ("json", "jsonc", "json5", "jsonl")
+_START = re.compile(r'\{\s{0,9999}["}]|\[\s{0,9999}(?:["{\[\]\d-]|true\b|false\b|null\b)')
+"""What a document among prose begins with; `{x}` and `[see below]` are prose."""
+_BETWEEN = re.compile(r"(?:\s|,|;|\bor\b|\band\b){0,99}")
+_SEVERAL = "not JSON: several documents, one after the other"
+_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+
+
+class Document(NamedTuple):
+    """A document as text, with its value or with what is wrong with it."""
+
+    text: str
+    value: Any = None
+    problem: str = ""
+
+
+def document(reply: str, *, bare: bool = False, array: bool = False) -> Document:
+    """Find the document; what looks like one and is broken counts as one, so that no part of it is taken for it.
+
+    Args:
+        reply: What is read.
+        bare: Nothing but a fence may stand around the document.
+        array: Among prose the last array counts; else the last object, and arrays only where there is none.
+    """
+    return documents(reply, bare=bare, array=array)[-1]
+
+
+def documents(reply: str, *, bare: bool = False, array: bool = False) -> list[Document]:
+    """The documents of the most trusted kind, in order: the whole reply, JSON fences, or those among prose.
+
+    There is always one: a reply without any is one that is no JSON. `document` explains the arguments.
+    """
+    body = reply.strip()
+    whole = parsed(body)
+    if not whole.problem:
+        return [whole]
+    blocks = [(label, content.strip()) for label, content in fenced(body)]
+    if bare:
+        alone = len(blocks) == 1 and body[:3] in ("```", "~~~") and body[-3:] == body[:3]
+        return [parsed(blocks[0][1]) if alone and blocks[0][0] in ("", *_LABELS) else whole]
+    marked = [content for label, content in blocks if label in _LABELS]
+    marked = marked or [content for label, content in blocks if not label and _START.match(content)]
+    if marked:
+        return [parsed(content) for content in marked]
+    found = _among_prose(body)
+    for opening in "[{" if array else "{[":
+        if kind := [document for document in found if document.text[0] == opening]:
+            return kind
+    return [whole]
+
+
+def parsed(text: str) -> Document:
+    """A text that is a document, or what is wrong with it."""
+    try:
+        return Document(text, json.loads(text, parse_constant=_no_constant, object_pairs_hook=distinct))
+    except (ValueError, RecursionError) as error:
+        return Document(text, problem=_problem(text, error))
+
+
+def _problem(text: str, error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        before, after = text[max(0, error.pos - 200) : error.pos + 1].rstrip(), text[error.pos : error.pos + 200]
+        if re.search(r",\s*[}\]]?\Z", before) and re.match(r",?\s*[}\]]", after):
+            return f"not JSON: a trailing comma at line {error.lineno}, column {error.colno}"
+    return f"not JSON: {str(error)[:80]}"
+
+
+def _among_prose(text: str) -> list[Document]:
+    """The outermost documents of a text, broken ones included; those with nothing between them are a broken one."""
+    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=distinct)
+    found: list[Document] = []
+    position = 0
+    while match := _START.search(text, position):
+        start = match.start()
+        several = bool(found) and _BETWEEN.fullmatch(text, position, start) is not None
+        try:
+            value, position = decoder.raw_decode(text, start)
+            found.append(Document(text[start:position], value, _SEVERAL if several else ""))
+        except (ValueError, RecursionError) as error:
+            position = _end(text, start)
+            found.append(Document(text[start:position], problem=_problem(text, error)))
+    return found
+
+
+def _end(text: str, start: int) -> int:
+    """Where the bracket at `start` is closed; the end of the text where it is not."""
+    depth = 0
+    for piece in _PIECE.finditer(text, start):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(piece[0], 0)
+        if not depth:
+            return piece.end()
+    return len(text)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,245 @@
+"""SQL as text: the query in a reply, whether its rows have an order, and the same query with its sort keys shown.
+
+One pass over tokens, linear in the text. Nothing here says what a query means; the database does that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from verikit.replies.text import tagged
+from verikit.verifiers.reading.fences import fenced
+from verikit.verifiers.reading.json_reply import document
+
+LABELS = frozenset(
+    {"sql", "sqlite", "sqlite3", "duckdb", "postgresql", "postgres", "mysql", "tsql", "plsql", "mariadb"}
+)
+"""Labels of fences that hold a query."""
+_START = re.compile(r"[\s(]{0,200}(?:select|with|values|from|table)\b", re.IGNORECASE)
+_LABEL = r"(?:(?:final |my |the )?(?:sql|answer|query|solution)(?: query| statement)?(?: is)?[*_]{0,2}[ \t]?:[*_]{0,2})"
+_IN_PROSE = re.compile(rf"^[ \t]{{0,40}}[*_]{{0,2}}{_LABEL}?[ \t]{{0,9}}(?=(?:select|with)\s)", re.I | re.M)
+_LABELLED_CODE = re.compile(rf"{_LABEL}\s{{0,9}}`([^`\n]{{1,4000}})`", re.I)
+_CODE = re.compile(r"`([^`\n]{1,4000})`")
+_WITH = re.compile(r"\s*with\s+(?:recursive\s+)?[\w\"`\[\]]{1,200}\s*(?:\([^()]{0,300}\)\s*)?as\b", re.I)
+_NO_COLUMNS = frozenset(
+    ("is", "are", "the", "and", "or", "in", "must", "can", "should", "statement", "statements", "clause", "queries")
+)
+"""Words that show SELECT as a noun or a verb of prose, where they follow it."""
+_JSON_KEYS = ("sql", "SQL", "query", "sql_query")
+_TOKEN = re.compile(
+    r"(?P<space>\s+|--[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))"
+    r"|(?P<text>'(?:[^']|'')*(?:'|\Z))"
+    r'|(?P<name>"(?:[^"]|"")*(?:"|\Z)|`[^`]*(?:`|\Z))'
+    r"|(?P<word>[A-Za-z_][\w$]*)|(?P<number>[0-9][\w.]*)|(?P<mark>.)",
+    re.DOTALL,
+)
+_ENDS = frozenset({"limit", "offset", "fetch", "for"})
+_SETS = frozenset({"union", "intersect", "except"})
+
+
+class SqlToken(NamedTuple):
+    """One token that is no space and no comment."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    depth: int
+    """How many brackets are open around it."""
+
+    @property
+    def word(self) -> str:
+        """A keyword in lower case; "" for everything else."""
+        return self.text.lower() if self.kind == "word" else ""
+
+
+def tokens(sql: str) -> list[SqlToken]:
+    """The tokens of a query; what is never closed runs to the end."""
+    found: list[SqlToken] = []
+    depth = 0
+    for match in _TOKEN.finditer(sql):
+        kind = str(match.lastgroup)
+        if kind == "space":
+            continue
+        depth -= match[0] in (")", "]")
+        found.append(SqlToken(kind, match[0], match.start(), match.end(), max(depth, 0)))
+        depth = max(depth, 0) + (match[0] in ("(", "["))
+    return found
+
+
+def query(reply: str) -> str:
+    """The query of a reply, without its closing semicolon; "" where there is none.
+
+    It is looked for in the last `<answer>` or `<sql>` tag, else in the whole reply. The first of these that occurs
+    counts, and its last instance: a fence labelled as SQL, another fence that begins like a query, a JSON object with
+    the key `sql` or `query`, the whole text where that begins like one, and a place in prose. That is inline code, a
+    line that begins with SELECT or WITH, or what follows a label such as "Answer:", up to a semicolon or an empty line.
+    """
+    for name in ("answer", "sql"):
+        if (inner := tagged(reply, name)) is not None:
+            reply = inner
+            break
+    blocks = [(label, content) for label, content in fenced(reply) if content.strip()]
+    labelled = [content for label, content in blocks if label in LABELS]
+    fitting = labelled or [content for label, content in blocks if not label and _begins(content)]
+    if fitting:
+        return stripped(fitting[-1])
+    if (stated := _in_json(reply)) is not None:
+        return stated
+    if _begins(reply):
+        return stripped(reply)
+    return "" if blocks else _in_prose(reply)
+
+
+def _in_json(reply: str) -> str | None:
+    """The query that the reply's JSON object states; None where no key of it is one for a query."""
+    if not any(f'"{key}"' in reply for key in _JSON_KEYS):
+        return None
+    value = document(reply).value
+    stated = [value[key] for key in _JSON_KEYS if key in value] if isinstance(value, dict) else []
+    return stripped(stated[0]) if stated and isinstance(stated[0], str) else None
+
+
+def _in_prose(reply: str) -> str:
+    """The last query among prose, as inline code or from the beginning of a line."""
+    codes = [match for match in _CODE.finditer(reply) if _begins(match[1]) and _names_table(match[1])]
+    codes += [match for match in _LABELLED_CODE.finditer(reply) if _begins(match[1])]
+    code = max(codes, key=lambda match: match.start(1), default=None)
+    starts = [match.end() for match in _IN_PROSE.finditer(reply) if _begins(reply[match.end() : match.end() + 2000])]
+    line = _statement(reply[starts[-1] :]) if starts else ""
+    if code is not None and (not starts or code.start(1) >= starts[-1] + len(line)):
+        return stripped(code[1])
+    return stripped(line)
+
+
+def _statement(text: str) -> str:
+    """A text up to its first semicolon, or without one up to its first empty line."""
+    ends = [token.start for token in tokens(text) if token.text == ";"]
+    return text[: ends[0]] if ends else re.split(r"\n[ \t]*\n", text, maxsplit=1)[0]
+
+
+def _names_table(text: str) -> bool:
+    """Whether a query has a FROM with something behind it, as inline code that only names a clause has not."""
+    return "from" in [token.word for token in tokens(text)][1:-1]
+
+
+def _begins(text: str) -> bool:
+    """Whether a text, comments aside, begins like a query."""
+    matches = (match for match in _TOKEN.finditer(text, 0, 2000) if match.lastgroup != "space" and match[0] != "(")
+    first, second = next(matches, None), next(matches, None)
+    if first is None or _START.match(first[0] + " ") is None:
+        return False
+    if first[0].lower() == "with":
+        return _WITH.match(text, first.start()) is not None
+    return first[0].lower() != "select" or second is None or second[0].lower() not in _NO_COLUMNS
+
+
+def stripped(sql: str) -> str:
+    """A query without its closing semicolon and the comments after it."""
+    found = tokens(sql)
+    while found and found[-1].text == ";":
+        found.pop()
+    return sql[: found[-1].end].strip() if found else ""
+
+
+class SortKeys(NamedTuple):
+    """What the rows of an ordered query are sorted by."""
+
+    sql: str
+    """The query with keys that are no output column as further columns; "" if there are none such, or no way to."""
+    columns: tuple[int, ...]
+    """Of each key the 1-based output column it is; 0: the further column of its position."""
+    collations: tuple[str, ...]
+    """Of each key the collation it states, in lower case; "" where it states none."""
+
+
+def sort_keys(sql: str) -> SortKeys | None:
+    """What the outermost ORDER BY sorts by; None where there is none, so that the rows are a bag."""
+    found = tokens(sql)
+    while (
+        len(found) > 2
+        and found[0].text == "("
+        and found[-1].text == ")"
+        and all(t.depth > found[0].depth for t in found[1:-1])
+    ):
+        found = found[1:-1]
+    outer = [token for token in found if token.depth == found[0].depth]
+    words = [token.word for token in outer]
+    starts = [i for i in range(len(words) - 1) if words[i : i + 2] == ["order", "by"]]
+    if not starts:
+        return None
+    begin = outer[starts[-1] + 1].end
+    stop = next((t.start for t in outer[starts[-1] + 2 :] if t.word in _ENDS), found[-1].end)
+    collated = [_collated(_key(part)) for part in _parts(found, begin, stop)]
+    keys, collations = [key for key, _ in collated], tuple(name for _, name in collated)
+    named = _output_names(found, outer)
+    columns = tuple(_column(key, named) for key in keys)
+    if all(columns):
+        return SortKeys("", columns, collations)
+    single = words.count("select") == words.count("from") == 1 and not {"distinct", *_SETS} & set(words)
+    if not single or found[0].depth or not all(keys) or words.index("from") < words.index("select"):
+        return SortKeys("", (0,), ("",))
+    at = outer[words.index("from")].start
+    shown = ", ".join("NULL" if column else f"({_source(sql, key)})" for key, column in zip(keys, columns, strict=True))
+    return SortKeys(f"{sql[:at]}, {shown} {sql[at:]}", columns, collations)
+
+
+def _parts(found: Sequence[SqlToken], begin: int, stop: int) -> list[list[SqlToken]]:
+    """The tokens between two offsets, cut at the commas that are in no brackets."""
+    inside = [token for token in found if begin <= token.start < stop]
+    parts: list[list[SqlToken]] = [[]]
+    for token in inside:
+        if token.text == "," and token.depth == found[0].depth:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _key(part: list[SqlToken]) -> list[SqlToken]:
+    """A sort key without its direction."""
+    if len(part) > 2 and part[-2].word == "nulls" and part[-1].word in ("first", "last"):
+        part = part[:-2]
+    return part[:-1] if part and part[-1].word in ("asc", "desc") else part
+
+
+def _collated(key: list[SqlToken]) -> tuple[list[SqlToken], str]:
+    """A sort key without its COLLATE, and the collation."""
+    if len(key) > 2 and key[-2].word == "collate":
+        return key[:-2], _unquoted(key[-1])
+    return key, ""
+
+
+def _column(key: Sequence[SqlToken], named: Sequence[str]) -> int:
+    """The 1-based output column that a key is by its number or by its name; else 0."""
+    if len(key) != 1:
+        return 0
+    if key[0].kind == "number":
+        return int(key[0].text) if key[0].text.isdecimal() and len(key[0].text) < 5 else 0
+    name = _unquoted(key[0])
+    return named.index(name) + 1 if name in named else 0
+
+
+def _output_names(found: Sequence[SqlToken], outer: Sequence[SqlToken]) -> list[str]:
+    """The names that a query gives its columns with AS, "" for the others; none where a star hides their positions."""
+    words = [token.word for token in outer]
+    if "select" not in words or "from" not in words[words.index("select") :]:
+        return []
+    begin = words.index("select")
+    parts = _parts(found, outer[begin].end, outer[words.index("from", begin)].start)
+    if any(part and part[-1].text == "*" for part in parts):
+        return []
+    return [_unquoted(part[-1]) if len(part) > 2 and part[-2].word == "as" else "" for part in parts]
+
+
+def _unquoted(token: SqlToken) -> str:
+    """An identifier in lower case; no other token is equal to one."""
+    if token.kind == "name":
+        return token.text[1:-1].lower()
+    return token.word or f"({token.text})"
+
+
+def _source(sql: str, key: Sequence[SqlToken]) -> str:
+    return sql[key[0].start : key[-1].end]

@@ -1,0 +1,1 @@
+"""How is the reply written? Its length, repetitions, language, and whether it refuses."""

@@ -1,0 +1,270 @@
+"""Did the model make the expected tool calls?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, ClassVar, Literal, get_args
+
+from verikit.base import Verifier
+from verikit.calls import Language, ToolCall, calls_in, calls_of, load_json, read_call, text_calls
+from verikit.errors import UsageError
+from verikit.replies.split import Reads, reply_text
+from verikit.types import Sample, Score
+from verikit.verifiers.tools.alternatives import ExpectedCall
+from verikit.verifiers.tools.arguments import PlainCall
+from verikit.verifiers.tools.pairing import pairs
+
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+_quoted = json.encoder.encode_basestring
+ANY = "any"
+"""In place of expected calls: any call is right."""
+REMEMBERED = 4096
+"""Prepared sets of expected calls that are kept: the candidates of one prompt share theirs."""
+_OBJECT = (dict, Mapping)
+"""Objects of JSON; a dict is known at once."""
+Order = Literal["any", "given"]
+Expected = ExpectedCall | PlainCall
+Prepared = tuple[Expected, ...] | str
+"""Expected calls, or `ANY`."""
+
+
+class _Memory(dict[Any, tuple[Any, Any, Prepared]]):
+    """Expected calls, tools and both prepared; a copy in another process begins empty."""
+
+    def __reduce__(self) -> Any:
+        return _Memory, ()
+
+
+@dataclass(frozen=True)
+class ToolCalls(Verifier):
+    """1.0 if the calls are the expected ones: the same tools with the same arguments, none missing, none extra.
+
+    Calls are those in the messages' `tool_calls`, else those in the reply's text: JSON, Python-style calls, or the tags
+    of the common model families. Expected calls are OpenAI's (`{"name", "arguments"}`), Python-style text, or BFCL's
+    `{name: {parameter: [alternatives]}}`, by whose rules they are then compared (texts without case and punctuation,
+    types as described). An empty list says that no call is right, `"any"` that any is that can be read. A sample
+    without expected calls abstains; expected calls that can't be read are an error.
+    """
+
+    calls: str = "calls"
+    """The sample's key with the expected calls; where it has none, its gold answer."""
+    tools: str = "tools"
+    """The sample's key with the tools, as OpenAI, Anthropic or BFCL describes them; it may be absent."""
+    order: Order = "any"
+    """Whether several calls may come in `any` order or have to come as `given`."""
+    coerce: bool = True
+    """Whether an argument may be written as another type than the tool's schema states ("5" for 5); not BFCL's."""
+    language: Language | None = None
+    """What BFCL arguments are written in; None: as the sample's id or its `category` says (simple_java_3),
+    else Python."""
+    name = "tool_calls"
+    reads: ClassVar[Reads | None] = None
+    _memory: _Memory = field(default_factory=_Memory, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.order not in get_args(Order):
+            raise UsageError(f"order must be one of {', '.join(get_args(Order))}, not {self.order!r}")
+        if self.language is not None and self.language not in get_args(Language):
+            raise UsageError(f"language must be one of {', '.join(get_args(Language))}, not {self.language!r}")
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score each sample by itself."""
+        return [self._score_sample(sample, reply_text(sample.completion)) for sample in samples]
+
+    def _score_sample(self, sample: Sample, reply: str) -> Score:
+        expected: Any = sample.meta.get(self.calls, sample.answer)
+        if expected is None:
+            return Score.abstained(f"no expected calls under {self.calls!r} or as the answer")
+        language = self.language or _language(sample)
+        try:
+            wanted = self._prepared(expected, sample, language)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            return Score.error(f"the expected calls can't be read: {str(error)[:200]}")
+        made = calls_in(sample.messages) if sample.messages else []
+        return judged(made or text_calls(reply, _written_in(wanted, language)), wanted, self.order)
+
+    def _prepared(self, expected: Any, sample: Sample, language: Language) -> Prepared:
+        """The expected calls with their rules, prepared once for all samples that share them."""
+        tools = sample.meta.get(self.tools)
+        key = (expected if isinstance(expected, str) else id(expected), id(tools), language)
+        kept = self._memory.get(key)
+        if kept is not None and kept[0] is expected and kept[1] is tools:
+            return kept[2]
+        prepared = prepare(expected, tools, language, self.coerce)
+        if len(self._memory) >= REMEMBERED:
+            self._memory.clear()
+        self._memory[key] = expected, tools, prepared
+        return prepared
+
+    def equal(self, a: str, b: str) -> bool | None:
+        """Whether two sets of calls are equal as JSON, in any order where that is free; else as texts."""
+        (first, problem), (second, other) = load_json(a), load_json(b)
+        if problem or other:
+            return a == b
+        if self.order == "any" and isinstance(first, list) and isinstance(second, list):
+            first, second = sorted(first, key=_canonical), sorted(second, key=_canonical)
+        return _canonical(first) == _canonical(second)
+
+    def explain(self, sample: Sample) -> str:
+        """The calls that were read."""
+        return "\n".join(f"call: {call.name}({call.problem or _json(call.arguments)})" for call in calls_of(sample))
+
+
+def prepare(expected: Any, tools: Any, language: Language = "python", coerce: bool = True) -> Prepared:
+    """Read expected calls and their tools' schemas.
+
+    Raises:
+        ValueError: they can't be read.
+    """
+    schemas = schemas_of(tools)
+    if isinstance(expected, str):
+        if expected == ANY:
+            return ANY
+        expected = _from_text(expected)
+    calls: Any = expected if isinstance(expected, (list, Sequence)) else [expected]
+    if expected is not calls and not isinstance(expected, Mapping):
+        raise ValueError(f"a list of calls is expected, not a {type(expected).__name__}")
+    return tuple([_expected(call, schemas, language, coerce) for call in calls])
+
+
+def _from_text(text: str) -> Any:
+    value, problem = load_json(text)
+    if not problem and isinstance(value, (list, dict)):
+        return value
+    if calls := text_calls(text):
+        return calls
+    raise ValueError(f"no calls in {text[:80]!r}")
+
+
+def _expected(call: Any, schemas: Mapping[str, Mapping[str, Any]] | None, language: Language, coerce: bool) -> Expected:
+    if isinstance(call, ToolCall):
+        read = call
+    elif isinstance(call, _OBJECT) and len(call) == 1 and "function" not in call:
+        [(name, alternatives)] = call.items()
+        if not isinstance(alternatives, _OBJECT):
+            raise ValueError(f"arguments of {str(name)[:80]!r} are no object")
+        return ExpectedCall(str(name), alternatives, schemas.get(name) if schemas else None, language)
+    else:
+        read = read_call(call)
+    if read.problem:
+        raise ValueError(read.problem)
+    return PlainCall(read, schemas.get(read.name) if schemas else None, coerce)
+
+
+def schemas_of(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
+    """The schema of each tool's parameters, by name; None where no tools are described.
+
+    Raises:
+        ValueError: the tools can't be read.
+    """
+    if isinstance(tools, str):
+        tools, problem = load_json(tools)
+        if problem:
+            raise ValueError(f"the tools are {problem}")
+    if tools is None:
+        return None
+    found: dict[str, Mapping[str, Any]] = {}
+    for tool in tools if isinstance(tools, list) or not isinstance(tools, Mapping) else [tools]:
+        described = tool.get("function", tool) if isinstance(tool, _OBJECT) else None
+        name = described.get("name") if isinstance(described, _OBJECT) else None
+        if not isinstance(described, _OBJECT) or not isinstance(name, str):
+            raise ValueError("a tool is an object with a name and parameters")
+        schema = described.get("parameters")
+        if schema is None and "parameters" not in described:
+            schema = described.get("input_schema")
+        found[name] = schema if isinstance(schema, _OBJECT) else {}
+    return found
+
+
+def judged(made: Sequence[ToolCall], wanted: Prepared, order: Order = "any") -> Score:
+    """1.0 if the calls made are the wanted ones, with the first difference as the reason."""
+    answer = _answer(made)
+    if isinstance(wanted, str):
+        readable = any(not call.problem for call in made)
+        reason = "a call" if readable else made[0].problem if made else "no call was made"
+        return Score(float(readable), answer=answer, reason=reason)
+    if len(made) == 1 and not made[0].name:
+        return Score(0.0, reason=made[0].problem)
+    if len(made) != len(wanted):
+        problem = f"{len(made)} calls, {len(wanted)} expected" if made else f"no call was made, {len(wanted)} expected"
+        return Score(0.0, answer=answer, reason=problem)
+    if not wanted:
+        return Score(1.0, reason="no call, as expected")
+    problem = ""
+    for rule, call in zip(wanted, made, strict=True):
+        problem = rule.problem(call)
+        if problem:
+            break
+    if problem and len(made) > 1 and order == "any":
+        problem = _unmatched(made, wanted)
+    return Score(0.0 if problem else 1.0, answer=answer, reason=problem or "the expected calls")
+
+
+def _unmatched(made: Sequence[ToolCall], wanted: Sequence[Expected]) -> str:
+    """Why calls can't be paired with the expected ones, each with one; "" where they can."""
+    paired = pairs(wanted, made, lambda rule, call: not rule.problem(call))
+    if len(paired) == len(wanted):
+        return ""
+    rule = next(rule for number, rule in enumerate(wanted) if number not in paired.values())
+    left = [call for i, call in enumerate(made) if i not in paired]
+    near = next((call for call in left if call.name == rule.name), left[0])
+    return rule.problem(near) or f"{rule.name}: its call is another one's too"
+
+
+def _language(sample: Sample) -> Language:
+    category = sample.meta.get("category", "")
+    if "java" not in str(sample.id) and "java" not in str(category):
+        return "python"
+    named = f"{sample.id} {category}"
+    return "javascript" if "simple_javascript" in named else "java" if "simple_java" in named else "python"
+
+
+def _written_in(wanted: Prepared, language: Language) -> Language:
+    """The language of calls in text: that of BFCL's arguments, else Python."""
+    if language == "python":
+        return language
+    plain = not isinstance(wanted, str) and any(isinstance(rule, PlainCall) for rule in wanted)
+    return "python" if plain else language
+
+
+def _answer(made: Sequence[ToolCall]) -> str | None:
+    """The calls as JSON; None where there are none, or some that can't be read or written."""
+    if not made or any(call.problem for call in made):
+        return None
+    try:
+        return f"[{', '.join(map(_as_json, made))}]"
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _as_json(call: ToolCall) -> str:
+    arguments = call.source if call.source.strip() else _json_text(call.arguments)
+    return f'{{"name": {_quoted(call.name)}, "arguments": {arguments}}}'
+
+
+def _json_text(value: Any) -> str:
+    """A value as JSON: to start the encoder costs more than most arguments."""
+    kind = type(value)
+    if kind is str:
+        return _quoted(value)
+    if kind is int or (kind is float and isfinite(value)):
+        return repr(value)
+    if kind is list:
+        return f"[{', '.join(map(_json_text, value))}]"
+    if kind is dict and all(type(key) is str for key in value):
+        return f"{{{', '.join([f'{_quoted(key)}: {_json_text(item)}' for key, item in value.items()])}}}"
+    return _encode(value)
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _json(value: Any) -> str:
+    try:
+        return _encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return "(arguments that can't be written as JSON)"
