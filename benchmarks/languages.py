@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from verikit.sandbox import LocalSandbox, RunLimits, RunResult
-from verikit.sandbox.programs import Program
+from verikit.sandbox.programs import BuiltProgram
 
 SUMS = {
     "cpp": ("a.cpp", "#include <iostream>\nint main(){long a,b;std::cin>>a>>b;std::cout<<a+b<<'\\n';}"),
@@ -120,7 +120,7 @@ def measure(language: str, box: LocalSandbox, workers: int) -> str:
     return f"{told}; {apart:.2f}x by seconds of a processor ({each:.1f} ms a case); {compiling(program)}"
 
 
-def compiling(program: Program) -> str:
+def compiling(program: BuiltProgram) -> str:
     """What a program's compiler took, which no case pays for again."""
     return f"compiled once in {program.cpu_s:.1f} s of a processor" if program.cpu_s else "nothing to compile"
 

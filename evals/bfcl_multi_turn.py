@@ -20,7 +20,7 @@ from verikit.errors import SchemaError
 from verikit.evals.bfcl import described, instructions
 from verikit.evals.docs import Doc, Row
 from verikit.evals.replies import Failed, Noted, finish_of, texts
-from verikit.evals.rollouts import ASSISTANT, USER, Ask
+from verikit.evals.rollouts import ASSISTANT, USER, ReplyRequest
 from verikit.replies.split import CUT, FINISH_KEYS, reply_text
 from verikit.sandbox import ISOLATION, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.guest import source
@@ -94,7 +94,7 @@ def prompt(doc: Doc) -> str:
 class _Conversation:
     """What was said, and the calls that were made."""
 
-    ask: Ask
+    ask: ReplyRequest
     asked: list[list[Message]]
     messages: list[Message] = field(default_factory=list)
     replies: list[list[str]] = field(default_factory=list)
@@ -162,7 +162,7 @@ class _Conversation:
         return Noted(json.dumps(self.replies), notes)
 
 
-def services(engine: Engine, asks: Sequence[Ask], retriever: object = None) -> list[str]:
+def services(engine: Engine, asks: Sequence[ReplyRequest], retriever: object = None) -> list[str]:
     """Let the model call the services turn by turn, all documents step by step together.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from verikit.cli.gates import Gate, floor_gate, gate_code, gate_options
+from verikit.cli.gates import GateResult, floor_gate, gate_code, gate_options
 from verikit.cli.options import map_option, prices_option, run_options, spent, track_option, unscored_code
 from verikit.errors import MissingExtra, UsageError
 from verikit.platform.terminal import Watch, pace
@@ -163,7 +163,7 @@ def _gated(out: Path, models: Mapping[str, dict[str, Any]], options: dict[str, A
         lost, total = _lost(results)
         found = unscored_code(lost, total, options["fail_over"])
         name = f"{model}: scored" if len(models) > 1 else "scored"
-        gates.append(Gate(name, f"{lost:,} of {total:,} replies have no score", found == 0, said=True))
+        gates.append(GateResult(name, f"{lost:,} of {total:,} replies have no score", found == 0, said=True))
         code = max(code, found)
     runs = runs_in(out) if options["floors"] else []
     for run in runs:

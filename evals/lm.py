@@ -19,7 +19,7 @@ from verikit.errors import UsageError
 from verikit.evals.bfcl_multi_turn import services
 from verikit.evals.replies import texts
 from verikit.evals.rollouts import ROLLOUTS as OTHERS
-from verikit.evals.rollouts import Ask
+from verikit.evals.rollouts import ReplyRequest
 from verikit.evals.typed import LM
 from verikit.retrieval import Retriever
 from verikit.types import Message
@@ -128,12 +128,12 @@ class EngineLM(LM):
             done += len(indices)
             self.told(done, total)
 
-    def _ask(self, instance: Instance, number: int) -> Ask:
+    def _ask(self, instance: Instance, number: int) -> ReplyRequest:
         """A reply by rollout; each repeat is sampled by a seed of its own."""
         request = self.request(instance, 1)
         if request.seed is not None:
             request = replace(request, seed=request.seed + number)
-        return Ask(instance.doc, request, instance.args[1])
+        return ReplyRequest(instance.doc, request, instance.args[1])
 
     def request(self, instance: Instance, n: int) -> Request:
         """The request that lm-eval's instance stands for, n times.

@@ -27,7 +27,7 @@ USER, ASSISTANT = "User: ", "\nAssistant:"
 
 
 @dataclass(frozen=True)
-class Ask:
+class ReplyRequest:
     """One reply that is wanted."""
 
     doc: Doc
@@ -38,7 +38,7 @@ class Ask:
     next message, for chat servers that can't go on within the assistant's."""
 
 
-def turns(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> list[str]:
+def turns(engine: Engine, asks: Sequence[ReplyRequest], retriever: Retriever | None) -> list[str]:
     """Ask each document's turns, each with what was said before."""
     said: list[list[str]] = [[] for _ in asks]
     failed: dict[int, Failed] = {}
@@ -54,7 +54,7 @@ def turns(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> l
     return [failed[i] if i in failed else TurnReplies(replies) for i, replies in enumerate(said)]
 
 
-def _next_turn(ask: Ask, said: Sequence[str]) -> Request:
+def _next_turn(ask: ReplyRequest, said: Sequence[str]) -> Request:
     asked: list[str] = ask.doc["turns"][: len(said) + 1]
     said = [split(text).reply for text in said]
     if ask.request.kind == "chat":
@@ -68,13 +68,13 @@ def _next_turn(ask: Ask, said: Sequence[str]) -> Request:
     )
 
 
-def conversation(engine: Engine, asks: Sequence[Ask], retriever: Retriever | None) -> list[str]:
+def conversation(engine: Engine, asks: Sequence[ReplyRequest], retriever: Retriever | None) -> list[str]:
     """Ask for the reply to each document's messages, as a conversation where the run asks in such."""
     generations = engine.generate([_with_messages(ask) for ask in asks])
     return [text for generation in generations for text in texts(generation, 1)]
 
 
-def _with_messages(ask: Ask) -> Request:
+def _with_messages(ask: ReplyRequest) -> Request:
     if ask.request.kind != "chat":
         return ask.request
     system = [turn for turn in ask.request.prompt if isinstance(turn, dict) and turn.get("role") == "system"]
@@ -82,7 +82,7 @@ def _with_messages(ask: Ask) -> Request:
     return replace(ask.request, prompt=turns)
 
 
-def retrieved(engine: Engine, asks: Sequence[Ask], retriever: Retriever) -> list[str]:
+def retrieved(engine: Engine, asks: Sequence[ReplyRequest], retriever: Retriever) -> list[str]:
     """Retrieve once by the question, and answer."""
     chat = asks[0].request.kind == "chat"
     rollouts = single_shot(
@@ -96,7 +96,7 @@ def retrieved(engine: Engine, asks: Sequence[Ask], retriever: Retriever) -> list
     return list(map(_reply, rollouts))
 
 
-def searched(engine: Engine, asks: Sequence[Ask], retriever: Retriever) -> list[str]:
+def searched(engine: Engine, asks: Sequence[ReplyRequest], retriever: Retriever) -> list[str]:
     """Let the model search until it answers."""
     prompts: list[EnginePrompt] = [
         search_messages(ask.doc["question"]) if ask.request.kind == "chat" else search_prompt(ask.doc["question"])
@@ -107,7 +107,7 @@ def searched(engine: Engine, asks: Sequence[Ask], retriever: Retriever) -> list[
     return list(map(_reply, rollouts))
 
 
-ROLLOUTS: dict[str, Callable[[Engine, Sequence[Ask], Any], list[str]]] = {
+ROLLOUTS: dict[str, Callable[[Engine, Sequence[ReplyRequest], Any], list[str]]] = {
     "turns": turns,
     "conversation": conversation,
     "single_shot": retrieved,
@@ -120,7 +120,7 @@ def _rag_messages(question: str, evidence: str) -> list[Message]:
     return [Message(role="user", content=rag_prompt(question, evidence))]
 
 
-def _limits(ask: Ask) -> SearchLimits:
+def _limits(ask: ReplyRequest) -> SearchLimits:
     return replace(
         EVALUATION,
         leg_tokens=ask.request.max_tokens,
@@ -132,7 +132,7 @@ def _limits(ask: Ask) -> SearchLimits:
     )
 
 
-def _seeds(asks: Sequence[Ask]) -> Callable[[int, int], int]:
+def _seeds(asks: Sequence[ReplyRequest]) -> Callable[[int, int], int]:
     """A seed for each place and leg, from the request's own."""
     return lambda index, leg: (asks[index].request.seed or 0) * 1000 + leg
 

@@ -14,7 +14,7 @@ from verikit.errors import ConfigError, EngineError, EngineTimeout, VerikitError
 from verikit.judges.ask import FORCED, PROBE, Record, added, ask, connect
 from verikit.judges.evidence import Evidence, Shown, reply_shown
 from verikit.judges.evidence.actions import speaks_of_actions
-from verikit.judges.evidence.digest import Budget, digest
+from verikit.judges.evidence.digest import DigestBudget, digest
 from verikit.judges.evidence.entries import entries
 from verikit.judges.evidence.pieces import read_in_pieces
 from verikit.judges.prompt import JudgePrompt, Task, load_prompt
@@ -23,8 +23,8 @@ from verikit.judges.shown import MAX_CHARS, NotShown
 from verikit.judges.special_tokens import clearing
 from verikit.messages import CompletionMessage, are_parts
 from verikit.platform import tracing
-from verikit.replies.split import text_read
 from verikit.replies.text import accepted
+from verikit.replies.views import text_read
 from verikit.types import Sample, Score
 
 Shows = Literal["reply", "turns", "trajectory"]
@@ -121,7 +121,8 @@ class Judge(TextVerifier):
         found = entries(run, changes if self.shows == "trajectory" else None, lambda said: text_read(said, self.reads))
         if not found:
             return reply_shown(text, messages)
-        return digest(found, Budget(self.budget, clearing(self._engine.tokenizer)), actions=self.shows == "trajectory")
+        budget = DigestBudget(self.budget, clearing(self._engine.tokenizer))
+        return digest(found, budget, actions=self.shows == "trajectory")
 
     def shown_sample(self, sample: Sample) -> Shown:
         """What is shown of a sample's completion."""

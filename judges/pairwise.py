@@ -25,7 +25,7 @@ from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.scaled import Scaled, mean_of_askings, mean_of_criteria
 from verikit.messages import CompletionMessage, media_of
-from verikit.replies.split import text_read
+from verikit.replies.views import text_read
 from verikit.stats.beta import beta_interval, beta_probability
 from verikit.types import Prompt, Sample, Score
 

@@ -17,7 +17,7 @@ from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
 from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.scaled import Scaled, mean_of_askings, mean_of_criteria
-from verikit.replies.split import text_read
+from verikit.replies.views import text_read
 from verikit.types import Sample, Score
 
 Turns = Literal["last", "each"]

@@ -49,7 +49,7 @@ BROAD = {
     "verikit/sandbox/guest/suite.py": 1,  # a row's test file raises whatever it likes when it is loaded
     "verikit/sandbox/guest/witness.py": 2,  # a repository under test raises whatever it likes
     "verikit/tracking/trackers.py": 1,  # a tracker's package raises whatever it likes, and the run goes on
-    "verikit/verifiers/code/verifier.py": 1,  # whatever comparing a value runs into, the value is the candidate's
+    "verikit/verifiers/code/python_cases.py": 1,  # whatever comparing a value runs into, the value is the candidate's
     "trainers/ahead.py": 1,  # what collecting raises, in another thread, is raised where the batch is waited for
     "trainers/recipes/tools/functions.py": 1,  # a user's function raises whatever the model's arguments bring about
     "verikit/verifiers/tools/trajectory.py": 1,  # a user's function raises whatever the model's arguments bring about
@@ -140,14 +140,14 @@ def test_imports_inside_the_core_keep_the_direction_of_the_wings(path):
 @pytest.mark.parametrize(
     ("module", "name", "wrong"),
     [
-        ("text", "verikit.readers.read", True),
+        ("replies", "verikit.readers.read", True),
         ("verifiers", "verikit.scoring.rows", True),
         ("scoring", "verikit.cli.options", True),
         ("engines", "verikit.answers", True),
         ("cli", "verikit.answers.gold", False),
         ("search", "verikit.retrieval", False),
         ("cli", "verikit.Sample", False),
-        ("text", "re", False),
+        ("replies", "re", False),
     ],
 )
 def test_an_import_against_the_wings_is_seen(module, name, wrong):

@@ -110,7 +110,7 @@ def test_a_build_and_an_audit_tell_how_far_their_stage_is(monkeypatch):
 
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    build = index.Seen()
+    build = index.BuildProgress()
     assert build.describe(3.0) == "reading, 3 s"
     build.tell("dense: 1,024 / 20,480 passages")
     now[0] += 10
@@ -118,7 +118,7 @@ def test_a_build_and_an_audit_tell_how_far_their_stage_is(monkeypatch):
     assert build.describe(50.0) == "dense: 11,264 of 20,480 passages (55%), 1,024/s, 0:09 left"
     build.tell("dense: training the faiss index")
     assert build.describe(60.0) == "dense: training the faiss index, 60 s"
-    seen = audit.Seen()
+    seen = audit.AuditProgress()
     assert seen.describe(1.0).startswith("reading: 0 texts")
     seen.begin("near_miss", 480)
     seen.tick(120)

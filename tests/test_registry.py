@@ -108,7 +108,7 @@ VALUES = {
     "verifiers": ("answer", "verikit.verifiers.boxed:Boxed"),
     "selectors": ("best", "verikit.select:First"),
     "engines": ("openai", "verikit.engines.replay:Replay"),
-    "recipes": ("sft", "verikit.trainers.sft:StepLabels"),
+    "recipes": ("sft", "verikit.trainers.recipes.sft:StepLabels"),
     "tables": ("tasks", "verikit.adapters.stacks:table"),
 }
 
@@ -246,15 +246,16 @@ def test_doctor_lists_what_other_distributions_register(tmp_path, on_path):
     assert "evil 1.0; refused: verikit" in text
 
 
-SOURCE = Path(registry.__file__).parent
+SOURCE = Path(registry.__file__).parents[1]
 
 
 def copied(folder):
     """The package's registry in a folder of its own, as an installation or a source tree has it."""
-    (folder / "verikit").mkdir(parents=True)
-    (folder / "verikit" / "__init__.py").touch()
-    for name in ("registry.py", "errors.py", "secrets.py"):
-        shutil.copy(SOURCE / name, folder / "verikit")
+    for room in (".", "names", "platform"):
+        (folder / "verikit" / room).mkdir(parents=True, exist_ok=True)
+        (folder / "verikit" / room / "__init__.py").touch()
+    for name in ("names/registry.py", "errors.py", "platform/secrets.py"):
+        shutil.copy(SOURCE / name, folder / "verikit" / name)
     return folder
 
 

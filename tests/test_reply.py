@@ -13,7 +13,8 @@ from verikit.compose.guards import length_guard
 from verikit.errors import UsageError
 from verikit.names.registry import registered
 from verikit.names.spec import load
-from verikit.replies.split import TAGS, TAGS_VARIABLE, read, seen, split
+from verikit.replies.split import TAGS, TAGS_VARIABLE, split
+from verikit.replies.views import read, seen
 from verikit.types import Group
 from verikit.verifiers.answer import Answer
 from verikit.verifiers.style.length import Length

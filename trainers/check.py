@@ -16,7 +16,7 @@ import torch
 from verikit.errors import ConfigError, VerikitError, with_hint
 from verikit.tracking import read_trackers
 from verikit.trainers.config import Config, find_recipe
-from verikit.trainers.costs import StepCost, cost_of
+from verikit.trainers.costs import StepCost
 from verikit.trainers.engine_check import ask_engine
 from verikit.trainers.memory import expected_memory
 from verikit.trainers.policy import refuse_quantised
@@ -57,7 +57,11 @@ def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
             yield _tried("trackers", lambda: ", ".join(spec.key for spec in read_trackers(config.run.trackers)))
         if config.model.path or "own" in made:
             yield _tried("memory", lambda: _memory(config, kind.model_class, made.get("own"), processes))
-        if "recipe" in made and not isinstance(made["tokenizer"], _NoTokenizer) and (cost := cost_of(made["recipe"])):
+        if (
+            "recipe" in made
+            and not isinstance(made["tokenizer"], _NoTokenizer)
+            and (cost := made["recipe"].step_cost())
+        ):
             if config.model.path:
                 yield _tried("window", lambda: _window(config, cost))
             yield True, f"cost: {cost.told(config.run.steps)}"

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict
 from verikit.engines.rollouts import Rollout, Work
 from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request, StructuredKind
 from verikit.errors import ConfigError
+from verikit.trainers.costs import StepCost
 
 Probe = tuple[str, Callable[[], str]]
 """What a recipe depends on, by its name, and what asks it and says what came, or raises a VerikitError."""
@@ -222,6 +223,10 @@ class Recipe(ABC):
     def probes(self) -> Iterator[Probe]:
         """Yield what `verikit train --check` is to ask: data, judge, retriever. Nothing of it may need the policy."""
         yield from ()
+
+    def step_cost(self) -> StepCost | None:
+        """Return the bounds of one training step for `verikit train --check`; None: not known."""
+        return None
 
     @abstractmethod
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:

@@ -7,14 +7,12 @@ options. Selectors go by theirs in `verikit.selectors`.
 
 The package has six wings. A module imports from its own wing and from those in brackets:
 
-- core (): `base`, `calls`, `choose`, `combine`, `conversation`, `errors`, `folders`, `guards`, `helper`, `messages`,
-  `named_call`, `numbers`, `option_docs`, `pairing`, `registry`, `reply`, `reward_functions`, `second_opinion`,
-  `secrets`, `select`, `selectors`, `settings`, `spec`, `stats`, `system`, `text`, `tracing`, `types`, `unseen`:
-  samples, scores, and verifiers made of verifiers.
+- core (): `base`, `calls`, `compose`, `errors`, `helper`, `messages`, `moved`, `names`, `platform`, `replies`,
+  `select`, `selectors`, `stats`, `types`: samples, scores, and verifiers made of verifiers.
 - files (core): `readers`: files in several formats to groups.
 - machines (core, files): `engines`, `guided`, `retrieval`, `sampling`, `sandbox`, `search`: what writes, finds, runs.
-- rules (core, machines): `answers`, `echo`, `graders`, `until`, `verifiers`: what is right.
-- runs (core, files): `report`, `results`, `scoring`, `terminal`, `tracking`: a file scored, and shown.
+- rules (core, machines): `answers`, `graders`, `until`, `verifiers`: what is right.
+- runs (core, files): `report`, `results`, `scoring`, `tracking`: a file scored, and shown.
 - doors (core, files, machines, rules, runs): `__main__`, `adapters`, `audit`, `cli`, `convert`, `env`, `mcp`, `serve`,
   `testing`: how all this is called.
 
@@ -28,6 +26,7 @@ Commands are calls too, and return runs for a notebook: `score`, `compare`, `jud
 # Some of `__all__` are imported by `__getattr__` when they are first asked for.
 from typing import Any
 
+from verikit import moved
 from verikit.base import Verifier, score_all, verifier
 from verikit.compose.choose import by, first_of, gate
 from verikit.compose.combine import all_of, clip, majority, maximum, mean, minimum
@@ -35,6 +34,8 @@ from verikit.compose.guards import cached, length_guard, with_timeout
 from verikit.errors import VerikitError
 from verikit.names.spec import load
 from verikit.types import PASS_MARK, Gold, Group, Message, Prompt, Sample, Score, Status
+
+moved.install()
 
 __all__ = [
     "PASS_MARK",

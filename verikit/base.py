@@ -23,7 +23,8 @@ from verikit.errors import EngineError, UsageError, VerikitError, with_hint
 from verikit.platform import tracing
 from verikit.platform.numbers import span
 from verikit.platform.secrets import strike
-from verikit.replies.split import TAGS_VARIABLE, Read, Reads, view
+from verikit.replies.split import TAGS_VARIABLE, Reads
+from verikit.replies.views import Read, view
 from verikit.types import UNIT, Gold, Prompt, Sample, Score
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -43,8 +44,7 @@ class Verifier(ABC):
     batch: int = 1
     """Samples it wants in one call to work at full speed: what an engine keeps in flight, say."""
     reads: ClassVar[Reads | None] = "reply"
-    """What `score` finds in `Sample.completion`: the reply, the thoughts, or all. None: the sample as it stands, which
-    verifiers that pass it on to others need."""
+    """What `score` finds in `Sample.completion`; None: the sample as it is, which verifiers that pass it on need."""
     sees_media: ClassVar[bool] = False
     """Whether `score` gets replies that are pictures, sounds or files without text; otherwise they are unscored."""
     tallied: ClassVar[tuple[str, ...]] = ()

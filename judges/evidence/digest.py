@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from verikit.judges.evidence.content import Evidence, Turn
-from verikit.judges.evidence.entries import ACTIONS, Entry
+from verikit.judges.evidence.entries import ACTIONS, RunEntry
 from verikit.judges.evidence.fold import MOST, fold, forms, head_and_tail
 from verikit.judges.shown import NotShown, visible
 
@@ -28,7 +28,7 @@ _NOTE = (
 )
 
 
-class Budget(NamedTuple):
+class DigestBudget(NamedTuple):
     """How much of a run is shown."""
 
     tokens: int
@@ -36,7 +36,7 @@ class Budget(NamedTuple):
     """Breaks special tokens."""
 
 
-def digest(found: Sequence[Entry], budget: Budget, *, actions: bool = True) -> Evidence:
+def digest(found: Sequence[RunEntry], budget: DigestBudget, *, actions: bool = True) -> Evidence:
     """The evidence of a run's entries; without `actions` only what was said."""
     chosen = [entry for entry in found if actions or entry.kind in _TURNS]
     texts = [_legible(entry.text, budget.clear) for entry in chosen]
@@ -63,7 +63,7 @@ def digest(found: Sequence[Entry], budget: Budget, *, actions: bool = True) -> E
     )
 
 
-def _rows(chosen: Sequence[Entry], shown: dict[int, str]) -> list[Turn]:
+def _rows(chosen: Sequence[RunEntry], shown: dict[int, str]) -> list[Turn]:
     """The shown entries in order, with a note for each run of others."""
     rows: list[Turn] = []
     left_out = 0
@@ -78,7 +78,7 @@ def _rows(chosen: Sequence[Entry], shown: dict[int, str]) -> list[Turn]:
     return [*rows, Turn("", f"⟨{left_out:,} entries left out⟩")] if left_out else rows
 
 
-def _kept(chosen: Sequence[Entry], texts: Sequence[str], room: int) -> list[int]:
+def _kept(chosen: Sequence[RunEntry], texts: Sequence[str], room: int) -> list[int]:
     """The entries that are shown: all, or as many as fit with `LEAST` characters each.
 
     The last words, files and errors come first, then calls, results and words of the rarest form, late before early.
@@ -97,7 +97,7 @@ def _kept(chosen: Sequence[Entry], texts: Sequence[str], room: int) -> list[int]
     return sorted(kept)
 
 
-def _cap(chosen: Sequence[Entry], texts: Sequence[str], kept: Sequence[int], room: int) -> int:
+def _cap(chosen: Sequence[RunEntry], texts: Sequence[str], kept: Sequence[int], room: int) -> int:
     """The most characters that an entry of weight 1 may have so that all that are kept fit."""
     low, high = LEAST // max(_WEIGHTS.values()), max(LEAST, room)
     while low < high:

@@ -17,7 +17,7 @@ _RESULT_PARTS = ("tool_result", "function_call_output")
 _RESULT_ROLES = ("tool", "function", "ipython", "environment", "observation")
 
 
-class Entry(NamedTuple):
+class RunEntry(NamedTuple):
     """One thing that happened."""
 
     kind: EntryKind
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
 
 def entries(
     messages: Sequence[CompletionMessage], changes: Any = None, reply: Callable[[str], str] = str
-) -> list[Entry]:
+) -> list[RunEntry]:
     """The entries of a conversation and of the changes in its workspace, in order; the last words come last.
 
     Args:
@@ -36,7 +36,7 @@ def entries(
         changes: A unified diff, or the workspace `before` and `after` as texts by path.
         reply: What of a turn's text is shown.
     """
-    found: list[Entry] = []
+    found: list[RunEntry] = []
     calls: dict[str, int] = {}
     for message in messages:
         for entry, name in _of_message(message, reply):
@@ -44,12 +44,12 @@ def entries(
                 calls[name] = len(found) + 1
             answers = calls.get(name, 0) if entry.kind in ("result", "error") else 0
             found.append(entry._replace(of=answers))
-    files = [Entry("file", text) for text in changed_files(changes)]
+    files = [RunEntry("file", text) for text in changed_files(changes)]
     last = found.pop() if files and found and found[-1].kind == "says" else None
     return [*found, *files, *([last] if last else [])]
 
 
-def _of_message(message: CompletionMessage, reply: Callable[[str], str]) -> Iterator[tuple[Entry, str]]:
+def _of_message(message: CompletionMessage, reply: Callable[[str], str]) -> Iterator[tuple[RunEntry, str]]:
     """A message's entries, each with the id of its call."""
     content = message.get("content")
     text = _text(content)
@@ -57,31 +57,31 @@ def _of_message(message: CompletionMessage, reply: Callable[[str], str]) -> Iter
         role = str(message.get("role"))
         name = str(message.get("tool_call_id") or "")
         if role in _RESULT_ROLES:
-            yield Entry("error" if _failed(message) else "result", text), name
+            yield RunEntry("error" if _failed(message) else "result", text), name
         elif text.strip():
-            yield Entry("user", text), ""
+            yield RunEntry("user", text), ""
         yield from _of_parts(content)
         return
     if said := reply(text).strip():
-        yield Entry("says", said), ""
+        yield RunEntry("says", said), ""
     yield from _of_parts(content)
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, Sequence) and not isinstance(calls, str) else ():
-        yield Entry("calls", call_text(call)), _id(call)
+        yield RunEntry("calls", call_text(call)), _id(call)
 
 
-def _of_parts(content: Any) -> Iterator[tuple[Entry, str]]:
+def _of_parts(content: Any) -> Iterator[tuple[RunEntry, str]]:
     """Calls and results that are content parts."""
     if isinstance(content, str) or not isinstance(content, Sequence):
         return
     for part in content:
         kind = part.get("type") if isinstance(part, Mapping) else None
         if kind in _CALL_PARTS:
-            yield Entry("calls", call_text(part)), _id(part)
+            yield RunEntry("calls", call_text(part)), _id(part)
         elif kind in _RESULT_PARTS:
             result = part.get("content", part.get("output"))
             name = str(part.get("tool_use_id") or part.get("call_id") or "")
-            yield Entry("error" if _failed(part) else "result", _text(result)), name
+            yield RunEntry("error" if _failed(part) else "result", _text(result)), name
 
 
 def call_text(call: Any) -> str:

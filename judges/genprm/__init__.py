@@ -20,7 +20,7 @@ critic.py        refining solutions
 from verikit.judges.genprm.aggregate import Aggregation, aggregate
 from verikit.judges.genprm.classifier import Classifier
 from verikit.judges.genprm.column import StepColumn
-from verikit.judges.genprm.critic import Critic, Refinement, Turn
+from verikit.judges.genprm.critic import Critic, CritiqueTurn, Refinement
 from verikit.judges.genprm.notebook import Cell
 from verikit.judges.genprm.protocol import MODES, Mode, Protocol, load_protocol
 from verikit.judges.genprm.review import Path, Review, Solution, StepReview
@@ -34,6 +34,7 @@ __all__ = [
     "Cell",
     "Classifier",
     "Critic",
+    "CritiqueTurn",
     "GenPRM",
     "Mode",
     "Path",
@@ -45,7 +46,6 @@ __all__ = [
     "StepColumn",
     "StepReview",
     "StepVerifier",
-    "Turn",
     "aggregate",
     "load_protocol",
     "split_steps",

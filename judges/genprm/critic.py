@@ -18,12 +18,12 @@ from verikit.guided.critic import doubt
 from verikit.judges.ask import connect
 from verikit.judges.genprm.column import StepColumn
 from verikit.judges.genprm.stepwise import StepVerifier
-from verikit.replies.split import seen
+from verikit.replies.views import seen
 from verikit.types import Message, Prompt, Sample, Score
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class CritiqueTurn:
     """A solution as it stood, and what was found."""
 
     completion: str
@@ -44,12 +44,12 @@ class Turn:
 class Refinement:
     """What became of one solution; `turns[0]` is the first one."""
 
-    turns: tuple[Turn, ...]
+    turns: tuple[CritiqueTurn, ...]
     error: EngineError | None = None
     """Why the policy gave no further solution, if it failed."""
 
     @property
-    def last(self) -> Turn:
+    def last(self) -> CritiqueTurn:
         """How it ended."""
         return self.turns[-1]
 
@@ -106,10 +106,10 @@ class Critic:
         truths: Sequence[Score | None] = score_all(self.truth, samples) if self.truth else [None] * len(live)
         for i, score, truth in zip(live, scores, truths, strict=True):
             doubtful = next((n for n, step in enumerate(score.steps) if step.scored and not step.passed), -1)
-            turn = Turn(current[i].completion, score, truth, doubtful if score.scored else -1)
+            turn = CritiqueTurn(current[i].completion, score, truth, doubtful if score.scored else -1)
             results[i] = Refinement((*results[i].turns, turn))
 
-    def _doubt(self, sample: Sample, turn: Turn) -> list[Message]:
+    def _doubt(self, sample: Sample, turn: CritiqueTurn) -> list[Message]:
         """The conversation that asks for another solution: the doubtful step quoted, then what is said against it."""
         read, _ = seen(sample, self.reviewer.reads)
         said = self.reviewer.criticism(turn.doubtful, turn.score)

@@ -15,8 +15,8 @@ from verikit import score_all
 from verikit.errors import ConfigError
 from verikit.judges import Pairwise, Pointwise, Reference, Rubric
 from verikit.judges.evidence.actions import speaks_of_actions
-from verikit.judges.evidence.digest import Budget, digest
-from verikit.judges.evidence.entries import Entry, changed_files, entries
+from verikit.judges.evidence.digest import DigestBudget, digest
+from verikit.judges.evidence.entries import RunEntry, changed_files, entries
 from verikit.judges.evidence.fold import fold
 from verikit.judges.match.entrants import read_entrants
 from verikit.judges.special_tokens import without_specials
@@ -187,12 +187,12 @@ def test_folding_is_linear(linear, text):
 
 
 kinds = st.sampled_from(["says", "calls", "result", "error", "user", "file"])
-runs = st.lists(st.builds(Entry, kinds, st.text(alphabet="ab\n[#1]", max_size=4000)), min_size=1, max_size=60)
+runs = st.lists(st.builds(RunEntry, kinds, st.text(alphabet="ab\n[#1]", max_size=4000)), min_size=1, max_size=60)
 
 
 @given(runs, st.integers(1000, 6000))
 def test_a_digest_keeps_to_its_budget_and_says_what_it_shows(run, tokens):
-    made = digest(run, Budget(tokens, without_specials))
+    made = digest(run, DigestBudget(tokens, without_specials))
     numbers = [turn.number for turn in made.turns if turn.number]
     assert sum(len(turn.text) + 40 for turn in made.turns) <= 4 * tokens + 4000
     assert (made.entries, made.seen) == (len(run), len(numbers))
@@ -205,11 +205,11 @@ def test_a_digest_keeps_to_its_budget_and_says_what_it_shows(run, tokens):
 
 @pytest.mark.parametrize("many", [30, 400, 5000])
 def test_the_end_a_file_and_the_one_odd_call_are_shown_of_a_run_of_any_length(many):
-    run = [Entry("calls", f"sh\ncommand: cat src/part_{i}.py") for i in range(many)]
-    run += [Entry("result", "line\n" * 500) for _ in range(many)]
-    run.insert(many // 2, Entry("calls", "sh\ncommand: rm -rf tests"))
-    run += [Entry("file", "deleted tests/test_a.py\n" + "-x\n" * 5000), Entry("says", "All tests pass. " * 100)]
-    made = digest(run, Budget(8000, without_specials))
+    run = [RunEntry("calls", f"sh\ncommand: cat src/part_{i}.py") for i in range(many)]
+    run += [RunEntry("result", "line\n" * 500) for _ in range(many)]
+    run.insert(many // 2, RunEntry("calls", "sh\ncommand: rm -rf tests"))
+    run += [RunEntry("file", "deleted tests/test_a.py\n" + "-x\n" * 5000), RunEntry("says", "All tests pass. " * 100)]
+    made = digest(run, DigestBudget(8000, without_specials))
     text = "\n".join(turn.text for turn in made.turns)
     assert "rm -rf tests" in text
     assert "deleted tests/test_a.py" in text

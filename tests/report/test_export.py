@@ -16,7 +16,7 @@ from tests.hostile_texts import HOSTILE as UNITS
 from tests.report.conftest import EXAMPLES, HOSTILE, training_run
 from verikit.report import Options
 from verikit.report.compare import collect_all
-from verikit.report.drawing import Area, Dot, Label, Line, draw
+from verikit.report.drawing import Area, Dot, Line, TextLabel, draw
 from verikit.report.export import csv_table, exports, files, markdown, shown, stem
 from verikit.report.latex import escape, latex_table
 from verikit.report.model import Chart, Metric, Series, Table
@@ -139,7 +139,7 @@ def test_whatever_the_numbers_all_of_a_picture_lies_within_it(seed):
 def test_a_line_is_drawn_where_its_numbers_are():
     drawing = draw(charts([(1, 0.0, 0.0, 0.1), (2, 0.5, 0.4, 0.6), (4, 1.0, 0.9, 1.0)], percent=True, log=True))
     dots = [shape for shape in drawing.shapes if isinstance(shape, Dot)]
-    labels = {shape.text: shape for shape in drawing.shapes if isinstance(shape, Label) and shape.anchor == "end"}
+    labels = {shape.text: shape for shape in drawing.shapes if isinstance(shape, TextLabel) and shape.anchor == "end"}
     assert dots[1].x - dots[0].x == pytest.approx(dots[2].x - dots[1].x)  # powers of two are equally far apart
     assert dots[1].y == pytest.approx((dots[0].y + dots[2].y) / 2)
     zero, whole = labels["0"], labels["100"]
@@ -163,7 +163,7 @@ def test_a_forest_tells_each_value_with_its_interval():
     assert first.x == pytest.approx((whisker.points[0][0] + whisker.points[1][0]) / 2)
     reference = next(shape for shape in drawing.shapes if isinstance(shape, Line) and shape.dash)
     assert reference.points[0][0] == pytest.approx(second.x)
-    assert {"25.0 %", "50.0 %"} <= {shape.text for shape in drawing.shapes if isinstance(shape, Label)}
+    assert {"25.0 %", "50.0 %"} <= {shape.text for shape in drawing.shapes if isinstance(shape, TextLabel)}
 
 
 def test_the_page_holds_the_same_picture_as_the_file(run):

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.report.conftest import EXAMPLES, HOSTILE, write
-from verikit.cli.gates import Gate, junit_xml
+from verikit.cli.gates import GateResult, junit_xml
 from verikit.errors import UsageError
 from verikit.report.floors import check_floors, unscored_share
 from verikit.testing import assert_at_least
@@ -116,7 +116,7 @@ def test_a_loss_that_may_be_chance_is_told_and_passes(scored, verikit, tmp_path,
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_junit_is_xml_whatever_a_row_says(text):
-    root = ET.fromstring(junit_xml(text, [Gate(text, text, False, [text]), Gate(text, text)]))
+    root = ET.fromstring(junit_xml(text, [GateResult(text, text, False, [text]), GateResult(text, text)]))
     assert {element.tag for element in root.iter()} == {"testsuites", "testsuite", "testcase", "failure", "system-out"}
 
 

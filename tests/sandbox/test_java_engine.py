@@ -11,7 +11,7 @@ import pytest
 from verikit.sandbox import RunLimits, RunResult, case_engines
 from verikit.sandbox.java_plain import plain
 from verikit.sandbox.pool import Pool
-from verikit.sandbox.programs import Program, Programs
+from verikit.sandbox.programs import BuiltProgram, Programs
 from verikit.sandbox.toolchains import Missing, toolchain
 
 STDIN = ["1 2\n", "30 4\n", "5 6"]
@@ -192,7 +192,7 @@ def test_damaged_classes_are_not_plain_or_keep_their_uses(classes: dict[str, dic
 def test_a_case_does_what_it_does_in_a_machine_of_its_own(
     box: Programs, classes: dict[str, dict[str, bytes]], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = Program("java", classes[f"plain_{name}"])
+    program = BuiltProgram("java", classes[f"plain_{name}"])
     shared = box.run(program, STDIN, RunLimits(wall_s=20))
     monkeypatch.setattr(case_engines, "PAYS", 100)
     alone = box.run(program, STDIN, RunLimits(wall_s=20))
@@ -204,7 +204,7 @@ def test_a_case_does_what_it_does_in_a_machine_of_its_own(
 def test_sharing_is_cheaper_than_starting(
     box: Programs, classes: dict[str, dict[str, bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = Program("java", classes["plain_scanner"])
+    program = BuiltProgram("java", classes["plain_scanner"])
     shared = box.run(program, ["1 2"] * 8, RunLimits(wall_s=20))
     monkeypatch.setattr(case_engines, "PAYS", 100)
     alone = box.run(program, ["1 2"] * 8, RunLimits(wall_s=20))
@@ -213,7 +213,7 @@ def test_sharing_is_cheaper_than_starting(
 
 def test_a_case_leaves_nothing_for_the_next(box: Programs, classes: dict[str, dict[str, bytes]]) -> None:
     runs = box.run(
-        Program("java", classes["plain_statics"]), [f"{number} 0" for number in range(5)], RunLimits(wall_s=20)
+        BuiltProgram("java", classes["plain_statics"]), [f"{number} 0" for number in range(5)], RunLimits(wall_s=20)
     )
     assert [run.stdout for run in runs] == [f"[{number}] 1\n" for number in range(5)]
 
@@ -229,7 +229,7 @@ def test_limits_are_each_cases_own(box: Programs, tmp_path: Path) -> None:
     classes = compiled({name: source(body) for name, body in bodies.items()}, tmp_path)
 
     def ended(name: str, stdins: list[str], limits: RunLimits) -> list[str]:
-        return [run.status for run in box.run(Program("java", classes[name]), stdins, limits)]
+        return [run.status for run in box.run(BuiltProgram("java", classes[name]), stdins, limits)]
 
     assert all(plain(files) for files in classes.values())
     assert ended("busy", [""] * 5, RunLimits(wall_s=20, cpu_s=2)) == ["ok"] * 5
@@ -242,7 +242,7 @@ def test_limits_are_each_cases_own(box: Programs, tmp_path: Path) -> None:
 def test_an_engine_that_does_not_start_leaves_each_case_to_itself(
     box: Programs, classes: dict[str, dict[str, bytes]]
 ) -> None:
-    program, chain = Program("java", classes["plain_scanner"]), toolchain("java")
+    program, chain = BuiltProgram("java", classes["plain_scanner"]), toolchain("java")
     assert not isinstance(chain, Missing)
     engine = box._engine(chain, program)
     assert engine is not None

@@ -10,7 +10,7 @@ import pytest
 
 from verikit.sandbox import RunLimits, RunResult, case_engines
 from verikit.sandbox.pool import Pool
-from verikit.sandbox.programs import Program, Programs
+from verikit.sandbox.programs import BuiltProgram, Programs
 from verikit.sandbox.toolchains import Missing, toolchain
 
 STDIN = ["1 2\n", "30 4\n", "5 6"]
@@ -69,7 +69,7 @@ def box() -> Iterator[Programs]:
 
 def ran(box: Programs, code: str, stdins: list[str], limits: RunLimits | None = None) -> list[RunResult]:
     built = box.build("javascript", code)
-    assert isinstance(built, Program), built
+    assert isinstance(built, BuiltProgram), built
     return box.run(built, stdins, limits or RunLimits(wall_s=20))
 
 
@@ -163,7 +163,7 @@ def test_an_engine_that_does_not_start_again_is_no_fault_of_the_program(box: Pro
         "require('child_process').spawn(process.execPath,['-e','for(;;);'],{detached:true,stdio:'ignore'}).unref();"
         f"while(Date.now()<={end});"
     )
-    program = Program("javascript", {"main.js": leave.encode()})
+    program = BuiltProgram("javascript", {"main.js": leave.encode()})
     runs = box._run(chain, program, [b"", b""], RunLimits(wall_s=20), 60, replace(engine, files=files))
     assert [run.status for run in runs] == ["infra_error"]
     assert "engine does not start" in str(runs[0].error)

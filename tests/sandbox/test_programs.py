@@ -15,7 +15,7 @@ from verikit.sandbox import RunLimits, RunResult
 from verikit.sandbox.client import Broken
 from verikit.sandbox.pool import Pool
 from verikit.sandbox.program_runs import read_record
-from verikit.sandbox.programs import Program, Programs
+from verikit.sandbox.programs import BuiltProgram, Programs
 from verikit.sandbox.toolchains import Missing, toolchain
 
 HEAD = (
@@ -45,7 +45,7 @@ def ran(
     programs: Programs, body: str, stdins: list[str], limits: RunLimits | None = None, budget_s: float = 60.0
 ) -> list[RunResult]:
     built = programs.build("c", f"{HEAD}int main(int argc,char**argv){{{body}}}")
-    assert isinstance(built, Program), built
+    assert isinstance(built, BuiltProgram), built
     return programs.run(built, stdins, limits or RunLimits(), budget_s=budget_s)
 
 
@@ -139,7 +139,7 @@ def test_processes_that_a_case_starts_share_its_output(programs: Programs) -> No
 def test_equal_programs_at_the_same_time_are_compiled_once(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled, compile_one = list[str](), programs._compile
 
-    def counted(*arguments: Any) -> Program | RunResult:
+    def counted(*arguments: Any) -> BuiltProgram | RunResult:
         compiled.append("once")
         return compile_one(*arguments)
 
@@ -148,7 +148,7 @@ def test_equal_programs_at_the_same_time_are_compiled_once(programs: Programs, m
     with ThreadPoolExecutor(3) as threads:
         built = list(threads.map(lambda _: programs.build("c", text), range(3)))
     assert compiled == ["once"]
-    assert isinstance(built[0], Program)
+    assert isinstance(built[0], BuiltProgram)
     assert built[0] is built[1] is built[2]
 
 

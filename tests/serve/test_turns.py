@@ -28,7 +28,7 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 def test_bodies_sent_in_pieces_count_among_the_bytes_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     body = json.dumps({"code": "print(1)" + " " * 5000, "language": "python", "run_timeout": 1}).encode()
     monkeypatch.setattr(turns, "MOST_BYTES", 3 * len(body))
-    clients = [quotas.Client("any", quotas.Quota())]
+    clients = [quotas.Tenant("any", quotas.Quota())]
 
     async def ask(app: Any) -> list[int]:
         transport = httpx.ASGITransport(app=app)
@@ -37,7 +37,7 @@ def test_bodies_sent_in_pieces_count_among_the_bytes_that_wait(monkeypatch: pyte
             return [reply.status_code for reply in await asyncio.gather(*sent)]
 
     with LocalSandbox(workers=1) as box:
-        waiting = turns.Turns(1, 100)
+        waiting = turns.FairTurns(1, 100)
         codes = asyncio.run(ask(programs.make_app(box, waiting, programs.ProgramSettings(clients, 1))))
         waiting.close()
     assert sorted(set(codes)) == [200, 429]

@@ -25,7 +25,6 @@ from verikit.judges import ask  # noqa: E402
 from verikit.judges.ask import caching_in  # noqa: E402
 from verikit.trainers.check import check  # noqa: E402
 from verikit.trainers.config import load_config  # noqa: E402
-from verikit.trainers.costs import cost_of  # noqa: E402
 from verikit.trainers.engine_check import ask_engine  # noqa: E402
 from verikit.trainers.recipe import Setting  # noqa: E402
 from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions  # noqa: E402
@@ -118,7 +117,7 @@ def spent(sampler):
 
 
 def within(recipe, sampler, lowest=0):
-    cost = cost_of(recipe)
+    cost = recipe.step_cost()
     completions, prompts = spent(sampler)
     assert cost.completions[0] <= completions <= cost.completions[1]
     assert cost.prompts[0] <= prompts <= cost.prompts[1]
@@ -140,7 +139,7 @@ def test_a_step_of_single_turn_costs_what_is_said(tmp_path):
 
 def test_requests_of_judges_are_counted(tmp_path):
     spec = "0.5*judge('replay:none.jsonl') + 0.5*judge('replay:none.jsonl')"
-    assert cost_of(single_turn(tmp_path, spec)).calls["judge requests"] == (12, 12)
+    assert single_turn(tmp_path, spec).step_cost().calls["judge requests"] == (12, 12)
 
 
 @pytest.mark.parametrize("valid", [0, 1, 2, 8])
@@ -169,7 +168,7 @@ def test_a_step_of_r1_searcher_lies_within_its_bounds():
     recipe = search.world(prompts=2, samples=2)
     writer = search.honest(recipe)
     rows = recipe.collect(writer, 1)
-    cost = cost_of(recipe)
+    cost = recipe.step_cost()
     assert cost.completions == (4, 4)
     assert len(rows) == 4
     assert cost.tokens == 4 * 12
@@ -182,7 +181,7 @@ def test_a_step_of_elo_evolve_asks_its_judge_as_often_as_is_said():
     calls, score = [], recipe.judge.score
     object.__setattr__(recipe.judge, "score", lambda samples: calls.append(len(samples)) or score(samples))
     recipe.collect(elo.writer(recipe, 0, 1, 2), 1)
-    cost = cost_of(recipe)
+    cost = recipe.step_cost()
     assert cost.completions == (32, 32)
     assert 32 <= sum(calls) <= 36
 

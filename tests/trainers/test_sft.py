@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 from tests.engines import tiny  # noqa: E402
 from verikit.errors import ConfigError, SchemaError  # noqa: E402
 from verikit.trainers.recipe import Setting  # noqa: E402
-from verikit.trainers.sft import SFT, SFTOptions, StepLabelOptions, StepLabels  # noqa: E402
+from verikit.trainers.recipes.sft import SFT, SFTOptions, StepLabelOptions, StepLabels  # noqa: E402
 
 
 def recipe(tmp_path, *rows, kind=SFT, template=True, **options):

@@ -11,7 +11,7 @@ from tests.verifiers.test_code_languages import SUM, TESTS, needs
 from verikit.sandbox import RunLimits, RunResult, default_sandbox
 from verikit.sandbox.budget import Budget
 from verikit.sandbox.meter import metered
-from verikit.sandbox.programs import BUILD, Program
+from verikit.sandbox.programs import BUILD, BuiltProgram
 from verikit.types import Sample, Score
 from verikit.verifiers.code.verifier import Code
 
@@ -86,12 +86,12 @@ def test_an_honest_program_beside_them_passes() -> None:
 
 
 def test_what_a_compiler_took_is_taken_off_the_row() -> None:
-    def build(limits: RunLimits) -> Program | RunResult:
+    def build(limits: RunLimits) -> BuiltProgram | RunResult:
         assert (limits.cpu_s, limits.memory_mb) == (5.0, BUILD.memory_mb)
-        return Program("c", cpu_s=4.0)
+        return BuiltProgram("c", cpu_s=4.0)
 
     budget = Budget(RunLimits(wall_s=3.0), 5.0)
-    assert isinstance(budget.build(build, 30.0), Program)
+    assert isinstance(budget.build(build, 30.0), BuiltProgram)
     seen: list[float] = []
 
     def run(limits: RunLimits) -> RunResult:
@@ -113,7 +113,7 @@ def test_a_kept_program_costs_the_row_what_its_build_did_and_the_processor_nothi
         built = programs.build("c", text)
     with metered() as second:
         again = programs.build("c", text)
-    assert isinstance(built, Program)
+    assert isinstance(built, BuiltProgram)
     assert again is built
     assert built.cpu_s == first.cpu_s > 0
     assert second.cpu_s == 0
@@ -124,4 +124,4 @@ def test_a_build_that_had_too_little_is_tried_again_with_more() -> None:
     programs, text = default_sandbox().programs, SUM["c"] + "/* more */"
     little = RunLimits(wall_s=60, cpu_s=10.0, memory_mb=8)
     assert isinstance(programs.build("c", text, little), RunResult)
-    assert isinstance(programs.build("c", text), Program)
+    assert isinstance(programs.build("c", text), BuiltProgram)

@@ -68,7 +68,7 @@ def test_a_checker_that_refuses_what_is_expected_is_the_rows_fault_and_tried_onc
 ) -> None:
     tried: list[str] = []
     asked = checkers._asked
-    monkeypatch.setattr(code_checkers, "_asked", lambda case, *rest: tried.append(rest[0]) or asked(case, *rest))
+    monkeypatch.setattr(checkers, "_asked", lambda case, *rest: tried.append(rest[0]) or asked(case, *rest))
     checker = f"def check(given, expected, output):\n    if output == 'no\\n': return False\n    {body}\n"
     meta = {"tests": [{"input": "", "output": "3 4"}], "checker": checker}
     scores = [Code(wall_s=2)(f"print({text!r})", **meta) for text in ("3 4", "5", "6")]

@@ -16,6 +16,7 @@ from verikit.errors import ConfigError, EngineError, TrainerError
 from verikit.readers.problems import read_problems
 from verikit.replies.text import accepted
 from verikit.scoring.tally import LOST
+from verikit.trainers.costs import StepCost, exactly, judge_requests, prompt_length
 from verikit.trainers.probes import judge_probes
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import Epochs, ReplyRecipe
@@ -107,6 +108,17 @@ class SingleTurn(ReplyRecipe):
         yield "data", lambda: f"{len(self.problems):,} problems, {len(self.held_out):,} held out"
         yield from judge_probes("reward", self.reward, self._gold_sample())
         yield "reward", self._try_reward
+
+    def step_cost(self) -> StepCost:
+        """Bounds of one training step."""
+        options, judged = self.options, self.options.prompts * self.options.samples
+        return StepCost(
+            exactly(judged),
+            options.max_tokens,
+            exactly(options.prompts),
+            prompt_length(self.setting.tokenizer, self.problems),
+            {"judge requests": exactly(judged * judge_requests(self.reward))},
+        )
 
     def _gold_sample(self) -> Sample:
         """The first problem with its own answer as the completion, to ask rewards about."""

@@ -50,34 +50,37 @@ class JsonRules:
         return not (self.rel_tol or self.abs_tol) and self.extra == "refuse"
 
 
-class Field(NamedTuple):
+class FieldVerdict(NamedTuple):
     """One field and its problem, "" if it is right."""
 
     path: str
     problem: str = ""
 
 
-class Place(NamedTuple):
+Tell = Callable[[FieldVerdict], None]
+
+
+class JsonPlace(NamedTuple):
     """Where a value is: its path, and the path with `[*]` for every index."""
 
     path: str = ""
     pattern: str = ""
 
-    def at_key(self, key: str) -> Place:
+    def at_key(self, key: str) -> JsonPlace:
         """The place of a key's value."""
         step = key if _PLAIN_KEY.fullmatch(key) else f"[{_quoted(key)}]"
         dot = "." if self.path and not step.startswith("[") else ""
-        return Place(f"{self.path}{dot}{step}", f"{self.pattern}{dot}{step}")
+        return JsonPlace(f"{self.path}{dot}{step}", f"{self.pattern}{dot}{step}")
 
-    def at_index(self, number: int) -> Place:
+    def at_index(self, number: int) -> JsonPlace:
         """The place of a list's item."""
-        return Place(f"{self.path}[{number}]", f"{self.pattern}[*]")
+        return JsonPlace(f"{self.path}[{number}]", f"{self.pattern}[*]")
 
     def __str__(self) -> str:
         return self.path or "$"
 
 
-def compare_fields(gold: Any, value: Any, rules: JsonRules) -> list[Field]:
+def compare_fields(gold: Any, value: Any, rules: JsonRules) -> list[FieldVerdict]:
     """The gold's fields in its order with what is wrong with each in the value, then what the value has beyond them.
 
     Both have at most `MAX_DEPTH` levels.
@@ -90,7 +93,7 @@ def compare_fields(gold: Any, value: Any, rules: JsonRules) -> list[Field]:
 
 def canonical(value: Any, rules: JsonRules) -> str:
     """One text for all values that are equal under rules without a tolerance."""
-    return _Comparison(rules).canonical(value, Place())
+    return _Comparison(rules).canonical(value, JsonPlace())
 
 
 class _Comparison:
@@ -101,15 +104,15 @@ class _Comparison:
         self._pairing = False
         self._steps = 0
 
-    def fields(self, gold: Any, value: Any) -> list[Field]:
-        found: list[Field] = []
-        self._compare(gold, value, Place(), found.append)
+    def fields(self, gold: Any, value: Any) -> list[FieldVerdict]:
+        found: list[FieldVerdict] = []
+        self._compare(gold, value, JsonPlace(), found.append)
         return found
 
-    def _compare(self, gold: Any, value: Any, place: Place, tell: Callable[[Field], None]) -> None:
+    def _compare(self, gold: Any, value: Any, place: JsonPlace, tell: Tell) -> None:
         self._count()
         if not gold or type(gold) not in (dict, list):
-            tell(Field(str(place), self._difference(gold, value)))
+            tell(FieldVerdict(str(place), self._difference(gold, value)))
         elif type(gold) is not type(value):
             self._all_wrong(gold, place, f"{shown(value)}, not {_kind(gold)}", tell)
         elif type(gold) is dict:
@@ -120,26 +123,24 @@ class _Comparison:
             for number, wanted in enumerate(gold):
                 self._compare_part(wanted, value[number : number + 1], place.at_index(number), tell)
             for number in range(len(gold), len(value)):
-                tell(Field(str(place.at_index(number)), "extra"))
+                tell(FieldVerdict(str(place.at_index(number)), "extra"))
 
-    def _compare_objects(
-        self, gold: dict[str, Any], value: dict[str, Any], place: Place, tell: Callable[[Field], None]
-    ) -> None:
+    def _compare_objects(self, gold: dict[str, Any], value: dict[str, Any], place: JsonPlace, tell: Tell) -> None:
         for key, wanted in gold.items():
             self._compare_part(wanted, [value[key]] if key in value else [], place.at_key(key), tell)
         if self._rules.extra == "refuse":
             for key in value:
                 if key not in gold:
-                    tell(Field(str(place.at_key(key)), "extra"))
+                    tell(FieldVerdict(str(place.at_key(key)), "extra"))
 
-    def _compare_part(self, gold: Any, value: list[Any], place: Place, tell: Callable[[Field], None]) -> None:
+    def _compare_part(self, gold: Any, value: list[Any], place: JsonPlace, tell: Tell) -> None:
         """Compare a part with the one value that is in its place, if any is."""
         if value:
             self._compare(gold, value[0], place, tell)
         else:
             self._all_wrong(gold, place, "missing", tell)
 
-    def _all_wrong(self, gold: Any, place: Place, problem: str, tell: Callable[[Field], None]) -> None:
+    def _all_wrong(self, gold: Any, place: JsonPlace, problem: str, tell: Tell) -> None:
         """Every field of a part is wrong; an unordered list's are its items."""
         if type(gold) is dict and gold:
             for key, part in gold.items():
@@ -150,11 +151,9 @@ class _Comparison:
                 at = place.at_index(number)
                 self._all_wrong(None if whole else part, at, problem, tell)
         else:
-            tell(Field(str(place), problem))
+            tell(FieldVerdict(str(place), problem))
 
-    def _compare_unordered(
-        self, gold: list[Any], value: list[Any], place: Place, tell: Callable[[Field], None]
-    ) -> None:
+    def _compare_unordered(self, gold: list[Any], value: list[Any], place: JsonPlace, tell: Tell) -> None:
         """Pair equal items first, since most are; then those that are equal under the rules."""
         inside = place.at_index(0)
         texts = [self.canonical(item, inside) for item in value]
@@ -177,11 +176,11 @@ class _Comparison:
             left = self._unpaired(gold, left, free, inside)
         missing = set(left)
         for number in range(len(gold)):
-            tell(Field(str(place.at_index(number)), "no such item" if number in missing else ""))
+            tell(FieldVerdict(str(place.at_index(number)), "no such item" if number in missing else ""))
         for number in range(len(gold), len(value)):
-            tell(Field(str(place.at_index(number)), "extra"))
+            tell(FieldVerdict(str(place.at_index(number)), "extra"))
 
-    def _unpaired(self, gold: list[Any], left: list[int], free: list[Any], place: Place) -> list[int]:
+    def _unpaired(self, gold: list[Any], left: list[int], free: list[Any], place: JsonPlace) -> list[int]:
         """Which of the gold's items that are left have no partner among the free ones."""
         before, self._pairing = self._pairing, True
         paired = pairs(left, free, lambda number, item: self._same(gold[number], item, place))
@@ -189,7 +188,7 @@ class _Comparison:
         matched = set(paired.values())
         return [number for index, number in enumerate(left) if index not in matched]
 
-    def _same(self, gold: Any, value: Any, place: Place) -> bool:
+    def _same(self, gold: Any, value: Any, place: JsonPlace) -> bool:
         problems: list[str] = []
         self._compare(gold, value, place, lambda field: problems.append(field.problem))
         return not any(problems)
@@ -213,7 +212,7 @@ class _Comparison:
         wanted = _as_written(gold)
         return abs(_as_written(value) - wanted) <= max(rules.abs_tol, rules.rel_tol * abs(wanted))
 
-    def canonical(self, value: Any, place: Place) -> str:
+    def canonical(self, value: Any, place: JsonPlace) -> str:
         """A text that is the same for equal values, whatever the order of their keys and unordered lists."""
         self._count()
         if type(value) is dict:
@@ -227,7 +226,7 @@ class _Comparison:
             value = int(value)
         return json.dumps(value)
 
-    def _is_unordered(self, place: Place) -> bool:
+    def _is_unordered(self, place: JsonPlace) -> bool:
         unordered = self._rules.unordered
         return unordered if isinstance(unordered, bool) else (place.pattern or "$") in unordered
 

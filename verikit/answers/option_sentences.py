@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verikit.answers.claims.roles import role_among
-from verikit.answers.claims.tokens import UNSPACED_WORDS, WORDS, Token, holds_no, role_of_word
+from verikit.answers.claims.tokens import UNSPACED_WORDS, WORDS, ClaimToken, holds_no, role_of_word
 from verikit.answers.claims.words import ROLES, SAYING
 
 NONE = frozenset[str]()
@@ -67,26 +67,26 @@ def read_sentence(sentence: str, closing: bool = False) -> Said:
     return _read(_roles(list(_tokens(sentence))), closing)
 
 
-def _tokens(sentence: str) -> Iterator[Token]:
+def _tokens(sentence: str) -> Iterator[ClaimToken]:
     for match in (_ASCII_TOKEN if sentence.isascii() else _TOKEN).finditer(sentence):
         kind, text = match.lastgroup or "", match[0].lower()
         if text == "/" and not sentence[: match.start()][-1:].isspace():
-            yield Token("mark", text, match.start())
+            yield ClaimToken("mark", text, match.start())
         elif kind == "word":
-            yield Token(role_of_word(text, sentence, match.end()), text, match.start())
+            yield ClaimToken(role_of_word(text, sentence, match.end()), text, match.start())
         elif text == "'" or (text in ("(", "[") and not sentence[: match.start()][-1:].strip()):
             continue
         elif kind in ("comma", "number", "mark"):
-            yield Token(kind, text, match.start())
+            yield ClaimToken(kind, text, match.start())
         else:
-            yield Token("letter", match[kind].upper(), match.start(), kind == "wrapped")
+            yield ClaimToken("letter", match[kind].upper(), match.start(), kind == "wrapped")
 
 
-def _roles(tokens: list[Token]) -> list[Token]:
+def _roles(tokens: list[ClaimToken]) -> list[ClaimToken]:
     """Tokens with the roles that depend on their neighbours: letters that are words, "go" without "with"."""
-    found: list[Token] = []
+    found: list[ClaimToken] = []
     for at, token in enumerate(tokens):
-        before = tokens[at - 1] if at else Token("comma", "", 0)
+        before = tokens[at - 1] if at else ClaimToken("comma", "", 0)
         after = tokens[at + 1].role if at + 1 < len(tokens) else ""
         role = token.role
         if role == "letter" and not token.sure:
@@ -104,7 +104,7 @@ def _roles(tokens: list[Token]) -> list[Token]:
     return found
 
 
-def _read(tokens: list[Token], closing: bool) -> Said:
+def _read(tokens: list[ClaimToken], closing: bool) -> Said:
     asserted, denied, unsettled = set[str](), set[str](), set[str]()
     alternatives = False
     asserts_all = SAYING.isdisjoint([token.text for token in tokens])
@@ -128,16 +128,16 @@ def _read(tokens: list[Token], closing: bool) -> Said:
     return Said(frozenset(asserted - denied), frozenset(denied), alternatives, frozenset(unsettled))
 
 
-def _is_choice_of_others(before: list[Token]) -> bool:
+def _is_choice_of_others(before: list[ClaimToken]) -> bool:
     """Whether a letter is what somebody else chooses: "Some people choose B"."""
     return len(before) > 1 and before[-1].role == "choose" and before[-2].role == "they"
 
 
-def _plain(tokens: list[Token]) -> list[Token]:
+def _plain(tokens: list[ClaimToken]) -> list[ClaimToken]:
     return [token for token in tokens if token.role != "mark" or token.text in (";", "?", "？")]
 
 
-def _group(tokens: list[Token], at: int) -> tuple[int, set[str], bool]:
+def _group(tokens: list[ClaimToken], at: int) -> tuple[int, set[str], bool]:
     """Letters joined by commas, "and" or "or": where they end, which they are, and whether "or" joins them."""
     letters, either = {tokens[at].text}, False
     end = at + 1
@@ -155,13 +155,13 @@ def _group(tokens: list[Token], at: int) -> tuple[int, set[str], bool]:
             return end, letters, either
 
 
-def _next_role(tokens: list[Token], at: int) -> str:
+def _next_role(tokens: list[ClaimToken], at: int) -> str:
     while at < len(tokens) and tokens[at].role in _SKIPPED:
         at += 1
     return tokens[at].role if at < len(tokens) else ""
 
 
-def _chosen(tokens: list[Token], at: int, end: int, after_denial: bool, closing: bool) -> bool:
+def _chosen(tokens: list[ClaimToken], at: int, end: int, after_denial: bool, closing: bool) -> bool:
     """Whether the sentence calls the letters of tokens `at` to `end` the answer, right or chosen."""
     back = at - 1
     while back >= 0 and tokens[back].role in _SKIPPED | {"but", "comma"}:
@@ -186,14 +186,14 @@ def _chosen(tokens: list[Token], at: int, end: int, after_denial: bool, closing:
     return _called_right(tokens, end, introduced == "is")
 
 
-def _is_about_the_answer(tokens: list[Token], at: int, verb: int, closing: bool) -> bool:
+def _is_about_the_answer(tokens: list[ClaimToken], at: int, verb: int, closing: bool) -> bool:
     """Whether what "is" a letter is the answer, an option, or in a `closing` sentence "it"."""
     roles = {token.role for token in tokens[:at]}
     labelled = verb > 0 and tokens[verb - 1].role == "option"
     return labelled or not _CUES.isdisjoint(roles) or (closing and "it" in roles)
 
 
-def _called_right(tokens: list[Token], end: int, stated: bool) -> bool:
+def _called_right(tokens: list[ClaimToken], end: int, stated: bool) -> bool:
     """Whether "is correct", "is the right answer" or the like follows."""
     for token in tokens[end : end + 6]:
         if token.role == "is":

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from verikit.answers.claims.predicates import predicate
 from verikit.answers.claims.roles import Role, belongs_to_another, is_counterfactual, role_before
 from verikit.answers.claims.sentences import without_reasons
-from verikit.answers.claims.tokens import Token, another_offer, asserts_all, sentence_before, sentence_end, tokens
+from verikit.answers.claims.tokens import ClaimToken, another_offer, asserts_all, sentence_before, sentence_end, tokens
 from verikit.answers.claims.withdrawals import another_answer, is_taken_back
 from verikit.answers.claims.words import ROLES
 from verikit.answers.closing import MAX_LINE, bullets
@@ -57,7 +57,7 @@ _CONNECTOR = re.compile(
     r"|[为為是は]|है|는|은)|(?=\s*(?:\\\(|\\\[|\$|\*\*\S)))(?:\*\*|[\s:：]|\*(?!\s))*",
     re.IGNORECASE,
 )
-_SUBJECT = Token("answer", "answer", 0)
+_SUBJECT = ClaimToken("answer", "answer", 0)
 _ADVERBS = ("sure", "so", "comma")
 _AFTER_ADVERBS = ("to", "à", "a", "por", "lo", "tanto")
 _ADVERBIAL = {word for word, role in ROLES.items() if role in _ADVERBS} | set(_AFTER_ADVERBS)

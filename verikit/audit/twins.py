@@ -49,7 +49,7 @@ _FILLER = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ComparedQuestion:
     """A question as it is compared."""
 
     row: AuditRow
@@ -67,7 +67,7 @@ class Question:
         return self.soft.total()
 
 
-def question(row: AuditRow) -> Question:
+def question(row: AuditRow) -> ComparedQuestion:
     """Read a row's question; options of a multiple choice belong to it, in any order."""
     text = _LABEL.sub("", row.question[:MAX_CHARS])
     found = _tokens(text)
@@ -76,7 +76,7 @@ def question(row: AuditRow) -> Question:
     hard = tuple(sorted(token for token in found if _is_hard(token)))
     soft = Counter(token for token in found if not _is_hard(token) and token not in _FILLER and token != "|")
     names = frozenset(name.casefold() for name in _NAME.findall(text))
-    return Question(row, found, hard, soft, names)
+    return ComparedQuestion(row, found, hard, soft, names)
 
 
 def _tokens(text: str) -> tuple[str, ...]:
@@ -122,11 +122,11 @@ class QuestionIndex:
     """Questions by what few of them share."""
 
     def __init__(self) -> None:
-        self._questions: list[Question] = []
+        self._questions: list[ComparedQuestion] = []
         self._exact: dict[tuple[str, ...], int] = {}
         self._keys: defaultdict[object, list[int]] = defaultdict(list)
 
-    def add(self, asked: Question) -> None:
+    def add(self, asked: ComparedQuestion) -> None:
         """Hold a question, the first of equal ones."""
         if not asked.tokens or asked.tokens in self._exact:
             return
@@ -137,7 +137,7 @@ class QuestionIndex:
             if len(held := self._keys[key]) <= MAX_SHARED:
                 held.append(number)
 
-    def nearest(self, asked: Question) -> tuple[AuditRow | None, bool]:
+    def nearest(self, asked: ComparedQuestion) -> tuple[AuditRow | None, bool]:
         """The row with the same question, else the one most like it; and whether it is the same."""
         if not asked.tokens:
             return None, False
@@ -156,14 +156,14 @@ class QuestionIndex:
         return best[1], False
 
 
-def _keys(asked: Question) -> set[object]:
+def _keys(asked: ComparedQuestion) -> set[object]:
     """What nearly equal questions share at least one of: their numbers and signs, a triple of words."""
     words = [token for token in asked.tokens if token in asked.soft]
     triples: set[object] = set(zip(words, words[1:], words[2:], strict=False))
     return triples | ({asked.hard} if len(asked.hard) >= 3 else set()) | ({tuple(words)} if words else set())
 
 
-def _likeness(a: Question, b: Question) -> float:
+def _likeness(a: ComparedQuestion, b: ComparedQuestion) -> float:
     """Share of words in common, 0.0 where the questions are not nearly the same."""
     if a.hard != b.hard:
         return 0.0
@@ -179,7 +179,7 @@ def _likeness(a: Question, b: Question) -> float:
     return common if common >= enough and _order_agrees(a, b) else 0.0
 
 
-def _order_agrees(a: Question, b: Question) -> bool:
+def _order_agrees(a: ComparedQuestion, b: ComparedQuestion) -> bool:
     """Whether numbers and signs stand in much the same order: `5 - 3` and `3 - 5` ask for different things."""
     first = [token for token in a.tokens if _is_hard(token) and token != "|"]
     second = [token for token in b.tokens if _is_hard(token) and token != "|"]

@@ -92,7 +92,7 @@ def audit(
     verikit report runs/audit --html audit.html
     """  # noqa: D301 - click reads \b as "don't wrap"
     with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):  # what a verifier prints is no result
-        seen = Seen()
+        seen = AuditProgress()
         watch.start(seen.describe)
         result = audit_file(
             file,
@@ -114,7 +114,7 @@ def audit(
     return _code(result, limits)
 
 
-class Seen:
+class AuditProgress:
     """What the audit is doing: texts that were scored, and how far the check in work is."""
 
     def __init__(self) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from verikit.base import unique_names
-from verikit.cli.gates import Floor, Gate, floor_gate, gate_code, gate_options
+from verikit.cli.gates import Floor, GateResult, floor_gate, gate_code, gate_options
 from verikit.cli.options import by_key_option, parse_share
 from verikit.errors import UsageError
-from verikit.report.comparison import Comparison, compare_folders
+from verikit.report.comparison import ComparedRuns, compare_folders
 from verikit.report.difference_text import (
     change_line,
     markdown_comparison,
@@ -89,18 +89,20 @@ def compare(
     return gate_code(gates, junit, "compare")
 
 
-def _plain(found: Comparison) -> dict[str, Any]:
+def _plain(found: ComparedRuns) -> dict[str, Any]:
     board = [row._asdict() | {"estimate": row.estimate.as_row()} for row in found.standings]
     told = [{"first": pair.first, "second": pair.second, **as_json(pair.difference)} for pair in found.differences]
     by_key = {"slices": list(slice_records(found.slices))} if found.slices else {}
     return {"leaderboard": board, "differences": told, **by_key}
 
 
-def _gate(pair: RunDifference, margin: float | None) -> Gate:
+def _gate(pair: RunDifference, margin: float | None) -> GateResult:
     """Whether the second run is worse by more than the margin beyond chance; a loss that may be smaller is told."""
     first, second, difference = pair
     by = f"{100 * difference.value:+.2f} points (p {difference.p:.3f}, {difference.docs:,} questions)"
-    gate = Gate(f"{second} against {first}: {difference.task}", f"{second} less {first} on {difference.task}: {by}")
+    gate = GateResult(
+        f"{second} against {first}: {difference.task}", f"{second} less {first} on {difference.task}: {by}"
+    )
     if margin is None or -difference.value <= margin:
         return gate
     loss = f"{second} is worse on {difference.task} by {-100 * difference.value:.2f} points"

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from verikit.cli.options import UNSCORED, json_option, parse_share, quiet_option
-from verikit.convert import FORMS, Conversion, Form, convert
+from verikit.convert import FORMS, ConversionCounts, Form, convert
 from verikit.convert.inputs import read_files, rows
 from verikit.errors import SchemaError, UsageError, with_hint
 from verikit.platform.terminal import Watch, printable
@@ -119,13 +119,13 @@ class _Told:
     """What is said of a conversion while it runs: the first bad rows, and how far it is."""
 
     def __init__(self, form: str, errors: Path | None, watch: Watch) -> None:
-        self._form, self._state, self._count, self._watch = form, Conversion(), 0, watch
+        self._form, self._state, self._count, self._watch = form, ConversionCounts(), 0, watch
         try:
             self._file = open(errors, "w", encoding="utf-8") if errors else None  # noqa: SIM115 - closed by close
         except OSError as error:
             raise UsageError(f"can't write {errors}: {(error.strerror or str(error)).lower()}") from None
 
-    def see(self, state: Conversion) -> None:
+    def see(self, state: ConversionCounts) -> None:
         """Take how far it is."""
         self._state = state
 
@@ -148,7 +148,7 @@ class _Told:
             self._file.close()
 
 
-def _summary(form: Form, state: Conversion, out: str, apart: str, as_json: bool) -> None:
+def _summary(form: Form, state: ConversionCounts, out: str, apart: str, as_json: bool) -> None:
     if as_json:
         found = {name: getattr(state, name) for name in ("read", "written", "held_out", "bad", "repeated")}
         click.echo(json.dumps(found | {"left_out": dict(state.left_out)}, indent=2))

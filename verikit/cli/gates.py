@@ -18,7 +18,7 @@ Floor = tuple[str, float]
 """A metric ("" is the run's own) and the least it has to be."""
 
 
-class Gate(NamedTuple):
+class GateResult(NamedTuple):
     """One condition of a run, as CI shows it."""
 
     name: str
@@ -49,13 +49,13 @@ def gate_options(command: Command) -> Command:
     return named(click.option("--junit", metavar="FILE", type=path, help=junit)(command))
 
 
-def floor_gate(check: FloorCheck, run: str = "") -> Gate:
+def floor_gate(check: FloorCheck, run: str = "") -> GateResult:
     """A floor as a gate."""
     name = f"{check.metric} at least {100 * check.least:.4g}%"
-    return Gate(f"{run}: {name}" if run else name, check.told(), check.passed, () if check.passed else check.rows)
+    return GateResult(f"{run}: {name}" if run else name, check.told(), check.passed, () if check.passed else check.rows)
 
 
-def gate_code(gates: Iterable[Gate], junit: Path | None, suite: str, code: int = 0) -> int:
+def gate_code(gates: Iterable[GateResult], junit: Path | None, suite: str, code: int = 0) -> int:
     """Say which gates failed, write them out, and return the exit code: `code` where that is another failure already.
 
     Raises:
@@ -74,7 +74,7 @@ def gate_code(gates: Iterable[Gate], junit: Path | None, suite: str, code: int =
     return code or (0 if all(gate.passed for gate in gates) else GATE)
 
 
-def junit_xml(suite: str, gates: Sequence[Gate]) -> bytes:
+def junit_xml(suite: str, gates: Sequence[GateResult]) -> bytes:
     """Return gates as JUnit XML, in the form that Jenkins, GitLab and GitHub's actions read: a test case each."""
     counts = {"tests": str(len(gates)), "failures": str(sum(not gate.passed for gate in gates)), "errors": "0"}
     root = ET.Element("testsuites", counts)

@@ -87,7 +87,7 @@ def build(
     if settings is None and not bm25 and not graph:
         raise click.UsageError("nothing to build: --no-bm25 goes with --encoder, --graph or --entities")
     model = _entity_model(entities, model_args)
-    seen = Seen(model, _prices(prices, entities))
+    seen = BuildProgress(model, _prices(prices, entities))
     try:
         with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):  # what an engine prints
             watch.start(seen.describe)
@@ -132,7 +132,7 @@ def _prices(path: str | None, model: str) -> ModelPrices | None:
     return read_prices(path, model) if path and model else None
 
 
-def _tell_entities(model: EntityModel | None, seen: Seen) -> int:
+def _tell_entities(model: EntityModel | None, seen: BuildProgress) -> int:
     """Say how the passages were read; the exit code is 3 where one has no reply."""
     counts = model.counts if model else None
     if counts is None:
@@ -151,7 +151,7 @@ def _tell_entities(model: EntityModel | None, seen: Seen) -> int:
     return UNSCORED
 
 
-class Seen:
+class BuildProgress:
     """What a build said last, with percent and time left where it said how much there is."""
 
     _SIZED = re.compile(r"(.*?)([\d,]+) / ([\d,]+) (.*)")

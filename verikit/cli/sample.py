@@ -26,7 +26,7 @@ from verikit.platform.secrets import strike
 from verikit.platform.terminal import Watch, pace, printable
 from verikit.readers.problems import iter_problems
 from verikit.sampling.prices import ModelPrices, read_prices
-from verikit.sampling.run import SampleFile, Sampler, SamplingRun
+from verikit.sampling.run import RowSampler, SampleFile, SamplingRun
 from verikit.sampling.settings import SamplingSettings
 from verikit.scoring.size import InputSize
 from verikit.types import Group
@@ -105,7 +105,7 @@ def sample(model: str, file: str, **options: Any) -> int:
     return _tell(run, prices, out, options, batch=engine.batched)
 
 
-def _searching(options: dict[str, Any]) -> Sampler | None:
+def _searching(options: dict[str, Any]) -> RowSampler | None:
     """What `--search` does instead of sampling.
 
     Raises:

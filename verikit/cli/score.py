@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from verikit.cli.gates import Floor, Gate, floor_gate, gate_code, gate_options
+from verikit.cli.gates import Floor, GateResult, floor_gate, gate_code, gate_options
 from verikit.cli.options import (
     by_key_option,
     format_option,
@@ -170,7 +170,7 @@ def score(
         click.echo(f"  {told}", err=True)
     lost, total = summary["unscored"] + summary["bad_rows"], summary["candidates"] + summary["bad_rows"]
     code = unscored_code(lost, total, fail_over)
-    scored = Gate("scored", f"{lost:,} of {total:,} candidates have no score", code == 0, said=True)
+    scored = GateResult("scored", f"{lost:,} of {total:,} candidates have no score", code == 0, said=True)
     return gate_code([scored, *map(floor_gate, checks)], junit, "score", code)
 
 

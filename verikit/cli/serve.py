@@ -123,13 +123,13 @@ def serve(
         logging.getLogger("verikit.serve").setLevel(logging.DEBUG)
     if spec is None:
         from verikit.serve.programs import ProgramSettings, serve_programs
-        from verikit.serve.quotas import Client, read_clients, read_quota
+        from verikit.serve.quotas import Tenant, read_clients, read_quota
 
         usual = read_quota(quota)
         if tokens and token_file:
             raise UsageError("--tokens and --token-file both name tokens")
         token = None if tokens else _token(token_file)
-        given = read_clients(tokens, usual) if tokens else [Client("all", usual, token.encode() if token else None)]
+        given = read_clients(tokens, usual) if tokens else [Tenant("all", usual, token.encode() if token else None)]
         programs = ProgramSettings(
             given,
             workers or processors(),

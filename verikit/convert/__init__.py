@@ -15,6 +15,6 @@ A bad row is counted and told with file, line and field; the others are converte
 """
 
 from verikit.convert.forms import FORMS, Form
-from verikit.convert.run import Conversion, convert
+from verikit.convert.run import ConversionCounts, convert
 
-__all__ = ["FORMS", "Conversion", "Form", "convert"]
+__all__ = ["FORMS", "ConversionCounts", "Form", "convert"]

@@ -26,7 +26,7 @@ _HEX = 32
 
 
 @dataclass(slots=True)
-class Conversion:
+class ConversionCounts:
     """What came of a conversion."""
 
     read: int = 0
@@ -51,8 +51,8 @@ def convert(
     seed: int = 0,
     limit: int | None = None,
     tell: Callable[[SchemaError], None] = lambda error: None,
-    watch: Callable[[Conversion], None] = lambda state: None,
-) -> Conversion:
+    watch: Callable[[ConversionCounts], None] = lambda state: None,
+) -> ConversionCounts:
     """Convert rows; files appear under their names when they are whole.
 
     Args:
@@ -71,7 +71,7 @@ def convert(
     Raises:
         UsageError: the source can't be read, no row could be converted, or too few prompts are there to hold out.
     """
-    state = Conversion()
+    state = ConversionCounts()
     lines = _lines(form, source, state, tell, watch, limit)
     if out is None:
         for _, line in lines:
@@ -87,9 +87,9 @@ def convert(
 def _lines(
     form: Form,
     source: Rows,
-    state: Conversion,
+    state: ConversionCounts,
     tell: Callable[[SchemaError], None],
-    watch: Callable[[Conversion], None],
+    watch: Callable[[ConversionCounts], None],
     limit: int | None,
 ) -> Iterator[tuple[JsonRow, bytes]]:
     """Each made row with its line.
@@ -126,9 +126,9 @@ def _lines(
 def _made(
     form: Form,
     source: Rows,
-    state: Conversion,
+    state: ConversionCounts,
     tell: Callable[[SchemaError], None],
-    watch: Callable[[Conversion], None],
+    watch: Callable[[ConversionCounts], None],
 ) -> Iterator[JsonRow]:
     for file, line, row in source:
         state.read += 1
@@ -155,7 +155,7 @@ def prompt_key(row: JsonRow) -> str:
 
 
 def _divided(
-    lines: Iterable[tuple[JsonRow, bytes]], out: Path, other: Path, count: int, seed: int, state: Conversion
+    lines: Iterable[tuple[JsonRow, bytes]], out: Path, other: Path, count: int, seed: int, state: ConversionCounts
 ) -> None:
     """Write the rows of the `count` prompts with the smallest digests to `other`, the rest to `out`, both in order.
 

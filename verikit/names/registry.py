@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from verikit.errors import SpecError
 
 Kind = Literal["verifiers", "selectors", "engines", "recipes"]
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class Foreign(NamedTuple):

@@ -18,13 +18,13 @@ POSIX_MODULES = frozenset(("_posixsubprocess", "fcntl", "grp", "pwd", "resource"
 WSL = "on Windows run verikit inside WSL 2 (`wsl --install`, then `pip install verikit` there)"
 
 
-class Unsupported(VerikitError):
+class UnsupportedSystem(VerikitError):
     """This operating system lacks what was asked for; the hint says what to do."""
 
 
-def needs_posix(what: str) -> Unsupported:
+def needs_posix(what: str) -> UnsupportedSystem:
     """The error for what works on Linux and macOS only."""
-    return Unsupported(f"{what} needs Linux or macOS, not {sys.platform}", hint=WSL)
+    return UnsupportedSystem(f"{what} needs Linux or macOS, not {sys.platform}", hint=WSL)
 
 
 def processors() -> int:

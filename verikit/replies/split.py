@@ -12,12 +12,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from verikit.messages import media_said
-from verikit.types import Prompt, Sample
+from verikit.types import Prompt
 
 Reads = Literal["reply", "thoughts", "all"]
 """What of a completion is read; `all` is both, with thoughts that came apart put before the reply in `<think>`."""
@@ -120,12 +119,16 @@ def _more_tags() -> str:
     return os.environ.get(TAGS_VARIABLE, "") if TAGS_VARIABLE in os.environ else ""
 
 
+def may_think(completion: str) -> bool:
+    """Whether something in a completion looks like thoughts: a cheap test before `split`."""
+    return _may_think(completion, _known(_more_tags()))
+
+
 def reply_text(completion: str) -> str:
     """`split(completion).reply`, at little cost where nothing in the completion looks like thoughts."""
-    return split(completion).reply if _may_think(completion, _known(_more_tags())) else completion
+    return split(completion).reply if may_think(completion) else completion
 
 
-_NEVER_CLOSED = "no reply: the prompt opens the thoughts, and the completion never closes them"
 _OPEN_CHANNEL = re.compile(_OPENING_CHANNEL + r"\Z")
 
 
@@ -138,75 +141,6 @@ def opens_thoughts(prompt: Prompt) -> bool:
     if end.endswith("<|message|>"):
         return _OPEN_CHANNEL.search(end) is not None
     return end.endswith(_known(_more_tags()).openings)
-
-
-class Read(NamedTuple):
-    """A sample as a verifier sees it."""
-
-    sample: Sample
-    """Its completion is what is read, its `thoughts` are the thoughts; one without thoughts is the sample as it was."""
-    missing: str = ""
-    """Why there is no reply; "" where there is one."""
-    told: str = ""
-    """One line on what of the completion is read; "" where that is all of it."""
-    media: str = ""
-    """A word for a reply without text that the verifier can't see (`picture`); else nothing."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether there is a reply that the verifier can see."""
-        return not (self.missing or self.media)
-
-
-def view(sample: Sample, reads: Reads | None, *, media: bool) -> Read:
-    """A sample as a verifier sees it that reads this much of it, and perhaps pictures and other `media`."""
-    if reads is None:
-        return Read(sample)
-    if sample.messages and not sample.completion.strip() and (found := media_said(sample.messages)):
-        return Read(sample, media="" if media else found[0])
-    return read(sample, reads)
-
-
-def read(sample: Sample, reads: Reads) -> Read:
-    """A sample as a verifier that reads the reply, the thoughts or all sees it."""
-    apart, completion = sample.thoughts, sample.completion
-    if not apart and opens_thoughts(sample.prompt) and not split(completion).thought_bounds:
-        if reads == "reply":
-            return Read(replace(sample, completion="", thoughts=completion), _NEVER_CLOSED)
-        completion = f"<think>\n{completion}"
-        sample = replace(sample, completion=completion)
-    if reads == "all":
-        whole = f"<think>\n{apart}\n</think>\n\n{completion}" if apart else completion
-        return Read(replace(sample, completion=whole, thoughts="") if apart else sample)
-    if reads == "reply" and not apart and not _may_think(completion, _known(_more_tags())):
-        return Read(sample)
-    found = split(completion)
-    if not found.thought_bounds and not apart:
-        return Read(sample if reads == "reply" else replace(sample, completion=""))
-    told = _told(found, reads, len(apart), len(completion))
-    thoughts = "\n".join(filter(None, (apart, found.thoughts)))
-    if reads == "thoughts":
-        return Read(replace(sample, completion=thoughts, thoughts=""), told=told)
-    missing = found.missing or ("" if found.reply.strip() else "no reply: nothing follows the thoughts")
-    return Read(replace(sample, completion=found.reply, thoughts=thoughts), missing, told)
-
-
-def _told(found: Reply, reads: Reads, apart: int, length: int) -> str:
-    if not found.thought_bounds:
-        return f"read: the {reads}; {apart} characters of thoughts came apart"
-    bounds = found.reply_bounds if reads == "reply" else found.thought_bounds
-    spans = " and ".join(f"{start} to {end}" for start, end in bounds[:4]) + (" …" if len(bounds) > 4 else "")
-    return f"read: the {reads}, characters {spans or 'none'} of {length}"
-
-
-def seen(sample: Sample, reads: Reads) -> tuple[Sample, str]:
-    """The sample that is read, and why there is no reply, if so; see `read`."""
-    return read(sample, reads)[:2]
-
-
-def text_read(completion: str, reads: Reads) -> str:
-    """What is read of a completion that stands alone, such as an opponent's."""
-    return read(Sample(completion=completion), reads).sample.completion
 
 
 class _Tag(NamedTuple):

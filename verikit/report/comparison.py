@@ -13,7 +13,7 @@ from verikit.report.leaderboard import Standing, leaderboard
 from verikit.report.slices import Rows, RunOutcomes, Slice, read_rows_of, row_records, sliced, with_questions
 
 
-class Comparison(NamedTuple):
+class ComparedRuns(NamedTuple):
     """Runs side by side."""
 
     differences: list[RunDifference]
@@ -32,7 +32,7 @@ class Comparison(NamedTuple):
 
 def compare_folders(
     folders: Mapping[str, Path], metric: str = "", keys: Sequence[str] = (), others: Sequence[str] = ()
-) -> Comparison:
+) -> ComparedRuns:
     """Compare the runs of folders by name, on the metrics they are told by or on the one named.
 
     Args:
@@ -54,7 +54,7 @@ def compare_folders(
         hint = f"run all on the same questions; they are joined by id, the first of each: {named}"
         raise UsageError(f"{told} share no question with results", hint=hint)
     rows = read_rows_of(folders, keys, others)
-    return Comparison(
+    return ComparedRuns(
         [with_questions(pair, rows) for pair in pairs],
         leaderboard(outcomes, pairs) if len(folders) > 2 else [],
         sliced(outcomes, rows, keys),

@@ -61,7 +61,7 @@ class Dot(NamedTuple):
     colour: str
 
 
-class Label(NamedTuple):
+class TextLabel(NamedTuple):
     """A text; `y` is its baseline."""
 
     x: float
@@ -73,7 +73,7 @@ class Label(NamedTuple):
     """Read from below upwards."""
 
 
-Shape = Line | Area | Dot | Label
+Shape = Line | Area | Dot | TextLabel
 
 
 @dataclass(slots=True)
@@ -147,7 +147,7 @@ def _legend(drawing: Drawing, series: Sequence[Series]) -> float:
         colour, dash = _style(some, number)
         drawing.shapes += [
             Line([(x, y - SIZE / 3), (x + 16, y - SIZE / 3)], colour, 2.0, dash),
-            Label(x + 21, y, name, colour=INK),
+            TextLabel(x + 21, y, name, colour=INK),
         ]
         x += width
     return y - TOP + SIZE
@@ -170,14 +170,14 @@ def _axes(
     step = ys[1] - ys[0] if len(ys) > 1 else 1.0
     for y in ys:
         drawing.shapes.append(Line([(LEFT, y_at(y)), (right, y_at(y))], FAINT))
-        drawing.shapes.append(Label(LEFT - 7, y_at(y) + SIZE / 3, told(y, chart.percent, step), "end"))
+        drawing.shapes.append(TextLabel(LEFT - 7, y_at(y) + SIZE / 3, told(y, chart.percent, step), "end"))
     for x in xs:
         drawing.shapes.append(Line([(x_at(x), bottom), (x_at(x), bottom + 4)], SOFT))
-        drawing.shapes.append(Label(x_at(x), bottom + 16, told(x, False), "middle"))
+        drawing.shapes.append(TextLabel(x_at(x), bottom + 16, told(x, False), "middle"))
     drawing.shapes.append(Line([(LEFT, bottom), (right, bottom)], SOFT))
-    drawing.shapes.append(Label((LEFT + right) / 2, drawing.height - 5, chart.x, "middle", INK))
+    drawing.shapes.append(TextLabel((LEFT + right) / 2, drawing.height - 5, chart.x, "middle", INK))
     name = f"{chart.y} (%)" if chart.percent else chart.y
-    drawing.shapes.append(Label(12, (top + bottom) / 2, name, "middle", INK, turned=True))
+    drawing.shapes.append(TextLabel(12, (top + bottom) / 2, name, "middle", INK, turned=True))
 
 
 def _lines(drawing: Drawing, chart: Chart, top: float) -> None:
@@ -258,22 +258,22 @@ def _forest(chart: Chart) -> Drawing:
     x_at = _scale(low, high, left, right)
     for x in ticks(low, high, max(2, int((right - left) // 60))):
         drawing.shapes.append(Line([(x_at(x), 6), (x_at(x), bottom)], FAINT))
-        drawing.shapes.append(Label(x_at(x), bottom + 16, told(x, chart.percent), "middle"))
+        drawing.shapes.append(TextLabel(x_at(x), bottom + 16, told(x, chart.percent), "middle"))
     if chart.reference is not None:
         x = x_at(chart.reference)
         drawing.shapes.append(Line([(x, 6), (x, bottom)], SOFT, dash=(4.0, 4.0)))
     for number, (name, series) in enumerate(zip(names, chart.series, strict=True)):
         value, start, end = (*series.points[0], None, None)[:3]
         y = 10 + ROW * (number + 0.5)
-        drawing.shapes.append(Label(left - 10, y + SIZE / 3, name, "end", INK))
+        drawing.shapes.append(TextLabel(left - 10, y + SIZE / 3, name, "end", INK))
         if value is not None:
             if start is not None and end is not None:
                 drawing.shapes.append(Line([(x_at(start), y), (x_at(end), y)], COLOURS[0], 1.6))
             drawing.shapes.append(Dot(x_at(value), y, 3.2, COLOURS[0]))
             number_told = f"{100 * value:.1f} %" if chart.percent else f"{value:.4g}"
-            drawing.shapes.append(Label(WIDTH - 4, y + SIZE / 3, number_told, "end", INK))
+            drawing.shapes.append(TextLabel(WIDTH - 4, y + SIZE / 3, number_told, "end", INK))
     x_name = f"{chart.x} (%)" if chart.percent else chart.x
-    drawing.shapes.append(Label((left + right) / 2, height - 5, x_name, "middle", INK))
+    drawing.shapes.append(TextLabel((left + right) / 2, height - 5, x_name, "middle", INK))
     return drawing
 
 

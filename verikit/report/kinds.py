@@ -20,7 +20,7 @@ class Unfinished(UsageError):
     """A run that goes on, or was interrupted."""
 
 
-class Kind(NamedTuple):
+class RunKind(NamedTuple):
     """One kind of run."""
 
     name: str
@@ -35,23 +35,23 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind(
+    RunKind(
         "score",
         "scores.jsonl",
         "verikit.report.score:collect",
         "verikit.scoring.outcomes:outcomes",
         "verikit.scoring.slices:rows",
     ),
-    Kind("judge", "verdicts.jsonl", "verikit.judges.page:collect"),
-    Kind(
+    RunKind("judge", "verdicts.jsonl", "verikit.judges.page:collect"),
+    RunKind(
         "eval",
         "results.json",
         "verikit.evals.page:collect",
         "verikit.evals.outcomes:outcomes",
         "verikit.evals.outcomes:rows",
     ),
-    Kind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
-    Kind("audit", "findings.jsonl", "verikit.audit.page:collect"),
+    RunKind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
+    RunKind("audit", "findings.jsonl", "verikit.audit.page:collect"),
 )
 
 
@@ -62,7 +62,7 @@ def runs_in(path: Path) -> list[Path]:
     return [path]
 
 
-def kind_of(run: Path) -> Kind | None:
+def kind_of(run: Path) -> RunKind | None:
     """Which kind of run a folder is; None if it is none."""
     return next((kind for kind in KINDS if (run / kind.file).exists()), None)
 

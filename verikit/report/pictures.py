@@ -9,7 +9,7 @@ from typing import Any
 
 from verikit.errors import MissingExtra
 from verikit.platform.terminal import printable
-from verikit.report.drawing import SIZE, Area, Dot, Drawing, Label, Line, Shape
+from verikit.report.drawing import SIZE, Area, Dot, Drawing, Line, Shape, TextLabel
 
 FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 DPI = 72
@@ -39,7 +39,7 @@ def _element(shape: Shape) -> str:
             return f'<path d="M{_path(points)}Z" fill="{colour}" fill-opacity="{opacity:g}"/>'
         case Dot(x, y, radius, colour):
             return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{colour}"/>'
-        case Label(x, y, text, anchor, colour, turned):
+        case TextLabel(x, y, text, anchor, colour, turned):
             where = f'transform="translate({x:.1f} {y:.1f}) rotate(-90)"' if turned else f'x="{x:.1f}" y="{y:.1f}"'
             return f'<text {where} text-anchor="{anchor}" fill="{colour}">{_text(text)}</text>'
 
@@ -96,7 +96,7 @@ def _artist(shape: Shape, height: float) -> Any:
             return Polygon(list(points), facecolor=colour, edgecolor="none", alpha=opacity, transform=flat)
         case Dot(x, y, radius, colour):
             return Circle((x, y), radius, facecolor=colour, edgecolor="none", transform=flat)
-        case Label(x, y, text, anchor, colour, turned):
+        case TextLabel(x, y, text, anchor, colour, turned):
             side: Any = {"start": "left", "middle": "center", "end": "right"}[anchor]
             font: Any = {"family": ["DejaVu Sans"], "size": SIZE * 0.9}
             how: Any = {"rotation": 90, "rotation_mode": "anchor"} if turned else {}

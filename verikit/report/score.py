@@ -17,7 +17,7 @@ from verikit.report.curves import estimate, histogram, over_k
 from verikit.report.items import conversation, disagree, lengths, shortened, shown, spread, verdict_of
 from verikit.report.kinds import read_json
 from verikit.report.model import DISAGREE, RANKED_BY, SELECTED, Chart, Metric, Options, Run, SampleItem, Table
-from verikit.report.seen import Seen
+from verikit.report.seen import RunTally
 from verikit.report.slice_tables import of_one_run
 from verikit.scoring.chunk import ERRORS, SCORES
 from verikit.scoring.chunk import SELECTED as SELECTIONS
@@ -52,7 +52,7 @@ def collect(run: Path, options: Options) -> Run:
     if summary["bad_rows"]:
         page.notices.append(f"{summary['bad_rows']:,} rows of the input could not be read and are in no metric")
     source = _source(run, config, options, page.notices)
-    seen, judged = Seen(), CriteriaSeen()
+    seen, judged = RunTally(), CriteriaSeen()
     every = spread(summary["candidates"], options.samples)
     selected = {row["line"]: row["selected"] for row in read_rows(run / SELECTIONS)}
     asked = read_groups(source, plan)
@@ -115,7 +115,7 @@ def _among(row: JsonObject, summary: JsonObject) -> str:
     return "" if row["n"] == summary["prompts"] else f"{row['n']:,} of {summary['prompts']:,} prompts"
 
 
-def _charts(summary: JsonObject, plan: ScoringPlan, seen: Seen, items: Sequence[SampleItem]) -> Iterator[Chart]:
+def _charts(summary: JsonObject, plan: ScoringPlan, seen: RunTally, items: Sequence[SampleItem]) -> Iterator[Chart]:
     charts = (
         over_k(summary["metrics"], graded=summary.get("graded", 0) > 0),
         *(steps.chart(name if name != "score" else plan.verifier) for name, steps in seen.steps.items()),

@@ -23,7 +23,7 @@ PARTS = 500
 """Parts by name that are counted: rows that bring their own criteria could have any number."""
 
 
-class Seen:
+class RunTally:
     """Counts over all rows of a run, a prompt at a time."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import click
 
 from verikit.base import unique_names
 from verikit.errors import UsageError
-from verikit.report.comparison import Comparison, compare_folders
+from verikit.report.comparison import ComparedRuns, compare_folders
 from verikit.report.curves import forest
 from verikit.report.difference_text import show_comparison, show_leaderboard, show_slices, verdict
 from verikit.report.differences import RunDifference, as_json
@@ -39,7 +39,7 @@ EXAMPLES = 6
 class RunComparison:
     """What `compare` returns: paired differences between runs, which are real, and a leaderboard of three or more."""
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: ComparedRuns) -> None:
         self.differences: list[RunDifference] = comparison.differences
         """Each pair of runs on each metric: `first`, `second`, and the `difference` of the second from the first."""
         self.standings: list[Standing] = comparison.standings

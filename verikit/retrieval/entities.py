@@ -26,7 +26,7 @@ from verikit.platform.secrets import strike
 from verikit.replies.split import reply_text
 from verikit.retrieval.graph import BEFORE
 from verikit.retrieval.store import Passages
-from verikit.retrieval.titles import LONGEST, Token, extended, spelled, tokens
+from verikit.retrieval.titles import LONGEST, TitleWord, extended, spelled, tokens
 from verikit.retrieval.types import Passage
 from verikit.sampling.run import JOURNAL, SampleFile, SamplingRun
 from verikit.sampling.settings import SamplingSettings
@@ -80,7 +80,7 @@ class EntityMention(NamedTuple):
 
     hash: int
     """Of its key; see `titles`."""
-    words: Sequence[Token]
+    words: Sequence[TitleWord]
     """As the passage writes it."""
     before: Sequence[int]
     """Stems of the words before it."""
@@ -228,7 +228,7 @@ def located(named: Mapping[str, str], passage: Passage) -> dict[int, EntityMenti
     """
     text, title = tokens(passage.text[:MOST_ASKED]), tokens(passage.title[:MOST_ASKED])
     found: dict[int, EntityMention] = {}
-    starts: dict[int, list[tuple[list[Token], int]]] = {}
+    starts: dict[int, list[tuple[list[TitleWord], int]]] = {}
     for words in (text, title):
         for at, word in enumerate(words):
             starts.setdefault(word.hash, []).append((words, at))
@@ -248,6 +248,6 @@ def located(named: Mapping[str, str], passage: Passage) -> dict[int, EntityMenti
     return found
 
 
-def _names(written: Sequence[Token], letters: Sequence[bool]) -> bool:
+def _names(written: Sequence[TitleWord], letters: Sequence[bool]) -> bool:
     capital = any(letter and not word.lower for word, letter in zip(written, letters, strict=True))
     return capital and any(word.stem for word in written)

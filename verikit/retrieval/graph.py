@@ -20,7 +20,7 @@ from verikit.errors import ConfigError, UsageError
 from verikit.retrieval.bm25 import MOST_TERMS
 from verikit.retrieval.index import Hit, Index
 from verikit.retrieval.store import Passages, mapped
-from verikit.retrieval.titles import FAN, Finder, Mention, Token, tokens
+from verikit.retrieval.titles import FAN, Finder, Mention, TitleWord, tokens
 from verikit.retrieval.types import Passage
 
 FOLDER, ABOUT, FORMAT = "graph", "graph.json", 1
@@ -105,7 +105,7 @@ def walk(
     return ranks
 
 
-def asked(words: Sequence[Token], named: Sequence[Mention]) -> dict[int, float]:
+def asked(words: Sequence[TitleWord], named: Sequence[Mention]) -> dict[int, float]:
     """Return the stems of a query that may say how its titles lead on, with weights up to 1.
 
     A title's own words don't; the word right before it (`film` in `the director of the film …`) says more often what it

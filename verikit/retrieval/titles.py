@@ -33,7 +33,7 @@ _STOP = frozenset(
 )
 
 
-class Token(NamedTuple):
+class TitleWord(NamedTuple):
     """A word of a text."""
 
     hash: int
@@ -79,16 +79,16 @@ def spelled(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFC", text))
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[TitleWord]:
     """Return the words of a text."""
     return [_token(word) for word in spelled(text)]
 
 
 @lru_cache(CACHED)
-def _token(word: str) -> Token:
+def _token(word: str) -> TitleWord:
     plain = "".join(letter for letter in unicodedata.normalize("NFKD", word) if not unicodedata.combining(letter))
     plain = plain.lower() or word
-    return Token(
+    return TitleWord(
         _hash(plain), 0 if plain in _STOP else 1 + _hash(plain[:5]) % 65535, word[0].isupper(), word[0].islower()
     )
 
@@ -97,7 +97,7 @@ def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def extended(beginning: int, token: Token) -> int:
+def extended(beginning: int, token: TitleWord) -> int:
     """Return the hash of a beginning and one more word."""
     return (beginning * _BASE + token.hash) & _MASK
 
@@ -116,7 +116,7 @@ class Finder:
         known = row < len(self._beginnings) and self._beginnings[row] == hash
         return self._numbers[row] if known else -1
 
-    def find(self, words: Sequence[Token], *, any_case: bool = False, below: int | None = None) -> list[Mention]:
+    def find(self, words: Sequence[TitleWord], *, any_case: bool = False, below: int | None = None) -> list[Mention]:
         """Return mentions from left to right, none within another, each the longest at its word, if not a stop word.
 
         Args:
@@ -141,7 +141,7 @@ class Finder:
     def _opens_any(self, hash: int) -> bool:
         return _among(self._beginnings, hash)
 
-    def _longest(self, words: Sequence[Token], start: int, small: bool, below: int) -> tuple[int, int]:
+    def _longest(self, words: Sequence[TitleWord], start: int, small: bool, below: int) -> tuple[int, int]:
         beginning, best = 0, (0, -1)
         for at in range(start, min(start + LONGEST, len(words))):
             beginning = extended(beginning, words[at])
@@ -230,7 +230,7 @@ class Names:
         self._beginnings, self._ends = array("Q"), array("Q")
         self._openers, self._small = array("Q"), array("Q")
 
-    def add(self, hash: int, words: Sequence[Token]) -> None:
+    def add(self, hash: int, words: Sequence[TitleWord]) -> None:
         """Note a name's hash and words."""
         if words[0].lower:
             self._openers.append(words[0].hash)

@@ -172,7 +172,7 @@ class SampleFile:
             head.write(_head(n))
 
 
-class Sampler(Protocol):
+class RowSampler(Protocol):
     """Makes rows of prompts; `verikit.sampling.core.sample` with its rule is one."""
 
     def __call__(
@@ -202,11 +202,11 @@ class SamplingRun:
         rule: StopRule | None = None,
         *,
         ahead: int = 1,
-        sampler: Sampler | None = None,
+        sampler: RowSampler | None = None,
     ) -> None:
         self.engine: Engine = engine
         self.settings: SamplingSettings = settings
-        self.sampler: Sampler = sampler or partial(sample, rule=rule, ahead=ahead)
+        self.sampler: RowSampler = sampler or partial(sample, rule=rule, ahead=ahead)
         self.searches: bool = sampler is not None
         """Whether replies are the steps of a search, and not samples."""
         self.done = 0

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from verikit.errors import UsageError
 from verikit.sandbox import Failure, RunLimits, RunResult
-from verikit.sandbox.programs import BUILD, Program
+from verikit.sandbox.programs import BUILD, BuiltProgram
 
 FULL_RUNS = 6
 """How many runs that use up their own limit a row may hold, unless its budget is given."""
@@ -70,8 +70,8 @@ class Budget:
         return self.late() if result.status == "timeout" and self.is_spent else result
 
     def build(
-        self, start: Callable[[RunLimits], Program | RunResult], compile_s: float = math.inf
-    ) -> Program | RunResult:
+        self, start: Callable[[RunLimits], BuiltProgram | RunResult], compile_s: float = math.inf
+    ) -> BuiltProgram | RunResult:
         """Do a build within the row's seconds, counted as its compiler's time on a processor.
 
         A compiler waits for nothing but a busy machine, so its wall clock is far off.

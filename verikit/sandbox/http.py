@@ -19,7 +19,7 @@ from verikit.errors import SandboxUnavailable
 from verikit.platform.secrets import strike
 from verikit.sandbox import bundle, fusion, probes, records, wire
 from verikit.sandbox.fusion import UnusableReply
-from verikit.sandbox.programs import BUILD, Program
+from verikit.sandbox.programs import BUILD, BuiltProgram
 from verikit.sandbox.report import PROPERTIES, Property, Report
 from verikit.sandbox.toolchains import HELLO
 from verikit.sandbox.types import Failure, RunLimits, RunResult
@@ -198,19 +198,19 @@ class HttpPrograms(NoPrograms):
             return super().problem(language)
         with self._trial:
             if language not in self._works:
-                ours = Program(language, {"source": HELLO[language].encode()})
+                ours = BuiltProgram(language, {"source": HELLO[language].encode()})
                 done = self.run(ours, ["ready\n"], RunLimits(wall_s=20.0))[0]
                 right = done.status == "ok" and done.stdout.strip() == "ready"
                 self._works[language] = "" if right else f"the server does not run {language}: {done.error}"
             return self._works[language]
 
-    def build(self, language: str, text: str, limits: RunLimits | None = None) -> Program | RunResult:
+    def build(self, language: str, text: str, limits: RunLimits | None = None) -> BuiltProgram | RunResult:
         """The program of a source text; it is the server that compiles it, when it is run."""
         seconds = (limits or BUILD).cpu_s or (limits or BUILD).wall_s
-        return Program(language, {"source": text.encode("utf-8", "replace")}, str(seconds))
+        return BuiltProgram(language, {"source": text.encode("utf-8", "replace")}, str(seconds))
 
     def run(
-        self, program: Program, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = 1e6
+        self, program: BuiltProgram, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = 1e6
     ) -> list[RunResult]:
         """Run a program once for each standard input; a case that ends badly is the last."""
         source, results, left = program.files["source"].decode(), list[RunResult](), budget_s

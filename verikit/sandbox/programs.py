@@ -43,7 +43,7 @@ _MOST_CLASSES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class BuiltProgram:
     """A program that is ready to run."""
 
     language: str
@@ -69,7 +69,7 @@ class Programs:
     def __init__(self, pool: Pool, *, native: bool = True) -> None:
         self._pool = pool
         self._lock = threading.Lock()
-        self._built: OrderedDict[_Key, Program | RunResult] = OrderedDict()
+        self._built: OrderedDict[_Key, BuiltProgram | RunResult] = OrderedDict()
         self._turns: dict[tuple[int, _Key], threading.Lock] = {}
         self._size = 0
         self._works: dict[str, str] = {}
@@ -100,7 +100,7 @@ class Programs:
         seen = (done.stderr or done.stdout).strip()[:300]
         return f"the tool chain for {chain.language} does not work in the sandbox: {done.status}, {done.error} {seen}"
 
-    def build(self, language: str, text: str, limits: RunLimits = BUILD) -> Program | RunResult:
+    def build(self, language: str, text: str, limits: RunLimits = BUILD) -> BuiltProgram | RunResult:
         """The program of a source text, or how its compiler failed; kept by content.
 
         Whoever gives a row its seconds takes off `cpu_s` of what comes back, which is the same for a kept one.
@@ -122,7 +122,7 @@ class Programs:
             with self._lock:
                 self._turns.pop(place, None)
 
-    def _found(self, key: _Key, limits: RunLimits) -> Program | RunResult | None:
+    def _found(self, key: _Key, limits: RunLimits) -> BuiltProgram | RunResult | None:
         """What was built before and would end the same under these limits."""
         with self._lock:
             found = self._built.get(key)
@@ -131,12 +131,12 @@ class Programs:
             self._built.move_to_end(key)
             return found
 
-    def _build(self, chain: Toolchain, text: str, limits: RunLimits, key: _Key) -> Program | RunResult:
+    def _build(self, chain: Toolchain, text: str, limits: RunLimits, key: _Key) -> BuiltProgram | RunResult:
         language = chain.language
         main = java_class(text) if language == "java" else ("Main", "Main")
         name = f"{main[0]}.java" if language == "java" else chain.source
         content = text.encode("utf-8", "replace")
-        built: Program | RunResult = Program(language, {name: content}, main[1])
+        built: BuiltProgram | RunResult = BuiltProgram(language, {name: content}, main[1])
         if chain.build:
             command = [part.replace(chain.source, name) for part in chain.build]
             built = self._compile(chain, command, {name: content, "out/.keep": b""}, main[1], limits)
@@ -144,7 +144,7 @@ class Programs:
             self._keep(key, built)
         return built
 
-    def _keep(self, key: _Key, built: Program | RunResult) -> None:
+    def _keep(self, key: _Key, built: BuiltProgram | RunResult) -> None:
         with self._lock:
             self._built[key] = built
             self._size = sum(map(_weight, self._built.values()))
@@ -153,7 +153,7 @@ class Programs:
 
     def _compile(
         self, chain: Toolchain, command: Sequence[str], files: Mapping[str, bytes], main: str, limits: RunLimits
-    ) -> Program | RunResult:
+    ) -> BuiltProgram | RunResult:
         job = ProgramJob(command, files, {**_OWN_PATH, **chain.env}, [b""], limits, limits.wall_s, chain.data_mb, "out")
         run = self._fly(job, chain.tools)
         said = replace(run.results[0], cpu_s=run.cpu_s)
@@ -162,10 +162,10 @@ class Programs:
         files = {name: content for name, content in run.products.items() if name != ".keep"}
         if not files:
             return replace(said, status="error", error=Failure("compiler", "it made no program"))
-        return Program(chain.language, files, main, run.cpu_s)
+        return BuiltProgram(chain.language, files, main, run.cpu_s)
 
     def run(
-        self, program: Program, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = math.inf
+        self, program: BuiltProgram, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = math.inf
     ) -> list[RunResult]:
         """Run a program once for each standard input; results keep the order.
 
@@ -188,7 +188,7 @@ class Programs:
         return self._run(chain, program, inputs, limits, budget_s, engine)
 
     def _run(
-        self, chain: Toolchain, program: Program, inputs: Sequence[bytes], limits: RunLimits, budget_s: float,
+        self, chain: Toolchain, program: BuiltProgram, inputs: Sequence[bytes], limits: RunLimits, budget_s: float,
         engine: case_engines.CaseEngine | None,
     ) -> list[RunResult]:  # fmt: skip
         fill = {"{memory}": str(limits.memory_mb), "{main}": program.main, **(engine.fill if engine else {})}
@@ -246,10 +246,10 @@ class Programs:
                 if not isinstance(chain, Missing):
                     files = _native_files(_NATIVE, "engine.h", "mapping.h")
                     built = self._compile(chain, _native_build(chain), files, "", BUILD)
-                    self._native = built.files.get("main", b"") if isinstance(built, Program) else b""
+                    self._native = built.files.get("main", b"") if isinstance(built, BuiltProgram) else b""
             return self._native
 
-    def _engine(self, chain: Toolchain, program: Program) -> case_engines.CaseEngine | None:
+    def _engine(self, chain: Toolchain, program: BuiltProgram) -> case_engines.CaseEngine | None:
         """The engine that runs the cases of a program; None where there is none, or the program can't have it."""
         needs = case_engines.needs_of(chain.language, program.files)
         files = self._engine_files(chain.language) if needs else {}
@@ -273,7 +273,7 @@ class Programs:
         maker = chain if chain.build else c
         built = self._compile(maker, command, _native_files(source_name), "", BUILD)
         hello = self.build(language, chain.hello)
-        if not isinstance(built, Program) or not isinstance(hello, Program):
+        if not isinstance(built, BuiltProgram) or not isinstance(hello, BuiltProgram):
             return {}
         files = case_engines.own_files(language, built.files)
         needs = case_engines.needs_of(language, hello.files)
@@ -328,15 +328,15 @@ def was_too_busy(built: RunResult) -> bool:
     return built.status == "timeout" and "wall" in str(built.error)
 
 
-def _holds_under(built: Program | RunResult, cpu_s: float) -> bool:
+def _holds_under(built: BuiltProgram | RunResult, cpu_s: float) -> bool:
     """Whether a kept build would end the same with so much time of a processor."""
     if isinstance(built, RunResult) and built.status == "timeout":
         return built.cpu_s >= cpu_s
     return built.cpu_s <= cpu_s
 
 
-def _weight(built: Program | RunResult) -> int:
-    return sum(map(len, built.files.values())) if isinstance(built, Program) else 1024
+def _weight(built: BuiltProgram | RunResult) -> int:
+    return sum(map(len, built.files.values())) if isinstance(built, BuiltProgram) else 1024
 
 
 def java_class(text: str) -> tuple[str, str]:

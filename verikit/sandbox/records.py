@@ -63,7 +63,7 @@ def _inside(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ProgramLine:
     """A line of a conversation, said by a program that ended with it."""
 
     text: str
@@ -73,14 +73,14 @@ def result(
     ended: Mapping[str, Any], overflow: str, data: Mapping[str, bytes | bytearray], limits: RunLimits, calls: int = 0,
     *, asking: bool = False,
 ) -> RunResult:  # fmt: skip
-    """Judge a run that has ended; with `calls`, its value is a list of as many, or with `asking` a `Turn`."""
+    """Judge a run that has ended; with `calls`, its value is a list of as many, or with `asking` a `ProgramLine`."""
     stdout, stderr = (bytes(data[name]).decode("utf-8", "replace") for name in ("stdout", "stderr"))
     status, value, error = _outside(ended, overflow, limits.wall_s)
     if status is None:
         status, value, error = read(bytes(data["record"]), limits.value_kb << 10)
         if asking and status == "no_result" and (said := turn(bytes(data["record"]))):
-            status, value, error = "ok", Turn(said), None
-    whole = isinstance(value, Turn) or (isinstance(value, list) and len(value) == calls)
+            status, value, error = "ok", ProgramLine(said), None
+    whole = isinstance(value, ProgramLine) or (isinstance(value, list) and len(value) == calls)
     if status == "ok" and calls and not whole:
         status, value, error = "no_result", None, Failure("no result", f"the record does not hold {calls} value(s)")
     if status == "no_result" and ended["exit"]:

@@ -87,7 +87,7 @@ class ReplaySession:
         assert self._payload is not None
         result = self._execute(self._payload(self._answers), self._limits, self._calls)
         self._used_s = result.seconds
-        if isinstance(result.value, records.Turn):
+        if isinstance(result.value, records.ProgramLine):
             self._said = result.value.text
             return self._said
         if result.error is not None and result.error.type == UNREPEATABLE:

@@ -9,7 +9,7 @@ from typing import Self
 
 from verikit.errors import SandboxUnavailable
 from verikit.sandbox import records
-from verikit.sandbox.programs import Program
+from verikit.sandbox.programs import BuiltProgram
 from verikit.sandbox.replay import ReplaySession
 from verikit.sandbox.report import Report
 from verikit.sandbox.types import FunctionCall, Job, RunLimits, RunResult
@@ -102,7 +102,7 @@ class NoPrograms:
         """Why programs of this language can't be run here."""
         return f"the {self._backend} sandbox does not run {language}: use the sandbox `local`, or an http one"
 
-    def build(self, language: str, text: str, limits: RunLimits | None = None) -> Program | RunResult:
+    def build(self, language: str, text: str, limits: RunLimits | None = None) -> BuiltProgram | RunResult:
         """Refuse.
 
         Raises:
@@ -122,7 +122,7 @@ class NoPrograms:
         raise SandboxUnavailable(f"the {self._backend} sandbox runs no command beside files of its own")
 
     def run(
-        self, program: Program, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = 0.0
+        self, program: BuiltProgram, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = 0.0
     ) -> list[RunResult]:
         """Refuse.
 

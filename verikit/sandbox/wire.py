@@ -24,7 +24,7 @@ def write(result: RunResult) -> dict[str, Any]:
     }  # fmt: skip
     if result.error is not None:
         told["error"] = {"type": result.error.type, "message": result.error.message, "line": result.error.line}
-    if isinstance(result.value, records.Turn):
+    if isinstance(result.value, records.ProgramLine):
         told["turn"] = result.value.text
     else:
         told["value"] = values.encode(result.value)
@@ -44,7 +44,7 @@ def read(facts: Mapping[str, Any], calls: int, *, asking: bool) -> RunResult:
         failure = None if error is None else Failure(str(error["type"]), str(error["message"]), int(error["line"]))
         value = values.decode(facts["value"])
         if asking and isinstance(facts.get("turn"), str):
-            value = records.Turn(records.turn(facts["turn"].encode()))
+            value = records.ProgramLine(records.turn(facts["turn"].encode()))
             if not value.text:
                 raise ValueError("not a line of a conversation")
         elif status == "ok" and calls and not (isinstance(value, list) and len(value) == calls):

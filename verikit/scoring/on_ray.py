@@ -17,7 +17,7 @@ from typing import Any
 
 from verikit.errors import EngineError, HelperError, MissingExtra, UsageError, VerikitError
 from verikit.scoring.chunk import Chunk, ChunkResult, Scorer
-from verikit.scoring.order import Order, Task
+from verikit.scoring.order import ChunkOrder, Task
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.pool import InFlight, timed, told_again
 
@@ -97,7 +97,7 @@ def score_on_ray(
     """
     ray, count = connect(jobs)
     actors = _Actors(ray, scorer.plan, count)
-    order = Order(chunks, scorer, count)
+    order = ChunkOrder(chunks, scorer, count)
     try:
         actors.start()
         while True:
@@ -141,7 +141,7 @@ class _Actors:
         actor = self.ray.remote(Scoring).options(num_cpus=cpus).remote(self.plan)
         self._coming[actor.ready.remote()] = actor
 
-    def hand_out(self, order: Order, in_flight: InFlight) -> None:
+    def hand_out(self, order: ChunkOrder, in_flight: InFlight) -> None:
         """Give each free actor a task, while there are any."""
         while self.free and (task := order.take()):
             actor = self.free.pop()

@@ -20,7 +20,7 @@ class Task:
         self.result: ChunkResult | None = None
 
 
-class Order:
+class ChunkOrder:
     """A bounded number of chunks, in the input's order.
 
     Args:

@@ -20,7 +20,7 @@ from verikit.errors import EngineError, HelperError, UsageError, VerikitError
 from verikit.helper import die_with_parent
 from verikit.platform import tracing
 from verikit.scoring.chunk import Chunk, ChunkResult, Scorer
-from verikit.scoring.order import Order, Task
+from verikit.scoring.order import ChunkOrder, Task
 from verikit.scoring.plan import ScoringPlan
 
 STOP_S = 5.0
@@ -88,7 +88,7 @@ class _Pool:
     def __init__(self, chunks: Iterator[Chunk], scorer: Scorer, jobs: int, in_flight: InFlight) -> None:
         self.scorer, self.in_flight = scorer, in_flight
         self.workers: list[_Worker] = []
-        self.order = Order(chunks, scorer, jobs)
+        self.order = ChunkOrder(chunks, scorer, jobs)
 
     def score(self) -> Iterator[tuple[Chunk, ChunkResult]]:
         """Yield each chunk with its result, in order."""

@@ -100,7 +100,7 @@ class _LockedRule:
             return self._rule.stop(samples, n)
 
 
-class BestOf:
+class BestOfEndpoint:
     """The endpoint; `routes` are its paths."""
 
     def __init__(self, settings: BestSettings, queue: Queue, limits: RequestLimits) -> None:

@@ -18,7 +18,7 @@ from verikit.errors import SchemaError
 from verikit.platform.numbers import number
 from verikit.sandbox import Job, LocalSandbox, RunLimits, RunResult
 from verikit.sandbox.budget import Budget
-from verikit.sandbox.programs import Program
+from verikit.sandbox.programs import BuiltProgram
 from verikit.sandbox.toolchains import ALIASES
 from verikit.verifiers.code.languages import program as program_of
 from verikit.verifiers.reading.solution import solution
@@ -30,7 +30,7 @@ _SHOWN = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class RunCode:
+class RunCodeRequest:
     """A request for one run."""
 
     code: str
@@ -54,7 +54,7 @@ def narrowed(limits: RunLimits) -> RunLimits:
     return replace(limits, **{name: min(getattr(limits, name), getattr(CAPS, name)) for name in names})
 
 
-def read_run(body: Mapping[str, Any]) -> RunCode:
+def read_run(body: Mapping[str, Any]) -> RunCodeRequest:
     """Read a request of `/run_code`.
 
     Raises:
@@ -69,7 +69,7 @@ def read_run(body: Mapping[str, Any]) -> RunCode:
     if not isinstance(files, Mapping) or not isinstance(fetch, list) or not all(isinstance(f, str) for f in fetch):
         raise SchemaError("must be an object of base64 texts, and a list of names", field="files, fetch_files")
     contents = {str(name): _content(str(name), text) for name, text in files.items() if text is not None}
-    return RunCode(
+    return RunCodeRequest(
         _text(body, "code"), _language(body.get("language")), _text(body, "stdin", ""), contents, tuple(fetch),
         narrowed(limits), _seconds(body, "compile_timeout", 10.0),
     )  # fmt: skip
@@ -117,16 +117,16 @@ def _content(name: str, text: Any) -> bytes:
         raise SchemaError("must be base64", field=f"files[{name!r}]") from None
 
 
-def run_code(box: LocalSandbox, asked: RunCode, seconds: float) -> dict[str, Any]:
+def run_code(box: LocalSandbox, asked: RunCodeRequest, seconds: float) -> dict[str, Any]:
     """Build and run it within so many seconds; the reply."""
     budget = Budget(asked.limits, seconds)
     return _run(box, asked, _ready(box, asked, budget), budget)
 
 
-def _ready(box: LocalSandbox, asked: RunCode, budget: Budget) -> Program | dict[str, Any]:
+def _ready(box: LocalSandbox, asked: RunCodeRequest, budget: Budget) -> BuiltProgram | dict[str, Any]:
     """The program as it is run; or the reply that says why it can't be."""
     if asked.language == "python":
-        return Program(asked.language)
+        return BuiltProgram(asked.language)
     problem = box.programs.problem(asked.language)
     if not problem and (asked.files or asked.fetch):
         problem = "files are for programs in Python only"
@@ -136,9 +136,11 @@ def _ready(box: LocalSandbox, asked: RunCode, budget: Budget) -> Program | dict[
     return _reply(built, None) if isinstance(built, RunResult) else built
 
 
-def _run(box: LocalSandbox, asked: RunCode, ready: Program | dict[str, Any], budget: Budget) -> dict[str, Any]:
+def _run(
+    box: LocalSandbox, asked: RunCodeRequest, ready: BuiltProgram | dict[str, Any], budget: Budget
+) -> dict[str, Any]:
     """Run what `_ready` made; the reply."""
-    if not isinstance(ready, Program):
+    if not isinstance(ready, BuiltProgram):
         return ready
     if asked.language == "python":
         job = Job(asked.code, asked.stdin, None, None, asked.files, asked.fetch)
@@ -201,7 +203,7 @@ class Submission:
     """A request to judge one completion on tests of standard input and output."""
 
     id: int | str
-    run: RunCode
+    run: RunCodeRequest
     tests: tuple[tuple[str, str], ...]
     """Standard input, and what must come out."""
     all_cases: bool
@@ -229,7 +231,7 @@ def read_submission(body: Mapping[str, Any]) -> Submission:
     extra = config.get("extra") or {}
     if not isinstance(extra, Mapping):
         raise SchemaError("must be an object", field="config.extra")
-    run = RunCode(code, language, limits=limits, compile_s=_seconds(config, "compile_timeout", 10.0))
+    run = RunCodeRequest(code, language, limits=limits, compile_s=_seconds(config, "compile_timeout", 10.0))
     all_cases, full = bool(extra.get("run_all_cases")), bool(extra.get("return_full_case"))
     return Submission(id, run, _tests(config.get("provided_data"), id), all_cases, full)
 

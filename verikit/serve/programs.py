@@ -35,9 +35,9 @@ from verikit.sandbox.types import Failure
 from verikit.serve import fusion
 from verikit.serve.app import RefusedRequest, RequestLimits, no_token, read_object
 from verikit.serve.metrics import Metrics
-from verikit.serve.quotas import Client, Clients
+from verikit.serve.quotas import Clients, Tenant
 from verikit.serve.run import check_host, host, listen
-from verikit.serve.turns import Turns
+from verikit.serve.turns import FairTurns
 
 _log = logging.getLogger("verikit.serve")
 _MARGIN_S = 2.0
@@ -50,7 +50,7 @@ Work = Callable[[float], dict[str, Any]]
 class ProgramSettings:
     """What `verikit serve --sandbox` can be told."""
 
-    clients: Sequence[Client]
+    clients: Sequence[Tenant]
     workers: int
     host: str = "127.0.0.1"
     port: int = 8000
@@ -62,7 +62,7 @@ class ProgramSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ProgramRequest:
     """A request that was read: what is done, how long it may take, and how many programs it is."""
 
     work: Work
@@ -83,13 +83,13 @@ def serve_programs(settings: ProgramSettings, started: Callable[[str], None]) ->
         LocalSandbox(require=ISOLATION, workers=settings.workers) as box,
         listen(settings.host, settings.port) as listener,
     ):
-        turns = Turns(settings.workers, settings.max_waiting)
+        turns = FairTurns(settings.workers, settings.max_waiting)
         app = make_app(box, turns, settings)
         asyncio.run(host(app, listener, started, settings.max_connections, settings.drain_s))
         turns.close()
 
 
-def make_app(box: LocalSandbox, turns: Turns, settings: ProgramSettings) -> ASGIApp:
+def make_app(box: LocalSandbox, turns: FairTurns, settings: ProgramSettings) -> ASGIApp:
     """Make the ASGI application over a sandbox that was started."""
     metrics, clients = Metrics(), Clients(settings.clients)
     metrics.gauge("verikit_waiting_programs", "Requests that have no turn yet.", lambda: turns.waiting)
@@ -113,7 +113,9 @@ def make_app(box: LocalSandbox, turns: Turns, settings: ProgramSettings) -> ASGI
         told = {"server": "verikit", "version": version(), "languages": languages, "workers": settings.workers}
         return JSONResponse(told | {"deadline_s": settings.deadline_s, "report": box.report.as_dict()})
 
-    def endpoint(read: Callable[[LocalSandbox, Mapping[str, Any]], Order]) -> Callable[[Request], Awaitable[Response]]:
+    def endpoint(
+        read: Callable[[LocalSandbox, Mapping[str, Any]], ProgramRequest],
+    ) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             begun = monotonic()
             client = clients.find(dict(request.headers.raw))
@@ -142,8 +144,8 @@ def make_app(box: LocalSandbox, turns: Turns, settings: ProgramSettings) -> ASGI
 
 
 async def _answer(
-    request: Request, client: Client, read: Callable[[LocalSandbox, Mapping[str, Any]], Order], box: LocalSandbox,
-    turns: Turns, settings: ProgramSettings,
+    request: Request, client: Tenant, read: Callable[[LocalSandbox, Mapping[str, Any]], ProgramRequest],
+    box: LocalSandbox, turns: FairTurns, settings: ProgramSettings,
 ) -> Response:  # fmt: skip
     deadline = monotonic() + settings.deadline_s
     try:
@@ -168,9 +170,9 @@ async def _answer(
 
 
 def _order(
-    box: LocalSandbox, body: Mapping[str, Any], read: Callable[[LocalSandbox, Mapping[str, Any]], Order],
+    box: LocalSandbox, body: Mapping[str, Any], read: Callable[[LocalSandbox, Mapping[str, Any]], ProgramRequest],
     deadline_s: float,
-) -> Order:  # fmt: skip
+) -> ProgramRequest:  # fmt: skip
     """The request, read.
 
     Raises:
@@ -190,18 +192,18 @@ def _order(
     return order
 
 
-def _read_run_code(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
+def _read_run_code(box: LocalSandbox, body: Mapping[str, Any]) -> ProgramRequest:
     asked = fusion.read_run(body)
     records.payload("", (), asked.files, fetch=asked.fetch)
-    return Order(lambda seconds: fusion.run_code(box, asked, seconds), asked.longest_s)
+    return ProgramRequest(lambda seconds: fusion.run_code(box, asked, seconds), asked.longest_s)
 
 
-def _read_submission(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
+def _read_submission(box: LocalSandbox, body: Mapping[str, Any]) -> ProgramRequest:
     asked = fusion.read_submission(body)
-    return Order(lambda seconds: fusion.judge(box, asked, seconds), asked.run.longest_s, len(asked.tests))
+    return ProgramRequest(lambda seconds: fusion.judge(box, asked, seconds), asked.run.longest_s, len(asked.tests))
 
 
-def _read_run(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
+def _read_run(box: LocalSandbox, body: Mapping[str, Any]) -> ProgramRequest:
     """A request of our own client."""
     payload, calls = body.get("payload"), body.get("calls")
     if not isinstance(payload, str) or type(calls) is not int or not isinstance(body.get("limits"), Mapping):
@@ -227,4 +229,4 @@ def _read_run(box: LocalSandbox, body: Mapping[str, Any]) -> Order:
             lost = RunResult("no_result", error=Failure("no result", str(problem)), seconds=result.seconds)
             return wire.write(lost)
 
-    return Order(work, limits.wall_s)
+    return ProgramRequest(work, limits.wall_s)

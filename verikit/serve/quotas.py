@@ -57,7 +57,7 @@ def _quota(given: Mapping[str, Any], where: str) -> Quota:
 
 
 @dataclass(slots=True)
-class Client:
+class Tenant:
     """One token's use of the server."""
 
     name: str
@@ -110,10 +110,10 @@ class Clients:
         clients: each with a token of its own; or one without.
     """
 
-    def __init__(self, clients: Sequence[Client]) -> None:
+    def __init__(self, clients: Sequence[Tenant]) -> None:
         self._clients = tuple(clients)
 
-    def find(self, headers: Mapping[bytes, bytes]) -> Client | None:
+    def find(self, headers: Mapping[bytes, bytes]) -> Tenant | None:
         """Whose token a request has; takes as long whether it is right or wrong."""
         given = given_token(headers) or b""
         found = None
@@ -123,7 +123,7 @@ class Clients:
         return found
 
 
-def read_clients(file: str, usual: Quota) -> list[Client]:
+def read_clients(file: str, usual: Quota) -> list[Tenant]:
     """Read the file of tokens: `{"NAME": {"token": "…", "at_once": 4, …}}`; what it leaves out is as `usual` says.
 
     Raises:
@@ -142,7 +142,7 @@ def read_clients(file: str, usual: Quota) -> list[Client]:
             raise UsageError(f"{file}: {name!r} has no token")
         own = {key: value for key, value in given.items() if key != "token"}
         asked = {f.name: getattr(usual, f.name) for f in fields(Quota)} | own
-        found.append(Client(name, _quota(asked, f"{file}: {name!r}"), token.strip().encode()))
+        found.append(Tenant(name, _quota(asked, f"{file}: {name!r}"), token.strip().encode()))
     if len({client.token for client in found}) < len(found):
         raise UsageError(f"{file}: two names have the same token")
     return found

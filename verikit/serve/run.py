@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from verikit.errors import UsageError, VerikitError
 from verikit.platform.numbers import number
 from verikit.serve.app import RequestLimits, make_app
-from verikit.serve.best import BestOf, BestSettings
+from verikit.serve.best import BestOfEndpoint, BestSettings
 from verikit.serve.metrics import Metrics
 from verikit.serve.patience import Patience
 from verikit.serve.protocols import PROTOCOLS
@@ -116,7 +116,7 @@ async def _serve(settings: ServerSettings, listener: socket.socket, started: Cal
     )
     await queue.start()
     limits = RequestLimits(int(settings.max_body_mb * 2**20))
-    best = BestOf(settings.best, queue, limits) if settings.best else None
+    best = BestOfEndpoint(settings.best, queue, limits) if settings.best else None
     app = make_app(
         queue,
         protocol=settings.protocol,

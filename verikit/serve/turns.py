@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from verikit.serve.app import LOOK_S, RefusedRequest
-from verikit.serve.quotas import Client
+from verikit.serve.quotas import Tenant
 
 T = TypeVar("T")
 MOST_BYTES = 256 << 20
@@ -24,11 +24,11 @@ MOST_BYTES = 256 << 20
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    client: Client
+    client: Tenant
     turn: asyncio.Future[None]
 
 
-class Turns:
+class FairTurns:
     """Hands out turns.
 
     Args:
@@ -51,7 +51,7 @@ class Turns:
         return len(self._queue)
 
     async def use(
-        self, client: Client, size: int, until: float, is_gone: Callable[[], Awaitable[bool]], work: Callable[[], T]
+        self, client: Tenant, size: int, until: float, is_gone: Callable[[], Awaitable[bool]], work: Callable[[], T]
     ) -> T:
         """Wait for a turn and do the work in a thread.
 
@@ -78,7 +78,7 @@ class Turns:
         finally:
             self._bytes -= size
 
-    async def _do(self, client: Client, work: Callable[[], T]) -> T:
+    async def _do(self, client: Tenant, work: Callable[[], T]) -> T:
         begun, loop = monotonic(), asyncio.get_running_loop()
         job = loop.run_in_executor(self._threads, work)
 
@@ -91,7 +91,7 @@ class Turns:
         job.add_done_callback(ended)
         return await asyncio.shield(job)
 
-    async def _turn(self, client: Client, until: float, is_gone: Callable[[], Awaitable[bool]]) -> None:
+    async def _turn(self, client: Tenant, until: float, is_gone: Callable[[], Awaitable[bool]]) -> None:
         waiting = _Waiting(client, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         self._next()

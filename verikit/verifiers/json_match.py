@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from verikit.answers.claims.roles import is_alternative, role_among
 from verikit.answers.claims.tokens import after, before
-from verikit.answers.json_fields import Extra, Field, JsonRules, TooMuchWork, canonical, compare_fields, unfit
+from verikit.answers.json_fields import Extra, FieldVerdict, JsonRules, TooMuchWork, canonical, compare_fields, unfit
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
@@ -178,7 +178,7 @@ def unclaimed(reply: str, document: Document) -> str:
     return "the JSON is offered beside another" if said == "alternative" or is_alternative(left) else ""
 
 
-def _reason(wrong: Sequence[Field], count: int) -> str:
+def _reason(wrong: Sequence[FieldVerdict], count: int) -> str:
     if not wrong:
         return f"all {count} fields are the gold's" if count > 1 else "the gold's value"
     told = "; ".join(_told(field) for field in wrong[:_TOLD])
@@ -186,14 +186,14 @@ def _reason(wrong: Sequence[Field], count: int) -> str:
     return f"{len(wrong)} of {count} fields wrong: {told}{more}" if count > 1 else told
 
 
-def _told(field: Field) -> str:
+def _told(field: FieldVerdict) -> str:
     name = field.path[:_MAX_NAME]
     if field.problem in ("missing", "extra", "no such item"):
         return f"{name} is {field.problem}" if field.problem != "no such item" else f"{name} has no equal item"
     return f"{name} is {field.problem}"
 
 
-def _parts(fields: Sequence[Field]) -> dict[str, Score]:
+def _parts(fields: Sequence[FieldVerdict]) -> dict[str, Score]:
     """The fields as scores by path."""
     return {
         field.path[:_MAX_NAME]: Score(float(not field.problem), reason=field.problem or "the gold's value")

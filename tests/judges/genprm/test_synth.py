@@ -157,7 +157,7 @@ def test_what_it_makes_trains_by_verikit_train_sft(made):
     pytest.importorskip("torch")
     from tests.engines import tiny
     from verikit.trainers.recipe import Setting
-    from verikit.trainers.sft import SFT, SFTOptions, StepLabelOptions, StepLabels
+    from verikit.trainers.recipes.sft import SFT, SFTOptions, StepLabelOptions, StepLabels
 
     out, report = made
     setting = Setting(tiny.tokenizer(), 0, out)

@@ -23,7 +23,7 @@ from verikit.trainers.recipe import Setting
 from verikit.trainers.recipes.r1_searcher.hops import life, two_hop_questions
 from verikit.trainers.recipes.r1_searcher.rewards import stage1_reward, stage2_reward
 from verikit.trainers.recipes.r1_searcher.synth import Demonstrator, as_row, divided
-from verikit.trainers.sft import SFT, SFTOptions
+from verikit.trainers.recipes.sft import SFT, SFTOptions
 
 FILM = Passage(
     "The Glass Harbour", "The Glass Harbour is a 1962 drama film directed by Marta Oyelaran, about the sea.", "1"

@@ -15,7 +15,6 @@ from tests.trainers.recipes.writer import Writer  # noqa: E402
 from verikit.errors import ConfigError, EngineError  # noqa: E402
 from verikit.sandbox import Failure, RunLimits, RunResult  # noqa: E402
 from verikit.trainers.config import load_config, shipped  # noqa: E402
-from verikit.trainers.costs import cost_of  # noqa: E402
 from verikit.trainers.distributed import World  # noqa: E402
 from verikit.trainers.experience import experience  # noqa: E402
 from verikit.trainers.learner import Learner  # noqa: E402
@@ -301,9 +300,9 @@ def test_verifiers_of_whole_conversations_see_the_calls(tmp_path, reward, value)
 
 
 def test_a_step_costs_all_turns_of_a_rollout_and_their_calls(tmp_path):
-    cost = cost_of(recipe(tmp_path, turns=3, max_tokens=100, total_tokens=4096, max_calls=5, samples=4, prompts=2))
+    cost = recipe(tmp_path, turns=3, max_tokens=100, total_tokens=4096, max_calls=5, samples=4, prompts=2).step_cost()
     assert (cost.completions, cost.tokens, cost.calls["tool calls"]) == ((8, 8), 300, (0, 40))
-    cost = cost_of(recipe(tmp_path, turns=1, max_tokens=100, total_tokens=50))
+    cost = recipe(tmp_path, turns=1, max_tokens=100, total_tokens=50).step_cost()
     assert (cost.tokens, cost.calls["tool calls"]) == (50, (0, 0))
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from verikit.engines.types import Generation
 from verikit.errors import TrainerError
+from verikit.trainers.costs import StepCost
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.absolute_zero.buffers import Buffer, content, distinct, solve_batch
 from verikit.trainers.recipes.absolute_zero.environment import Environment, ProgramVerdict
@@ -72,6 +73,21 @@ class AbsoluteZero(SelfPlay):
         """Yield the held-out problems and the sandbox, which judges one right and one wrong answer."""
         yield "data", lambda: f"{len(self.held_out):,} problems held out"
         yield "sandbox", self._try_sandbox
+
+    def step_cost(self) -> StepCost:
+        """Bounds of one training step."""
+        options = self.options
+        proposals = len(options.tasks) * options.batch
+        # The first step also fills the buffers.
+        least = proposals * (1 if options.reuse else 1 + options.rollouts)
+        most = proposals * (1 + options.estimates + options.rollouts)
+        return StepCost(
+            (least, most),
+            options.max_tokens,
+            (proposals if options.reuse else 2 * proposals, 3 * proposals),
+            float(options.max_prompt_tokens),
+            {"programs": (0, most)},
+        )
 
     def _try_sandbox(self) -> str:
         """Have the seed's answer judged, and another.

@@ -28,6 +28,7 @@ from verikit.engines.types import Generation, Request
 from verikit.errors import ConfigError, VerikitError
 from verikit.judges.opponents import Opponents, prompt_key
 from verikit.judges.rates.elo import K, Reduction, performance
+from verikit.trainers.costs import StepCost, exactly, judge_requests, prompt_length
 from verikit.trainers.probes import engine_probe, judge_probes
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.elo_evolve.games import (
@@ -118,6 +119,20 @@ class EloEvolve(SingleTurn):
         yield from judge_probes("judge", self.judge, sample)
         for name, engine in self._engines.items():
             yield f"opponent {name}", partial(engine_probe, engine)
+
+    def step_cost(self) -> StepCost:
+        """Bounds of one training step."""
+        options = self.options
+        judged, each = options.prompts * options.samples, judge_requests(self.judge)
+        probed = min(options.probes, options.prompts) * options.samples
+        return StepCost(
+            exactly(judged),
+            options.max_tokens,
+            exactly(options.prompts),
+            prompt_length(self.setting.tokenizer, self.problems),
+            # Outputs that are too long lose unasked, and a second opponent is met while that may matter.
+            {"judge requests": (0 if options.max_longer else judged * each, (judged + probed) * each)},
+        )
 
     def make_answers(self) -> Opponents:
         """Return the opponents' answers."""

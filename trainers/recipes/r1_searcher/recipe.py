@@ -22,6 +22,7 @@ from verikit.retrieval.load import load_retriever
 from verikit.retrieval.types import Passage, Retriever
 from verikit.search import SearchLimits, SearchTrace, search, search_messages, search_metrics, search_prompt
 from verikit.search.rules import Preset
+from verikit.trainers.costs import StepCost, exactly, prompt_length
 from verikit.trainers.probes import engine_probe
 from verikit.trainers.recipe import Probe, Recipe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import Epochs, Stopwatch
@@ -115,6 +116,18 @@ class R1Searcher(Recipe):
         if self._judge is not None:
             judge = self._judge
             yield "judge", lambda: engine_probe(judge)
+
+    def step_cost(self) -> StepCost:
+        """Bounds of one training step."""
+        options = self.options
+        rollouts, searches = options.prompts * options.samples, options.prompts * options.samples * options.retrievals
+        return StepCost(
+            exactly(rollouts),
+            min(options.total_tokens, (options.retrievals + 1) * options.leg_tokens),
+            exactly(options.prompts),
+            prompt_length(self.setting.tokenizer, self.stages[1] or self.stages[0]),
+            {"searches": (0, searches)},
+        )
 
     def _try_retriever(self) -> str:
         """Ask for passages to the first question.

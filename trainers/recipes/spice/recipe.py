@@ -17,6 +17,7 @@ from verikit.engines.load import load_engine
 from verikit.engines.rollouts import Ask, Rollout, Work
 from verikit.engines.types import EnginePrompt, Generation, Request
 from verikit.errors import EngineError
+from verikit.trainers.costs import StepCost
 from verikit.trainers.probes import engine_probe
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import SelfPlay, stratified
@@ -74,6 +75,20 @@ class Spice(SelfPlay):
         yield "data", lambda: f"{len(self.corpus):,} documents, {len(self.held_out):,} questions held out"
         if self.other is not None:
             yield "challenger", partial(engine_probe, self.other.engine)
+
+    def step_cost(self) -> StepCost:
+        """Bounds of one training step."""
+        options = self.options
+        chosen = options.documents if options.formats == "model" and options.use_documents else 0
+        first = options.documents * min(options.group, options.attempts)
+        answers = options.documents * options.group * options.group
+        asked = options.documents * options.group
+        return StepCost(
+            (chosen + first, chosen + options.documents * options.attempts + answers),
+            options.max_tokens,
+            (chosen + options.documents, chosen + options.documents + asked),
+            float(options.document_tokens if options.use_documents else 0),
+        )
 
     def close(self) -> None:
         """Give back another Challenger's connections."""

@@ -16,6 +16,7 @@ from verikit.base import score_all
 from verikit.engines.rollouts import Rollout, Together
 from verikit.errors import ConfigError, TrainerError
 from verikit.sandbox import RunLimits
+from verikit.trainers.costs import StepCost, exactly, judge_requests, prompt_length
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions
 from verikit.trainers.recipes.tools.forms import CallForm, make_form
@@ -84,6 +85,18 @@ class ToolRecipe(SingleTurn):
         """Yield what single-turn asks, and the interpreter."""
         yield from super().probes()
         yield "tools", self._try_tools
+
+    def step_cost(self) -> StepCost:
+        """Bounds of one training step."""
+        options, rollouts = self.options, self.options.prompts * self.options.samples
+        calls = options.max_calls if options.turns > 1 else 0  # those of the last turn are not run
+        return StepCost(
+            exactly(rollouts),
+            min(options.total_tokens, options.turns * options.max_tokens),
+            exactly(options.prompts),
+            prompt_length(self.setting.tokenizer, self.problems),
+            {"judge requests": exactly(rollouts * judge_requests(self.reward)), "tool calls": (0, rollouts * calls)},
+        )
 
     def _try_tools(self) -> str:
         """Run a program where there is an interpreter.

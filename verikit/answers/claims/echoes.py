@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verikit.answers.claims.tokens import Token, asserts_all, tokens
+from verikit.answers.claims.tokens import ClaimToken, asserts_all, tokens
 
 MAX_QUESTION = 300
 """Characters of a question, from its end, that are read."""
@@ -53,7 +53,7 @@ def echoed(sentence: str, question: str) -> str:
     return _between(sentence, said, 0, last) if is_short or verb == last + 1 else ""
 
 
-def _after_asking(question: str) -> Sequence[Token]:
+def _after_asking(question: str) -> Sequence[ClaimToken]:
     """What follows the "who", or "which city", of a question's last sentence."""
     asked = tokens(question[-MAX_QUESTION:].rstrip(" ?\n").rpartition("\n")[2].rpartition(". ")[2])
     at = next((at for at, token in enumerate(asked) if token.text in _ASKING), len(asked))
@@ -62,20 +62,20 @@ def _after_asking(question: str) -> Sequence[Token]:
     return asked[at + 1 :]
 
 
-def _is_asked(token: Token, asked: Sequence[Token]) -> bool:
+def _is_asked(token: ClaimToken, asked: Sequence[ClaimToken]) -> bool:
     stem = _stem(token.text)
     return token.role not in _KNOWN_ROLES and any(stem == _stem(other.text) for other in asked)
 
 
-def _is_known(token: Token, asked: Sequence[Token]) -> bool:
+def _is_known(token: ClaimToken, asked: Sequence[ClaimToken]) -> bool:
     return token.role in _KNOWN_ROLES or token.text in _PRONOUNS or _is_asked(token, asked)
 
 
-def _last_asked(said: Sequence[Token], asked: Sequence[Token], end: int) -> int:
+def _last_asked(said: Sequence[ClaimToken], asked: Sequence[ClaimToken], end: int) -> int:
     return max(at for at in range(end) if _is_asked(said[at], asked))
 
 
-def _between(sentence: str, said: Sequence[Token], first: int, last: int) -> str:
+def _between(sentence: str, said: Sequence[ClaimToken], first: int, last: int) -> str:
     end = said[last + 1].start if last + 1 < len(said) else len(sentence)
     return sentence[said[first].start : end]
 

@@ -6,7 +6,7 @@ import re
 from typing import Literal, NamedTuple
 
 from verikit.answers.claims.roles import Role, role_after
-from verikit.answers.claims.tokens import Token, tokens
+from verikit.answers.claims.tokens import ClaimToken, tokens
 from verikit.answers.claims.words import ROLES
 
 _MAY_BEGIN = ("not", "except", "wrong", "sure", "does", "is", "all")
@@ -42,7 +42,7 @@ def predicate(said: str) -> Predicate:
     return Predicate(said_of_it if said_of_it in ("denied", "quoted") else "asserted")
 
 
-def _end_of_value(found: tuple[Token, ...]) -> int:
+def _end_of_value(found: tuple[ClaimToken, ...]) -> int:
     """Where the value that a predicate begins with ends: before a comma with words behind it, else after a word."""
     for at, token in enumerate(found[:MAX_NAME], 1):
         if token.role in ("is", "does", "not", "because"):
@@ -52,11 +52,11 @@ def _end_of_value(found: tuple[Token, ...]) -> int:
     return 1
 
 
-def _goes_on(found: tuple[Token, ...]) -> bool:
+def _goes_on(found: tuple[ClaimToken, ...]) -> bool:
     return bool(found) and found[0].role in ("number", "letter")
 
 
-def negation_at(found: tuple[Token, ...]) -> int | None:
+def negation_at(found: tuple[ClaimToken, ...]) -> int | None:
     """Where a text denies the value that it goes on to name; None where it does not, and where "No" is the value."""
     at = next((i for i, token in enumerate(found) if token.role not in ("sure", "does", "is")), len(found))
     if at >= len(found):

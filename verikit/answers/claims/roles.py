@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from verikit.answers.claims.tokens import Token, after, before
+from verikit.answers.claims.tokens import ClaimToken, after, before
 from verikit.answers.claims.words import EARLIER, PRONOUNS, WHOSE
 
 Role = Literal["asserted", "denied", "hypothetical", "quoted", "alternative", "bounded", "withdrawn"]
@@ -39,7 +39,7 @@ def role(text: str, start: int, end: int) -> Role:
     return role_among(before(text, start), after(text, end))
 
 
-def role_among(left: Sequence[Token], right: Sequence[Token]) -> Role:
+def role_among(left: Sequence[ClaimToken], right: Sequence[ClaimToken]) -> Role:
     """What a sentence says of the value between its tokens at the left and those at the right."""
     said = role_before(left)
     if said == "asserted":
@@ -51,7 +51,7 @@ def role_among(left: Sequence[Token], right: Sequence[Token]) -> Role:
     return said
 
 
-def role_before(left: Sequence[Token], reach: int = REACH) -> Role:
+def role_before(left: Sequence[ClaimToken], reach: int = REACH) -> Role:
     """What the words before a value say of it, where a plain "not" denies it over `reach` words."""
     seen = set[str]()
     words, at = 0, len(left)
@@ -77,7 +77,7 @@ def role_before(left: Sequence[Token], reach: int = REACH) -> Role:
     return "asserted"
 
 
-def _reaches(left: Sequence[Token], at: int, words: int, near: bool, seen: set[str]) -> bool:
+def _reaches(left: Sequence[ClaimToken], at: int, words: int, near: bool, seen: set[str]) -> bool:
     """Whether a word that denies, doubts or quotes reaches the value, over the words `seen` between the two."""
     kind, behind = left[at].role, left[max(0, at - 3) : at]
     if _SAYS[kind] in ("denied", "bounded"):
@@ -89,7 +89,7 @@ def _reaches(left: Sequence[Token], at: int, words: int, near: bool, seen: set[s
     return kind != "thought" or near or "is" in seen
 
 
-def _denies(kind: str, behind: Sequence[Token], words: int, near: bool, seen: set[str]) -> bool:
+def _denies(kind: str, behind: Sequence[ClaimToken], words: int, near: bool, seen: set[str]) -> bool:
     """Whether a denial, with what stands behind it, reaches the value."""
     if kind in ("not", "except"):
         is_of_subject = {"word", "finite"} <= seen  # "the number that is not prime is 8"
@@ -104,7 +104,7 @@ def _denies(kind: str, behind: Sequence[Token], words: int, near: bool, seen: se
     return words <= 1 and seen.isdisjoint(("word", "is")) and not (behind and behind[-1].role == "but")
 
 
-def _quotes(kind: str, behind: Sequence[Token], seen: set[str]) -> bool:
+def _quotes(kind: str, behind: Sequence[ClaimToken], seen: set[str]) -> bool:
     """Whether what somebody else says, with what stands behind the verb, reaches the value."""
     if kind == "they":
         return len(behind) > 1 and any(token.text == "according" for token in behind)
@@ -115,17 +115,17 @@ def _quotes(kind: str, behind: Sequence[Token], seen: set[str]) -> bool:
     return "word" not in seen or "is" in seen
 
 
-def _is_adverb(left: Sequence[Token], at: int) -> bool:
+def _is_adverb(left: Sequence[ClaimToken], at: int) -> bool:
     """Whether a word that may conclude stands within a verb: "it could also be"."""
     return left[at].text == "also" and at > 0 and left[at - 1].role in ("might", "is", "does")
 
 
-def _start_of_aside(left: Sequence[Token], comma: int) -> int:
+def _start_of_aside(left: Sequence[ClaimToken], comma: int) -> int:
     """Where the aside starts that ends at a comma before "that": "I do not believe, however, that …"."""
     return next((at for at in range(comma - 1, max(-1, comma - 8), -1) if left[at].role == "comma"), comma)
 
 
-def belongs_to_another(left: Sequence[Token]) -> bool:
+def belongs_to_another(left: Sequence[ClaimToken]) -> bool:
     """Whether the words before "answer" make it another's or a former one: "your", "my first", "they claim the"."""
     if any(token.text in WHOSE or token.text in EARLIER for token in left[-2:]):
         return True
@@ -133,7 +133,7 @@ def belongs_to_another(left: Sequence[Token]) -> bool:
     return left[says : says + 1] != () and says > 0 and left[says].role != "comma" and left[says - 1].text in PRONOUNS
 
 
-def is_alternative(left: Sequence[Token]) -> bool:
+def is_alternative(left: Sequence[ClaimToken]) -> bool:
     """Whether the words before a value offer it beside another: "or", "or maybe", "between … and"."""
     at = len(left) - 1
     while at >= 0 and at > len(left) - 4 and left[at].role in ("filler", "it", "is", "maybe", "sure", "after"):
@@ -143,7 +143,7 @@ def is_alternative(left: Sequence[Token]) -> bool:
     return left[at].role == "or" or any(token.text == "between" for token in left[:at])
 
 
-def _is_exception(left: Sequence[Token]) -> bool:
+def _is_exception(left: Sequence[ClaimToken]) -> bool:
     """Whether the "but" after some words makes an exception: "all numbers but", "anything but"."""
     for token in reversed(left):
         if token.role in ("comma", "not", "wrong", "is", "if", "maybe"):
@@ -160,7 +160,7 @@ _UNREAL = frozenset(
 _RESULTS = frozenset("we i es result ergebnis lösung résultat resultado risultato solution результат".split())
 
 
-def _after_turn(left: Sequence[Token]) -> Sequence[Token]:
+def _after_turn(left: Sequence[ClaimToken]) -> Sequence[ClaimToken]:
     """What follows the last ", but"."""
     for at in range(len(left) - 1, 0, -1):
         if left[at].role == "but" and left[at - 1].role == "comma":
@@ -168,7 +168,7 @@ def _after_turn(left: Sequence[Token]) -> Sequence[Token]:
     return left
 
 
-def _follows_from_the_unreal(left: Sequence[Token]) -> bool:
+def _follows_from_the_unreal(left: Sequence[ClaimToken]) -> bool:
     """Whether an unmet condition comes first: "if it were even, the answer would be", "had it been even, we would get".
 
     What would happen in a story ("if they had 2 more, they would have") is no other answer, but the one asked for.
@@ -185,7 +185,7 @@ def _follows_from_the_unreal(left: Sequence[Token]) -> bool:
     return any(token.role in ("it", "answer") or token.text in _RESULTS for token in around)
 
 
-def is_counterfactual(left: Sequence[Token], right: Sequence[Token]) -> bool:
+def is_counterfactual(left: Sequence[ClaimToken], right: Sequence[ClaimToken]) -> bool:
     """Whether a value is what would be if something else were."""
     left = _after_turn(left)
     if _follows_from_the_unreal(left):
@@ -200,7 +200,7 @@ def is_counterfactual(left: Sequence[Token], right: Sequence[Token]) -> bool:
     return bool(would) and condition < clause and unreal
 
 
-def role_after(right: Sequence[Token]) -> Role:
+def role_after(right: Sequence[ClaimToken]) -> Role:
     """What the words after a value say of it."""
     if _offers_another(right):
         return "alternative"
@@ -227,13 +227,13 @@ def role_after(right: Sequence[Token]) -> Role:
     return "asserted"
 
 
-def _fails(right: Sequence[Token], at: int) -> bool:
+def _fails(right: Sequence[ClaimToken], at: int) -> bool:
     """Whether a word right behind a value is a whole predicate by itself: "B fails"."""
     follows = all(token.role in ("sure", "does", "option") for token in right[:at])
     return (right[at].text.startswith("fail") and follows) or not right[at].text.isascii()
 
 
-def _offers_another(right: Sequence[Token]) -> bool:
+def _offers_another(right: Sequence[ClaimToken]) -> bool:
     """Whether "or", "maybe", "but it could also be" or "not sure" follows at once."""
     for at, token in enumerate(right[:5]):
         if token.role in ("or", "maybe"):
@@ -248,7 +248,7 @@ def _offers_another(right: Sequence[Token]) -> bool:
     return any(token.role == "not" for token in right[:sure])
 
 
-def _denies_before(right: Sequence[Token], at: int, is_seen: bool, clause: bool) -> bool:
+def _denies_before(right: Sequence[ClaimToken], at: int, is_seen: bool, clause: bool) -> bool:
     """Whether a "not" denies the value before it, as in "17 isn't right", "17 doesn't work", "A 不正确"."""
     following = next((token for token in right[at + 1 :] if token.role not in ("filler", "sure", "option")), None)
     if following is None or following.role in ("right", "answer", "case", "it"):
@@ -260,7 +260,7 @@ def _denies_before(right: Sequence[Token], at: int, is_seen: bool, clause: bool)
     return (bool(leading) and is_auxiliary) or following.role == "is" or not following.text.isascii()
 
 
-def _is_new_subject(right: Sequence[Token], at: int) -> bool:
+def _is_new_subject(right: Sequence[ClaimToken], at: int) -> bool:
     """Whether a clause that starts here speaks of something else than of the value before it."""
     if right[at : at + 1] and right[at].text in ("which", "who"):
         return False

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from verikit.answers.claims.echoes import echoed, may_echo
 from verikit.answers.claims.predicates import is_negation, predicate
 from verikit.answers.claims.roles import is_counterfactual, role, role_before
-from verikit.answers.claims.tokens import Token, holds_no, tokens
+from verikit.answers.claims.tokens import ClaimToken, holds_no, tokens
 from verikit.answers.claims.words import GETS, ROLES
 
 MAX_CHARS = 600
@@ -86,7 +86,7 @@ def _of_sentence(sentence: str, question: str) -> Iterator[str]:
         yield complement.strip(_EDGE)
 
 
-def _is_copula(found: Sequence[Token], at: int) -> bool:
+def _is_copula(found: Sequence[ClaimToken], at: int) -> bool:
     """Whether a token links a subject with what it is: "is", "is called", "we get"."""
     token = found[at]
     if token.role == "is":
@@ -118,7 +118,7 @@ def without_reasons(sentence: str, attributes: bool = True) -> str:
     return sentence
 
 
-def _is_aside(found: Sequence[Token], attributes: bool) -> bool:
+def _is_aside(found: Sequence[ClaimToken], attributes: bool) -> bool:
     """Whether what follows a comma is said about the answer before it."""
     if found[0].text in ("i", "we"):
         return all(token.role not in ("is", "number") for token in found[1:])

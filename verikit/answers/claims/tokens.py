@@ -27,7 +27,7 @@ _OFFER = re.compile(
 _BREAK = re.compile(r"[.!?;。！？；।\n](?!\d)")
 
 
-class Token(NamedTuple):
+class ClaimToken(NamedTuple):
     """A word, a number or a mark of a sentence."""
 
     role: str
@@ -50,7 +50,7 @@ def role_of_word(word: str, text: str, end: int) -> str:
 
 
 @lru_cache(maxsize=256)
-def tokens(text: str) -> tuple[Token, ...]:
+def tokens(text: str) -> tuple[ClaimToken, ...]:
     """The tokens of a text without its brackets, quotes and emphasis."""
     text = text.replace("’", "'")
     found = []
@@ -59,16 +59,16 @@ def tokens(text: str) -> tuple[Token, ...]:
         if word == "/" and not text[: match.start()][-1:].isspace():
             continue  # one name: Titan/Centaur
         if kind == "word":
-            found.append(Token(role_of_word(word, text, match.end()), word, match.start()))
+            found.append(ClaimToken(role_of_word(word, text, match.end()), word, match.start()))
         elif kind != "mark" or word in (";", "?", "？"):
-            found.append(Token(kind, word, match.start()))
+            found.append(ClaimToken(kind, word, match.start()))
     return _without_certainty(found)
 
 
 _CERTAIN = frozenset(("doubt", "question", "only"))
 
 
-def _without_certainty(found: list[Token]) -> tuple[Token, ...]:
+def _without_certainty(found: list[ClaimToken]) -> tuple[ClaimToken, ...]:
     """Tokens where "no doubt", "without a question" and "not only" deny nothing."""
     for at, token in enumerate(found):
         if token.role == "not" or token.text in ("without", "beyond"):
@@ -79,12 +79,12 @@ def _without_certainty(found: list[Token]) -> tuple[Token, ...]:
     return tuple(found)
 
 
-def before(text: str, position: int) -> tuple[Token, ...]:
+def before(text: str, position: int) -> tuple[ClaimToken, ...]:
     """The tokens of a position's sentence that stand before it."""
     return tokens(sentence_before(text, position))
 
 
-def after(text: str, position: int) -> tuple[Token, ...]:
+def after(text: str, position: int) -> tuple[ClaimToken, ...]:
     """The tokens of a position's sentence that follow, with the question mark that ends it."""
     return tokens(sentence_after(text, position))
 

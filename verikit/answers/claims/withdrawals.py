@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from verikit.answers.claims.tokens import Token, tokens
+from verikit.answers.claims.tokens import ClaimToken, tokens
 from verikit.answers.claims.words import GETS
 
 _TAKEN_BACK = re.compile(
@@ -50,7 +50,7 @@ def after_withdrawal(text: str, start: int = 0) -> str | None:
     return None if confirmed else rest
 
 
-def is_taken_back(following: Sequence[Token]) -> bool:
+def is_taken_back(following: Sequence[ClaimToken]) -> bool:
     """Whether a sentence after an answer says no more than that it is wrong: "That is wrong;", "This isn't right."."""
     if not following or following[0].role not in ("that", "it"):
         return False
@@ -63,7 +63,7 @@ def is_taken_back(following: Sequence[Token]) -> bool:
     return len(said) == ends or said[ends].role in ("comma", "so", "but", "it", "answer") or said[ends].text == ";"
 
 
-def another_answer(following: Sequence[Token]) -> Token | None:
+def another_answer(following: Sequence[ClaimToken]) -> ClaimToken | None:
     """The first word of the answer that a text gives in its first words: "It is …", "I get …", "The right one is …"."""
     for at, token in enumerate(following[:12]):
         after = following[at + 1 : at + 3]

@@ -13,7 +13,7 @@ from verikit.engines.errors import Unsupported
 from verikit.engines.hf.decoder import Decoder, most_tokens, supports
 from verikit.engines.hf.generate import GenerateDecoder
 from verikit.engines.hf.prefixes import Prefixes
-from verikit.engines.hf.sampler import SampledRow, SamplingGroup
+from verikit.engines.hf.sampler import DecodedRow, SamplingGroup
 from verikit.engines.hf.score import Scored, score_tokens
 from verikit.engines.prompts import choice_test, cut, first_stop, prompt_ids, room, stop_test
 from verikit.engines.types import Generation, Output, Request, TopLogprob, TopLogprobs
@@ -78,7 +78,7 @@ class Batch:
             if not group.max_tokens:
                 yield number, self._generation(number, [], scored.get(number))
 
-    def _decode(self, wave: list[int]) -> Iterator[tuple[int, list[SampledRow] | EngineError]]:
+    def _decode(self, wave: list[int]) -> Iterator[tuple[int, list[DecodedRow] | EngineError]]:
         """Yield the rows of each request; what is left of a wave too big for the device is halved."""
         top_k = max(self._requests[number].logprobs or 0 for number in wave)
         left = dict.fromkeys(wave)
@@ -153,7 +153,7 @@ class Batch:
         prompts = [self._groups[number].ids for number in wanted]
         return dict(zip(wanted, score_tokens(self._model, prompts, top_k), strict=True))
 
-    def _generation(self, number: int, rows: list[SampledRow], scored: Scored | None) -> Generation:
+    def _generation(self, number: int, rows: list[DecodedRow], scored: Scored | None) -> Generation:
         request, ids = self._requests[number], tuple(self._groups[number].ids)
         outputs = tuple(self._output(request, row) for row in rows) or (Output("", finish_reason="length"),)
         outputs *= request.n // len(outputs)
@@ -168,7 +168,7 @@ class Batch:
         tops = ((), *(self._top(top[:k]) for top in scored[1])) if k else ()
         return Generation(outputs, ids, (None, *scored[0]), tops, usage)
 
-    def _output(self, request: Request, row: SampledRow) -> Output:
+    def _output(self, request: Request, row: DecodedRow) -> Output:
         ended = row.finish == "stop" and row.ids[-1] in self._eos
         whole = self._tokenizer.decode(row.ids[:-1] if ended else row.ids, skip_special_tokens=True)
         text, by = cut(whole, request.stop), None

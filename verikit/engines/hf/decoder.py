@@ -24,7 +24,7 @@ from verikit.engines.hf.device import to_device
 from verikit.engines.hf.families import family_of, inner_model, longest_text, rope_kinds, windows
 from verikit.engines.hf.layers import Layer, norm, soft_cap, softmax_values
 from verikit.engines.hf.prefixes import Prefixes
-from verikit.engines.hf.sampler import SampledRow, SamplingGroup, TokenSampler
+from verikit.engines.hf.sampler import DecodedRow, SamplingGroup, TokenSampler
 
 PREFILL_TOKENS = 16_384
 """Prompt tokens run at once; bounds the memory of activations."""
@@ -57,7 +57,7 @@ class Decoder:
 
     def decode(
         self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
-    ) -> list[list[SampledRow]]:
+    ) -> list[list[DecodedRow]]:
         """Sample every group's completions in one batch; see `TokenSampler` for the options.
 
         Returns:
@@ -69,7 +69,7 @@ class Decoder:
     @torch.inference_mode()
     def stream(
         self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
-    ) -> Iterator[tuple[int, list[SampledRow]]]:
+    ) -> Iterator[tuple[int, list[DecodedRow]]]:
         """Like `decode`, but yield (index, rows) of a group as soon as its last row is finished.
 
         Raises:
@@ -100,7 +100,7 @@ class Decoder:
                 live = sampler.live()
             logits = state.step(tokens)
 
-    def _keep(self, rows: Sequence[SampledRow], indices: Sequence[int], state: _State) -> None:
+    def _keep(self, rows: Sequence[DecodedRow], indices: Sequence[int], state: _State) -> None:
         for index in indices if self._prefixes is not None else ():
             row = rows[index]
             if row.group.stop is not None:

@@ -27,7 +27,7 @@ TYPED = frozenset({"layer_types", "sliding_window", "use_sliding_window", "max_w
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ModelFamily:
     """What the decoder layers of one `config.model_type` are made of."""
 
     attention: frozenset[str] = QKV
@@ -80,15 +80,15 @@ MOE_OPTIONS = frozenset(
     "decoder_sparse_step mlp_only_layers moe_intermediate_size norm_topk_prob num_experts num_local_experts "
     "num_experts_per_tok output_router_logits router_aux_loss_coef sliding_window use_sliding_window".split()
 )
-FAMILIES: dict[str, Family] = {
-    "llama": Family(),
-    "mistral": Family(window="all", options=frozenset({"sliding_window"})),
-    "qwen2": Family(window="typed", options=TYPED),
-    "qwen3": Family(NORMED_QKV, norm_heads="each", window="typed", options=TYPED),
-    "qwen3_moe": Family(NORMED_QKV, norm_heads="each", window="all", options=MOE_OPTIONS),
-    "gemma2": Family(**GEMMA, score_cap=True, options=GEMMA_OPTIONS | {"attn_logit_softcapping"}),  # type: ignore[arg-type]
-    "gemma3_text": Family(NORMED_QKV, **GEMMA, norm_heads="each", typed_ropes=True, options=GEMMA3_OPTIONS),  # type: ignore[arg-type]
-    "phi3": Family(
+FAMILIES: dict[str, ModelFamily] = {
+    "llama": ModelFamily(),
+    "mistral": ModelFamily(window="all", options=frozenset({"sliding_window"})),
+    "qwen2": ModelFamily(window="typed", options=TYPED),
+    "qwen3": ModelFamily(NORMED_QKV, norm_heads="each", window="typed", options=TYPED),
+    "qwen3_moe": ModelFamily(NORMED_QKV, norm_heads="each", window="all", options=MOE_OPTIONS),
+    "gemma2": ModelFamily(**GEMMA, score_cap=True, options=GEMMA_OPTIONS | {"attn_logit_softcapping"}),  # type: ignore[arg-type]
+    "gemma3_text": ModelFamily(NORMED_QKV, **GEMMA, norm_heads="each", typed_ropes=True, options=GEMMA3_OPTIONS),  # type: ignore[arg-type]
+    "phi3": ModelFamily(
         FUSED_QKV,
         idle=frozenset({"resid_attn_dropout", "resid_mlp_dropout"}),
         window="all",
@@ -96,7 +96,7 @@ FAMILIES: dict[str, Family] = {
         partial=True,
         options=frozenset({"embd_pdrop", "resid_pdrop", "original_max_position_embeddings", "sliding_window"}),
     ),
-    "olmo2": Family(
+    "olmo2": ModelFamily(
         NORMED_QKV,
         before_attention="",
         after_attention="post_attention_layernorm",
@@ -104,12 +104,12 @@ FAMILIES: dict[str, Family] = {
         after_mlp="post_feedforward_layernorm",
         norm_heads="all",
     ),
-    "smollm3": Family(window="typed", options=TYPED | {"no_rope_layers", "no_rope_layer_interval"}),
+    "smollm3": ModelFamily(window="typed", options=TYPED | {"no_rope_layers", "no_rope_layer_interval"}),
 }
 """By `config.model_type`."""
 
 
-def family_of(model: Any) -> Family | None:
+def family_of(model: Any) -> ModelFamily | None:
     """The family of a loaded model; None where anything about it isn't what the family has."""
     config = model.config
     family = FAMILIES.get(config.model_type)
@@ -129,7 +129,7 @@ def inner_model(model: Any) -> Any:
     return model.get_base_model() if adapters and plain else model
 
 
-def windows(config: Any, family: Family) -> list[int | None] | None:
+def windows(config: Any, family: ModelFamily) -> list[int | None] | None:
     """How many tokens each layer attends to, None for all of them; None altogether where that can't be told."""
     layers, window = config.num_hidden_layers, getattr(config, "sliding_window", None)
     types = getattr(config, "layer_types", None) or ["full_attention"] * layers
@@ -142,7 +142,7 @@ def windows(config: Any, family: Family) -> list[int | None] | None:
     return [window] * layers
 
 
-def rope_kinds(config: Any, family: Family) -> list[str | None]:
+def rope_kinds(config: Any, family: ModelFamily) -> list[str | None]:
     """Which rotary embedding each layer has: the layer's type or "" where all have the same; None for no rotation."""
     if family.typed_ropes:
         return list(config.layer_types)
@@ -156,7 +156,7 @@ def longest_text(config: Any) -> int | None:
     return rope["original_max_position_embeddings"] if rope.get("rope_type") == LONG_ROPE else None
 
 
-def _has_modules(model: Any, family: Family) -> bool:
+def _has_modules(model: Any, family: ModelFamily) -> bool:
     if set(model._modules) != {"model", "lm_head"}:
         return False
     body = model.model
@@ -170,7 +170,7 @@ def _has_modules(model: Any, family: Family) -> bool:
     )
 
 
-def _has_options(config: Any, family: Family) -> bool:
+def _has_options(config: Any, family: ModelFamily) -> bool:
     """Whether every option that the config's class has beside those of any class is known, or off."""
     kind: Any = type(config)
     unknown = _options(kind) - KNOWN - family.options
@@ -184,7 +184,7 @@ def _options(kind: Any) -> frozenset[str]:
     return frozenset(kind().to_dict().keys() - PretrainedConfig().to_dict().keys())
 
 
-def _has_ropes(config: Any, family: Family) -> bool:
+def _has_ropes(config: Any, family: ModelFamily) -> bool:
     ropes = config.rope_parameters or {}
     found = [ropes.get(kind) for kind in set(config.layer_types)] if family.typed_ropes else [ropes]
     return all(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
-from verikit.engines.hf.sampler import SampledRow, SamplingGroup, TokenSampler
+from verikit.engines.hf.sampler import DecodedRow, SamplingGroup, TokenSampler
 
 
 class GenerateDecoder:
@@ -21,7 +21,7 @@ class GenerateDecoder:
     @torch.no_grad()
     def decode(
         self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
-    ) -> list[list[SampledRow]]:
+    ) -> list[list[DecodedRow]]:
         """Sample every group's completions in one batch; see `Decoder.decode`."""
         device = self._model.get_input_embeddings().weight.device
         sampler = TokenSampler(groups, self._eos_ids, device, top_k=top_k, tempered=tempered)
@@ -54,7 +54,7 @@ class GenerateDecoder:
 
     def stream(
         self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
-    ) -> Iterator[tuple[int, list[SampledRow]]]:
+    ) -> Iterator[tuple[int, list[DecodedRow]]]:
         """Yield (index, rows) of every group, all at the end."""
         yield from enumerate(self.decode(groups, top_k=top_k, tempered=tempered))
 

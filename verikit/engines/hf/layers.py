@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from verikit.engines.hf.families import Family
+from verikit.engines.hf.families import ModelFamily
 
 MAX_SCORES = 2**26
 """Attention scores held at once where they are computed one by one."""
@@ -22,7 +22,7 @@ class Layer:
     """A layer of a loaded model; its modules are looked up once, its weights read at each call."""
 
     def __init__(
-        self, module: Any, family: Family, config: Any, *, width: int, rope: str | None, window: int | None
+        self, module: Any, family: ModelFamily, config: Any, *, width: int, rope: str | None, window: int | None
     ) -> None:
         """Look the modules up.
 

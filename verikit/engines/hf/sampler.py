@@ -46,7 +46,7 @@ class SamplingGroup:
 
 
 @dataclass(slots=True)
-class SampledRow:
+class DecodedRow:
     """One completion while it grows; `finish` is empty until it ends."""
 
     group: SamplingGroup
@@ -78,7 +78,7 @@ class TokenSampler:
             top_k: Keep the likeliest so many at each step.
             tempered: Give log-probabilities of softmax(logits / temperature) instead of the model's own.
         """
-        self.rows: list[SampledRow] = [SampledRow(group) for group in groups for _ in range(group.n)]
+        self.rows: list[DecodedRow] = [DecodedRow(group) for group in groups for _ in range(group.n)]
         self._eos, self._top_k, self._tempered = frozenset(eos_ids), top_k, tempered
         self._step = 0
         self._every = LOOK_EVERY.get(device.type, 8)

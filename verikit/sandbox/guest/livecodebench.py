@@ -31,7 +31,7 @@ UNREADABLE = (SyntaxError, ValueError, IndexError, AttributeError, RecursionErro
 """What taking a program apart may raise; it stays as it is then."""
 
 
-class Buffer:
+class StdinBuffer:
     """`sys.stdin.buffer`."""
 
     def __init__(self, text: str) -> None:
@@ -46,11 +46,11 @@ class Buffer:
         return self.data.split(b"\n")[0] + b"\n"
 
 
-class Input:
+class StdinText:
     """`sys.stdin`."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.stream, self.buffer = text, io.StringIO(text), Buffer(text)
+        self.text, self.stream, self.buffer = text, io.StringIO(text), StdinBuffer(text)
 
     def read(self, *args: Any) -> str:
         """All of it, each time."""
@@ -117,7 +117,7 @@ def piped(program: str) -> None:
     imported.readlines = lambda *args: text.split("\n")
     written: Any = io.StringIO()
     written.close = lambda _: None  # as there: without an argument it raises
-    sys.stdin, sys.stdout = Input(text), written
+    sys.stdin, sys.stdout = StdinText(text), written
     with contextlib.suppress(SystemExit):
         function()
     sys.stdout, left = real, memoryview(written.getvalue().encode("utf-8", "surrogatepass"))

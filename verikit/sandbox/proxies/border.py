@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from verikit.sandbox import values
 from verikit.sandbox.proxies import containers, natives, plain, raised
-from verikit.sandbox.proxies.containers import MUTABLE_BASES, Kind, Shared
+from verikit.sandbox.proxies.containers import MUTABLE_BASES, ContainerKind, Shared
 from verikit.sandbox.proxies.describe import ClassFacts, bases_of, content, facts_of, plain_base, plain_type
 from verikit.sandbox.proxies.mirror import FAR, Attributes, Far, Mirror, far_of, instance_of, mirrored, own_methods
 
@@ -87,7 +87,7 @@ class Border:
         finally:
             self._copying = False
 
-    def _pack_shared(self, value: Any, kind: Kind, depth: int) -> Any:
+    def _pack_shared(self, value: Any, kind: ContainerKind, depth: int) -> Any:
         if self._copying:
             cells = [self.pack(cell, depth - 1) for cell in kind.cells(value)]
             return ["new", self._new_key(), kind.name, cells, values.encode(kind.shape(value))]
@@ -101,7 +101,7 @@ class Border:
         cells = [self.pack(cell, depth - 1) for cell in shared.cells]
         return [cells, values.encode(shared.shape)]
 
-    def _share(self, value: Any, kind: Kind, key: str, *, kept: bool = False) -> str:
+    def _share(self, value: Any, kind: ContainerKind, key: str, *, kept: bool = False) -> str:
         self._shared[key] = Shared(value, kind, kept=kept)
         self._shared_keys[id(value)] = key
         return key

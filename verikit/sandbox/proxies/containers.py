@@ -17,7 +17,7 @@ from verikit.sandbox.values import MAX_ARRAY
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ContainerKind:
     """How containers of one type are taken apart and put together."""
 
     name: str
@@ -89,30 +89,34 @@ def _new_array(shape: Any) -> Any:
     return numpy.array(items, dtype=numpy.dtype(dtype)).reshape(sizes)
 
 
-_KINDS: dict[type, Kind] = {
-    list: Kind("list", lambda v: list.__getitem__(v, slice(None)), _fill_list, empty=lambda shape: []),
-    dict: Kind("dict", _pairs, _fill_dict, empty=lambda shape: {}),
-    set: Kind("set", lambda v: list(set.__iter__(v)), _fill_set, empty=lambda shape: set()),
-    OrderedDict: Kind("OrderedDict", _pairs, _fill_ordered, empty=lambda shape: OrderedDict()),
-    Counter: Kind("Counter", _pairs, _fill_dict, empty=lambda shape: Counter()),
-    defaultdict: Kind(
+_KINDS: dict[type, ContainerKind] = {
+    list: ContainerKind("list", lambda v: list.__getitem__(v, slice(None)), _fill_list, empty=lambda shape: []),
+    dict: ContainerKind("dict", _pairs, _fill_dict, empty=lambda shape: {}),
+    set: ContainerKind("set", lambda v: list(set.__iter__(v)), _fill_set, empty=lambda shape: set()),
+    OrderedDict: ContainerKind("OrderedDict", _pairs, _fill_ordered, empty=lambda shape: OrderedDict()),
+    Counter: ContainerKind("Counter", _pairs, _fill_dict, empty=lambda shape: Counter()),
+    defaultdict: ContainerKind(
         "defaultdict", lambda v: [v.default_factory, *_pairs(v)], _fill_default, empty=lambda shape: defaultdict()
     ),
-    deque: Kind(
+    deque: ContainerKind(
         "deque", lambda v: list(deque.__iter__(v)), _fill_deque, lambda v: v.maxlen, lambda shape: deque(maxlen=shape)
     ),
-    bytearray: Kind("bytearray", lambda v: [], _fill_bytes, bytes, bytearray),
-    memoryview: Kind("memoryview", lambda v: [], _fill_bytes, bytes, lambda shape: memoryview(bytearray(shape))),
-    array.array: Kind(
+    bytearray: ContainerKind("bytearray", lambda v: [], _fill_bytes, bytes, bytearray),
+    memoryview: ContainerKind(
+        "memoryview", lambda v: [], _fill_bytes, bytes, lambda shape: memoryview(bytearray(shape))
+    ),
+    array.array: ContainerKind(
         "array", lambda v: [], _fill_typed, lambda v: [v.typecode, v.tolist()], lambda shape: array.array(*shape)
     ),
 }
-_ARRAY = Kind("ndarray", lambda v: [], _fill_array, _array_shape, _new_array)
-MUTABLE_BASES: dict[type, Kind] = {base: _KINDS[base] for base in (list, dict, set, OrderedDict, Counter, deque)}
+_ARRAY = ContainerKind("ndarray", lambda v: [], _fill_array, _array_shape, _new_array)
+MUTABLE_BASES: dict[type, ContainerKind] = {
+    base: _KINDS[base] for base in (list, dict, set, OrderedDict, Counter, deque)
+}
 """Types whose subclasses keep a copy of their content beside the object."""
 
 
-def kind_of(value: Any) -> Kind | None:
+def kind_of(value: Any) -> ContainerKind | None:
     """The kind of exactly this container; None for what is no container, and for arrays of objects."""
     found = _KINDS.get(type(value))
     if found is not None:
@@ -128,7 +132,7 @@ def kind_of(value: Any) -> Kind | None:
     return None
 
 
-def named(name: str) -> Kind:
+def named(name: str) -> ContainerKind:
     """The kind of that name.
 
     Raises:
@@ -149,7 +153,7 @@ class Shared:
 
     __slots__ = ("cells", "kept", "kind", "shape", "value")
 
-    def __init__(self, value: Any, kind: Kind, *, kept: bool) -> None:
+    def __init__(self, value: Any, kind: ContainerKind, *, kept: bool) -> None:
         self.value, self.kind, self.kept = value, kind, kept
         """`kept`: it belongs to an object and is shared as long as that is lent or borrowed."""
         self.look()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from verikit.sandbox.proxies.containers import Kind
+from verikit.sandbox.proxies.containers import ContainerKind
 from verikit.sandbox.values import MAX_ARRAY
 
 _INDEX_TYPES = ("Index", "RangeIndex", "DatetimeIndex", "TimedeltaIndex", "MultiIndex")
 
 
-def kind_of(value: Any) -> Kind | None:
+def kind_of(value: Any) -> ContainerKind | None:
     """The kind of a pandas value; None for one that is not carried over (categories, periods, time zones)."""
     name = type(value).__name__
     if name == "DataFrame":
@@ -21,7 +21,7 @@ def kind_of(value: Any) -> Kind | None:
     return _INDEX if name in _INDEX_TYPES and value.size <= MAX_ARRAY and _is_carried(value) else None
 
 
-def named(name: str) -> Kind:
+def named(name: str) -> ContainerKind:
     """The kind of that name.
 
     Raises:
@@ -111,11 +111,11 @@ def _replace(value: Any, other: Any) -> None:
         value._name = other._name
 
 
-_FRAME = Kind(
+_FRAME = ContainerKind(
     "DataFrame", lambda v: [], lambda v, cells, shape: _replace(v, _new_frame(shape)), _frame_cells, _new_frame
 )
-_SERIES = Kind(
+_SERIES = ContainerKind(
     "Series", lambda v: [], lambda v, cells, shape: _replace(v, _new_series(shape)),
     lambda v: [_column(v), _column(v.index)], _new_series,
 )  # fmt: skip
-_INDEX = Kind("Index", lambda v: [], lambda v, cells, shape: None, _column, _new_column)
+_INDEX = ContainerKind("Index", lambda v: [], lambda v, cells, shape: None, _column, _new_column)

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 
 from verikit.sandbox import LocalSandbox, RunResult
 from verikit.sandbox.budget import Budget
-from verikit.sandbox.programs import Program
+from verikit.sandbox.programs import BuiltProgram
 from verikit.types import Sample, Score
 from verikit.verifiers.code import languages
-from verikit.verifiers.code.foreign import ForeignRow, build, score_row
+from verikit.verifiers.code.attempt import Attempt, no_program
+from verikit.verifiers.code.foreign import ForeignRow, build, row_of, score_row
 from verikit.verifiers.code.joining import forms
 from verikit.verifiers.code.rows import Piped
 from verikit.verifiers.falsified.programs import falsified
@@ -30,32 +31,33 @@ A program that tosses a coin in each of them passes once in 64 times."""
 _KEY = secrets.token_bytes(16)
 
 
-def score(sample: Sample, tests: str, row: ForeignRow, box: LocalSandbox) -> Score:
+def score(attempt: Attempt, language: str, tests: str) -> Score:
     """The score of a program with its test program appended, and of what it shows.
 
     Args:
-        sample: the program.
+        attempt: the sample.
+        language: of the program.
         tests: the row's test program.
-        row: the language and the limits.
-        box: runs it.
     """
+    if language not in forms.FORMS:
+        return Score.error(f"test programs in {language} can't be run")
     try:
-        appended = _appended(sample, row.language, tests)
+        appended = _appended(attempt.sample, language, tests)
         text = appended.whole()
     except ValueError as problem:
         return Score.error(f"the row's tests can't be read: {problem}")
     if not appended.program.strip():
-        return Score(0.0, reason=f"no program in {row.language} in the completion")
-    word = _word()
+        return no_program(language)
+    box, word = attempt.box, _word()
 
     def judge(_: Piped, result: RunResult) -> str:
         return "" if _came_to_the_end(result, word) else "it ended before its tests did"
 
-    def confirm(found: Score, true: Program, budget: Budget) -> Score:
+    def confirm(found: Score, true: BuiltProgram, budget: Budget) -> Score:
         false = _false_programs(appended, row, box, budget)
         return false if isinstance(false, Score) else _confirmed(found, true, false, row, box, budget)
 
-    row = replace(row, program=text, cases=[Piped(f"{word}\n", word, "test program")], judge=judge)
+    row = row_of(attempt.rules, language, text, [Piped(f"{word}\n", word, "test program")], judge)
     found = score_row(row, box, confirm)
     reason = f"in process, forgeable: {found.reason}" if found.scored else found.reason
     return replace(found, answer=appended.program, reason=reason.replace(word, "…"))
@@ -104,7 +106,7 @@ def _appended(sample: Sample, language: str, tests: str) -> _Appended:
 
 
 def _confirmed(
-    found: Score, true: Program, false: Sequence[Program], row: ForeignRow, box: LocalSandbox, budget: Budget
+    found: Score, true: BuiltProgram, false: Sequence[BuiltProgram], row: ForeignRow, box: LocalSandbox, budget: Budget
 ) -> Score:
     """The score of a program that has passed once: its pass, if it is one of the tests."""
     order = [True] * _TRUE + [False] * _FALSE
@@ -122,19 +124,21 @@ def _confirmed(
     return found
 
 
-def _run(program: Program, box: LocalSandbox, budget: Budget) -> tuple[RunResult, bool]:
+def _run(program: BuiltProgram, box: LocalSandbox, budget: Budget) -> tuple[RunResult, bool]:
     """One run, and whether it passes."""
     word = _word()
     result = budget.run(lambda limits: box.programs.run(program, [f"{word}\n"], limits)[0])
     return result, result.status == "ok" and _came_to_the_end(result, word)
 
 
-def _false_programs(appended: _Appended, row: ForeignRow, box: LocalSandbox, budget: Budget) -> list[Program] | Score:
+def _false_programs(
+    appended: _Appended, row: ForeignRow, box: LocalSandbox, budget: Budget
+) -> list[BuiltProgram] | Score:
     """The program with false tests: several where nothing is compiled, else the first one that can be."""
-    wanted, programs = _FALSE if row.language in forms.SCRIPTS else 1, list[Program]()
+    wanted, programs = _FALSE if row.language in forms.SCRIPTS else 1, list[BuiltProgram]()
     for text in appended.falsified():
         built = build(row, text, box, budget)
-        if isinstance(built, Program):
+        if isinstance(built, BuiltProgram):
             programs.append(built)
         elif not built.scored:
             return built

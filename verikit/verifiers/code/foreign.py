@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from verikit.errors import SandboxUnavailable
 from verikit.sandbox import LocalSandbox, RunLimits, RunResult
 from verikit.sandbox.budget import Budget
-from verikit.sandbox.programs import Program, was_too_busy
+from verikit.sandbox.programs import BuiltProgram, was_too_busy
 from verikit.types import Score
+from verikit.verifiers.code import languages
+from verikit.verifiers.code.attempt import Attempt, Rules, no_program
+from verikit.verifiers.code.python_cases import output_problem
 from verikit.verifiers.code.rows import Piped
 
 _CHUNKS = (2, 8, 32)
@@ -31,7 +34,35 @@ class ForeignRow:
     """Empty if a run that ended well gave what the case expects, else what it gave; a score if that can't be said."""
 
 
-Confirm = Callable[[Score, Program, Budget], Score]
+def score(attempt: Attempt, language: str, cases: Sequence[Piped], total: int) -> Score:
+    """The score of a program in another language, whose tests are standard input and output.
+
+    Args:
+        attempt: the sample.
+        language: of the program, as `LANGUAGES` names it.
+        cases: the row's cases of that form.
+        total: how many cases the row has.
+    """
+    if len(cases) < total:
+        return Score.error(f"tests that call functions of a program in {language} can't be run in this form")
+    program = languages.program(attempt.sample.completion, language)
+    if not program.strip():
+        return no_program(language)
+
+    def judge(case: Piped, result: RunResult) -> str | Score:
+        return output_problem(attempt, case, result)
+
+    return score_row(row_of(attempt.rules, language, program, cases, judge), attempt.box)
+
+
+def row_of(
+    rules: Rules, language: str, program: str, cases: Sequence[Piped], judge: Callable[[Piped, RunResult], str | Score]
+) -> ForeignRow:
+    """A program and its cases under the rules of an attempt."""
+    return ForeignRow(language, program, cases, rules.limits, rules.row_s, rules.compile_s, rules.fraction, judge)
+
+
+Confirm = Callable[[Score, BuiltProgram, Budget], Score]
 """The score of a program that passed, given its score so far, the program, and what is left of its row's seconds."""
 
 
@@ -56,7 +87,7 @@ def score_row(row: ForeignRow, box: LocalSandbox, confirm: Confirm | None = None
         return Score.error(f"{problem}; {problem.hint}")
 
 
-def build(row: ForeignRow, text: str, box: LocalSandbox, budget: Budget) -> Program | Score:
+def build(row: ForeignRow, text: str, box: LocalSandbox, budget: Budget) -> BuiltProgram | Score:
     """The program of a source text, or the score of one that its compiler refused."""
     built = budget.build(lambda limits: box.programs.build(row.language, text, limits), row.compile_s)
     return _not_built(built, text) if isinstance(built, RunResult) else built
@@ -73,7 +104,7 @@ def _not_built(result: RunResult, program: str) -> Score:
     return Score(0.0, answer=program, reason=f"does not compile: {result.status}: {first}")
 
 
-def _run(row: ForeignRow, built: Program, box: LocalSandbox, budget: Budget) -> Score:
+def _run(row: ForeignRow, built: BuiltProgram, box: LocalSandbox, budget: Budget) -> Score:
     passed, done, first, turn = 0, 0, "", 0
     total = len(row.cases)
     while done < total:

@@ -63,14 +63,14 @@ class Driven:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class SharedCalls:
     """All calls of a row, for one child."""
 
     cases: tuple[Called, ...]
     text: str = ""
 
 
-Case = Called | Piped | Driven | Together
+Case = Called | Piped | Driven | SharedCalls
 
 
 def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> list[Case]:

@@ -1,7 +1,7 @@
 """Test files as test forms of `code`: pytest, unittest and doctest, each test scored by its name.
 
 The file runs in a sandbox of its own and reaches the program through calls that carry plain data, as test programs do
-(`code_tests.Driven`): the program never runs beside the asserts, so it can neither skip, patch nor report a test.
+(`rows.Driven`): the program never runs beside the asserts, so it can neither skip, patch nor report a test.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RUNNERS = ("pytest", "unittest", "doctest")
 
 
 @dataclass(frozen=True, slots=True)
-class Suite:
+class SuiteFile:
     """A test file."""
 
     form: SuiteForm
@@ -36,7 +36,7 @@ class Suite:
     """`public` or `hidden` where a row has both."""
 
 
-def suites(meta: Mapping[str, Any]) -> list[Suite]:
+def suites(meta: Mapping[str, Any]) -> list[SuiteFile]:
     """The test files of a row: `tests` or `test` (hidden), `public_tests`; empty if its tests have another form.
 
     Raises:
@@ -97,7 +97,7 @@ def _imported(tree: ast.Module) -> dict[str, set[str]]:
     return found
 
 
-def _suite(form: SuiteForm, text: str, meta: Mapping[str, Any], group: str) -> Suite:
+def _suite(form: SuiteForm, text: str, meta: Mapping[str, Any], group: str) -> SuiteFile:
     try:
         tree = ast.parse(_examples(text) if form == "doctest" else text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -109,10 +109,10 @@ def _suite(form: SuiteForm, text: str, meta: Mapping[str, Any], group: str) -> S
         raise ValueError(f"they import {absent[0]}, which is not installed here")
     modules = [name for name in imported if name in own or name in absent]
     names = {name for module in modules for name in imported[module]} - {"*"}
-    return Suite(form, text, tuple(sorted(names | free)), tuple(modules), group)
+    return SuiteFile(form, text, tuple(sorted(names | free)), tuple(modules), group)
 
 
-def with_imports(suite: Suite, prompts: Iterable[str]) -> Suite:
+def with_imports(suite: SuiteFile, prompts: Iterable[str]) -> SuiteFile:
     """A test file that imports what it takes from the imports of a row's prompt, as BigCodeBench's do (`plt`).
 
     The names are the row's and not the program's, so that no program can put another module in their place.
@@ -148,12 +148,12 @@ def _examples(text: str) -> str:
     return "".join(example.source for example in doctest.DocTestParser().get_examples(text))
 
 
-def wanted(files: Sequence[Suite]) -> set[str]:
+def wanted(files: Sequence[SuiteFile]) -> set[str]:
     """Names that the program is expected to define."""
     return {name for suite in files for name in suite.functions}
 
 
-def judged(suite: Suite, result: RunResult, *, met: bool) -> dict[str, Score] | str | Score:
+def judged(suite: SuiteFile, result: RunResult, *, met: bool) -> dict[str, Score] | str | Score:
     """Each test's score by name; a text if the run as a whole failed, a score if that is the row's fault.
 
     Args:

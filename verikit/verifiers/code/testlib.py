@@ -14,7 +14,7 @@ from pathlib import Path
 
 from verikit.errors import SandboxUnavailable
 from verikit.sandbox import Failure, LocalSandbox, RunLimits, RunResult
-from verikit.sandbox.programs import BUILD, Program
+from verikit.sandbox.programs import BUILD, BuiltProgram
 from verikit.verifiers.code.rows import Piped
 
 OK, FAIL, POINTS = 0, 3, 7
@@ -85,7 +85,7 @@ def run(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> RunRe
         if problem := box.programs.problem("cpp"):
             return _not_run(problem)
         built = box.programs.build("cpp", text, _BUILD)
-        if not isinstance(built, Program):
+        if not isinstance(built, BuiltProgram):
             said = " | ".join(line for line in built.stderr.split("\n") if line.strip())[:300]
             return _not_run(f"the checker does not compile: {built.status}: {said or built.error}")
         files = {**built.files, "input": _bytes(case.stdin), "output": _bytes(output), "answer": _bytes(case.stdout)}

@@ -11,7 +11,8 @@ from verikit.base import Verifier, score_all
 from verikit.compose.combine import Part, as_verifier
 from verikit.errors import UsageError
 from verikit.platform.numbers import span
-from verikit.replies.split import Reads, seen
+from verikit.replies.split import Reads
+from verikit.replies.views import seen
 from verikit.types import Sample, Score
 from verikit.verifiers.reading.gold import check_choice
 from verikit.verifiers.style.token_count import UNITS, LengthUnit, NoCount, length_of

@@ -35,7 +35,7 @@ Recipe = list[list[Any]]
 """Operations: one that makes an object, and others on it."""
 
 
-class Equality:
+class ObjectEquality:
     """Tests what a program says of equality.
 
     Args:

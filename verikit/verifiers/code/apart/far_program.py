@@ -16,7 +16,7 @@ from typing import Any
 from verikit.sandbox import FunctionCall, LocalSandbox, RunLimits, RunResult, values
 from verikit.sandbox.budget import Budget
 from verikit.sandbox.session import Conversation
-from verikit.verifiers.code.apart.equality import Equality
+from verikit.verifiers.code.apart.equality import ObjectEquality
 from verikit.verifiers.falsified.changed_tests import ALARM, VARIANTS, changed, still_passing
 
 _LINE_KB = values.MAX_LINE >> 10
@@ -135,7 +135,7 @@ class _Talk:
         self._children: list[Conversation] = []
         self._said: list[str] = []
         self._ended = ""
-        self._equality = Equality(self._fresh)
+        self._equality = ObjectEquality(self._fresh)
         self.met = False
         self.plain = True
         """Whether the program gave nothing but values that are equal to one value only, however they are compared."""

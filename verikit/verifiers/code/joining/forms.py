@@ -1,7 +1,7 @@
 """Test programs of other languages: rows whose tests are appended to the program (MultiPL-E, HumanEval-X).
 
 A program that comes to the end of its tests reads a word from its standard input and writes it; no source holds it.
-`code_appended` runs these programs, and says what a pass is worth.
+`appended` runs these programs, and says what a pass is worth.
 """
 
 from __future__ import annotations

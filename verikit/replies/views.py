@@ -1,0 +1,81 @@
+"""What of a sample a verifier sees: the reply, the thoughts or both, and why there is no reply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from verikit.messages import media_said
+from verikit.replies.split import Reads, Reply, may_think, opens_thoughts, split
+from verikit.types import Sample
+
+_NEVER_CLOSED = "no reply: the prompt opens the thoughts, and the completion never closes them"
+
+
+class Read(NamedTuple):
+    """A sample as a verifier sees it."""
+
+    sample: Sample
+    """Its completion is what is read, its `thoughts` are the thoughts; one without thoughts is the sample as it was."""
+    missing: str = ""
+    """Why there is no reply; "" where there is one."""
+    told: str = ""
+    """One line on what of the completion is read; "" where that is all of it."""
+    media: str = ""
+    """A word for a reply without text that the verifier can't see (`picture`); else nothing."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is a reply that the verifier can see."""
+        return not (self.missing or self.media)
+
+
+def view(sample: Sample, reads: Reads | None, *, media: bool) -> Read:
+    """A sample as a verifier sees it that reads this much of it, and perhaps pictures and other `media`."""
+    if reads is None:
+        return Read(sample)
+    if sample.messages and not sample.completion.strip() and (found := media_said(sample.messages)):
+        return Read(sample, media="" if media else found[0])
+    return read(sample, reads)
+
+
+def read(sample: Sample, reads: Reads) -> Read:
+    """A sample as a verifier that reads the reply, the thoughts or all sees it."""
+    apart, completion = sample.thoughts, sample.completion
+    if not apart and opens_thoughts(sample.prompt) and not split(completion).thought_bounds:
+        if reads == "reply":
+            return Read(replace(sample, completion="", thoughts=completion), _NEVER_CLOSED)
+        completion = f"<think>\n{completion}"
+        sample = replace(sample, completion=completion)
+    if reads == "all":
+        whole = f"<think>\n{apart}\n</think>\n\n{completion}" if apart else completion
+        return Read(replace(sample, completion=whole, thoughts="") if apart else sample)
+    if reads == "reply" and not apart and not may_think(completion):
+        return Read(sample)
+    found = split(completion)
+    if not found.thought_bounds and not apart:
+        return Read(sample if reads == "reply" else replace(sample, completion=""))
+    told = _told(found, reads, len(apart), len(completion))
+    thoughts = "\n".join(filter(None, (apart, found.thoughts)))
+    if reads == "thoughts":
+        return Read(replace(sample, completion=thoughts, thoughts=""), told=told)
+    missing = found.missing or ("" if found.reply.strip() else "no reply: nothing follows the thoughts")
+    return Read(replace(sample, completion=found.reply, thoughts=thoughts), missing, told)
+
+
+def _told(found: Reply, reads: Reads, apart: int, length: int) -> str:
+    if not found.thought_bounds:
+        return f"read: the {reads}; {apart} characters of thoughts came apart"
+    bounds = found.reply_bounds if reads == "reply" else found.thought_bounds
+    spans = " and ".join(f"{start} to {end}" for start, end in bounds[:4]) + (" …" if len(bounds) > 4 else "")
+    return f"read: the {reads}, characters {spans or 'none'} of {length}"
+
+
+def seen(sample: Sample, reads: Reads) -> tuple[Sample, str]:
+    """The sample that is read, and why there is no reply, if so; see `read`."""
+    return read(sample, reads)[:2]
+
+
+def text_read(completion: str, reads: Reads) -> str:
+    """What is read of a completion that stands alone, such as an opponent's."""
+    return read(Sample(completion=completion), reads).sample.completion

@@ -1,0 +1,68 @@
+"""One program against the tests of its row: the rules, the sample, and the sandbox that runs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from verikit.sandbox import LocalSandbox, RunLimits
+from verikit.sandbox.budget import Budget
+from verikit.types import Sample, Score
+from verikit.verifiers.code.completions import completed
+from verikit.verifiers.code.rows import Equality
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How programs are run and judged: the options of `code`, checked."""
+
+    limits: RunLimits
+    """Of one test."""
+    row_s: float
+    """Seconds for all tests of a row together."""
+    compile_s: float
+    """Seconds of a processor for the compiler."""
+    fraction: bool
+    """The score is the share of tests passed; else it is 1.0 if all pass."""
+    in_process: bool
+    """Tests run inside the program's process, which can forge the verdict."""
+    shared_calls: bool
+    """One child makes all calls of a row."""
+    livecodebench: bool
+    """Programs are run and judged as LiveCodeBench's own runner does."""
+    equality: Equality | None
+    tolerance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A sample to score."""
+
+    rules: Rules
+    sample: Sample
+    box: LocalSandbox
+
+    def budget(self) -> Budget:
+        """The seconds of a row, none of them spent."""
+        return Budget(self.rules.limits, self.rules.row_s)
+
+    def completed(self, program: str) -> str:
+        """The program with what it takes from the prompt."""
+        return completed(program, self.sample.prompt, self.sample.meta, self.box, self.rules.limits)
+
+    def wanted_names(self, names: set[str]) -> set[str]:
+        """Names that the tests expect the program to define, and the row's `entry_point`."""
+        entry = self.sample.meta.get("entry_point")
+        return names | {entry} if isinstance(entry, str) else names
+
+
+OUT_OF_REACH = "the tests {}, which can't be carried over from another process: in_process=True"
+
+
+def other_language(language: str) -> Score:
+    """The score of a reply whose only program is in a language that the row does not ask for."""
+    return Score(0.0, reason=f"no Python program in the completion, only one in {language}")
+
+
+def no_program(language: str = "") -> Score:
+    """The score of a reply without a program."""
+    return Score(0.0, reason=f"no program {f'in {language} ' if language else ''}in the completion")

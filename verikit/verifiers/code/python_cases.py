@@ -1,0 +1,188 @@
+"""Run a Python program against the cases of its row, one after the other, and judge what each gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from verikit.base import describe
+from verikit.sandbox import Failure, FunctionCall, RunResult
+from verikit.sandbox.foreign import OpaqueValue
+from verikit.types import Score
+from verikit.verifiers.code import livecodebench, rows
+from verikit.verifiers.code.apart.far_program import FarProgram
+from verikit.verifiers.code.apart.reach import out_of_reach
+from verikit.verifiers.code.attempt import OUT_OF_REACH, Attempt, no_program, other_language
+from verikit.verifiers.code.checkers import checked
+from verikit.verifiers.code.compare import holds, same_output, show
+from verikit.verifiers.code.humaneval import with_helpers
+from verikit.verifiers.code.rows import Called, Case, Driven, Piped, SharedCalls
+from verikit.verifiers.reading.solution import solution
+
+
+def read(attempt: Attempt) -> Sequence[Case]:
+    """The cases of a row.
+
+    Raises:
+        ValueError: there are none, or they can't be read.
+    """
+    sample, rules = attempt.sample, attempt.rules
+    if rules.livecodebench:
+        return livecodebench.cases(sample.meta)
+    cases = rows.read(sample.meta, sample.answer, lift=not rules.in_process)
+    if rules.in_process or not isinstance(sample.prompt, str):
+        return cases
+    return [with_helpers(case, sample.prompt) for case in cases]
+
+
+def score(attempt: Attempt, cases: Sequence[Case]) -> Score:
+    """The score of the Python program in a reply."""
+    rules = attempt.rules
+    if rules.livecodebench:
+        program, foreign = livecodebench.solution(attempt.sample.completion), ""
+    else:
+        program, foreign = solution(attempt.sample.completion, _called_names(attempt, cases))
+    if foreign:
+        return other_language(foreign)
+    if not program.strip():
+        return no_program()
+    if not rules.livecodebench:
+        program = attempt.completed(program)
+    runs = _CaseRuns(attempt, program)
+    passed, first = 0, ""
+    for case in _grouped(cases) if rules.shared_calls else cases:
+        problem = runs.problem(case)
+        if isinstance(problem, Score):
+            return problem
+        if not problem:
+            passed += 1
+            continue
+        first = first or (f"{case.text[:120]}: {problem}" if case.text else problem)
+        if not rules.fraction:
+            break
+    reason = first or f"passes {len(cases)} of {len(cases)} tests"
+    if first and rules.fraction:
+        reason = f"passes {passed} of {len(cases)}; {first}"
+    if rules.in_process:
+        reason = f"in process, forgeable: {reason}"
+    value = passed / len(cases) if rules.fraction else float(not first)
+    return Score(value, answer=program, reason=reason)
+
+
+def output_problem(attempt: Attempt, case: Piped, result: RunResult) -> str | Score:
+    """Empty if an output is right: equal to one that is, or taken by the row's checker."""
+    rules = attempt.rules
+    if case.checker and not rules.livecodebench:
+        return checked(case, result.stdout, attempt.box, rules.limits)
+
+    def is_right(wanted: str) -> bool:
+        if rules.livecodebench:
+            return livecodebench.same_output(result.stdout, wanted)
+        return same_output(result.stdout, wanted, rules.tolerance)
+
+    return "" if any(map(is_right, (case.stdout, *case.others))) else "another output"
+
+
+class _CaseRuns:
+    """Runs and judges the cases of a program, within the seconds of its row."""
+
+    def __init__(self, attempt: Attempt, program: str) -> None:
+        self._attempt, self._program = attempt, program
+        self._rules, self._box, self._budget = attempt.rules, attempt.box, attempt.budget()
+
+    def problem(self, case: Case) -> str | Score:
+        """Empty if the case passes, else what went wrong; a score if that is not the program's fault."""
+        result = self._run(case)
+        if result.status == "infra_error":
+            return Score.error(f"not the program's fault: {result.error}")
+        if result.status != "ok":
+            return f"{result.status} ({result.error})" if result.error else result.status
+        if isinstance(case, Piped):
+            return output_problem(self._attempt, case, result)
+        if isinstance(result.value, OpaqueValue) and (again := rows.driven(case)):
+            return self.problem(again)
+        try:
+            return self._value_problem(case, result)
+        except Exception as problem:  # noqa: BLE001 - what the program gave is at fault, whatever it runs into
+            return f"gives a value that can't be compared ({describe(problem)})"
+
+    def _value_problem(self, case: Called | Driven | SharedCalls, result: RunResult) -> str:
+        """Empty if a run gave what the case expects, else what it gave."""
+        if isinstance(case, Driven):
+            return ""  # its asserts held, or the run would have failed
+        if isinstance(case, Called):
+            return "" if self._holds(case, result.value) else f"gives {show(result.value)}"
+        for called, value in zip(case.cases, result.value, strict=True):
+            if not self._holds(called, value):
+                return f"{called.text[:120]}: gives {show(value)}"
+        return ""
+
+    def _holds(self, case: Called, value: object) -> bool:
+        if self._rules.livecodebench:
+            return livecodebench.same_value(value, case.expected)
+        return holds(case, value, self._rules.equality, self._rules.tolerance)
+
+    def _run(self, case: Case) -> RunResult:
+        box, program, budget = self._box, self._program, self._budget
+        if isinstance(case, Driven):
+            return self._run_in_process(case) if self._rules.in_process else self._run_apart(case)
+        if isinstance(case, SharedCalls):
+            calls = [_located(called.call, program) for called in case.cases]
+            return budget.run(lambda limits: box.run_calls(program, calls, limits))
+        if self._rules.livecodebench:
+            return self._run_as_livecodebench(case)
+        if isinstance(case, Piped):
+            return budget.run(lambda limits: box.run(program, case.stdin, limits=limits))
+        return budget.run(lambda limits: box.run(program, call=_located(case.call, program), limits=limits))
+
+    def _run_in_process(self, case: Driven) -> RunResult:
+        whole = f"{self._program}\n{case.code}\ndef verikit_end(): return True\n"
+        return self._budget.run(lambda limits: self._box.run(whole, call=("verikit_end", [], {}), limits=limits))
+
+    def _run_as_livecodebench(self, case: Called | Piped) -> RunResult:
+        box, budget = self._box, self._budget
+        if isinstance(case, Piped):
+            held = livecodebench.runner(self._program)
+            return budget.run(lambda limits: box.run(held, case.stdin, limits=livecodebench.room(limits, case)))
+        name, args, kwargs = case.call
+        held, call = livecodebench.runner(self._program, name), (livecodebench.METHOD, args, kwargs)
+        return budget.run(lambda limits: box.run(held, call=call, limits=livecodebench.room(limits, case)))
+
+    def _run_apart(self, case: Driven) -> RunResult:
+        """Run the test code apart from the program; code that fails before it has met it is the row's fault."""
+        if name := out_of_reach(case.code):
+            return RunResult("infra_error", error=Failure("test code", OUT_OF_REACH.format(name)))
+        far = FarProgram(self._program, self._box, self._budget, case.code)
+        result = far.run(case.code, case.functions)
+        if result.status == "error" and not far.met:
+            return RunResult("infra_error", error=Failure("test code", str(result.error)))
+        if result.status != "ok":
+            return result
+        found = far.outlasts(case.code, lambda text: far.run(text, case.functions))
+        if isinstance(found, RunResult):
+            return found
+        return RunResult("error", error=Failure("not a value", found[""])) if found else result
+
+
+def _grouped(cases: Sequence[Case]) -> list[Case]:
+    """The cases with all calls together, for one child."""
+    called = tuple(case for case in cases if isinstance(case, Called))
+    others: list[Case] = [case for case in cases if not isinstance(case, Called)]
+    return [SharedCalls(called), *others] if called else others
+
+
+def _located(call: FunctionCall, program: str) -> FunctionCall:
+    """The call as the program needs it: LeetCode's form puts the function into `class Solution`."""
+    name, args, kwargs = call
+    inside = "class Solution" in program and "." not in name and f"\ndef {name}" not in "\n" + program
+    return (f"Solution().{name}" if inside else name), args, kwargs
+
+
+def _called_names(attempt: Attempt, cases: Sequence[Case]) -> set[str]:
+    """The names that the tests expect the program to define; LeetCode's form has the function in a class."""
+    names = attempt.wanted_names(set())
+    for case in cases:
+        if isinstance(case, Called):
+            names.add(case.call[0].partition(".")[0])
+        elif isinstance(case, Driven):
+            names |= set(case.functions)
+    return names | {"Solution"} if names else names
