@@ -18,7 +18,7 @@ from verikit.sandbox.budget import Budget
 from verikit.sandbox.programs import BuiltProgram
 from verikit.types import Sample, Score
 from verikit.verifiers.code import languages
-from verikit.verifiers.code.attempt import Attempt, no_program
+from verikit.verifiers.code.attempt import CodeAttempt, no_program
 from verikit.verifiers.code.foreign import ForeignRow, build, row_of, score_row
 from verikit.verifiers.code.joining import forms
 from verikit.verifiers.code.rows import Piped
@@ -31,7 +31,7 @@ A program that tosses a coin in each of them passes once in 64 times."""
 _KEY = secrets.token_bytes(16)
 
 
-def score(attempt: Attempt, language: str, tests: str) -> Score:
+def score(attempt: CodeAttempt, language: str, tests: str) -> Score:
     """The score of a program with its test program appended, and of what it shows.
 
     Args:

@@ -34,7 +34,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CodeAttempt:
     """A sample to score."""
 
     rules: Rules

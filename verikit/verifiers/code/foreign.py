@@ -11,7 +11,7 @@ from verikit.sandbox.budget import Budget
 from verikit.sandbox.programs import BuiltProgram, was_too_busy
 from verikit.types import Score
 from verikit.verifiers.code import languages
-from verikit.verifiers.code.attempt import Attempt, Rules, no_program
+from verikit.verifiers.code.attempt import CodeAttempt, Rules, no_program
 from verikit.verifiers.code.python_cases import output_problem
 from verikit.verifiers.code.rows import Piped
 
@@ -34,7 +34,7 @@ class ForeignRow:
     """Empty if a run that ended well gave what the case expects, else what it gave; a score if that can't be said."""
 
 
-def score(attempt: Attempt, language: str, cases: Sequence[Piped], total: int) -> Score:
+def score(attempt: CodeAttempt, language: str, cases: Sequence[Piped], total: int) -> Score:
     """The score of a program in another language, whose tests are standard input and output.
 
     Args:

@@ -11,7 +11,7 @@ from verikit.types import Score
 from verikit.verifiers.code import livecodebench, rows
 from verikit.verifiers.code.apart.far_program import FarProgram
 from verikit.verifiers.code.apart.reach import out_of_reach
-from verikit.verifiers.code.attempt import OUT_OF_REACH, Attempt, no_program, other_language
+from verikit.verifiers.code.attempt import OUT_OF_REACH, CodeAttempt, no_program, other_language
 from verikit.verifiers.code.checkers import checked
 from verikit.verifiers.code.compare import holds, same_output, show
 from verikit.verifiers.code.humaneval import with_helpers
@@ -19,7 +19,7 @@ from verikit.verifiers.code.rows import Called, Case, Driven, Piped, SharedCalls
 from verikit.verifiers.reading.solution import solution
 
 
-def read(attempt: Attempt) -> Sequence[Case]:
+def read(attempt: CodeAttempt) -> Sequence[Case]:
     """The cases of a row.
 
     Raises:
@@ -34,7 +34,7 @@ def read(attempt: Attempt) -> Sequence[Case]:
     return [with_helpers(case, sample.prompt) for case in cases]
 
 
-def score(attempt: Attempt, cases: Sequence[Case]) -> Score:
+def score(attempt: CodeAttempt, cases: Sequence[Case]) -> Score:
     """The score of the Python program in a reply."""
     rules = attempt.rules
     if rules.livecodebench:
@@ -68,7 +68,7 @@ def score(attempt: Attempt, cases: Sequence[Case]) -> Score:
     return Score(value, answer=program, reason=reason)
 
 
-def output_problem(attempt: Attempt, case: Piped, result: RunResult) -> str | Score:
+def output_problem(attempt: CodeAttempt, case: Piped, result: RunResult) -> str | Score:
     """Empty if an output is right: equal to one that is, or taken by the row's checker."""
     rules = attempt.rules
     if case.checker and not rules.livecodebench:
@@ -85,7 +85,7 @@ def output_problem(attempt: Attempt, case: Piped, result: RunResult) -> str | Sc
 class _CaseRuns:
     """Runs and judges the cases of a program, within the seconds of its row."""
 
-    def __init__(self, attempt: Attempt, program: str) -> None:
+    def __init__(self, attempt: CodeAttempt, program: str) -> None:
         self._attempt, self._program = attempt, program
         self._rules, self._box, self._budget = attempt.rules, attempt.box, attempt.budget()
 
@@ -177,7 +177,7 @@ def _located(call: FunctionCall, program: str) -> FunctionCall:
     return (f"Solution().{name}" if inside else name), args, kwargs
 
 
-def _called_names(attempt: Attempt, cases: Sequence[Case]) -> set[str]:
+def _called_names(attempt: CodeAttempt, cases: Sequence[Case]) -> set[str]:
     """The names that the tests expect the program to define; LeetCode's form has the function in a class."""
     names = attempt.wanted_names(set())
     for case in cases:

@@ -12,7 +12,7 @@ from verikit.types import Score
 from verikit.verifiers.code import suites
 from verikit.verifiers.code.apart.far_program import ANY_PROGRAM, FarProgram
 from verikit.verifiers.code.apart.reach import out_of_reach
-from verikit.verifiers.code.attempt import OUT_OF_REACH, Attempt, no_program, other_language
+from verikit.verifiers.code.attempt import OUT_OF_REACH, CodeAttempt, no_program, other_language
 from verikit.verifiers.code.completions import prompts
 from verikit.verifiers.code.suites import SuiteFile
 from verikit.verifiers.reading.row_faults import RowFaults
@@ -21,7 +21,7 @@ from verikit.verifiers.reading.solution import solution
 _faults = RowFaults()
 
 
-def score(attempt: Attempt, files: Sequence[SuiteFile]) -> Score:
+def score(attempt: CodeAttempt, files: Sequence[SuiteFile]) -> Score:
     """The score of a program whose tests are files of named tests; the parts are the tests."""
     rules, sample = attempt.rules, attempt.sample
     if not rules.in_process:
@@ -46,7 +46,7 @@ def score(attempt: Attempt, files: Sequence[SuiteFile]) -> Score:
     return replace(whole, reason=f"in process, forgeable: {whole.reason}") if rules.in_process else whole
 
 
-def _failed(attempt: Attempt, suite: SuiteFile, program: str, result: RunResult, found: str | Score) -> Score:
+def _failed(attempt: CodeAttempt, suite: SuiteFile, program: str, result: RunResult, found: str | Score) -> Score:
     """The score of a program with which a test file did not run to its end: 0.0, unless it never does."""
     reason = found.reason if isinstance(found, Score) else found
     fault = reason if result.status == "infra_error" else _fault(attempt, suite)
@@ -55,7 +55,7 @@ def _failed(attempt: Attempt, suite: SuiteFile, program: str, result: RunResult,
     return Score(0.0, answer=program, reason=f"in process: {reason}" if attempt.rules.in_process else reason)
 
 
-def _fault(attempt: Attempt, suite: SuiteFile) -> str:
+def _fault(attempt: CodeAttempt, suite: SuiteFile) -> str:
     """Why a test file has no test that runs, whatever the program is; "" if the program decides that."""
     limits = attempt.rules.limits
 
@@ -69,7 +69,7 @@ def _fault(attempt: Attempt, suite: SuiteFile) -> str:
     return _faults.of((suite, limits, attempt.rules.in_process), find)
 
 
-def _run(attempt: Attempt, suite: SuiteFile, program: str, budget: Budget) -> tuple[RunResult, bool]:
+def _run(attempt: CodeAttempt, suite: SuiteFile, program: str, budget: Budget) -> tuple[RunResult, bool]:
     """Run a test file; also whether it came as far as the program."""
     box, code = attempt.box, source("suite")
     functions, modules = list(suite.functions), list(suite.modules)

@@ -21,7 +21,7 @@ from verikit.sandbox.toolchains import LANGUAGES
 from verikit.types import Sample, Score
 from verikit.verifiers.code import appended, foreign, languages, python_cases, suite_runs, suites
 from verikit.verifiers.code.apart.reference import reference_reply
-from verikit.verifiers.code.attempt import Attempt, Rules
+from verikit.verifiers.code.attempt import CodeAttempt, Rules
 from verikit.verifiers.code.humaneval import with_entry_point
 from verikit.verifiers.code.joining import forms
 from verikit.verifiers.code.rows import Driven, Equality, Piped
@@ -127,7 +127,7 @@ class Code(TextVerifier):
     def _uses_objects(self, sample: Sample, box: LocalSandbox) -> bool:
         """Whether tests run beside the program instead of being calls with an expected value."""
         try:
-            cases = python_cases.read(Attempt(self._rules(), sample, box))
+            cases = python_cases.read(CodeAttempt(self._rules(), sample, box))
             return bool(suites.suites(sample.meta)) or any(isinstance(case, Driven) for case in cases)
         except (ValueError, TypeError, RecursionError):
             return False
@@ -150,7 +150,7 @@ class Code(TextVerifier):
         language = languages.row_language(sample.meta) if self.language == "auto" else self.language
         if not language and (named := languages.unknown_language(sample.meta)):
             return Score.abstained(f"no runner for {named}, which the row names as its language")
-        attempt = Attempt(self._rules(), sample, box)
+        attempt = CodeAttempt(self._rules(), sample, box)
         if language in LANGUAGES and (tests := forms.test_program(sample.meta)):
             return appended.score(attempt, language, tests)
         try:
