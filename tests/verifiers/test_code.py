@@ -150,9 +150,9 @@ def test_a_sandbox_that_fails_is_unscored(monkeypatch: pytest.MonkeyPatch) -> No
     box = default_sandbox()
     assert box.run("1").status == "ok"  # its servers are up, whatever ran before
     monkeypatch.setattr("verikit.sandbox.client._BOOT", "/nowhere.py")
-    monkeypatch.setattr("verikit.verifiers.code.chosen_sandbox", lambda require: _fresh())
+    monkeypatch.setattr("verikit.verifiers.code.verifier.chosen_sandbox", lambda require: _fresh())
     assert score(SQUARE, tests=ASSERTS).status == "error"
-    monkeypatch.setattr("verikit.verifiers.code.chosen_sandbox", _refuse)
+    monkeypatch.setattr("verikit.verifiers.code.verifier.chosen_sandbox", _refuse)
     assert score(SQUARE, tests=ASSERTS).status == "error"
     assert box.run("1").status == "ok"
 
@@ -509,7 +509,7 @@ def test_a_fault_of_our_comparison_is_the_programs_zero(monkeypatch: pytest.Monk
     def fails(*anything: object) -> bool:
         raise RecursionError("too deep")
 
-    monkeypatch.setattr("verikit.verifiers.code.holds", fails)
+    monkeypatch.setattr("verikit.verifiers.code.python_cases.holds", fails)
     found = score(SQUARE, tests=ASSERTS)
     assert (found.value, found.status) == (0, "ok")
     assert "RecursionError" in found.reason
