@@ -157,7 +157,7 @@ class Judge(TextVerifier):
                 max_chars=self.max_chars,
                 criterion=criterion,
                 clear=clearing(engine.tokenizer),
-                engine=engine.name,
+                engine=engine.identity,
             )
         except (NotShown, EngineError) as error:
             return error

@@ -134,6 +134,8 @@ _OPEN_CHANNEL = re.compile(_OPENING_CHANNEL + r"\Z")
 
 def opens_thoughts(prompt: Prompt) -> bool:
     """Whether a prompt ends in an opened mark of thoughts, so that the completion starts within the thoughts."""
+    if isinstance(prompt, Mapping):  # one message by itself
+        prompt = [prompt]
     if not isinstance(prompt, str):
         prefilled = bool(prompt) and prompt[-1].get("role") == "assistant"
         prompt = str(prompt[-1].get("content", "")) if prefilled else ""
