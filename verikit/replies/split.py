@@ -132,14 +132,15 @@ def reply_text(completion: str) -> str:
 _OPEN_CHANNEL = re.compile(_OPENING_CHANNEL + r"\Z")
 
 
-def opens_thoughts(prompt: Prompt) -> bool:
+def opens_thoughts(prompt: Prompt | Mapping[str, Any]) -> bool:
     """Whether a prompt ends in an opened mark of thoughts, so that the completion starts within the thoughts."""
-    if isinstance(prompt, Mapping):  # one message by itself
-        prompt = [prompt]
-    if not isinstance(prompt, str):
-        prefilled = bool(prompt) and prompt[-1].get("role") == "assistant"
-        prompt = str(prompt[-1].get("content", "")) if prefilled else ""
-    end = prompt[-400:].rstrip()
+    if isinstance(prompt, str):
+        text = prompt
+    else:
+        messages: Sequence[Mapping[str, Any]] = [prompt] if isinstance(prompt, Mapping) else prompt
+        prefilled = bool(messages) and messages[-1].get("role") == "assistant"
+        text = str(messages[-1].get("content", "")) if prefilled else ""
+    end = text[-400:].rstrip()
     if end.endswith("<|message|>"):
         return _OPEN_CHANNEL.search(end) is not None
     return end.endswith(_known(_more_tags()).openings)
