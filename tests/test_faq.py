@@ -346,7 +346,7 @@ def test_pairs_are_asked_in_both_orders_and_the_flips_are_printed():
     told = repr(run)
     assert "0.0 % same verdict in both orders" in told
     longer = {"ours": [{"id": "q", "prompt": "q", "completion": "very much longer"}], "theirs": rows["theirs"][:1]}
-    wins = Scripted(lambda request: "[[A]]" if _first_is(request, "longer") else "[[B]]")
+    wins = Scripted(lambda request: "[[A]]" if _first_is(request, "very much longer") else "[[B]]")
     run = verikit.judge_answers(longer, verikit.pairwise(wins, cache=False), quiet=True)
     assert "won by the longer answer" in repr(run)
     assert "--length-control" in options_of("judge")
