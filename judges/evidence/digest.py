@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from verikit.judges.evidence.content import Evidence, Turn
 from verikit.judges.evidence.entries import ACTIONS, RunEntry
-from verikit.judges.evidence.fold import MOST, fold, forms, head_and_tail
+from verikit.judges.evidence.fold import MOST, fold, forms, head_and_tail, with_gaps
 from verikit.judges.shown import NotShown, visible
 
 TOKEN = 4
@@ -65,17 +65,12 @@ def digest(found: Sequence[RunEntry], budget: DigestBudget, *, actions: bool = T
 
 def _rows(chosen: Sequence[RunEntry], shown: dict[int, str]) -> list[Turn]:
     """The shown entries in order, with a note for each run of others."""
-    rows: list[Turn] = []
-    left_out = 0
-    for number, entry in enumerate(chosen):
-        if number not in shown:
-            left_out += 1
-            continue
-        if left_out:
-            rows.append(Turn("", f"⟨{left_out:,} entries left out⟩"))
-            left_out = 0
-        rows.append(Turn(entry.kind, shown[number], number=number + 1, of=entry.of))
-    return [*rows, Turn("", f"⟨{left_out:,} entries left out⟩")] if left_out else rows
+    return with_gaps(
+        len(chosen),
+        shown,
+        lambda at: Turn(chosen[at].kind, shown[at], number=at + 1, of=chosen[at].of),
+        lambda count: Turn("", f"⟨{count:,} entries left out⟩"),
+    )
 
 
 def _kept(chosen: Sequence[RunEntry], texts: Sequence[str], room: int) -> list[int]:

@@ -6,8 +6,10 @@ The form of a line is its words with names, numbers and paths replaced, so one f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
+from typing import TypeVar
 
+Item = TypeVar("Item")
 _LINE = 400
 """Characters of a line that is never shortened."""
 _WORDS = 24
@@ -29,7 +31,9 @@ def fold(text: str, room: int) -> str:
     lines = [head_and_tail(line, max(_GAP, longest)) for line in lines]
     if sum(map(len, lines)) + len(lines) - 1 <= room:
         return "\n".join(lines)
-    return _joined(lines, _chosen(lines, room))
+    kept = _chosen(lines, room)
+    shown = with_gaps(len(lines), kept, lines.__getitem__, lambda count: f"⟨{count:,} lines left out⟩")
+    return "\n".join(shown)
 
 
 def forms(lines: Sequence[str]) -> list[tuple[int, int]]:
@@ -58,20 +62,19 @@ def _chosen(lines: Sequence[str], room: int) -> set[int]:
     return kept
 
 
-def _joined(lines: Sequence[str], kept: set[int]) -> str:
-    shown: list[str] = []
+def with_gaps(total: int, kept: Container[int], item: Callable[[int], Item], gap: Callable[[int], Item]) -> list[Item]:
+    """The kept ones of so many items in order, and for each run of others what `gap` makes of their count."""
+    found: list[Item] = []
     left_out = 0
-    for number, line in enumerate(lines):
+    for number in range(total):
         if number not in kept:
             left_out += 1
             continue
         if left_out:
-            shown.append(f"⟨{left_out:,} lines left out⟩")
-        shown.append(line)
-        left_out = 0
-    if left_out:
-        shown.append(f"⟨{left_out:,} lines left out⟩")
-    return "\n".join(shown)
+            found.append(gap(left_out))
+            left_out = 0
+        found.append(item(number))
+    return [*found, gap(left_out)] if left_out else found
 
 
 def head_and_tail(text: str, most: int) -> str:

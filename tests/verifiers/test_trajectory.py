@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import verikit
 from verikit.errors import SpecError, UsageError
-from verikit.verifiers.tools.pairing import pairs
+from verikit.stats.pairing import pairs
 
 
 def turn(*calls, text=None):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from verikit.answers.json_fields import unfit
-from verikit.platform.numbers import distinct
+from verikit.platform.numbers import distinct, refuse_constant
 
 MAX_CHARS = 20_000
 _KEYS = ("answer", "final_answer", "final answer", "finalanswer")
@@ -73,9 +73,5 @@ def unwrapped(value: Any, gold: Any) -> Any:
     return found[0] if len(found) == 1 else value
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
 _DECODER = json.JSONDecoder(object_pairs_hook=distinct, parse_int=str, parse_float=str)
-_STRICT = json.JSONDecoder(object_pairs_hook=distinct, parse_constant=_no_constant)
+_STRICT = json.JSONDecoder(object_pairs_hook=distinct, parse_constant=refuse_constant)

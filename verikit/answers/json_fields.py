@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-from verikit.verifiers.tools.pairing import pairs
+from verikit.stats.pairing import pairs
 
 MAX_DEPTH = 100
 """Levels of lists and objects; deeper ones are not compared."""

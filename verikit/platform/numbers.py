@@ -30,6 +30,15 @@ def distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def refuse_constant(name: str) -> Any:
+    """Refuse NaN and the infinities; `parse_constant` of a JSON reader.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{name} is not JSON")
+
+
 def span(*values: float) -> tuple[float, float]:
     """The least and the greatest of some numbers."""
     return min(values), max(values)

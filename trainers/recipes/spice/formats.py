@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from verikit.platform.numbers import refuse_constant
 from verikit.replies.split import split
 from verikit.trainers.recipes.spice.expressions import is_expression
 from verikit.trainers.recipes.spice.latex import mended
@@ -179,7 +180,7 @@ def last_object(reply: str) -> dict[str, Any]:
     """
     if len(reply) > LONGEST:
         raise InvalidQuestion(f"a reply of more than {LONGEST} characters")
-    decoder, found, position = json.JSONDecoder(parse_constant=_refuse), None, 0
+    decoder, found, position = json.JSONDecoder(parse_constant=refuse_constant), None, 0
     reply = mended(reply)
     for _ in range(TRIES):
         start = reply.find("{", position)
@@ -194,10 +195,6 @@ def last_object(reply: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidQuestion("no JSON object in the reply")
     return found
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _text(row: Mapping[str, Any], key: str) -> str:

@@ -40,10 +40,9 @@ def echoed(sentence: str, question: str) -> str:
         return ""
     first, last = new[0], new[-1]
     verb = next((at for at, token in enumerate(said) if at not in new and _is_asked(token, asked)), None)
-    if turned := [at for at, token in enumerate(said) if token.text in _TURNED]:
-        is_passive = turned == [first - 1] and said[first - 1].text == "by" and last == len(said) - 1
+    if any(token.text in _TURNED for token in said):
         is_subject = asked[0].role not in ("does", "is") and verb is not None and verb < first
-        return _between(sentence, said, first, last) if is_passive and is_subject else ""
+        return _between(sentence, said, first, last) if is_subject and _is_doer(said, first, last) else ""
     if asked[0].role == "does":
         asks_for_object = verb is not None and last == len(said) - 1 and verb < first
         return _between(sentence, said, _last_asked(said, asked, first) + 1, last) if asks_for_object else ""
@@ -51,6 +50,12 @@ def echoed(sentence: str, question: str) -> str:
         return ""
     is_short = last + 2 == len(said) and said[-1].text in _SHORT
     return _between(sentence, said, 0, last) if is_short or verb == last + 1 else ""
+
+
+def _is_doer(said: Sequence[ClaimToken], first: int, last: int) -> bool:
+    """Whether the new words end a passive sentence, behind its only "by": they name who did it."""
+    turned = [at for at, token in enumerate(said) if token.text in _TURNED]
+    return turned == [first - 1] and said[first - 1].text == "by" and last == len(said) - 1
 
 
 def _after_asking(question: str) -> Sequence[ClaimToken]:

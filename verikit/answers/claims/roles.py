@@ -211,13 +211,7 @@ def role_after(right: Sequence[ClaimToken]) -> Role:
         kind = token.role
         if kind in ("because", "so", "number", "letter") or token.text == ";":
             break
-        if kind == "wrong" and (
-            is_seen or _fails(right, at) or (right[at - 1 : at] and right[at - 1].role in ("but", "sure"))
-        ):
-            return "denied"
-        if kind == "not" and _denies_before(right, at, is_seen, clause):
-            return "denied"
-        if kind == "out" and at and right[at - 1].role in ("is", "sure") and is_seen:
+        if _is_denial(right, at, is_seen, clause):
             return "denied"
         if kind in ("comma", "but"):
             if _is_new_subject(right, at + 1):
@@ -225,6 +219,16 @@ def role_after(right: Sequence[ClaimToken]) -> Role:
             clause, is_seen = True, False
         is_seen = is_seen or kind in ("is", "does")
     return "asserted"
+
+
+def _is_denial(right: Sequence[ClaimToken], at: int, is_seen: bool, clause: bool) -> bool:
+    """Whether a word after a value denies it, where a verb `is_seen` before it, or a comma starts a `clause`."""
+    kind, behind = right[at].role, right[at - 1].role if at else ""
+    if kind == "wrong":
+        return is_seen or _fails(right, at) or behind in ("but", "sure")
+    if kind == "not":
+        return _denies_before(right, at, is_seen, clause)
+    return kind == "out" and is_seen and behind in ("is", "sure")
 
 
 def _fails(right: Sequence[ClaimToken], at: int) -> bool:

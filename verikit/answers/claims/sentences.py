@@ -44,17 +44,18 @@ def claimed(text: str, question: str = "") -> Iterator[str]:
             yield bold[-1][1].strip(_EDGE)
         return
     sentences = [_LEAD.sub("", part.strip()) for part in _SENTENCE_END.split(text.replace("**", "")) if part.strip()]
-    if not sentences:
-        return
-    if (
-        len(sentences) > 1
-        and (short := _bare(sentences[0]))
-        and not any(doubts(s) or _is_another(s) for s in sentences[1:])
-    ):
+    if short := _before_reasons(sentences):
         yield short
-    told = [sentence for sentence in sentences if not _REMARK.match(sentence)]
-    if told:
-        yield from _of_sentence(told[-1], question)
+    said = [sentence for sentence in sentences if not _REMARK.match(sentence)]
+    if said:
+        yield from _of_sentence(said[-1], question)
+
+
+def _before_reasons(sentences: Sequence[str]) -> str:
+    """A first sentence that is no more than an answer, if those behind it neither doubt it nor are another one."""
+    if len(sentences) < 2 or not (short := _bare(sentences[0])):
+        return ""
+    return "" if any(doubts(sentence) or _is_another(sentence) for sentence in sentences[1:]) else short
 
 
 def _of_sentence(sentence: str, question: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from verikit.platform.numbers import distinct
+from verikit.platform.numbers import distinct, refuse_constant
 from verikit.verifiers.reading.fences import fenced
 
 _LABELS = ("json", "jsonc", "json5", "jsonl")
@@ -63,7 +63,7 @@ def documents(reply: str, *, bare: bool = False, array: bool = False) -> list[Do
 def parsed(text: str) -> Document:
     """A text that is a document, or what is wrong with it."""
     try:
-        return Document(text, json.loads(text, parse_constant=_no_constant, object_pairs_hook=distinct))
+        return Document(text, json.loads(text, parse_constant=refuse_constant, object_pairs_hook=distinct))
     except (ValueError, RecursionError) as error:
         return Document(text, problem=_problem(text, error))
 
@@ -78,7 +78,7 @@ def _problem(text: str, error: Exception) -> str:
 
 def _among_prose(text: str) -> list[Document]:
     """The outermost documents of a text, broken ones included; those with nothing between them are a broken one."""
-    decoder = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=distinct)
+    decoder = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=distinct)
     found: list[Document] = []
     position = 0
     while match := _START.search(text, position):
@@ -101,7 +101,3 @@ def _end(text: str, start: int) -> int:
         if not depth:
             return piece.end()
     return len(text)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")

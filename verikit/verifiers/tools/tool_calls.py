@@ -12,10 +12,10 @@ from verikit.base import Verifier
 from verikit.calls import Language, ToolCall, calls_in, calls_of, load_json, read_call, text_calls
 from verikit.errors import UsageError
 from verikit.replies.split import Reads, reply_text
+from verikit.stats.pairing import pairs
 from verikit.types import Sample, Score
 from verikit.verifiers.tools.alternatives import ExpectedCall
 from verikit.verifiers.tools.arguments import PlainCall
-from verikit.verifiers.tools.pairing import pairs
 
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _quoted = json.encoder.encode_basestring

@@ -13,9 +13,9 @@ from verikit.errors import UsageError
 from verikit.messages import CompletionMessage, by_assistant, continuation
 from verikit.names.spec import import_object
 from verikit.replies.split import Reads
+from verikit.stats.pairing import pairs
 from verikit.types import Sample, Score
 from verikit.verifiers.tools.arguments import same
-from verikit.verifiers.tools.pairing import pairs
 
 TrajectoryMode = Literal["strict", "unordered", "subset", "superset", "f1", "none"]
 Arguments = Literal["exact", "ignore", "subset", "superset"]
