@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,31 +27,32 @@ def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     beside its answer stands in the row itself. The grades in `filtered_resps` are those of all repeats, in order.
     """
     for sample in samples:
-        row = dict(sample)
+        doc, row = sample["doc"], dict(sample)
         row["arguments"] = {
             f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(arguments)}
             for i, arguments in enumerate(sample["arguments"])
         }
         row["target"] = sample["target"] or None
-        row |= {key: sample["doc"][key] for key in ("options", "opponent") if key in sample["doc"]}
-        row |= json.loads(sample["doc"].get("tests") or "{}")
-        replies = [reply for group in sample["resps"] for reply in group]
+        row |= {key: doc[key] for key in ("options", "opponent") if key in doc}
+        row |= json.loads(doc.get("tests") or "{}")
         row["resps"] = [[reply for reply in group if not isinstance(reply, Failed)] for group in sample["resps"]]
-        if failed := [reply.reason for reply in replies if isinstance(reply, Failed)]:
-            row["failed"] = failed
-        if turns := [list(reply.turns) for reply in replies if isinstance(reply, TurnReplies)]:
-            row["turns"] = turns
-        finished = [finish_of(reply) or None for reply in replies if not isinstance(reply, Failed)]
-        if any(finished):
-            row[FINISHED] = finished
-        notes = [
-            {key: value for key, value in reply.meta.items() if key not in FINISH_KEYS}
-            for reply in replies
-            if isinstance(reply, Noted)
-        ]
-        if any(notes):
-            row["notes"] = list(filter(None, notes))
+        row |= _of_replies([reply for group in sample["resps"] for reply in group])
         yield row
+
+
+def _of_replies(replies: Sequence[Any]) -> Row:
+    """What a row holds of its replies beside their texts; keys without anything in them are left out."""
+    row: Row = {
+        "failed": [reply.reason for reply in replies if isinstance(reply, Failed)],
+        "turns": [list(reply.turns) for reply in replies if isinstance(reply, TurnReplies)],
+    }
+    finished = [finish_of(reply) or None for reply in replies if not isinstance(reply, Failed)]
+    if any(finished):  # parallel to the replies, so reasons that are not known stay in it
+        row[FINISHED] = finished
+    noted = [reply.meta for reply in replies if isinstance(reply, Noted)]
+    notes = [{key: value for key, value in meta.items() if key not in FINISH_KEYS} for meta in noted]
+    row["notes"] = [note for note in notes if note]
+    return {key: value for key, value in row.items() if value}
 
 
 def read_samples(path: Path) -> list[Row]:

@@ -12,7 +12,7 @@ from verikit.evals.aggregate import Aggregate
 from verikit.evals.grade import AT_K, BY, NOTES, add, ks
 from verikit.evals.loading import graded
 from verikit.evals.samples import cut_of, grades_of, own_metric, value_of
-from verikit.stats import Summary, mean_interval
+from verikit.stats import Estimate, Summary, mean_interval
 
 Row = Mapping[str, Any]
 MAX_REASONS = 5
@@ -35,32 +35,36 @@ def summarize(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _graded(rows: Sequence[Row]) -> dict[str, Any]:
+    """Of a task that verikit grades."""
     every = [grade for row in rows for grade in grades_of(row)]
     own = own_metric(rows[0])
     repeats = max(len(grades_of(row)) for row in rows)
-    summary = Summary(ks(repeats) if repeats > 1 else ())
-    for row in rows:
-        add(summary, grades_of(row))
-    names = [name for name in grades_of(rows[0])[0] if name not in NOTES]
-    estimates = summary.estimates()
-    metrics = {own: estimates["mean"]} if "mean" in estimates else {}
-    told = dict.fromkeys(name for row in rows for name in row["metrics"])
-    metrics |= dict(_means(rows, [name for name in told if name != own and not name.startswith(AT_K)]))
-    metrics |= {name: estimate for name, estimate in estimates.items() if name.startswith(AT_K)}
-    scored = {name: name for name in names} | ({BY: "rank"} if BY in every[0] else {})
-    lost = [grade[name] for grade in every for name in scored if grade[name]["value"] is None]
+    scored = {name: name for name in every[0] if name not in NOTES} | ({BY: "rank"} if BY in every[0] else {})
+    lost = [(name, grade[name]) for grade in every for name in scored if grade[name]["value"] is None]
+    counts = Counter(name for name, _ in lost)
+    reasons = Counter(grade["reason"][:200] for _, grade in lost)
     return {
         "own": own,
         "repeats": repeats,
         "replies": len(every),
-        "metrics": {name: estimate.as_row() for name, estimate in metrics.items()},
-        "unscored": {
-            called: n for name, called in scored.items() if (n := sum(grade[name]["value"] is None for grade in every))
-        },
+        "metrics": {name: estimate.as_row() for name, estimate in _graded_metrics(rows, own, repeats).items()},
+        "unscored": {shown: counts[name] for name, shown in scored.items() if counts[name]},
         "unparsed": sum(grade[own]["value"] is not None and grade[own].get("answer") is None for grade in every),
-        "reasons": dict(Counter(row["reason"][:200] for row in lost).most_common(MAX_REASONS)),
+        "reasons": dict(reasons.most_common(MAX_REASONS)),
         "categories": _categories(rows),
     }
+
+
+def _graded_metrics(rows: Sequence[Row], own: str, repeats: int) -> dict[str, Estimate]:
+    """The verifier's own metric first, then the others, then those over k."""
+    summary = Summary(ks(repeats) if repeats > 1 else ())
+    for row in rows:
+        add(summary, grades_of(row))
+    estimates = summary.estimates()
+    metrics = {own: estimates["mean"]} if "mean" in estimates else {}
+    names = dict.fromkeys(name for row in rows for name in row["metrics"])
+    metrics |= dict(_means(rows, [name for name in names if name != own and not name.startswith(AT_K)]))
+    return metrics | {name: estimate for name, estimate in estimates.items() if name.startswith(AT_K)}
 
 
 def _plain(rows: Sequence[Row]) -> dict[str, Any]:

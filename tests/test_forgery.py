@@ -25,8 +25,8 @@ from verikit.names.spec import load
 from verikit.sandbox import records, values
 from verikit.sandbox.guest import reading
 from verikit.types import Sample
+from verikit.verifiers.code.cases import Called
 from verikit.verifiers.code.compare import holds
-from verikit.verifiers.code.rows import Called
 from verikit.verifiers.code.verifier import Code
 from verikit.verifiers.documents.json_schema import JsonSchema
 from verikit.verifiers.proposals.program import Program

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -47,50 +47,66 @@ def experience(trajectories: Sequence[Trajectory], config: Config, references: R
     are of the scored. `references` gives log-probabilities under the reference model where the KL is wanted.
     """
     weights = compared(trajectories, config.advantage)
+    # An unscored trajectory leaves before anything is averaged: as a zero it would lower its group's baseline.
     scored = [trajectory for trajectory in trajectories if any_scored(trajectory, weights)]
+    # A group of one has nothing to be compared with: its advantage would be zero, or its whole reward.
     kept = _comparable(scored) if config.advantage.kind in GROUPED else scored
     rows = [as_row(number, trajectory) for number, trajectory in enumerate(kept)]
-    if config.advantage.kind == "gdpo":
-        rewards = _columns(kept, weights)
-    else:
-        values = [_reward(trajectory, row, config) for trajectory, row in zip(kept, rows, strict=True)]
-        rewards = torch.tensor(values, dtype=torch.float64)
     lengths = torch.tensor([len(row.where) for row in rows], dtype=torch.int64)
-    groups, kinds = (
-        _numbers([(trajectory.role, trajectory.group) for trajectory in kept]),
-        _numbers([(trajectory.role, trajectory.task) for trajectory in kept]),
-    )
-    penalties = None
-    if references is not None and rows:
-        for row, known in zip(rows, references(rows), strict=True):
-            row.reference = known
-        if config.kl.in_reward:
-            log_ratios = [
-                losses.kl(row.sampled, reference, "k1") for row in rows if (reference := row.reference) is not None
-            ]
-            penalties = config.kl.coefficient * torch.cat(log_ratios)
     advantages = estimate(
         config.advantage.kind,
-        rewards,
-        groups,
-        kinds,
+        _rewards(kept, rows, weights, config),
+        _numbers([(trajectory.role, trajectory.group) for trajectory in kept]),
+        _numbers([(trajectory.role, trajectory.task) for trajectory in kept]),
         lengths,
         epsilon=config.advantage.epsilon,
-        penalties=penalties,
+        penalties=_penalties(rows, config, references),
         weights=torch.tensor(list(weights.values()), dtype=torch.float64),
     )
     for row, trajectory, value in zip(rows, kept, advantages.split(lengths.tolist()), strict=True):
         row.advantage = (value * trajectory.weight).float()
+        # A reply that was cut off still counts in its group's statistics, but teaches nothing by itself (DAPO).
         if config.loss.overlong == "filter" and not trajectory.finished:
             _drop_from_loss(row)
     metrics = _metrics(trajectories, scored)
     metrics |= {"groups_dropped": float(len(_members(scored)) - len(_members(kept)))}
     metrics |= {"zero_variance": zero_variance(scored, weights)}
     if config.advantage.kind == "gdpo":
-        for name in filter(None, weights):
-            metrics[f"zero_variance/{name}"] = zero_variance(scored, [name])
-            metrics[f"unscored/{name}"] = float(sum(_value(trajectory, name) is None for trajectory in trajectories))
+        metrics |= _part_metrics(trajectories, scored, weights)
     return Experience(rows, kept, metrics)
+
+
+def _rewards(
+    kept: Sequence[Trajectory], rows: Sequence[TrainRow], weights: Mapping[str, float], config: Config
+) -> Tensor:
+    """The reward of each trajectory; for gdpo a column for each part of it (trajectories, parts)."""
+    if config.advantage.kind == "gdpo":
+        return _columns(kept, weights)
+    values = [_reward(trajectory, row, config) for trajectory, row in zip(kept, rows, strict=True)]
+    return torch.tensor(values, dtype=torch.float64)  # a mean over thousands of rewards, subtracted from each
+
+
+def _penalties(rows: Sequence[TrainRow], config: Config, references: References | None) -> Tensor | None:
+    """Ask for the reference's log-probabilities; the KL of each token, where it is part of the reward (tokens,)."""
+    if references is None or not rows:
+        return None
+    for row, known in zip(rows, references(rows), strict=True):
+        row.reference = known
+    if not config.kl.in_reward:
+        return None
+    log_ratios = [losses.kl(row.sampled, reference, "k1") for row in rows if (reference := row.reference) is not None]
+    return config.kl.coefficient * torch.cat(log_ratios)
+
+
+def _part_metrics(
+    trajectories: Sequence[Trajectory], scored: Sequence[Trajectory], weights: Mapping[str, float]
+) -> dict[str, float]:
+    """For each part of gdpo's reward: groups in which it does not differ, and trajectories without it."""
+    metrics = {}
+    for name in filter(None, weights):
+        metrics[f"zero_variance/{name}"] = zero_variance(scored, [name])
+        metrics[f"unscored/{name}"] = float(sum(_value(trajectory, name) is None for trajectory in trajectories))
+    return metrics
 
 
 def compared(trajectories: Sequence[Trajectory], section: AdvantageSection) -> dict[str, float]:

@@ -88,23 +88,30 @@ def _charts(rows: Sequence[LogRow], phase: str) -> Iterator[Chart]:
     """Charts of one phase, those in sight first."""
     some = [row for row in rows if row["phase"] == phase]
     warming = all("reward" not in row for row in some)
-    lines: dict[str, list[Series]] = {name: [] for name in SHOWN}
-    for name in dict.fromkeys(name for row in some for name in row if name not in NOT_CURVES):
-        points = [(row["step"], row[name]) for row in some if _is_number(row.get(name))]
-        group, _, line = name.partition("/")
-        key = group if line and group in SHOWN else name
-        constant = len({value for _, value in points}) < 2
-        if points and (name in SHOWN or line or not constant):
-            lines.setdefault(key, []).append(Series(line if key == group and line else name, thinned(points)))
-    for key, series in lines.items():
-        if series:
-            title, unit = SHOWN.get(key, (key.replace("_", " "), key))
-            if phase and len({row["phase"] for row in rows}) > 1:
-                title = f"{title} ({phase.partition('-')[2] or phase})"
-            flat = all(abs(point[1] or 0) < NOISE for curve in series for point in curve.points)
-            more = key not in (LIKELIHOOD if warming else SHOWN) or flat
-            percent = key in SHARES and all(0 <= (point[1] or 0) <= 1 for curve in series for point in curve.points)
-            yield Chart(f"{phase}/{key}", title, "step", unit, series, percent=percent, more=more)
+    phases = {row["phase"] for row in rows}
+    for key, series in _curves(some).items():
+        title, unit = SHOWN.get(key, (key.replace("_", " "), key))
+        if phase and len(phases) > 1:
+            title = f"{title} ({phase.partition('-')[2] or phase})"
+        values = [point[1] or 0 for curve in series for point in curve.points]
+        is_flat = all(abs(value) < NOISE for value in values)
+        more = is_flat or key not in (LIKELIHOOD if warming else SHOWN)
+        percent = key in SHARES and all(0 <= value <= 1 for value in values)
+        yield Chart(f"{phase}/{key}", title, "step", unit, series, percent=percent, more=more)
+
+
+def _curves(rows: Sequence[LogRow]) -> dict[str, list[Series]]:
+    """The curves of each chart that has any; `reward/parts` is a curve in the chart of `reward`."""
+    charts: dict[str, list[Series]] = {name: [] for name in SHOWN}
+    for name in dict.fromkeys(name for row in rows for name in row if name not in NOT_CURVES):
+        points = [(row["step"], row[name]) for row in rows if _is_number(row.get(name))]
+        group, _, part = name.partition("/")
+        is_part = bool(part) and group in SHOWN
+        is_constant = len({value for _, value in points}) < 2
+        if points and (name in SHOWN or part or not is_constant):
+            curve = Series(part if is_part else name, thinned(points))
+            charts.setdefault(group if is_part else name, []).append(curve)
+    return {key: series for key, series in charts.items() if series}
 
 
 def thinned(points: Sequence[tuple[int, float]], most: int = POINTS) -> list[tuple[Number, ...]]:

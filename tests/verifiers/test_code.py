@@ -12,8 +12,9 @@ from verikit.base import score_all
 from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import default_sandbox, toolchains
 from verikit.types import Sample, Score
+from verikit.verifiers.code.cases import Called, Driven, Piped
 from verikit.verifiers.code.compare import close
-from verikit.verifiers.code.rows import Called, Driven, Piped, read
+from verikit.verifiers.code.rows import read
 from verikit.verifiers.code.verifier import Code
 
 if sys.platform != "linux":

@@ -38,36 +38,57 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
 
     Metrics are in percent; where one leaves the range of 0 to 1, it is printed as it is.
     """
-    metrics = summary["metrics"]
+    yield from _count_lines(summary, config)
+    yield from _mean_lines(summary, config)
+    yield from _metric_table(summary, config)
+    if any(estimate["low"] is None for estimate in summary["metrics"].values()):
+        yield click.style("  " + _NO_INTERVAL, dim=True)
+    for key, values in summary.get("slices", {}).items():
+        yield from ("", *("  " + line for line in _sliced(key, values)))
+
+
+def _count_lines(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
+    """How many candidates there are, how many have a score, and what verifiers counted."""
     counts = ", ".join(f"{count:,} {name}" for name, count in _counts(summary).items())
     head = click.style(config["verifier"], bold=True)
-    yield f"{head}: {_many(summary['prompts'], 'prompt')}, {_many(summary['candidates'], 'candidate')}: {counts}"
+    candidates = _many(summary["candidates"], "candidate")
+    yield f"{head}: {_many(summary['prompts'], 'prompt')}, {candidates}: {counts}"
     for reason, count in summary["unscored_reasons"].items():
         yield f"  {click.style(f'{count:,} unscored:', fg='yellow')} {printable(reason)}"
     for name, rate in summary.get("rates", {}).items():
         yield f"  {name.replace('_', ' ')}: {rate['value']:.1%} ({rate['count']:,} of {rate['of']:,})"
     for name, count in tallied_alone(summary).items():
         share = count / max(1, summary["candidates"])
-        yield f"  {name.replace('_', ' ')}: {count:,} of {_many(summary['candidates'], 'candidate')} ({share:.1%})"
+        yield f"  {name.replace('_', ' ')}: {count:,} of {candidates} ({share:.1%})"
     if cut := cut_share(summary):
         yield click.style(f"  {cut}", fg="yellow")
+
+
+def _mean_lines(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
+    """The mean of one candidate and of the selected one, and what a selection or early stopping left out."""
+    metrics, prompts = summary["metrics"], summary["prompts"]
     for name, label in (("mean", "mean of one candidate"), ("selected", f"selected by {config['select']}")):
         if name in metrics:
             n = metrics[name]["n"]
-            among = f", {n:,} of {_many(summary['prompts'], 'prompt')}" if n != summary["prompts"] else ""
+            among = f", {n:,} of {_many(prompts, 'prompt')}" if n != prompts else ""
             yield f"  {label}: {_percent(metrics[name])}{among}"
     yield from (f"  {line}" for line in stopped_early(summary))
     if spent := spending(summary.get("usage", {})):
         yield f"  spent: {spent}"
-    chosen = metrics.get("selected", {"n": 0})["n"] if config["select"] else summary["prompts"]
-    if lost := summary["prompts"] - chosen:
+    chosen = metrics.get("selected", {"n": 0})["n"] if config["select"] else prompts
+    if lost := prompts - chosen:
         yield click.style(f"  {_many(lost, 'prompt')} without a scored selection: see selected.jsonl", fg="yellow")
+
+
+def _metric_table(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
+    """A row for each k, a column for each metric, and what the columns mean."""
+    metrics = summary["metrics"]
     ks = sorted({found[1] for name in metrics if (found := at_k(name)) and found[0] in _COLUMNS} - {1})
     columns = [metric for metric in _COLUMNS if any(f"{metric}{k}" in metrics for k in ks)]
-    rows = [[str(k), *(_percent(metrics.get(f"{metric}{k}")) for metric in columns)] for k in ks]
     unproven = {found[1] for name in summary.get("early_stop", {}).get("unproven", ()) if (found := at_k(name))}
     for k in sorted(set(config["ks"]) - set(ks) - set(DEFAULT_KS) - unproven):
         yield f"  no metrics for k={k}: no prompt has {k} scored candidates"
+    rows = [[str(k), *(_percent(metrics.get(f"{metric}{k}")) for metric in columns)] for k in ks]
     if rows:
         heads = ["k", *(f"{metric}k" for metric in columns)]
         if reached := prompts_by_k(summary, columns, ks):
@@ -76,10 +97,6 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
     meanings = _GRADED if summary.get("graded") else _COLUMNS
     for metric in columns:
         yield click.style("  " + meanings[metric].format(by=config["by"]), dim=True)
-    if any(estimate["low"] is None for estimate in metrics.values()):
-        yield click.style("  " + _NO_INTERVAL, dim=True)
-    for key, values in summary.get("slices", {}).items():
-        yield from ("", *("  " + line for line in _sliced(key, values)))
 
 
 def slice_metrics(values: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -75,18 +75,24 @@ class Tally:
                 self._unscored(score, rank)
             self.counts["graded"] += score.value not in (None, 0.0, 1.0)
             self.counts.update({key: round(score.usage[key]) for key in self._tallied if key in score.usage})
-            for spent in (score.usage, rank.usage if ranking else {}):
-                amounts = {key: float(spent[key]) for key in SPENT if key in spent}
-                self.counts.update({f"spent {k}": round(v * PARTS) for k, v in amounts.items() if math.isfinite(v)})
-        answers = [score.answer for score in truth]
-        voted = (
-            clusters(answers, *equality(self._verifier, truth))
-            if self._verifier is not None and any(answer is not None for answer in answers)
-            else None
-        )
-        self._estimates.add(truth, ranking, voted, early)
+            self._spent(score.usage)
+            if ranking:
+                self._spent(rank.usage)
+        self._estimates.add(truth, ranking, self._voted(truth), early)
         if selected is not None and (value := truth[selected].value) is not None:
             self._selected.add(value)
+
+    def _spent(self, usage: Mapping[str, float]) -> None:
+        """Add up what a score has cost, in whole parts, so that the order of sums makes no difference."""
+        amounts = {key: float(usage[key]) for key in SPENT if key in usage}
+        self.counts.update({f"spent {key}": round(v * PARTS) for key, v in amounts.items() if math.isfinite(v)})
+
+    def _voted(self, truth: Sequence[Score]) -> list[int | None] | None:
+        """The cluster of each candidate's answer, for majorities; None without a verifier or without answers."""
+        answers = [score.answer for score in truth]
+        if self._verifier is None or all(answer is None for answer in answers):
+            return None
+        return clusters(answers, *equality(self._verifier, truth))
 
     def _unscored(self, score: Score, rank: Score) -> None:
         told = {

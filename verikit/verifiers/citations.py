@@ -160,22 +160,27 @@ def quotations(reply: str, passages: Sequence[str], min_words: int, min_piece: i
     for said, end in quoted(reply):
         body = _REFERENCE.sub(" ", said)
         pieces = [piece for part in _GAP.split(body) if (piece := _plain(part).strip(' .,;:!?"'))]
-        if sum(len(piece.split()) for piece in pieces) < min_words:
+        lengths = [len(piece.split()) for piece in pieces]
+        if sum(lengths) < min_words:
             continue
-        numbers = _named(reply, end) or [number for ref in _REFERENCE.finditer(said) for number in _numbers(ref[1])]
-        where = [passages[n - 1] for n in numbers if 0 < n <= len(passages)] if numbers else passages
-        shortest = min(len(piece.split()) for piece in pieces)
-        if len(pieces) > 1 and shortest < min_piece:
-            problem = f"an ellipsis beside a piece of {shortest} words, fewer than {min_piece}"
-        elif any(_in_order(pieces, passage) for passage in where):
-            problem = ""
-        elif any(_in_order(pieces, passage) for passage in passages):
-            problem = "occurs in another passage than it names"
+        if len(pieces) > 1 and min(lengths) < min_piece:
+            problem = f"an ellipsis beside a piece of {min(lengths)} words, fewer than {min_piece}"
         else:
-            problem = "occurs in no passage"
-        if problem or max(len(piece.split()) for piece in pieces) >= min_words:
+            numbers = _named(reply, end) or [number for ref in _REFERENCE.finditer(said) for number in _numbers(ref[1])]
+            problem = _place_problem(pieces, passages, numbers)
+        if problem or max(lengths) >= min_words:
             found.append(Citation(said, problem))
     return found
+
+
+def _place_problem(pieces: Sequence[str], passages: Sequence[str], numbers: Sequence[int]) -> str:
+    """What is wrong with where a quotation is said to be; without numbers any passage will do."""
+    named = [passages[n - 1] for n in numbers if 0 < n <= len(passages)] if numbers else passages
+    if any(_in_order(pieces, passage) for passage in named):
+        return ""
+    if any(_in_order(pieces, passage) for passage in passages):
+        return "occurs in another passage than it names"
+    return "occurs in no passage"
 
 
 def without_fences(reply: str) -> str:

@@ -19,9 +19,9 @@ from verikit.sandbox.programs import BuiltProgram
 from verikit.types import Sample, Score
 from verikit.verifiers.code import languages
 from verikit.verifiers.code.attempt import CodeAttempt, no_program
+from verikit.verifiers.code.cases import Piped
 from verikit.verifiers.code.foreign import ForeignRow, build, row_of, score_row
 from verikit.verifiers.code.joining import forms
-from verikit.verifiers.code.rows import Piped
 from verikit.verifiers.falsified.programs import falsified
 
 _TRUE, _FALSE = 2, 3

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from verikit.sandbox import LocalSandbox, RunLimits
 from verikit.sandbox.budget import Budget
 from verikit.types import Sample, Score
+from verikit.verifiers.code.cases import Equality
 from verikit.verifiers.code.completions import completed
-from verikit.verifiers.code.rows import Equality
 
 
 @dataclass(frozen=True, slots=True)

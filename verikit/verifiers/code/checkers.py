@@ -5,7 +5,7 @@ from __future__ import annotations
 from verikit.sandbox import LocalSandbox, RunLimits, RunResult
 from verikit.types import Score
 from verikit.verifiers.code import testlib
-from verikit.verifiers.code.rows import Piped
+from verikit.verifiers.code.cases import Piped
 from verikit.verifiers.reading.row_faults import RowFaults
 
 _faults = RowFaults()

@@ -7,7 +7,7 @@ from typing import Any
 
 from verikit.sandbox import Array, OpaqueValue, Symbolic, same
 from verikit.sandbox.plain import plain
-from verikit.verifiers.code.rows import Called, Equality
+from verikit.verifiers.code.cases import Called, Equality
 
 
 def holds(case: Called, value: Any, equality: Equality | None, tolerance: float) -> bool:

@@ -12,8 +12,8 @@ from verikit.sandbox.programs import BuiltProgram, was_too_busy
 from verikit.types import Score
 from verikit.verifiers.code import languages
 from verikit.verifiers.code.attempt import CodeAttempt, Rules, no_program
+from verikit.verifiers.code.cases import Piped
 from verikit.verifiers.code.python_cases import output_problem
-from verikit.verifiers.code.rows import Piped
 
 _CHUNKS = (2, 8, 32)
 """How many cases go together: few at first, since a wrong program mostly fails one of them."""

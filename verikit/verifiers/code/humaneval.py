@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from verikit.verifiers.code.rows import Case, Driven, checked_name, free_functions, module_of
+from verikit.verifiers.code.cases import Case, Driven
+from verikit.verifiers.code.rows import checked_name, free_functions, module_of
 
 
 def with_entry_point(meta: Mapping[str, Any]) -> Mapping[str, Any]:

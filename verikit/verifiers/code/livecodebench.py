@@ -16,8 +16,8 @@ from typing import Any
 from verikit.sandbox import Array, RunLimits
 from verikit.sandbox.guest import source
 from verikit.sandbox.plain import plain
+from verikit.verifiers.code.cases import Called, Piped
 from verikit.verifiers.code.packed import pairs, unpacked
-from verikit.verifiers.code.rows import Called, Piped
 
 METHOD = "verikit_method"
 """Under this name the program's function is called."""

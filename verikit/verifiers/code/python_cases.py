@@ -12,10 +12,10 @@ from verikit.verifiers.code import livecodebench, rows
 from verikit.verifiers.code.apart.far_program import FarProgram
 from verikit.verifiers.code.apart.reach import out_of_reach
 from verikit.verifiers.code.attempt import OUT_OF_REACH, CodeAttempt, no_program, other_language
+from verikit.verifiers.code.cases import Called, Case, Driven, Piped, SharedCalls
 from verikit.verifiers.code.checkers import checked
 from verikit.verifiers.code.compare import holds, same_output, show
 from verikit.verifiers.code.humaneval import with_helpers
-from verikit.verifiers.code.rows import Called, Case, Driven, Piped, SharedCalls
 from verikit.verifiers.reading.solution import solution
 
 

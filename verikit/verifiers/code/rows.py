@@ -12,65 +12,13 @@ import ast
 import builtins
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from verikit.sandbox import FunctionCall
 from verikit.types import Gold
+from verikit.verifiers.code.cases import Called, Case, Driven, Equality, Piped
 from verikit.verifiers.code.packed import unpacked
-
-Equality = Literal["python", "exact", "json"]
-"""`python`: as `==` says. `exact`: of the same types all the way down. `json`: as `==`, tuples being lists."""
-
-
-@dataclass(frozen=True, slots=True)
-class Called:
-    """A call and what must come out."""
-
-    call: FunctionCall
-    expected: Any
-    equality: Equality = "python"
-    relation: Literal["equal", "true", "false", "close"] = "equal"
-    tolerance: float = 0.0
-    """Of `close`, absolute."""
-    text: str = ""
-    wrapped: bool = False
-    """Whether the one item of an expected list will do too: APPS wraps what must come out, but not always."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piped:
-    """Standard input, and all that must appear on standard output."""
-
-    stdin: str
-    stdout: str
-    text: str = "standard output"
-    others: tuple[str, ...] = ()
-    """Outputs that are right too."""
-    checker: str = ""
-    """Python that defines `check(input, expected, output)`, or C++ as testlib's; empty: the outputs are compared."""
-    checker_files: tuple[tuple[str, str], ...] = ()
-    """Names and texts of what a checker in C++ includes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Driven:
-    """Test code that runs apart from the program and calls its functions from afar."""
-
-    code: str
-    functions: tuple[str, ...]
-    text: str = "test program"
-
-
-@dataclass(frozen=True, slots=True)
-class SharedCalls:
-    """All calls of a row, for one child."""
-
-    cases: tuple[Called, ...]
-    text: str = ""
-
-
-Case = Called | Piped | Driven | SharedCalls
 
 
 def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> list[Case]:
@@ -93,24 +41,19 @@ def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> 
 
 
 def _read(meta: Mapping[str, Any], answer: Gold, lift: bool) -> list[Case]:
+    """The cases in the form that the row's keys show: the first of these that there is."""
     if "tests" in meta:
         return _any_form(meta["tests"], meta, lift)
-    contests = [meta[key] for key in _CONTESTS if isinstance(meta.get(key), Mapping)]
-    if contests:
+    if contests := [meta[key] for key in _CONTESTS if isinstance(meta.get(key), Mapping)]:
         return [case for form in contests for case in _contest(form)]
     if "test" in meta and "entry_point" in meta:
         return _human_eval(str(meta["test"]), str(meta["entry_point"]), lift)
     if "test_list" in meta:
-        imports = meta.get("test_imports") or []
-        setup = "\n".join([*map(str, imports), str(meta.get("test_setup_code") or "")])
-        listed = _asserts([*meta["test_list"], *(meta.get("challenge_test_list") or [])], setup, lift)
-        more = meta.get("test")  # MBPP+: a program with the original tests' inputs and more
-        return listed + (_asserts([more], "", lift) if isinstance(more, str) and more.strip() else [])
-    lists = [key for key in ("public_test_cases", "private_test_cases", "input_output") if meta.get(key)]
-    if lists:
+        return _mbpp(meta, lift)
+    if lists := [key for key in _LISTS if meta.get(key)]:
         forms = [_json(meta[key], key) for key in lists]
-        # One of the lists may be empty.
-        return [case for form in [form for form in forms if form] or forms for case in _any_form(form, meta, lift)]
+        filled = [form for form in forms if form] or forms  # one of the lists may be empty
+        return [case for form in filled for case in _any_form(form, meta, lift)]
     if isinstance(answer, str) and answer.lstrip().startswith(("{", "[")):
         return _any_form(_json(answer, "the gold answer"), meta, lift)
     raise ValueError(
@@ -118,6 +61,16 @@ def _read(meta: Mapping[str, Any], answer: Gold, lift: bool) -> list[Case]:
     )
 
 
+def _mbpp(meta: Mapping[str, Any], lift: bool) -> list[Case]:
+    """MBPP's asserts, and MBPP+'s program with the original tests' inputs and more."""
+    setup = "\n".join([*map(str, meta.get("test_imports") or []), str(meta.get("test_setup_code") or "")])
+    cases = _asserts([*meta["test_list"], *(meta.get("challenge_test_list") or [])], setup, lift)
+    more = meta.get("test")
+    return cases + (_asserts([more], "", lift) if isinstance(more, str) and more.strip() else [])
+
+
+_LISTS = ("public_test_cases", "private_test_cases", "input_output")
+"""Where LiveCodeBench and APPS keep their tests."""
 _CONTESTS = ("public_tests", "private_tests", "generated_tests")
 """Where CodeContests keeps parallel lists `input` and `output`."""
 

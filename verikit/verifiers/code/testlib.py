@@ -15,7 +15,7 @@ from pathlib import Path
 from verikit.errors import SandboxUnavailable
 from verikit.sandbox import Failure, LocalSandbox, RunLimits, RunResult
 from verikit.sandbox.programs import BUILD, BuiltProgram
-from verikit.verifiers.code.rows import Piped
+from verikit.verifiers.code.cases import Piped
 
 OK, FAIL, POINTS = 0, 3, 7
 """Exit codes of testlib; 1, 2, 4 and 8 say that the output is wrong."""

@@ -22,9 +22,9 @@ from verikit.types import Sample, Score
 from verikit.verifiers.code import appended, foreign, languages, python_cases, suite_runs, suites
 from verikit.verifiers.code.apart.reference import reference_reply
 from verikit.verifiers.code.attempt import CodeAttempt, Rules
+from verikit.verifiers.code.cases import Driven, Equality, Piped
 from verikit.verifiers.code.humaneval import with_entry_point
 from verikit.verifiers.code.joining import forms
-from verikit.verifiers.code.rows import Driven, Equality, Piped
 from verikit.verifiers.reading.row_faults import RowFaults
 
 Preset = Literal["livecodebench"]

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,7 +138,7 @@ def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
             name, when, outcome, message = words
             outcomes.setdefault(name, []).append((when, outcome, message))
         elif kind == "collect":
-            last = " ".join(words[1].split())[-300:]
+            last = f"; {' '.join(words[1].split())[-300:]}" if words[1].split() else ""
         elif kind == "end":
             end = words
     if end is None:
@@ -146,13 +146,15 @@ def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
         return PatchOutcome(failed=f"the tests' process ended before its tests did ({late})")
     alarm, count = end[0], int(end[1])
     alarms = [runs for name, runs in outcomes.items() if alarm in name]
-    if len(alarms) != count or any(all(o == "passed" for _, o, _ in runs) for runs in alarms):
-        told = f"; {last}" if last else ""
-        return PatchOutcome(failed=f"tests that have to fail do not fail beside this patch{told}")
+    if len(alarms) != count or any(all(outcome == "passed" for _, outcome, _ in runs) for runs in alarms):
+        return PatchOutcome(failed=f"tests that have to fail do not fail beside this patch{last}")
     problems: dict[str, str] = {}
     for name in task.names:
         runs = outcomes.get(dotted(name) if task.form == "unittest" else name, [])
-        wrong = next((f"{outcome}: {message}" for _, outcome, message in runs if outcome != "passed"), "")
-        called = any(when == "call" for when, _, _ in runs)
-        problems[name] = wrong or ("" if called else f"not run{'; ' + last if last else ''}")
+        problems[name] = _problem(runs) or ("" if any(when == "call" for when, _, _ in runs) else f"not run{last}")
     return PatchOutcome(problems)
+
+
+def _problem(runs: Sequence[tuple[str, str, str]]) -> str:
+    """What went wrong first in a test's phases (when, outcome, message); "" if all passed."""
+    return next((f"{outcome}: {message}" for _, outcome, message in runs if outcome != "passed"), "")

@@ -39,22 +39,17 @@ def parse(text: str) -> list[FileChange]:
     """
     lines = text.split("\n")
     changes: list[FileChange] = []
-    current: FileChange | None = None
     at, git = 0, False
     while at < len(lines):
         line = lines[at].rstrip("\r")
+        current = changes[-1] if changes else None
         if line.startswith("diff --git "):
-            found = _GIT.match(line) if len(line) <= 2500 else None
-            names = (inside(found[1]), inside(found[2])) if found else ("", "")
-            current, git = FileChange(*names), True
-            changes.append(current)
+            changes.append(_git_change(line))
+            git = True
         elif line.startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ "):
             if current is None or not git or current.hunks:
-                current = FileChange()
-                changes.append(current)
-            current.source, current.target = _name(line[4:], "a/"), _name(lines[at + 1][4:], "b/")
-            if not current.source and not current.target:
-                raise PatchError("a change from nothing to nothing")
+                changes.append(FileChange())
+            _name_files(changes[-1], line, lines[at + 1])
             at += 1
         elif line.startswith("@@ "):
             if current is None:
@@ -69,6 +64,19 @@ def parse(text: str) -> list[FileChange]:
     if not any(change.hunks or change.source != change.target or change.executable is not None for change in changes):
         raise PatchError("no change in it")
     return changes
+
+
+def _git_change(line: str) -> FileChange:
+    """A change as `diff --git` names it; without names where the line is too long or of another form."""
+    found = _GIT.match(line) if len(line) <= 2500 else None
+    return FileChange(inside(found[1]), inside(found[2])) if found else FileChange()
+
+
+def _name_files(change: FileChange, source: str, target: str) -> None:
+    """Take the names of the lines `---` and `+++`."""
+    change.source, change.target = _name(source[4:], "a/"), _name(target[4:], "b/")
+    if not change.source and not change.target:
+        raise PatchError("a change from nothing to nothing")
 
 
 def _header(line: str, change: FileChange) -> None:
