@@ -224,19 +224,19 @@ class Judge(TextVerifier):
         return "\n".join(accepted(sample.answer)) or None
 
 
-def noted(score: Score, texts: Mapping[str, Shown]) -> Score:
+def with_entries_shown(score: Score, texts: Mapping[str, Shown]) -> Score:
     """A score whose reason tells how much of a run the judge saw."""
-    told = seen(texts)
+    told = entries_shown(texts)
     return replace(score, reason=score.reason + told) if told else score
 
 
-def seen(texts: Mapping[str, Shown]) -> str:
+def entries_shown(texts: Mapping[str, Shown]) -> str:
     """How many of the entries of each run were shown, to be put behind a reason; "" where there is no run."""
     runs = [shown for shown in texts.values() if isinstance(shown, Evidence) and shown.entries]
     return "".join(f"; shown {run.seen} of {run.entries} entries" for run in runs)
 
 
-def spent(texts: Mapping[str, Shown]) -> dict[str, float]:
+def usage_of_shown(texts: Mapping[str, Shown]) -> dict[str, float]:
     """What it cost to make what is shown."""
     return added(*(shown.usage for shown in texts.values() if isinstance(shown, Evidence)))
 

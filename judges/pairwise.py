@@ -20,7 +20,7 @@ from verikit.engines import Request
 from verikit.errors import ConfigError, JudgeError, UsageError, VerikitError
 from verikit.judges.ask import added, told
 from verikit.judges.evidence import Shown, as_text
-from verikit.judges.judge import failed, seen, spent
+from verikit.judges.judge import entries_shown, failed, usage_of_shown
 from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.scaled import Scaled, mean_of_askings, mean_of_criteria
@@ -154,7 +154,7 @@ class Pairwise(Scaled, Comparer):
                 heard[i] += [OrderVerdict(swapped, next(verdicts)) for swapped, _ in plan]
         compared = [self._compared(tuple(orders)) for orders in heard]
         return [
-            replace(found, reason=found.reason + seen(texts), usage=added(found.usage, spent(texts)))
+            replace(found, reason=found.reason + entries_shown(texts), usage=added(found.usage, usage_of_shown(texts)))
             for found, texts in zip(compared, shown, strict=True)
         ]
 

@@ -12,7 +12,7 @@ from verikit.errors import ConfigError
 from verikit.judges.ask import added, told
 from verikit.judges.evidence import Evidence, Shown, turns
 from verikit.judges.evidence.content import LONE
-from verikit.judges.judge import Judge, failed, noted, spent
+from verikit.judges.judge import Judge, failed, usage_of_shown, with_entries_shown
 from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
 from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
@@ -49,7 +49,7 @@ class Pointwise(Scaled, Comparer):
         self.warn_unseen([(texts["answer"], self.criteria) for texts in shown])
         rated = iter(self._rate(shown))
         return [
-            self._merged([noted(self._scored(next(rated)), texts) for texts in turns])
+            self._merged([with_entries_shown(self._scored(next(rated)), texts) for texts in turns])
             if isinstance(turns, list)
             else turns
             for turns in asked
@@ -77,7 +77,7 @@ class Pointwise(Scaled, Comparer):
         verdicts = iter(self.ask(requests))
         rated = [[mean_of_askings([next(verdicts) for _ in numbers]) for _ in criteria] for _ in shown]
         for texts, said in zip(shown, rated, strict=True):
-            said[0] = replace(said[0], usage=added(said[0].usage, spent(texts)))
+            said[0] = replace(said[0], usage=added(said[0].usage, usage_of_shown(texts)))
         return rated
 
     def _compared(self, first: JudgeVerdict, second: JudgeVerdict) -> Comparison:
@@ -155,7 +155,7 @@ class Reference(Judge):
         shown = self.fitted([text for text in texts if text is not None])
         verdicts = self.ask([self.request(text) for text in shown])
         scores = iter(
-            noted(self._scored(replace(verdict, usage=added(verdict.usage, spent(text)))), text)
+            with_entries_shown(self._scored(replace(verdict, usage=added(verdict.usage, usage_of_shown(text)))), text)
             for verdict, text in zip(verdicts, shown, strict=True)
         )
         return [Score.error("there is no gold answer to judge by") if text is None else next(scores) for text in texts]

@@ -12,7 +12,7 @@ from verikit.base import describe
 from verikit.errors import ConfigError, EngineTimeout, SchemaError, VerikitError
 from verikit.judges.ask import added
 from verikit.judges.evidence import Shown
-from verikit.judges.judge import Judge, failed, noted, spent
+from verikit.judges.judge import Judge, failed, usage_of_shown, with_entries_shown
 from verikit.judges.prompt import Task
 from verikit.judges.reply import JudgeVerdict
 from verikit.judges.rubric.asking import Question, ask_all, listed
@@ -141,7 +141,7 @@ class Rubric(Judge):
 
     @staticmethod
     def _charged(score: Score, texts: Mapping[str, Shown]) -> Score:
-        return noted(replace(score, usage=added(score.usage, spent(texts))), texts)
+        return with_entries_shown(replace(score, usage=added(score.usage, usage_of_shown(texts))), texts)
 
     def _of(self, sample: Sample) -> Criteria | Score:
         try:

@@ -22,7 +22,7 @@ MAX_DEPTH = 100
 """Levels of lists and objects; deeper ones are not compared."""
 MAX_STEPS = 200_000
 """Values looked at while the items of unordered lists are paired."""
-Extra = Literal["refuse", "ignore"]
+ExtraKeys = Literal["refuse", "ignore"]
 _PLAIN_KEY = re.compile(r"[\w-]{1,80}")
 _MAX_SHOWN = 40
 
@@ -39,7 +39,7 @@ class JsonRules:
     abs_tol: Fraction = Fraction(0)
     unordered: frozenset[str] | bool = False
     """Whether lists are compared in any order; or the paths of those that are, with `[*]` for every index."""
-    extra: Extra = "refuse"
+    extra: ExtraKeys = "refuse"
     """Whether keys that the gold lacks are an error."""
     typed_numbers: bool = False
     """Whether 1 and 1.0 differ."""

@@ -11,7 +11,15 @@ from typing import Any, Literal, get_args
 
 from verikit.answers.claims.roles import is_alternative, role_among
 from verikit.answers.claims.tokens import after, before
-from verikit.answers.json_fields import Extra, FieldVerdict, JsonRules, TooMuchWork, canonical, compare_fields, unfit
+from verikit.answers.json_fields import (
+    ExtraKeys,
+    FieldVerdict,
+    JsonRules,
+    TooMuchWork,
+    canonical,
+    compare_fields,
+    unfit,
+)
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score
@@ -41,7 +49,7 @@ class JsonMatch(TextVerifier):
     unordered: bool | Sequence[str] = False
     """True: all lists match in any order, as multisets. Or the paths of those that do: `("tags", "items[*].tags")`;
     `$` is the whole."""
-    extra: Extra = "refuse"
+    extra: ExtraKeys = "refuse"
     """Whether keys that the gold lacks are an error (`refuse`), or `ignore`d. Extra items of lists always are one."""
     typed_numbers: bool = False
     """Whether 1 and 1.0 differ."""
@@ -58,7 +66,7 @@ class JsonMatch(TextVerifier):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("extra", self.extra, get_args(Extra))
+        check_choice("extra", self.extra, get_args(ExtraKeys))
         check_choice("reward", self.reward, ("all", "fraction"))
         check_choice("several", self.several, get_args(SeveralDocuments))
         if not (0 <= self.rel_tol < 1 and 0 <= self.abs_tol < float("inf")):
