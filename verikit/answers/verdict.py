@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from verikit.answers import choices, extract
+from verikit.answers.aliases import Aliases
 from verikit.answers.clean import same_but_spacing
 from verikit.answers.compare import compare
 from verikit.answers.equality import Equality
@@ -32,12 +33,14 @@ def verify(
     equality: Equality = STRICT,
     tail: Tail | None = None,
     letters: bool = True,
+    aliases: Aliases | bool = True,
 ) -> AnswerVerdict:
     """Extract the answer of `prediction` and compare it with the gold, or with each of several accepted golds.
 
     Never raises on any text. `question` helps to tell an answer from a quotation, `options` are the option texts of
     multiple choice; `tail` decides pairs the in-process stages leave undecided; with `letters` off a gold that is a
-    single capital is a symbol, not an option.
+    single capital is a symbol, not an option. `aliases` says whether other names of the same thing count, and may add
+    names to those that ship.
     """
     golds = (gold,) if isinstance(gold, str) else gold
     if len(prediction) > MAX_TEXT:
@@ -46,7 +49,7 @@ def verify(
         prediction = without_unseen(prediction)
     if "phantom" in prediction:
         prediction = without_phantoms(prediction)
-    terms = Terms(question, options, equality, tail, letters)
+    terms = Terms(question, options, equality, tail, letters, aliases)
     part = extract.final_part(prediction)
     found = extract.marked(part, every=equality.several != "last")
     best: AnswerVerdict | None = None
