@@ -68,10 +68,8 @@ def verify(
 def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -> AnswerVerdict:
     """Compare the answers found in a part of a reply with one gold."""
     several = terms.equality.several
-    if found and found[-1].form == "box" and several == "last" and not found[-1].negated and gold_text:
-        text = found[-1].text
-        if (text == gold_text and not text.isspace()) or same_but_spacing(text, gold_text):
-            return AnswerVerdict("equal", "same text", "text", text, "box", gold_text)
+    if found and several == "last" and _is_boxed(found[-1], gold_text):
+        return AnswerVerdict("equal", "same text", "text", found[-1].text, "box", gold_text)
     gold = read_gold(gold_text)
     if gold.problem:
         return AnswerVerdict("bad gold", gold.problem, gold=gold.text)
@@ -79,7 +77,7 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
         return AnswerVerdict("different", "the last box is not closed", form="open box", gold=gold.text)
     if gold.letters and terms.letters and _is_option(gold, terms) and (chosen := _letters(part, found, gold, terms)):
         return chosen
-    if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
+    if not found and _is_one_long_line(part):
         return AnswerVerdict("limit", "one line too long to be an answer", gold=gold.text)
     if len(found) > 1 and several != "last" and (refused := _several(found, gold, terms.equality)):
         return refused
@@ -87,6 +85,17 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
     if candidate.pieces and all(_same(piece, candidate.pieces[-1], terms.equality) for piece in candidate.pieces):
         candidate = candidate._replace(text=candidate.pieces[-1])
     return judge(candidate, gold, terms)
+
+
+def _is_boxed(found: FoundAnswer, gold: str) -> bool:
+    """Whether a box holds the very text of the gold."""
+    if found.form != "box" or found.negated or not gold:
+        return False
+    return (found.text == gold and not gold.isspace()) or same_but_spacing(found.text, gold)
+
+
+def _is_one_long_line(part: str) -> bool:
+    return len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip()
 
 
 def _is_option(gold: ReadGold, terms: Terms) -> bool:
