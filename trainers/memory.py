@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from verikit.engines.hf.head import head_of
 from verikit.platform.system import peak_memory_mb
 from verikit.trainers.config import Config
 from verikit.trainers.merge import plain_of, plain_weights
@@ -136,7 +137,7 @@ def _gradients(parameters: list[nn.Parameter], bf16: bool) -> float:
 
 def _activations(policy: nn.Module, config: Config, bf16: bool) -> float:
     settings = plain_of(policy).config.get_text_config()
-    width = 2 if bf16 else next(policy.parameters()).element_size()
+    width = 2 if bf16 else head_of(plain_of(policy)).weight.element_size()
     return float(config.batch.tokens * settings.hidden_size * (settings.num_hidden_layers + 2) * width)
 
 
