@@ -18,6 +18,7 @@ from verikit.engines.hf.device import logits_at_once
 from verikit.engines.hf.head import body_of, head_of, is_head_of_body, shape_of_logits
 from verikit.errors import ConfigError
 from verikit.trainers.config import Config
+from verikit.trainers.experts import round_experts
 from verikit.trainers.merge import plain_of
 from verikit.trainers.recipe import Recipe
 from verikit.trainers.sharing import can_share, gather_rows, shared_options
@@ -145,6 +146,8 @@ class PolicyModel(nn.Module):
     def __init__(self, model: Any, bf16: bool = False) -> None:
         super().__init__()
         self.model, self.bf16 = model, bf16
+        if bf16:
+            round_experts(model)
         self.scale, self.cap = shape_of_logits(plain_of(model).config)
         self.chunked = None
         """Whether the logits are head(body(ids)), scaled and capped, and nothing more; None: not known before the
