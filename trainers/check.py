@@ -53,8 +53,8 @@ def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
             if isinstance(corpus := getattr(made["recipe"], "corpus", None), Sized):
                 yield True, f"corpus: {len(corpus):,} documents; the first of each file can be read"
         yield _tried("engine", lambda: ask_engine(config))
-        if config.run.trackers:
-            yield _tried("trackers", lambda: ", ".join(spec.key for spec in read_trackers(config.run.trackers)))
+        if config.run.track:
+            yield _tried("trackers", lambda: ", ".join(spec.key for spec in read_trackers(config.run.track)))
         if config.model.path or "own" in made:
             yield _tried("memory", lambda: _memory(config, kind.model_class, made.get("own"), processes))
         if (
