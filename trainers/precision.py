@@ -167,6 +167,7 @@ def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.
             return torch.optim.AdamW(parameters, foreach=True, **shared)
     if find_spec("torchao") is None:
         raise MissingExtra(f"optimizer.kind {options.kind}", "train")
+    refuse_uneven(policy, options, _shards(policy))
     from torchao import optim
 
     if options.kind == "adamw-stochastic":
@@ -176,6 +177,29 @@ def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.
         parameters, **shared
     )
     return made
+
+
+def refuse_uneven(policy: nn.Module, options: OptimizerSection, shards: int) -> None:
+    """Refuse weights that FSDP2 can't cut into equal shares where the optimizer is torchao's: its step fails on them.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    if options.kind == "adamw" or shards == 1:
+        return
+    for name, weight in policy.named_parameters():
+        if weight.requires_grad and weight.dim() and len(weight) % shards:
+            raise ConfigError(
+                f"optimizer.kind = {options.kind} needs equal shares, and the {len(weight):,} rows of {name} can't be"
+                f" divided by {shards} processes",
+                hint="set optimizer.kind = adamw, or use a number of processes that divides them, such as 2, 4 or 8",
+            )
+
+
+def _shards(policy: nn.Module) -> int:
+    """How many processes FSDP2 has cut the weights for."""
+    meshes: list[Any] = [weight.device_mesh for weight in policy.parameters() if hasattr(weight, "device_mesh")]
+    return int(meshes[0].size(meshes[0].ndim - 1)) if meshes else 1
 
 
 def _with_lora(model: Any, config: Config, unreached: Sequence[str]) -> Any:

@@ -267,6 +267,28 @@ def test_the_optimizers_of_torchao_train(tmp_path, kind):
 
 def test_adamw_in_one_kernel_takes_the_steps_of_adamw_to_rounding():
     from verikit.trainers.config import OptimizerSection
+def test_torchaos_optimizers_refuse_shares_that_are_not_equal():
+    """Their step fails in the middle of a run otherwise; a group of three processes is made up here."""
+    pytest.importorskip("torchao")
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    from verikit.trainers.config import OptimizerSection
+
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=3)
+    try:
+        mesh = init_device_mesh("cpu", (3,), mesh_dim_names=("shards",))
+        even, uneven = (fully_shard(torch.nn.Linear(4, rows), mesh=mesh) for rows in (6, 8))
+        for kind in ("adamw8bit", "adamw-stochastic"):
+            precision.make_optimizer(even, OptimizerSection(kind=kind))
+            with pytest.raises(ConfigError, match=rf"{kind} needs equal shares, and the 8 rows of weight .* 3 proc"):
+                precision.make_optimizer(uneven, OptimizerSection(kind=kind))
+        precision.make_optimizer(uneven, OptimizerSection(kind="adamw"))
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 
     torch.manual_seed(0)
     ours, plain = torch.nn.Linear(37, 41), torch.nn.Linear(37, 41)
