@@ -193,7 +193,8 @@ class PolicyModel(nn.Module):
             options |= shared_options(*layout)
         # Weights that FSDP2 gathered in bf16 need no autocast, and residuals are then in bf16 as in what samples.
         enabled = self.bf16 and head_of(plain_of(self.model)).weight.dtype != torch.bfloat16
-        with torch.autocast(ids.device.type, torch.bfloat16, enabled=enabled):
+        # Each weight is used once, so a cache would only keep the rounded copies of all until the end.
+        with torch.autocast(ids.device.type, torch.bfloat16, enabled=enabled, cache_enabled=False):
             return self._logprobs(options, where, targets, temperature, entropy)
 
     def _logprobs(
