@@ -120,6 +120,14 @@ STEPS = {"steps": [
 ]}  # fmt: skip
 
 
+DOCKERFILE = """FROM x
+WORKDIR /app
+COPY in.csv lib/ ./
+COPY ["in.csv", "/data/in.csv"]
+RUN mkdir -p /tmp/x
+"""
+
+
 @pytest.fixture
 def job(tmp_path):
     trial = {

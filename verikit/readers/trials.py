@@ -23,7 +23,7 @@ def is_trials(folder: str) -> bool:
 
 
 def trial_rows(folder: str) -> Iterator[JsonRow | SchemaError]:
-    """A row for each trial; its paths start from where the folder lies. A task of its name, if there is one, goes along."""
+    """A row for each trial, with the task of its name if there is one; paths start from where the folder lies."""
     tasks = {os.path.basename(path): path for path in _holding(folder, TASK)}
     for path, result in _trials(folder):
         try:

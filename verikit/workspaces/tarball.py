@@ -174,7 +174,6 @@ class _Scan:
         tally = Tally(self._limits)
         with _archive(self._stream) as archive:
             while member := archive.next():
-                archive.members.clear()  # it would keep them all, by which a long tar grows
                 if member.name.rstrip("/") in ("", "."):
                     continue
                 entry = self._entry(archive, member)

@@ -88,8 +88,8 @@ def _text(blob: Blob, allow: frozenset[str]) -> str:
 
 def _of_text(text: str, kind: Format, allow: frozenset[str]) -> Typed:
     if kind in ("csv", "tsv"):
-        columns, rows = csv_rows(text, "\t" if kind == "tsv" else ",")
-        return Typed(tuple(columns), tuple(map(tuple, rows)), texts=True)
+        head, cells = csv_rows(text, "\t" if kind == "tsv" else ",")
+        return Typed(tuple(head), tuple(map(tuple, cells)), texts=True)
     texts = [line for line in text.splitlines() if line.strip()] if kind == "jsonl" else [text]
     values = [_json(one, allow) for one in texts]
     rows = values if kind == "jsonl" else values[0]
