@@ -80,16 +80,16 @@ def test_strictness_by_option():
     assert value('[{"a": NaN}]', "out.json", [{"a": float("nan")}], allow=["nan"]) == 1.0
     shuffled = 'id,name,sum,ok,note\n2,"B, C",3,false,x\n1,Ann,4.5,true,\n'
     assert value(shuffled, order="given") == 0.0
-    assert value(shuffled, keys=["id"]) == 1.0
-    assert value(shuffled, keys="id", order="given") == 0.0
+    assert value(shuffled, key=["id"]) == 1.0
+    assert value(shuffled, key="id", order="given") == 0.0
     assert value(CSV, columns="ordered") == 1.0
     assert value('name,id,sum,ok,note\nAnn,1,4.5,true,\n"B, C",2,3,false,x\n', columns="ordered") == 0.0
     wide = 'id,name,sum,ok,note,z\n1,Ann,4.5,true,,0\n2,"B, C",3,false,x,0\n'
     assert value(wide, columns="superset") == 1.0
     close = CSV.replace("4.5", "4.5004")
-    assert value(close, tolerance=1e-3) == value(close, tolerance=1e-3, keys="id") == 1.0
+    assert value(close, tolerance=1e-3) == value(close, tolerance=1e-3, key="id") == 1.0
     assert value(close, tolerance=1e-5) == 0.0
-    assert value(CSV.replace("2,", "1,", 1), keys="id") == 0.0
+    assert value(CSV.replace("2,", "1,", 1), key="id") == 0.0
 
 
 def test_bags_within_a_tolerance_are_paired_whatever_their_order():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from verikit.base import Verifier, score_all
 from verikit.errors import AgentFault, UsageError, WorkspaceError
@@ -62,45 +63,40 @@ class Files(WorkspaceVerifier):
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
         """Do all checks, each as a part."""
-        return all_hold({name: part(lambda check=check: check(workspace, sample)) for name, check in self._checks()})
+        return all_hold({name: part(partial(check, workspace, sample)) for name, check in self._checks()})
 
     def _checks(self) -> Iterator[tuple[str, Check]]:
         """Each check by its name."""
-        for path in self.exist:
-            yield f"exist {path}", lambda w, _, path=path: _exists(w, path)
-        for path in self.absent:
-            yield f"absent {path}", lambda w, _, path=path: _absent(w, path)
-        for path in self.unchanged:
-            yield f"unchanged {path}", lambda w, _, path=path: _unchanged(w, path)
-        for path in self.changed:
-            yield f"changed {path}", lambda w, _, path=path: _changed(w, path)
+        listed = (
+            ("exist", self.exist, _exists), ("absent", self.absent, _absent), ("unchanged", self.unchanged, _unchanged),
+            ("changed", self.changed, _changed),
+        )  # fmt: skip
+        for name, paths, function in listed:
+            yield from ((f"{name} {path}", partial(function, path)) for path in paths)
         for path, digest in self.sha256.items():
-            yield (
-                f"sha256 {path}",
-                lambda w, _, path=path, digest=digest: _has(w, path, digest.lower(), "another content"),
-            )
+            yield f"sha256 {path}", partial(_has, path, digest.lower())
         for path, origin in self.same_as.items():
-            yield f"same_as {path}", lambda w, _, path=path, origin=origin: _same(w, path, origin)
+            yield f"same_as {path}", partial(_same, path, origin)
         for path, spec in self.content.items():
-            yield f"content {path}", lambda w, sample, path=path, spec=spec: _content(w, sample, path, spec)
+            yield f"content {path}", partial(_content, path, spec)
         if self.only is not None:
-            yield "only", lambda w, _: _only(w, self.only or ())
+            yield "only", partial(_only, self.only)
 
 
-def _exists(workspace: Workspace, path: str) -> Score:
+def _exists(path: str, workspace: Workspace, _: Sample) -> Score:
     found = workspace.many(path)
     return Score(1.0, reason=_told([blob.path for blob in found]))
 
 
-def _absent(workspace: Workspace, path: str) -> Score:
+def _absent(path: str, workspace: Workspace, _: Sample) -> Score:
     found = [entry.path for entry in workspace.find(path)]
     return Score(float(not found), reason=f"there is {_told(found)}" if found else "not there")
 
 
-def _unchanged(workspace: Workspace, path: str) -> Score:
+def _unchanged(path: str, workspace: Workspace, _: Sample) -> Score:
     if not workspace.find(path, "before"):
         raise WorkspaceError(f"{shown(path)} is not in what the agent began with")
-    found = workspace.changes(lambda one: _concerns(path, one)).all
+    found = workspace.changes(partial(_concerns, path)).all
     return Score(float(not found), reason=f"differs: {_told(found)}" if found else "as it was")
 
 
@@ -110,7 +106,7 @@ def _concerns(pattern: str, path: str) -> bool:
     return matches(pattern, path) or (not has_wildcards(pattern) and path.startswith(f"{pattern}/"))
 
 
-def _changed(workspace: Workspace, path: str) -> Score:
+def _changed(path: str, workspace: Workspace, _: Sample) -> Score:
     given = [entry for entry in workspace.find(path, "before") if entry.kind == "file"]
     if not given:
         raise WorkspaceError(f"{shown(path)} is no file of what the agent began with")
@@ -118,16 +114,17 @@ def _changed(workspace: Workspace, path: str) -> Score:
     return Score(float(bool(found)), reason=f"{_told(found)} changed" if found else "the content is the same")
 
 
-def _has(workspace: Workspace, path: str, digest: str, otherwise: str) -> Score:
+def _has(path: str, digest: str, workspace: Workspace, _: Sample) -> Score:
     blob = workspace.one(path)
-    return Score(float(blob.sha256 == digest), reason=shown(blob.path) if blob.sha256 == digest else otherwise)
+    same = blob.sha256 == digest
+    return Score(float(same), reason=shown(blob.path) if same else f"{shown(blob.path)} has another content")
 
 
-def _same(workspace: Workspace, path: str, origin: str) -> Score:
-    return _has(workspace, path, workspace.one(origin, "before").sha256, f"its content is not that of {shown(origin)}")
+def _same(path: str, origin: str, workspace: Workspace, sample: Sample) -> Score:
+    return _has(path, workspace.one(origin, "before").sha256, workspace, sample)
 
 
-def _content(workspace: Workspace, sample: Sample, path: str, spec: Verifier | str) -> Score:
+def _content(path: str, spec: Verifier | str, workspace: Workspace, sample: Sample) -> Score:
     blob = workspace.one(path)
     try:
         text = blob.data().decode()
@@ -138,7 +135,7 @@ def _content(workspace: Workspace, sample: Sample, path: str, spec: Verifier | s
     return score
 
 
-def _only(workspace: Workspace, patterns: Sequence[str]) -> Score:
+def _only(patterns: Sequence[str], workspace: Workspace, _: Sample) -> Score:
     found = workspace.changes(lambda path: not any(_concerns(pattern, path) for pattern in patterns)).all
     return Score(float(not found), reason=f"beside them differs {_told(found)}" if found else "nothing else differs")
 

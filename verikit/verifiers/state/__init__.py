@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, get_args
 
 from verikit.errors import UsageError, WorkspaceError
@@ -69,7 +70,7 @@ class State(WorkspaceVerifier):
         wanted = [(change, _table(before, change)) for change in expected]
         keys = [_key(before.tables[name], change) for change, name in wanted]
         checks = {
-            f"{name} {_told(key)}": part(lambda c=change, n=name, k=key: _as_expected(before, after, n, k, c))
+            f"{name} {_told(key)}": part(partial(_as_expected, before, after, name, key, change))
             for (change, name), key in zip(wanted, keys, strict=True)
         }
         if self.nothing_else:

@@ -38,7 +38,7 @@ class Table(WorkspaceVerifier):
     """Of sqlite: the query that gives the table. It is run on a copy, in the sandbox, and may only read."""
     columns: Columns = "same"
     """The `same` columns in any order, in the expected order (`ordered`), or also further ones (`superset`)."""
-    keys: Sequence[str] = ()
+    key: Sequence[str] = ()
     """Columns that tell the rows apart, by which they are matched."""
     order: Order = "any"
     """Whether rows may stand in `any` order, or in the `given` one."""
@@ -58,7 +58,7 @@ class Table(WorkspaceVerifier):
             if getattr(self, option) not in get_args(allowed):
                 told = ", ".join(get_args(allowed))
                 raise UsageError(f"{option} must be one of {told}, not {getattr(self, option)!r}")
-        for option in ("keys", "allow"):
+        for option in ("key", "allow"):
             value = getattr(self, option)
             object.__setattr__(self, option, (value,) if isinstance(value, str) else tuple(value))
         if wrong := next((one for one in self.allow if one not in get_args(Lax)), None):
@@ -72,7 +72,7 @@ class Table(WorkspaceVerifier):
         """Read the table and compare it with the expected one."""
         expected = self._expected(workspace, sample)
         found = self._found(workspace)
-        rules = Rules(self.columns, tuple(self.keys), self.order == "given", self.tolerance)
+        rules = Rules(self.columns, tuple(self.key), self.order == "given", self.tolerance)
         problem = compared(found, expected, rules)
         return Score(0.0 if problem else 1.0, reason=problem or f"{len(expected.rows)} rows as expected")
 

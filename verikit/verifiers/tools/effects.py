@@ -284,7 +284,7 @@ class _Shell:
             return Effect(does, "", known=False, told=told)
         text = word.text if word.known else _before_the_unknown(word.text)
         path = placed(text, "" if absolute else self._cwd or "", self._root) if text or word.known else ""
-        return Effect(does, path, word.known, word.pattern, told)
+        return Effect(does, path, word.known, word.pattern, told=told)
 
 
 def _before_the_unknown(text: str) -> str:
