@@ -9,9 +9,9 @@ becomes a 0.0. `WorkspaceError` is for what we or the row did, and leaves the sa
 """
 
 from verikit.workspaces.limits import Limits
-from verikit.workspaces.manifest import Changes, Entry, Manifest
+from verikit.workspaces.manifest import Changes, FileEntry, Manifest
 from verikit.workspaces.row import TaskWorkspace
 from verikit.workspaces.tree import Blob, Tree
 from verikit.workspaces.workspace import Workspace
 
-__all__ = ["Blob", "Changes", "Entry", "Limits", "Manifest", "TaskWorkspace", "Tree", "Workspace"]
+__all__ = ["Blob", "Changes", "FileEntry", "Limits", "Manifest", "TaskWorkspace", "Tree", "Workspace"]

@@ -13,16 +13,16 @@ from itertools import islice
 from verikit.errors import WorkspaceError
 from verikit.workspaces.beneath import open_beneath, open_root
 from verikit.workspaces.limits import Limits
-from verikit.workspaces.manifest import Entry, Fault, Kind, Manifest
+from verikit.workspaces.manifest import Fault, FileEntry, Kind, Manifest
 from verikit.workspaces.names import as_text, shown
-from verikit.workspaces.tree import Source, Tally, Tree, hashed
+from verikit.workspaces.tree import CollectedSize, Tree, TreeSource, hashed
 
 BLOCK = 512
 """Bytes of a block of `st_blocks`."""
 
 
 @dataclass(frozen=True, slots=True)
-class FolderSource(Source):
+class FolderSource(TreeSource):
     """A folder below a root of ours; `within` is its path from there, no name of which may be a link."""
 
     root: str
@@ -83,7 +83,7 @@ class FolderTree(Tree):
         super().__init__(manifest)
         self._source = source
 
-    def read(self, entry: Entry) -> bytes:
+    def read(self, entry: FileEntry) -> bytes:
         """The bytes of a file.
 
         Raises:
@@ -107,10 +107,10 @@ class _Collection:
     seen: set[tuple[int, int]] = field(default_factory=set)
     """Device and inode of files with several names: their content counts once."""
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[FileEntry]:
         """Everything below."""
-        found: list[Entry] = []
-        tally = Tally(self.limits)
+        found: list[FileEntry] = []
+        tally = CollectedSize(self.limits)
         left: list[list[str]] = [[]]
         while left:
             names = left.pop()
@@ -139,19 +139,19 @@ class _Collection:
         with os.scandir(folder) as found:
             return sorted(os.fsencode(name.name) for name in islice(found, self.limits.entries + 1))
 
-    def _entry(self, folder: int, names: list[str], name: bytes) -> Entry:
+    def _entry(self, folder: int, names: list[str], name: bytes) -> FileEntry:
         path = "/".join(names)
         told = os.stat(name, dir_fd=folder, follow_symlinks=False)
         mode = stat.S_IMODE(told.st_mode)
         kind = _kind(told.st_mode)
         if kind == "link":
-            return Entry(path, kind, mode, target=as_text(os.readlink(name, dir_fd=folder)))
+            return FileEntry(path, kind, mode, target=as_text(os.readlink(name, dir_fd=folder)))
         if kind != "file":
-            return Entry(path, kind, mode)
-        entry = Entry(path, kind, mode, told.st_size, told.st_blocks * BLOCK)
+            return FileEntry(path, kind, mode)
+        entry = FileEntry(path, kind, mode, told.st_size, told.st_blocks * BLOCK)
         return entry if told.st_size > self.limits.file_bytes else self._hashed(folder, entry, name)
 
-    def _hashed(self, folder: int, entry: Entry, name: bytes) -> Entry:
+    def _hashed(self, folder: int, entry: FileEntry, name: bytes) -> FileEntry:
         try:
             file = open_beneath(folder, [os.fsdecode(name)])
         except OSError as error:
@@ -163,9 +163,9 @@ class _Collection:
             digest, size = hashed(stream, self.limits.file_bytes)
         if size != entry.size:
             raise WorkspaceError(f"{shown(entry.path)} changed while it was collected")
-        return Entry(entry.path, entry.kind, entry.mode, size, entry.allocated, digest)
+        return FileEntry(entry.path, entry.kind, entry.mode, size, entry.allocated, digest)
 
-    def _counted(self, folder: int, name: bytes, entry: Entry) -> int:
+    def _counted(self, folder: int, name: bytes, entry: FileEntry) -> int:
         """Bytes that an entry adds: a file's that was read, once for all its names."""
         if not entry.sha256:
             return 0
@@ -176,12 +176,12 @@ class _Collection:
         return 0 if known else entry.size
 
     @staticmethod
-    def _blocked(entry: Entry, error: OSError) -> Entry:
+    def _blocked(entry: FileEntry, error: OSError) -> FileEntry:
         """An entry that can't be read: by the agent's doing, where it let nobody read it."""
         denied = error.errno == errno.EACCES and not entry.mode & 0o444
         fault: Fault = "agent" if denied else "ours"
         told = "nobody may read it" if denied else f"it can't be read: {error.strerror}"
-        return Entry(entry.path, entry.kind, entry.mode, entry.size, entry.allocated, problem=told, fault=fault)
+        return FileEntry(entry.path, entry.kind, entry.mode, entry.size, entry.allocated, problem=told, fault=fault)
 
 
 def _kind(mode: int) -> Kind:

@@ -18,9 +18,9 @@ from verikit.errors import WorkspaceError
 from verikit.workspaces.atif import read_file, read_trajectory
 from verikit.workspaces.folder import FolderSource
 from verikit.workspaces.limits import Limits
-from verikit.workspaces.manifest import Entry, Manifest
+from verikit.workspaces.manifest import FileEntry, Manifest
 from verikit.workspaces.names import has_wildcards, parts
-from verikit.workspaces.tree import Source, Tree, with_folders
+from verikit.workspaces.tree import Tree, TreeSource, with_folders
 from verikit.workspaces.workspace import Workspace
 
 ARTIFACTS, RECORD = "artifacts", "manifest.json"
@@ -101,7 +101,7 @@ def _declared(root: str, task: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedSource(Source):
+class CopiedSource(TreeSource):
     """The files of a task's `environment/` where its Dockerfile copies them to."""
 
     root: str
@@ -133,7 +133,7 @@ class MovedTree(Tree):
         self.unknown = unknown
         self._tree, self._places = tree, places
 
-    def read(self, entry: Entry) -> bytes:
+    def read(self, entry: FileEntry) -> bytes:
         """The bytes of a file.
 
         Raises:

@@ -17,7 +17,7 @@ Fault = Literal["", "agent", "ours"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """One name in a workspace."""
 
     path: str
@@ -46,10 +46,10 @@ class Entry:
         return (self.path, self.kind, self.executable, self.size, self.sha256, self.target)
 
 
-class Manifest(Mapping[str, Entry]):
+class Manifest(Mapping[str, FileEntry]):
     """The entries of a folder by path, in the order of the paths' bytes."""
 
-    def __init__(self, entries: Iterable[Entry], notes: Iterable[str] = ()) -> None:
+    def __init__(self, entries: Iterable[FileEntry], notes: Iterable[str] = ()) -> None:
         found = {entry.path: entry for entry in entries}
         self._entries = {path: found[path] for path in sorted(found, key=as_bytes)}
         pairs = [f"{shown(a)} and {shown(b)} look alike" for a, b in alike(self._entries)]
@@ -57,7 +57,7 @@ class Manifest(Mapping[str, Entry]):
         self.notes: tuple[str, ...] = (*notes, *pairs, *odd)
         """What a person should know of it: names that look alike, names that are no text."""
 
-    def __getitem__(self, path: str) -> Entry:
+    def __getitem__(self, path: str) -> FileEntry:
         return self._entries[path]
 
     def __iter__(self) -> Iterator[str]:
@@ -77,7 +77,7 @@ class Manifest(Mapping[str, Entry]):
         return total.hexdigest()
 
     @property
-    def files(self) -> list[Entry]:
+    def files(self) -> list[FileEntry]:
         """Its files."""
         return [entry for entry in self._entries.values() if entry.kind == "file"]
 

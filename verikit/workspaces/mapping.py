@@ -8,13 +8,13 @@ from hashlib import sha256
 
 from verikit.errors import WorkspaceError
 from verikit.workspaces.limits import Limits
-from verikit.workspaces.manifest import Entry, Manifest
+from verikit.workspaces.manifest import FileEntry, Manifest
 from verikit.workspaces.names import parts, shown
-from verikit.workspaces.tree import Source, Tally, Tree, with_folders
+from verikit.workspaces.tree import CollectedSize, Tree, TreeSource, with_folders
 
 
 @dataclass(frozen=True, slots=True)
-class TextsSource(Source):
+class TextsSource(TreeSource):
     """Names and contents, as they stand in a row."""
 
     texts: Mapping[str, bytes]
@@ -26,7 +26,7 @@ class TextsSource(Source):
             AgentFault: over a limit that the task states.
             WorkspaceError: a name that no file can have, or one below a file; over a limit of ours.
         """
-        tally, found = Tally(limits), dict[str, Entry]()
+        tally, found = CollectedSize(limits), dict[str, FileEntry]()
         contents: dict[str, bytes] = {}
         for name, data in self.texts.items():
             names = parts(name)
@@ -35,7 +35,7 @@ class TextsSource(Source):
                 raise WorkspaceError(f"the row's workspace has a name that no file has, or twice: {shown(name)}")
             digest = sha256(data).hexdigest() if len(data) <= limits.file_bytes else ""
             tally.add(path, len(data) if digest else 0)
-            found[path] = Entry(path, size=len(data), allocated=len(data), sha256=digest)
+            found[path] = FileEntry(path, size=len(data), allocated=len(data), sha256=digest)
             contents[path] = data
         entries = list(with_folders(found.values()))
         for path in found:
@@ -51,6 +51,6 @@ class TextsTree(Tree):
         super().__init__(manifest)
         self._contents = contents
 
-    def read(self, entry: Entry) -> bytes:
+    def read(self, entry: FileEntry) -> bytes:
         """The bytes of a file."""
         return self._contents[entry.path]

@@ -19,7 +19,7 @@ from verikit.workspaces.limits import Limits
 from verikit.workspaces.mapping import TextsSource
 from verikit.workspaces.names import parts, shown
 from verikit.workspaces.tarball import PackedBy, TarSource
-from verikit.workspaces.tree import Source, texts_of
+from verikit.workspaces.tree import TreeSource, texts_of
 from verikit.workspaces.workspace import Links, Workspace
 
 KEYS = ("before", "after", "before_tar", "after_tar", "outputs", "trajectory", "limits", "links", "packed_by")
@@ -107,7 +107,7 @@ def _outputs(told: Any) -> list[str] | None:
     return told
 
 
-def _side(told: Mapping[str, Any], side: str, folder: str | None, packed_by: PackedBy) -> Source | None:
+def _side(told: Mapping[str, Any], side: str, folder: str | None, packed_by: PackedBy) -> TreeSource | None:
     """Where one side comes from: a tar in the row, a mapping of texts, a folder or the file of a tar."""
     if (held := told.get(f"{side}_tar")) is not None:
         return TarSource(held=_decoded(held, f"{side}_tar"), packed_by=packed_by)

@@ -23,9 +23,9 @@ from weakref import finalize
 from verikit.errors import AgentFault, WorkspaceError
 from verikit.workspaces.beneath import open_beneath, open_root
 from verikit.workspaces.limits import Limits
-from verikit.workspaces.manifest import Entry, Kind, Manifest
+from verikit.workspaces.manifest import FileEntry, Kind, Manifest
 from verikit.workspaces.names import parts, shown
-from verikit.workspaces.tree import CHUNK, Source, Tally, Tree, hashed, with_folders
+from verikit.workspaces.tree import CHUNK, CollectedSize, Tree, TreeSource, hashed, with_folders
 
 PackedBy = Literal["", "agent", "collector"]
 """Who made a tar: who is to blame where it is none. Unknown: the agent for names no collector writes, else nobody."""
@@ -44,7 +44,7 @@ _KINDS: dict[bytes, Kind] = {
 
 
 @dataclass(frozen=True, slots=True)
-class TarSource(Source):
+class TarSource(TreeSource):
     """A tar file below a folder of ours, or a tar in memory; plain or compressed by gzip, bzip2 or xz."""
 
     root: str = ""
@@ -140,7 +140,7 @@ class TarTree(Tree):
         self._stream, self._members = stream, members
         finalize(self, stream.close)
 
-    def read(self, entry: Entry) -> bytes:
+    def read(self, entry: FileEntry) -> bytes:
         """The bytes of a file.
 
         Raises:
@@ -166,12 +166,12 @@ class _Scan:
     def __init__(self, stream: IO[bytes], limits: Limits, source: TarSource) -> None:
         self._stream, self._limits, self._source = stream, limits, source
         self._length = stream.seek(0, os.SEEK_END)
-        self._found: dict[str, Entry] = {}
+        self._found: dict[str, FileEntry] = {}
         self._members: dict[str, tarfile.TarInfo] = {}
 
-    def run(self) -> tuple[list[Entry], dict[str, tarfile.TarInfo]]:
+    def run(self) -> tuple[list[FileEntry], dict[str, tarfile.TarInfo]]:
         """The entries, and the member that each file's content is in."""
-        tally = Tally(self._limits)
+        tally = CollectedSize(self._limits)
         with _archive(self._stream) as archive:
             while member := archive.next():
                 if member.name.rstrip("/") in ("", "."):
@@ -182,7 +182,7 @@ class _Scan:
             self._check_end(archive.offset)
         return list(with_folders(self._found.values())), self._members
 
-    def _entry(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry:
+    def _entry(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> FileEntry:
         names = parts(member.name)
         if not names:
             raise self._source.broken(f"has the name {shown(member.name)}, which leaves its folder", by_names=True)
@@ -192,10 +192,10 @@ class _Scan:
         if member.islnk():
             return self._hard_link(path, member)
         if kind := _KINDS.get(member.type):
-            return Entry(path, kind, mode, target=member.linkname if kind == "link" else "")
+            return FileEntry(path, kind, mode, target=member.linkname if kind == "link" else "")
         if member.offset_data + (0 if member.issparse() else member.size) > self._length:
             raise self._source.broken("is cut off")
-        entry = Entry(path, "file", mode, member.size, min(member.size, self._length))
+        entry = FileEntry(path, "file", mode, member.size, min(member.size, self._length))
         if member.size > self._limits.file_bytes:
             return entry
         with _content(archive, member) as stream:
@@ -203,7 +203,7 @@ class _Scan:
         if size != member.size:
             raise self._source.broken("is cut off")
         self._members[path] = member
-        return Entry(path, "file", mode, size, entry.allocated, digest)
+        return FileEntry(path, "file", mode, size, entry.allocated, digest)
 
     def _check_place(self, path: str, names: list[str], member: tarfile.TarInfo) -> None:
         """Refuse a name that stands there twice, or below something that is no folder."""
@@ -215,14 +215,14 @@ class _Scan:
             if above and above.kind != "folder":
                 raise self._source.broken(f"has {shown(path)} below a {above.kind}", by_names=True)
 
-    def _hard_link(self, path: str, member: tarfile.TarInfo) -> Entry:
+    def _hard_link(self, path: str, member: tarfile.TarInfo) -> FileEntry:
         names = parts(member.linkname)
         first = self._found.get("/".join(names)) if names else None
         if first is None or first.kind != "file":
             raise self._source.broken(f"has a hard link {shown(path)} to no file in it", by_names=True)
         if first.path in self._members:
             self._members[path] = self._members[first.path]
-        return Entry(path, "file", first.mode, first.size, first.allocated, first.sha256)
+        return FileEntry(path, "file", first.mode, first.size, first.allocated, first.sha256)
 
     def _check_end(self, offset: int) -> None:
         """An archive ends in blocks of zeros; one without them was cut off, and nothing may hide behind them."""

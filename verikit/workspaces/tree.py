@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from verikit.errors import AgentFault, WorkspaceError
 from verikit.workspaces.limits import MAX_PATH, Limits
-from verikit.workspaces.manifest import Entry, Manifest
+from verikit.workspaces.manifest import FileEntry, Manifest
 from verikit.workspaces.names import as_bytes, shown
 
 CHUNK = 2**20
@@ -44,14 +44,14 @@ class Tree(ABC):
         self.manifest = manifest
 
     @abstractmethod
-    def read(self, entry: Entry) -> bytes:
+    def read(self, entry: FileEntry) -> bytes:
         """The bytes of a file.
 
         Raises:
             OSError: they can't be read.
         """
 
-    def content(self, entry: Entry) -> bytes:
+    def content(self, entry: FileEntry) -> bytes:
         """The bytes of a file, which are those that were hashed.
 
         Raises:
@@ -66,7 +66,7 @@ class Tree(ABC):
         return data
 
 
-class Source(ABC):
+class TreeSource(ABC):
     """Where one side of a workspace comes from; small, and picklable."""
 
     @abstractmethod
@@ -80,7 +80,7 @@ class Source(ABC):
 
 
 @dataclass
-class Tally:
+class CollectedSize:
     """Counts what is collected against the limits."""
 
     limits: Limits
@@ -113,7 +113,7 @@ def hashed(stream: BinaryIO, most: int) -> tuple[str, int]:
     return total.hexdigest(), size
 
 
-def with_folders(entries: Iterable[Entry]) -> Iterator[Entry]:
+def with_folders(entries: Iterable[FileEntry]) -> Iterator[FileEntry]:
     """The entries and the folders that their paths imply."""
     held = {entry.path: entry for entry in entries}
     yield from held.values()
@@ -123,7 +123,7 @@ def with_folders(entries: Iterable[Entry]) -> Iterator[Entry]:
         while parent and parent not in held and parent not in implied:
             implied[parent] = None
             parent = parent.rpartition("/")[0]
-    yield from (Entry(path, "folder", 0o755) for path in implied)
+    yield from (FileEntry(path, "folder", 0o755) for path in implied)
 
 
 def texts_of(told: Mapping[Any, Any]) -> Mapping[str, bytes]:

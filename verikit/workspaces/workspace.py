@@ -17,16 +17,16 @@ from verikit.messages import CompletionMessage
 from verikit.workspaces.atif import read_trajectory
 from verikit.workspaces.folder import FolderSource
 from verikit.workspaces.limits import Limits
-from verikit.workspaces.manifest import Changes, Entry, Manifest
+from verikit.workspaces.manifest import Changes, FileEntry, Manifest
 from verikit.workspaces.mapping import TextsSource
 from verikit.workspaces.names import has_wildcards, matches, parts, shown
 from verikit.workspaces.tarball import PackedBy, TarSource
-from verikit.workspaces.tree import Blob, Source, Tree, texts_of
+from verikit.workspaces.tree import Blob, Tree, TreeSource, texts_of
 
 Side = Literal["after", "before"]
 Links = Literal["refused", "inside"]
 """What a link among the outputs is: a fault, or the file within the workspace that it leads to in one step."""
-Given = str | os.PathLike[str] | bytes | Mapping[str, Any] | Source | None
+Given = str | os.PathLike[str] | bytes | Mapping[str, Any] | TreeSource | None
 """A folder, a tar (a file or its bytes), a mapping of names to texts."""
 
 
@@ -62,7 +62,7 @@ class Workspace:
         packed_by: PackedBy = "",
         uncollected: Mapping[str, str] | None = None,
     ) -> None:
-        self._sources: dict[Side, Source | None] = {
+        self._sources: dict[Side, TreeSource | None] = {
             "after": _source(after, packed_by),
             "before": _source(before, "collector"),
         }
@@ -148,7 +148,7 @@ class Workspace:
         if all(entry.kind == "folder" or self._declares(path) for path, entry in self.after.manifest.items()):
             raise WorkspaceError(f"{shown(lost)} is in no output, and may not have been collected")
 
-    def find(self, pattern: str, side: Side = "after") -> list[Entry]:
+    def find(self, pattern: str, side: Side = "after") -> list[FileEntry]:
         """The entries that a path or pattern names, folders too; none where nothing does and collection is complete.
 
         Raises:
@@ -202,7 +202,7 @@ class Workspace:
             raise self._fault(side)(f"{shown(pattern)} is not there{self._on_the_way(pattern, side)}")
         return self.blob(found[0], side)
 
-    def blob(self, entry: Entry, side: Side = "after") -> Blob:
+    def blob(self, entry: FileEntry, side: Side = "after") -> Blob:
         """The content of an entry.
 
         Raises:
@@ -226,7 +226,7 @@ class Workspace:
         """
         return None if self._steps is None else self._steps()
 
-    def _check_read(self, entry: Entry, side: Side) -> None:
+    def _check_read(self, entry: FileEntry, side: Side) -> None:
         if entry.kind == "file" and not entry.sha256 and not entry.problem:
             limits = self.limits if side == "after" else self.limits.for_before()
             raise limits.over("mb", f"{shown(entry.path)} has {entry.size / 2**20:,.1f} MB")
@@ -281,7 +281,7 @@ class Workspace:
         above = next((manifest[path] for path in paths if path in manifest and manifest[path].kind != "folder"), None)
         return f": {shown(above.path)} is a {above.kind}" if above else ""
 
-    def _followed(self, link: Entry, tree: Tree) -> Entry:
+    def _followed(self, link: FileEntry, tree: Tree) -> FileEntry:
         """The file that a link leads to within the workspace, in one step."""
         folder = link.path.rpartition("/")[0]
         names = [] if link.target.startswith("/") else _joined(folder, link.target)
@@ -323,8 +323,8 @@ def _joined(folder: str, target: str) -> list[str]:
     return names
 
 
-def _source(given: Given, packed_by: PackedBy) -> Source | None:
-    if given is None or isinstance(given, Source):
+def _source(given: Given, packed_by: PackedBy) -> TreeSource | None:
+    if given is None or isinstance(given, TreeSource):
         return given
     if packed_by not in get_args(PackedBy):
         raise WorkspaceError(f"packed_by is agent or collector, not {packed_by!r}")

@@ -19,7 +19,7 @@ _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_F
 _DENIED = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"})
 
 
-class TooMany(Exception):
+class TooManyRows(Exception):
     """There are more rows than are taken."""
 
 
@@ -45,7 +45,7 @@ def run(order: Mapping[str, Any]) -> int:
         if sound != ("ok",):
             return _refused(str(sound[0]) if sound else "no check")
         found = _asked(connection, order) if order["sql"] else _dumped(connection, order["max_rows"])
-    except TooMany:
+    except TooManyRows:
         print(json.dumps({"too_many": order["max_rows"]}))
         return 0
     except (sqlite3.Error, OverflowError, ValueError, RecursionError) as error:
@@ -96,7 +96,7 @@ def _rows(connection: sqlite3.Connection, table: str, columns: list[str], most: 
     quoted = ", ".join(f"typeof({_name(column)}), {_name(column)}" for column in columns)
     for number, row in enumerate(connection.execute(f"SELECT {quoted} FROM main.{_name(table)}")):
         if number >= most:
-            raise TooMany
+            raise TooManyRows
         yield [[row[at], _plain(row[at + 1])] for at in range(0, len(row), 2)]
 
 
@@ -105,7 +105,7 @@ def _asked(connection: sqlite3.Connection, order: Mapping[str, Any]) -> dict[str
     cursor = connection.execute(order["sql"])
     rows = cursor.fetchmany(order["max_rows"] + 1)
     if len(rows) > order["max_rows"]:
-        raise TooMany
+        raise TooManyRows
     return {
         "columns": [column[0] for column in cursor.description or ()],
         "rows": [list(map(_plain, row)) for row in rows],

@@ -21,7 +21,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Files(WorkspaceVerifier):
+class LeftFiles(WorkspaceVerifier):
     """1.0 if all that is asked of the files holds.
 
     A path may be a pattern: `*` and `?` within a name, `**` for any folders. Times never count. Links, fifos and

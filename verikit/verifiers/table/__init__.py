@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 from verikit.errors import UsageError, WorkspaceError
 from verikit.types import Sample, Score
 from verikit.verifiers.reading.sqlite_file import queried
-from verikit.verifiers.table.compare import Rules, compared
-from verikit.verifiers.table.readers import Format, Lax, Refused, Typed, csv_rows, format_of, read_table
+from verikit.verifiers.table.compare import TableRules, compared
+from verikit.verifiers.table.readers import Format, Lax, NoTable, TypedTable, csv_rows, format_of, read_table
 from verikit.workspaces.grading import WorkspaceVerifier
 from verikit.workspaces.workspace import Workspace
 
@@ -20,7 +20,7 @@ Order = Literal["any", "given"]
 
 
 @dataclass(frozen=True)
-class Table(WorkspaceVerifier):
+class LeftTable(WorkspaceVerifier):
     """1.0 if a table has the expected rows, by the types of the expected values.
 
     Expected is the row's answer, or `expected`: a JSON list of objects, or CSV with a head. A number matches a number
@@ -72,21 +72,21 @@ class Table(WorkspaceVerifier):
         """Read the table and compare it with the expected one."""
         expected = self._expected(workspace, sample)
         found = self._found(workspace)
-        rules = Rules(self.columns, tuple(self.key), self.order == "given", self.tolerance)
+        rules = TableRules(self.columns, tuple(self.key), self.order == "given", self.tolerance)
         problem = compared(found, expected, rules)
         return Score(0.0 if problem else 1.0, reason=problem or f"{len(expected.rows)} rows as expected")
 
-    def _found(self, workspace: Workspace) -> Typed:
+    def _found(self, workspace: Workspace) -> TypedTable:
         blob = workspace.one(self.file)
         kind = "sqlite" if self.query else format_of(blob.path, self.format)
         if kind == "sqlite":
             if not self.query:
                 raise WorkspaceError("a table of sqlite needs a query", hint="query='SELECT … FROM …'")
             columns, rows = queried(workspace, self.file, self.query, self.max_rows)
-            return Typed(tuple(columns), tuple(map(tuple, rows)))
+            return TypedTable(tuple(columns), tuple(map(tuple, rows)))
         return read_table(blob, kind, frozenset(self.allow), self.max_rows)
 
-    def _expected(self, workspace: Workspace, sample: Sample) -> Typed:
+    def _expected(self, workspace: Workspace, sample: Sample) -> TypedTable:
         """The expected table.
 
         Raises:
@@ -103,7 +103,7 @@ class Table(WorkspaceVerifier):
         return _of_objects(told)
 
 
-def _parsed(text: str) -> Typed:
+def _parsed(text: str) -> TypedTable:
     """A row's answer as a table: JSON, or CSV whose cells are texts."""
     if text.lstrip()[:1] in ("[", "{"):
         try:
@@ -112,14 +112,14 @@ def _parsed(text: str) -> Typed:
             raise WorkspaceError("the expected table is no JSON") from None
     try:
         columns, rows = csv_rows(text)
-    except Refused as problem:
+    except NoTable as problem:
         raise WorkspaceError(f"the expected table {problem}") from None
-    return Typed(tuple(columns), tuple(map(tuple, rows)), texts=True)
+    return TypedTable(tuple(columns), tuple(map(tuple, rows)), texts=True)
 
 
-def _of_objects(told: Any) -> Typed:
+def _of_objects(told: Any) -> TypedTable:
     rows = [told] if isinstance(told, Mapping) else told
     if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) for row in rows):
         raise WorkspaceError("an expected table is a list of objects")
     columns = tuple(dict.fromkeys(str(column) for row in rows for column in row))
-    return Typed(columns, tuple(tuple(row.get(column) for column in columns) for row in rows))
+    return TypedTable(columns, tuple(tuple(row.get(column) for column in columns) for row in rows))

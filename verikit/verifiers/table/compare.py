@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.errors import WorkspaceError
-from verikit.verifiers.table.readers import Typed, number_of
+from verikit.verifiers.table.readers import TypedTable, number_of
 from verikit.workspaces.names import shown
 
 Row = tuple[Any, ...]
@@ -17,7 +17,7 @@ _WORDS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class TableRules:
     """How tables are compared."""
 
     columns: str
@@ -26,7 +26,7 @@ class Rules:
     tolerance: float
 
 
-def compared(found: Typed, expected: Typed, rules: Rules) -> str:
+def compared(found: TypedTable, expected: TypedTable, rules: TableRules) -> str:
     """Why a table is not the expected one; "" where it is.
 
     Raises:
@@ -48,14 +48,14 @@ def compared(found: Typed, expected: Typed, rules: Rules) -> str:
     return _as_bags(rows, expected, fits)
 
 
-def _retyped(expected: Typed, rows: Sequence[Row]) -> Typed:
+def _retyped(expected: TypedTable, rows: Sequence[Row]) -> TypedTable:
     """An expected table of CSV by the kinds of values that a table with types has."""
     kinds = [_kind(rows, place) for place in range(len(expected.columns))]
     read = Fit(0.0, texts=True, all_texts=False)
     cells = [
         [_null(read.read(cell, kind), kind) for cell, kind in zip(row, kinds, strict=True)] for row in expected.rows
     ]
-    return Typed(expected.columns, tuple(map(tuple, cells)))
+    return TypedTable(expected.columns, tuple(map(tuple, cells)))
 
 
 def _null(value: Any, kind: Any) -> Any:
@@ -126,14 +126,14 @@ class Fit:
             return False
 
 
-def _in_order(rows: Sequence[Row], expected: Typed, fits: Fit) -> str:
+def _in_order(rows: Sequence[Row], expected: TypedTable, fits: Fit) -> str:
     for number, (row, wanted) in enumerate(zip(rows, expected.rows, strict=True), 1):
         if not fits.row(row, wanted):
             return f"row {number}: {_difference(row, wanted, expected.columns, fits)}"
     return ""
 
 
-def _by_keys(rows: Sequence[Row], expected: Typed, rules: Rules, fits: Fit) -> str:
+def _by_keys(rows: Sequence[Row], expected: TypedTable, rules: TableRules, fits: Fit) -> str:
     if unknown := next((key for key in rules.keys if key not in expected.columns), None):
         raise WorkspaceError(f"the expected table has no key {unknown!r}")
     places = [expected.columns.index(key) for key in rules.keys]
@@ -159,7 +159,7 @@ def _key(row: Row, places: Sequence[int]) -> tuple[Any, ...]:
     return tuple(_hashable(row[place]) for place in places)
 
 
-def _as_bags(rows: Sequence[Row], expected: Typed, fits: Fit) -> str:
+def _as_bags(rows: Sequence[Row], expected: TypedTable, fits: Fit) -> str:
     """Rows in any order: equal ones are counted; what is left is paired by sorting, within the tolerance."""
     kinds = [_kind(expected.rows, place) for place in range(len(expected.columns))]
     empty = [

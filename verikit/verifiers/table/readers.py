@@ -28,7 +28,7 @@ ENDINGS: dict[str, Format] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedTable:
     """A table: columns and rows of values; with `texts`, values that are all texts and are read as what is expected."""
 
     columns: tuple[str, ...]
@@ -50,7 +50,7 @@ def format_of(path: str, told: Format) -> Format:
     return ENDINGS[ending]
 
 
-def read_table(blob: Blob, kind: Format, allow: frozenset[str], max_rows: int, *, ours: bool = False) -> Typed:
+def read_table(blob: Blob, kind: Format, allow: frozenset[str], max_rows: int, *, ours: bool = False) -> TypedTable:
     """The table in a file.
 
     Raises:
@@ -62,7 +62,7 @@ def read_table(blob: Blob, kind: Format, allow: frozenset[str], max_rows: int, *
         raise WorkspaceError(f"{shown(blob.path)} has {blob.size >> 20} MB, of a table {MAX_MB} are read")
     try:
         found = _parquet(blob.data(), max_rows) if kind == "parquet" else _of_text(_text(blob, allow), kind, allow)
-    except Refused as problem:
+    except NoTable as problem:
         fault: type[VerikitError] = WorkspaceError if ours else AgentFault
         raise fault(f"{shown(blob.path)} {problem}") from None
     if len(found.rows) > max_rows:
@@ -70,7 +70,7 @@ def read_table(blob: Blob, kind: Format, allow: frozenset[str], max_rows: int, *
     return found
 
 
-class Refused(Exception):
+class NoTable(Exception):
     """A file is no table, or has what is not allowed."""
 
 
@@ -78,47 +78,47 @@ def _text(blob: Blob, allow: frozenset[str]) -> str:
     data = blob.data()
     if data.startswith(b"\xef\xbb\xbf"):
         if "bom" not in allow:
-            raise Refused("begins with a byte order mark")
+            raise NoTable("begins with a byte order mark")
         data = data[3:]
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise Refused("is no UTF-8 text") from None
+        raise NoTable("is no UTF-8 text") from None
 
 
-def _of_text(text: str, kind: Format, allow: frozenset[str]) -> Typed:
+def _of_text(text: str, kind: Format, allow: frozenset[str]) -> TypedTable:
     if kind in ("csv", "tsv"):
         head, cells = csv_rows(text, "\t" if kind == "tsv" else ",")
-        return Typed(tuple(head), tuple(map(tuple, cells)), texts=True)
+        return TypedTable(tuple(head), tuple(map(tuple, cells)), texts=True)
     texts = [line for line in text.splitlines() if line.strip()] if kind == "jsonl" else [text]
     values = [_json(one, allow) for one in texts]
     rows = values if kind == "jsonl" else values[0]
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise Refused("is no list of objects")
+        raise NoTable("is no list of objects")
     columns = list(dict.fromkeys(column for row in rows for column in row))
     missing = next((column for row in rows for column in columns if column not in row), None)
     if missing is not None:
-        raise Refused(f"has a row without {shown(missing)!r}")
-    return Typed(tuple(columns), tuple(tuple(row[column] for column in columns) for row in rows))
+        raise NoTable(f"has a row without {shown(missing)!r}")
+    return TypedTable(tuple(columns), tuple(tuple(row[column] for column in columns) for row in rows))
 
 
 def csv_rows(text: str, delimiter: str = ",") -> tuple[list[str], list[list[str]]]:
     """The head and the rows of CSV.
 
     Raises:
-        Refused: it has no head, a column twice, a row of another length, or is no CSV.
+        NoTable: it has no head, a column twice, a row of another length, or is no CSV.
     """
     try:
         lines = list(_records(text, delimiter))
     except csv.Error as error:
-        raise Refused(f"is no CSV: {error}") from None
+        raise NoTable(f"is no CSV: {error}") from None
     if not lines:
-        raise Refused("is empty")
+        raise NoTable("is empty")
     head, *rows = lines
     if len(set(head)) < len(head):
-        raise Refused("has a column twice")
+        raise NoTable("has a column twice")
     if wrong := next((number for number, row in enumerate(rows, 1) if len(row) != len(head)), None):
-        raise Refused(f"has {len(rows[wrong - 1])} cells in row {wrong}, {len(head)} in its head")
+        raise NoTable(f"has {len(rows[wrong - 1])} cells in row {wrong}, {len(head)} in its head")
     return head, rows
 
 
@@ -133,21 +133,21 @@ def _json(text: str, allow: frozenset[str]) -> Any:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) < len(items) and "duplicates" not in allow:
-            raise Refused("has a key twice in one object")
+            raise NoTable("has a key twice in one object")
         return found
 
     def constant(name: str) -> float:
         if "nan" not in allow:
-            raise Refused(f"has {name}, which JSON has not")
+            raise NoTable(f"has {name}, which JSON has not")
         return float(name)
 
     try:
         return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"is no JSON: {error}"[:200]) from None
+        raise NoTable(f"is no JSON: {error}"[:200]) from None
 
 
-def _parquet(data: bytes, max_rows: int) -> Typed:
+def _parquet(data: bytes, max_rows: int) -> TypedTable:
     """The rows of a parquet file, read in the sandbox."""
     if find_spec("pyarrow") is None:
         raise MissingExtra("parquet", "parquet")
@@ -160,14 +160,14 @@ def _parquet(data: bytes, max_rows: int) -> Typed:
         if "too_many" in told:
             raise WorkspaceError(f"a table of over {max_rows:,} rows", hint="max_rows=…")
         if "refused" in told:
-            raise Refused(f"is no parquet file: {shown(str(told['refused']))}")
+            raise NoTable(f"is no parquet file: {shown(str(told['refused']))}")
         columns = tuple(str(column) for column in told["columns"])
         rows = tuple(tuple(row) for row in told["rows"])
     except (ValueError, TypeError, KeyError, RecursionError):
         raise WorkspaceError("the reader of parquet printed no observation") from None
     if len(set(columns)) < len(columns) or any(len(row) != len(columns) for row in rows):
-        raise Refused("has a column twice")
-    return Typed(columns, rows)
+        raise NoTable("has a column twice")
+    return TypedTable(columns, rows)
 
 
 def number_of(text: str) -> float | int | None:

@@ -30,6 +30,7 @@ _READS = frozenset(
     sha256sum sha512sum cksum diff cmp comm bat view base64 source . zcat gunzip bzcat xzcat jq awk gawk sed
     grep egrep fgrep rg ag file stat readlink tr expand fmt pr join look iconv""".split()
 )
+_COPIES = frozenset("cp mv install ln rsync scp".split())
 _WRITES = frozenset("rm rmdir unlink touch mkdir chmod chown chgrp truncate shred tee mkfifo setfacl patch".split())
 _HARMLESS = frozenset(
     """echo printf true false : pwd cd ls exit set export unset which type test [ sleep date whoami id uname hostname
@@ -194,37 +195,53 @@ class _Shell:
         self._cwd = posixpath.normpath(posixpath.join(self._cwd or "", arguments[0].text))
 
     def _program(self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
+        """What a program that is known does to the paths among its arguments."""
         paths = [word for word in arguments if not word.text.startswith("-")]
         flags = [word.text for word in arguments if word.text.startswith("-")]
-        if program in ("cp", "mv", "install", "ln", "rsync", "scp"):
-            sources = paths[:-1] or paths
-            yield from (self._effect("writes" if program == "mv" else "reads", word, told) for word in sources)
-            yield from self._into(paths, told)
-        elif program == "dd":
-            for word in arguments:
-                key, _, value = word.text.partition("=")
-                if key in ("if", "of"):
-                    yield self._effect("reads" if key == "if" else "writes", Word(value, word.known), told)
-        elif program == "sed" and any(flag.startswith(("-i", "--in-place")) for flag in flags):
-            yield from (self._effect("writes", word, told) for word in paths[1:] or paths)
-        elif program == "find" and any(word.text in ("-exec", "-execdir", "-ok") for word in arguments):
-            yield Effect("hides", told=told)
-        elif program == "find" and "-delete" in flags:
-            yield Effect("writes", known=False, told=told)
-        elif program in _WRITES:
-            below = program not in ("mkdir", "touch", "tee")
-            yield from (replace(self._effect("writes", word, told), below=below) for word in paths)
-            if program == "patch":
-                yield Effect("writes", known=False, told=told)
+        special = {
+            "dd": lambda: self._dd(arguments, told),
+            "find": lambda: self._find(flags, told),
+            "git": lambda: self._git(paths, told),
+            **dict.fromkeys(_COPIES, lambda: self._copy(program, paths, told)),
+            **dict.fromkeys(INTERPRETERS, lambda: self._interpreter(arguments, command, told)),
+        }
+        edits = program == "sed" and any(flag.startswith(("-i", "--in-place")) for flag in flags)
+        if program in special:
+            yield from special[program]()
+        elif program in _WRITES or edits:
+            yield from self._writer(program, paths, told)
         elif program in _READS:
             given = paths[1:] if program in _PATTERN_FIRST and not {"-f", "-e"} & set(flags) else paths
             yield from (self._effect("reads", word, told) for word in given)
-        elif program == "git":
-            yield from self._git(paths, told)
-        elif program in INTERPRETERS:
-            yield from self._interpreter(arguments, command, told)
         elif program not in _HARMLESS:
             yield from (self._effect("names", word, told) for word in paths)
+
+    def _copy(self, program: str, paths: Sequence[Word], told: str) -> Iterator[Effect]:
+        """A copy, which reads its sources, or a move, which takes them away."""
+        does: Does = "writes" if program == "mv" else "reads"
+        yield from (self._effect(does, word, told) for word in paths[:-1] or paths)
+        yield from self._into(paths, told)
+
+    def _dd(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
+        for word in arguments:
+            key, _, value = word.text.partition("=")
+            if key in ("if", "of"):
+                yield self._effect("reads" if key == "if" else "writes", Word(value, word.known), told)
+
+    def _find(self, flags: Sequence[str], told: str) -> Iterator[Effect]:
+        """`find`, which lists unless it is to run or delete something."""
+        if {"-exec", "-execdir", "-ok"} & set(flags):
+            yield Effect("hides", told=told)
+        elif "-delete" in flags:
+            yield Effect("writes", known=False, told=told)
+
+    def _writer(self, program: str, paths: Sequence[Word], told: str) -> Iterator[Effect]:
+        """A program that changes all paths it is given; `sed` all but its script, `patch` what its patch names."""
+        below = program not in ("mkdir", "touch", "tee")
+        changed = paths[1:] if program == "sed" and len(paths) > 1 else paths
+        yield from (replace(self._effect("writes", word, told), below=below) for word in changed)
+        if program == "patch":
+            yield Effect("writes", known=False, told=told)
 
     def _into(self, paths: Sequence[Word], told: str) -> Iterator[Effect]:
         """The target of a copy, and the names that its sources have in it where it is a folder."""

@@ -16,7 +16,7 @@ from verikit.replies.split import Reads
 from verikit.stats.pairing import pairs
 from verikit.types import Sample, Score
 from verikit.verifiers.tools.arguments import same
-from verikit.verifiers.tools.watch import Doing, Watch, read_order
+from verikit.verifiers.tools.watch import Doing, StepRules, read_order
 from verikit.workspaces.grading import part
 
 TrajectoryMode = Literal["strict", "unordered", "subset", "superset", "f1", "none"]
@@ -85,14 +85,14 @@ class Trajectory(Verifier):
         self._function()
         self._watch()
 
-    def _watch(self) -> Watch | None:
+    def _watch(self) -> StepRules | None:
         """The rules for paths and programs; None where there are none."""
         never: list[tuple[Doing, str]] = [("writes", path) for path in self.never_writes]
         never += [("reads", path) for path in self.never_reads]
         never += [("runs", program) for program in self.never_runs]
         if not never and not self.order and self.max_steps is None:
             return None
-        return Watch(tuple(never), read_order(self.order), self.max_steps, self.undecided, self.root)
+        return StepRules(tuple(never), read_order(self.order), self.max_steps, self.undecided, self.root)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""

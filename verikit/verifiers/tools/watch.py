@@ -21,7 +21,7 @@ _VERBS: tuple[Doing, ...] = ("reads", "writes", "runs")
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class StepRules:
     """What is watched in the steps of an agent."""
 
     never: Sequence[tuple[Doing, str]] = ()
