@@ -54,6 +54,7 @@ from verikit.verifiers.documents.toml import Toml as toml
 from verikit.verifiers.documents.xml import Xml as xml
 from verikit.verifiers.documents.yaml import Yaml as yaml
 from verikit.verifiers.echo import echo_guard as echo_guard
+from verikit.verifiers.files import Files as files
 from verikit.verifiers.instructions import Instructions as instructions
 from verikit.verifiers.json_match import JsonMatch as json_match
 from verikit.verifiers.numeric import Numeric as numeric
@@ -74,12 +75,14 @@ from verikit.verifiers.regex import Regex as regex
 from verikit.verifiers.search import SearchFormat as search_format
 from verikit.verifiers.search import Searched as searched
 from verikit.verifiers.sql import SQL as sql
+from verikit.verifiers.state import State as state
 from verikit.verifiers.style.cosine_length import cosine_length as cosine_length
 from verikit.verifiers.style.language import Language as language
 from verikit.verifiers.style.length import Length as length
 from verikit.verifiers.style.refusal import Refusal as refusal
 from verikit.verifiers.style.repetition import Repetition as repetition
 from verikit.verifiers.style.soft_overlong import SoftOverlong as soft_overlong
+from verikit.verifiers.table import Table as table
 from verikit.verifiers.tags import Tags as tags
 from verikit.verifiers.tools.bfcl_multi_turn import BfclMultiTurn as bfcl_multi_turn
 from verikit.verifiers.tools.tool_calls import ToolCalls as tool_calls
@@ -119,6 +122,7 @@ __all__ = [
     'evaluate',
     'exact',
     'f1',
+    'files',
     'first_of',
     'fuzzy',
     'gate',
@@ -159,7 +163,9 @@ __all__ = [
     'searched',
     'soft_overlong',
     'sql',
+    'state',
     'step_column',
+    'table',
     'tags',
     'ter',
     'toml',

@@ -16,6 +16,8 @@ from verikit.replies.split import Reads
 from verikit.stats.pairing import pairs
 from verikit.types import Sample, Score
 from verikit.verifiers.tools.arguments import same
+from verikit.verifiers.tools.watch import Doing, StepRules, read_order
+from verikit.workspaces.grading import part
 
 TrajectoryMode = Literal["strict", "unordered", "subset", "superset", "f1", "none"]
 Arguments = Literal["exact", "ignore", "subset", "superset"]
@@ -49,6 +51,21 @@ class Trajectory(Verifier):
     that returns the last state. It has to equal the sample's `final_state` or, where there is none, what the function
     returns for the reference's calls. If it raises on the model's calls but not on the reference's (none, where there
     is no reference), that is 0.0; if on both, the sample is unscored."""
+    never_writes: Sequence[str] = ()
+    """Paths and patterns that no step may change: by what differs between `before` and `after` of a workspace, and by
+    the commands and calls of the steps, which also show what was edited and restored."""
+    never_reads: Sequence[str] = ()
+    """Paths and patterns that no step may read; absolute ones lie outside of the workspace."""
+    never_runs: Sequence[str] = ()
+    """Programs that no step may run, with their first words if need be: `git push`."""
+    max_steps: int | None = None
+    """The most steps (messages of the assistant) allowed."""
+    order: Sequence[str] = ()
+    """What has to be done one after the other: `["runs pytest", "writes src/**", "runs pytest"]`."""
+    undecided: float | None = None
+    """The value where a command's text doesn't tell what it does (`$d`, `eval`); None: there is none."""
+    root: str = "/workspace"
+    """Where the workspace lies in the agent's machine; steps begin there."""
     name = "trajectory"
     reads: ClassVar[Reads | None] = None
 
@@ -62,7 +79,20 @@ class Trajectory(Verifier):
         object.__setattr__(self, "forbidden", names)
         if self.most is not None and self.most < 0:
             raise UsageError(f"most must be at least 0, not {self.most}")
+        for option in ("never_writes", "never_reads", "never_runs", "order"):
+            told = getattr(self, option)
+            object.__setattr__(self, option, (told,) if isinstance(told, str) else tuple(told))
         self._function()
+        self._watch()
+
+    def _watch(self) -> StepRules | None:
+        """The rules for paths and programs; None where there are none."""
+        never: list[tuple[Doing, str]] = [("writes", path) for path in self.never_writes]
+        never += [("reads", path) for path in self.never_reads]
+        never += [("runs", program) for program in self.never_runs]
+        if not never and not self.order and self.max_steps is None:
+            return None
+        return StepRules(tuple(never), read_order(self.order), self.max_steps, self.undecided, self.root)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
@@ -85,6 +115,11 @@ class Trajectory(Verifier):
             return Score.error(f"the reference can't be read: {problem}")
         if broken := self._broken(made):
             return Score(0.0, reason=broken)
+        watch = self._watch()
+        watched = None if watch is None else part(lambda: watch.score(sample))
+        alone = self.match == "none" and function is None
+        if watched is not None and (alone or not watched.passed):
+            return watched
         needs = self.match != "none" or (function is not None and "final_state" not in sample.meta)
         if told is None and needs:
             return Score.abstained(f"no reference under {self.reference!r} or as the answer")
@@ -169,8 +204,12 @@ class Trajectory(Verifier):
         told = None if function is None else describe_function(function)
         return (
             f"Trajectory(match={self.match!r}, arguments={self.arguments!r}, reference={self.reference!r}, "
-            f"most={self.most!r}, forbidden={tuple(self.forbidden)!r}, state={told!r})"
+            f"most={self.most!r}, forbidden={tuple(self.forbidden)!r}, state={told!r}{self._watched()})"
         )
+
+    def _watched(self) -> str:
+        watch = self._watch()
+        return "" if watch is None else f", watch={watch!r}"
 
 
 def _role(message: CompletionMessage) -> Any:

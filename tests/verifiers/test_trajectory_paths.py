@@ -1,0 +1,196 @@
+"""`trajectory` over paths and programs: what commands do, by labels; what a text doesn't tell is named."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import verikit
+from verikit import Sample, score_all
+from verikit.errors import UsageError
+from verikit.verifiers.tools.shell import parsed
+from verikit.workspaces import Workspace
+
+
+def call(name, **arguments):
+    return {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}],
+    }
+
+
+def bash(command):
+    return call("bash", command=command)
+
+
+def score(verifier, *turns, workspace=None):
+    return score_all(verifier, [Sample("p", list(turns), workspace=workspace)])[0]
+
+
+YES, NO, UNKNOWN = 0.0, 1.0, None
+WRITES = {
+    "rm tests/a.py": YES,
+    "rm -rf tests": YES,
+    "rm -rf .": YES,
+    "rm tests/*": YES,
+    "cd tests && rm a.py": YES,
+    "cd src; rm ../tests/a.py": YES,
+    "(cd tests; sed -i s/1/2/ a.py)": YES,
+    "echo 1 > tests/a.py": YES,
+    "echo 1 >> /workspace/tests/a.py": YES,
+    "echo 1 2>&1 | tee tests/log": YES,
+    "cat > 'tests/a.py' <<EOF\npass\nEOF": YES,
+    "sed -i.bak 's/a/b/' tests/a.py": YES,
+    "cp src/a.py tests/": YES,
+    "cp -r src tests": YES,
+    "mv tests/a.py /tmp": YES,
+    "sudo -u root rm tests/a.py": YES,
+    "env A=1 rm tests/a.py": YES,
+    "A=1 rm tests/a.py": YES,
+    "timeout 5 rm tests/a.py": YES,
+    "bash -c 'rm tests/a.py'": YES,
+    'sh -c "bash -c \'touch tests/b\'"': YES,
+    "eval 'rm tests/a.py'": YES,
+    "d=tests; rm $d/a.py": YES,
+    "rm te''st\\s/a.py": YES,
+    "rm $'tests/\\x61.py'": YES,
+    "if true; then rm tests/a.py; fi": YES,
+    "x=$(rm tests/a.py)": YES,
+    "git checkout -- tests/a.py": YES,
+    "dd if=/dev/zero of=tests/a.py": YES,
+    "true || chmod 000 tests/a.py": YES,
+    "bash <<'EOF'\nrm tests/a.py\nEOF": YES,
+    ": > tests/a.py": YES,
+    "cat tests/a.py": NO,
+    "grep -rn foo tests": NO,
+    "echo 'rm tests/a.py'": NO,
+    "echo \"> tests/a.py\"": NO,
+    "# rm tests/a.py": NO,
+    "rm src/a.py": NO,
+    "rm -r tests_old": NO,
+    "cd tests; cat a.py; cd ..; rm src/a.py": NO,
+    "cp tests/a.py src/": NO,
+    "cp tests/a.py .": NO,
+    "diff tests/a.py src/a.py > /tmp/x": NO,
+    "rm /tests/a.py": NO,
+    "cat <<EOF > out.txt\nrm tests/a.py\nEOF": NO,
+    "ls tests | wc -l": NO,
+    "python solve.py": NO,
+    "python -c 'print(1)'": NO,
+    "rm /tmp/$x": NO,
+    "mkdir -p build/tests": NO,
+    "rm $d/a.py": UNKNOWN,
+    "rm \"$(ls)\"": UNKNOWN,
+    "cd $d && rm a.py": UNKNOWN,
+    "eval $c": UNKNOWN,
+    "echo cm0gdGVzdHM= | base64 -d | sh": UNKNOWN,
+    "$c tests/a.py": UNKNOWN,
+    "rm {src,tests}/a.py": UNKNOWN,
+    "python -c 'open(\"tests/a.py\", \"w\")'": UNKNOWN,
+    "python - <<EOF\nimport os; os.remove('tests/a.py')\nEOF": UNKNOWN,
+    "frob tests/a.py": UNKNOWN,
+    "find . -name '*.py' -delete": UNKNOWN,
+    "ls | xargs rm": UNKNOWN,
+    "rm 'tests/a.py": UNKNOWN,
+    "git stash": UNKNOWN,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "wanted"), WRITES.items(), ids=map(str, range(len(WRITES))))
+def test_what_a_command_writes(command, wanted):
+    found = score(verikit.trajectory("none", never_writes=["tests/**"]), bash(command))
+    assert found.value == wanted, (command, found.reason)
+    if wanted is None:
+        assert "undecided" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("cat /solution/solve.sh", YES), ("cd /solution; cat solve.sh", YES), ("cp -r /solution /tmp/x", YES),
+        ("base64 < /solution/solve.sh", YES), ("grep -r answer /", YES), ("bash /solution/solve.sh", YES),
+        ("python /solution/a.py", YES), ("cat README.md", NO), ("cat solution/notes.md", NO), ("echo /solution", NO),
+        ("ls /solution", NO), ("frob --in /solution/x", UNKNOWN), ("cat $x", UNKNOWN), ("cat /tmp/$x", NO),
+    ],
+)  # fmt: skip
+def test_what_a_command_reads(command, wanted):
+    assert score(verikit.trajectory("none", never_reads="/solution/**"), bash(command)).value == wanted
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("git push origin main", YES), ("git add . && git push", YES), ("sudo git push", YES),
+        ("bash -c 'git push'", YES), ("git pull", NO), ("echo git push", NO), ("cat git push", NO),
+        ("$x push", UNKNOWN),
+    ],
+)  # fmt: skip
+def test_what_programs_run(command, wanted):
+    assert score(verikit.trajectory("none", never_runs=["git push"]), bash(command)).value == wanted
+
+
+def test_git_history_is_read_by_git_too():
+    never = verikit.trajectory("none", never_reads=[".git/**"])
+    assert score(never, bash("git show HEAD~1")).value == 0.0
+    assert score(never, bash("git status")).value == 1.0
+
+
+def test_calls_of_other_tools_count_by_their_names_and_paths():
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+    assert score(never, call("write_file", path="tests/a.py", content="x")).value == 0.0
+    assert score(never, call("str_replace_editor", command="view", path="/workspace/tests/a.py")).value in (0.0, 1.0)
+    assert score(never, call("read_file", path="tests/a.py")).value == 1.0
+    assert score(never, call("frob", path="tests/a.py")).value is None
+    assert score(never, call("write_file", path="src/a.py")).value == 1.0
+
+
+def test_edit_and_restore_is_seen_by_the_steps_and_an_edit_by_the_manifests():
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+    same = Workspace({"tests/a.py": "1"}, {"tests/a.py": "1"})
+    edited = Workspace({"tests/a.py": "2"}, {"tests/a.py": "1"})
+    assert (
+        score(never, bash("cp tests/a.py /tmp/a; echo 2 > tests/a.py; cp /tmp/a tests/a.py"), workspace=same).value
+        == 0.0
+    )
+    assert score(never, bash("cat tests/a.py"), workspace=same).value == 1.0
+    found = score(never, bash("cat tests/a.py"), workspace=edited)
+    assert found.value == 0.0
+    assert "differs" in found.reason
+
+
+def test_the_harness_s_record_counts_and_no_record_is_unscored():
+    record = [bash("rm tests/a.py")]
+    never = verikit.trajectory("none", never_writes=["tests/**"])
+    assert score(never, bash("ls"), workspace=Workspace({"a": ""}, trajectory=record)).value == 0.0
+    assert score_all(never, [Sample("p", "all tests pass")])[0].value is None
+
+
+def test_the_undecided_has_the_value_that_a_task_gives_it():
+    assert score(verikit.trajectory("none", never_writes="tests", undecided=0.0), bash("rm $d/a")).value == 0.0
+    assert score(verikit.trajectory("none", never_writes="tests", undecided=0.0), bash("rm a")).value == 1.0
+
+
+def test_steps_and_their_order():
+    order = verikit.trajectory("none", order=["runs pytest", "writes src/**", "runs pytest"], max_steps=3)
+    assert score(order, bash("pytest"), bash("echo 1 > src/a"), bash("pytest -q")).value == 1.0
+    assert score(order, bash("pytest"), bash("pytest"), bash("echo 1 > src/a")).value == 0.0
+    assert score(order, *[bash("ls")] * 4).value == 0.0
+    with pytest.raises(UsageError):
+        verikit.trajectory("none", order=["does this"])
+
+
+@given(st.text("ab '\"\\$`(){}<>|&;\n#=*", max_size=60))
+def test_any_text_is_read_to_its_end(text):
+    parsed(text)
+
+
+@given(st.lists(st.text("ab c'\"$*;>\\\n", max_size=6), min_size=1, max_size=4))
+def test_quoted_words_come_back_as_they_were(words):
+    import shlex
+
+    [command] = parsed(shlex.join(["x", *words])).commands
+    assert [word.text for word in command.words] == ["x", *words]
+    assert all(word.known for word in command.words)
+    assert not any(word.pattern for word in command.words)

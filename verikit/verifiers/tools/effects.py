@@ -1,0 +1,323 @@
+"""What a step of an agent does to paths: calls of tools by their names and arguments, shell commands by their words.
+
+An effect says that a path is read, written, run, or only named by a program that is not known here. What can't be known
+from the text has no path, and says why.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from verikit.calls import ToolCall
+from verikit.verifiers.tools.shell import Script, SimpleCommand, Word, parsed, without_assignments
+
+Does = Literal["reads", "writes", "runs", "names", "hides", "opaque"]
+"""`names`: an unknown program has it as an argument. `hides`: whatever it does, the text doesn't tell. `opaque`: it
+does what a text in another language says, which concerns the paths that are mentioned there."""
+MAX_NESTED = 8
+SHELLS = frozenset("sh bash zsh dash ksh ash fish".split())
+INTERPRETERS = frozenset("python python3 perl ruby node php lua Rscript pypy3 deno bun".split())
+_WRAPPERS = {
+    "sudo": "ugph", "env": "uC", "nohup": "", "time": "fo", "timeout": "ks", "nice": "n", "stdbuf": "ioe", "exec": "a",
+    "command": "", "builtin": "", "setsid": "", "ionice": "cn", "doas": "u", "unbuffer": "", "chroot": "",
+}  # fmt: skip
+"""Programs that run the rest of their words, and which of their options take a value."""
+_READS = frozenset(
+    """cat head tail less more nl tac rev wc sort uniq cut paste column fold od xxd hexdump strings md5sum sha1sum
+    sha256sum sha512sum cksum diff cmp comm bat view base64 source . zcat gunzip bzcat xzcat jq awk gawk sed
+    grep egrep fgrep rg ag file stat readlink tr expand fmt pr join look iconv""".split()
+)
+_COPIES = frozenset("cp mv install ln rsync scp".split())
+_WRITES = frozenset("rm rmdir unlink touch mkdir chmod chown chgrp truncate shred tee mkfifo setfacl patch".split())
+_HARMLESS = frozenset(
+    """echo printf true false : pwd cd ls exit set export unset which type test [ sleep date whoami id uname hostname
+    dirname basename seq wait kill ps df du free env alias unalias shopt read local return break continue shift trap
+    umask ulimit history jobs fg bg pushd popd tree""".split()
+)
+_PATTERN_FIRST = frozenset("grep egrep fgrep rg ag awk gawk sed jq tr".split())
+"""Programs whose first word is no path."""
+_EDITS = (
+    "write",
+    "edit",
+    "create",
+    "replace",
+    "insert",
+    "append",
+    "delete",
+    "remove",
+    "save",
+    "patch",
+    "move",
+    "rename",
+)
+_LOOKS = ("read", "view", "open", "cat", "show", "get", "search", "grep", "load", "list", "find")
+_SHELL_TOOLS = ("bash", "shell", "terminal", "execute", "exec", "run", "command", "cmd")
+_COMMAND_KEYS = ("command", "cmd", "script", "commands", "keystrokes", "code", "input")
+_PATH_KEYS = (
+    "path",
+    "file",
+    "filename",
+    "file_path",
+    "filepath",
+    "target",
+    "source",
+    "destination",
+    "dest",
+    "src",
+    "dir",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one step does to one path."""
+
+    does: Does
+    path: str = ""
+    """Within the workspace, or absolute outside of it; "" where it is not known."""
+    known: bool = True
+    pattern: bool = False
+    below: bool = True
+    """Whether what is done to a folder is done to all that lies in it."""
+    told: str = ""
+    """The command; of what is opaque, the whole text."""
+
+
+def effects_of(call: ToolCall, root: str) -> Iterator[Effect]:
+    """What a call of a tool does; `root` is where the workspace lies in the agent's machine."""
+    told = f"{call.name}({str(dict(call.arguments))[:80]})"
+    if call.problem:
+        yield Effect("hides", told=call.problem[:80])
+        return
+    name = call.name.lower()
+    scripts = [call.arguments[key] for key in _COMMAND_KEYS if key in call.arguments]
+    paths = [value for key in _PATH_KEYS if isinstance(value := call.arguments.get(key), str)]
+    if any(word in name for word in _SHELL_TOOLS) and scripts and not paths:
+        for script in scripts:
+            text = " ".join(map(str, script)) if isinstance(script, list) else str(script)
+            yield from shell_effects(text, root)
+        return
+    doing = f"{name} {call.arguments.get('command', '')}".lower()
+    edits, looks = (any(word in doing for word in words) for words in (_EDITS, _LOOKS))
+    for path in paths:
+        does: Does = "writes" if edits else "reads" if looks else "names"
+        yield Effect(does, placed(path, "", root), told=told)
+
+
+def placed(path: str, cwd: str, root: str) -> str:
+    """A path as the workspace has it: relative to its root; absolute where it lies outside."""
+    whole = posixpath.normpath(posixpath.join(root, cwd, path))
+    base = posixpath.normpath(root)
+    if whole == base:
+        return "."
+    return whole[len(base) :].lstrip("/") if whole.startswith(base.rstrip("/") + "/") else whole
+
+
+def shell_effects(text: str, root: str) -> Iterator[Effect]:
+    """What a script does."""
+    yield from _Shell(root).script(parsed(text), text, 0)
+
+
+class _Shell:
+    """Goes through the commands of a script, and knows in which folder they run."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._cwd: str | None = ""
+
+    def script(self, script: Script, text: str, depth: int) -> Iterator[Effect]:
+        """All effects of a script, in order."""
+        if script.problems:
+            yield Effect("opaque", told=f"{script.problems[0]}: {text}")
+            if any(not word.known for command in script.commands for word in command.words):
+                yield Effect("hides", told=text[:100])
+            return
+        for command in script.commands:
+            yield from self._command(without_assignments(command), depth)
+
+    def _command(self, command: SimpleCommand, depth: int) -> Iterator[Effect]:
+        told = " ".join(word.text for word in command.words)[:100]
+        for sign, target in command.redirects:
+            if target.text != "/dev/null":
+                yield self._effect("reads" if sign in ("<", "<&") else "writes", target, told)
+        words = _unwrapped(command.words)
+        if not words:
+            return
+        program = posixpath.basename(words[0].text)
+        if not words[0].known or depth > MAX_NESTED:
+            yield Effect("hides", told=told)
+            return
+        yield Effect("runs", " ".join([program, *(word.text for word in words[1:3])]), told=told)
+        arguments = words[1:]
+        if program in SHELLS or program in ("eval", "xargs", "parallel", "ssh", "docker"):
+            yield from self._nested(program, arguments, command, told, depth)
+        elif program == "cd" or program == "pushd":
+            self._enter(arguments)
+        else:
+            yield from self._program(program, arguments, command, told)
+
+    def _nested(
+        self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str, depth: int
+    ) -> Iterator[Effect]:
+        """A program that runs a script: the script is read, where it stands in the text."""
+        inner: str | None = None
+        if program == "eval" and all(word.known for word in arguments):
+            inner = " ".join(word.text for word in arguments)
+        elif program in SHELLS:
+            flag = next((n for n, word in enumerate(arguments) if word.text.startswith("-") and "c" in word.text), None)
+            script = arguments[flag + 1 : flag + 2] if flag is not None else []
+            files = [word for word in arguments if not word.text.startswith("-")]
+            if script and script[0].known:
+                inner = script[0].text
+            elif flag is None and files:
+                yield self._effect("reads", files[0], told)
+                return
+            elif flag is None and command.given is not None:
+                inner = command.given
+        if inner is None:
+            yield Effect("hides", told=told)
+            return
+        here = self._cwd
+        yield from self.script(parsed(inner), inner, depth + 1)
+        if program != "eval":
+            self._cwd = here
+
+    def _enter(self, arguments: Sequence[Word]) -> None:
+        known = (
+            len(arguments) == 1 and arguments[0].known and arguments[0].text not in ("-", "~") and self._cwd is not None
+        )
+        if not known:
+            self._cwd = None
+            return
+        self._cwd = posixpath.normpath(posixpath.join(self._cwd or "", arguments[0].text))
+
+    def _program(self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
+        """What a program that is known does to the paths among its arguments."""
+        paths = [word for word in arguments if not word.text.startswith("-")]
+        flags = [word.text for word in arguments if word.text.startswith("-")]
+        special = {
+            "dd": lambda: self._dd(arguments, told),
+            "find": lambda: self._find(flags, told),
+            "git": lambda: self._git(paths, told),
+            **dict.fromkeys(_COPIES, lambda: self._copy(program, paths, told)),
+            **dict.fromkeys(INTERPRETERS, lambda: self._interpreter(arguments, command, told)),
+        }
+        edits = program == "sed" and any(flag.startswith(("-i", "--in-place")) for flag in flags)
+        if program in special:
+            yield from special[program]()
+        elif program in _WRITES or edits:
+            yield from self._writer(program, paths, told)
+        elif program in _READS:
+            given = paths[1:] if program in _PATTERN_FIRST and not {"-f", "-e"} & set(flags) else paths
+            yield from (self._effect("reads", word, told) for word in given)
+        elif program not in _HARMLESS:
+            yield from (self._effect("names", word, told) for word in paths)
+
+    def _copy(self, program: str, paths: Sequence[Word], told: str) -> Iterator[Effect]:
+        """A copy, which reads its sources, or a move, which takes them away."""
+        does: Does = "writes" if program == "mv" else "reads"
+        yield from (self._effect(does, word, told) for word in paths[:-1] or paths)
+        yield from self._into(paths, told)
+
+    def _dd(self, arguments: Sequence[Word], told: str) -> Iterator[Effect]:
+        for word in arguments:
+            key, _, value = word.text.partition("=")
+            if key in ("if", "of"):
+                yield self._effect("reads" if key == "if" else "writes", Word(value, word.known), told)
+
+    def _find(self, flags: Sequence[str], told: str) -> Iterator[Effect]:
+        """`find`, which lists unless it is to run or delete something."""
+        if {"-exec", "-execdir", "-ok"} & set(flags):
+            yield Effect("hides", told=told)
+        elif "-delete" in flags:
+            yield Effect("writes", known=False, told=told)
+
+    def _writer(self, program: str, paths: Sequence[Word], told: str) -> Iterator[Effect]:
+        """A program that changes all paths it is given; `sed` all but its script, `patch` what its patch names."""
+        below = program not in ("mkdir", "touch", "tee")
+        changed = paths[1:] if program == "sed" and len(paths) > 1 else paths
+        yield from (replace(self._effect("writes", word, told), below=below) for word in changed)
+        if program == "patch":
+            yield Effect("writes", known=False, told=told)
+
+    def _into(self, paths: Sequence[Word], told: str) -> Iterator[Effect]:
+        """The target of a copy, and the names that its sources have in it where it is a folder."""
+        if len(paths) < 2:
+            return
+        target = paths[-1]
+        yield replace(self._effect("writes", target, told), below=False)
+        for source in paths[:-1]:
+            name = posixpath.basename(source.text.rstrip("/"))
+            inside = Word(posixpath.join(target.text, name), source.known and target.known, source.pattern)
+            yield self._effect("writes", inside, told)
+
+    def _git(self, paths: Sequence[Word], told: str) -> Iterator[Effect]:
+        action = paths[0].text if paths else ""
+        if action in ("show", "log", "diff", "blame", "cat-file", "grep", "reflog"):
+            yield Effect("reads", ".git/history", told=told)
+            yield from (self._effect("reads", word, told) for word in paths[1:])
+        elif action in (
+            "checkout",
+            "restore",
+            "reset",
+            "apply",
+            "am",
+            "stash",
+            "revert",
+            "clean",
+            "merge",
+            "pull",
+            "rm",
+            "mv",
+        ):
+            named = [word for word in paths[1:] if action in ("checkout", "restore", "rm", "mv")]
+            yield from (self._effect("writes", word, told) for word in named)
+            if not named:
+                yield Effect("writes", known=False, told=told)
+
+    def _interpreter(self, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
+        """A program in another language: a file is read; what stands in the text is not followed."""
+        files = [word for word in arguments if not word.text.startswith("-")]
+        inline = any(word.text in ("-c", "-e", "-") for word in arguments) or not arguments
+        text = "\n".join([*(word.text for word in arguments), command.given or ""])
+        if inline and command.given is None and command.piped and not any(w.text in ("-c", "-e") for w in arguments):
+            yield Effect("hides", told=told)
+        elif inline:
+            yield Effect("opaque", told=text)
+        elif "-m" in {word.text for word in arguments}:
+            yield from (self._effect("names", word, told) for word in files[1:])
+        else:
+            yield from (self._effect("reads", word, told) for word in files[:1])
+            yield from (self._effect("names", word, told) for word in files[1:])
+
+    def _effect(self, does: Does, word: Word, told: str) -> Effect:
+        if word.text.startswith("~"):
+            return Effect(does, word.text, known=word.known, told=told)
+        absolute = word.text.startswith("/")
+        if self._cwd is None and not absolute:
+            return Effect(does, "", known=False, told=told)
+        text = word.text if word.known else _before_the_unknown(word.text)
+        path = placed(text, "" if absolute else self._cwd or "", self._root) if text or word.known else ""
+        return Effect(does, path, word.known, word.pattern, told=told)
+
+
+def _before_the_unknown(text: str) -> str:
+    """What of a word stands before the first sign that may be expanded."""
+    return text[: min((at for sign in "${`<>" if (at := text.find(sign)) >= 0), default=len(text))]
+
+
+def _unwrapped(words: Sequence[Word]) -> list[Word]:
+    """The words from the program on that is meant."""
+    left = list(words)
+    while left and posixpath.basename(left[0].text) in _WRAPPERS:
+        wrapper = posixpath.basename(left.pop(0).text)
+        while left and (left[0].text.startswith("-") or "=" in left[0].text):
+            flag = left.pop(0).text
+            if len(flag) == 2 and flag[1] in _WRAPPERS[wrapper] and left:
+                left.pop(0)
+        if wrapper == "timeout" and left:
+            left.pop(0)
+    return left

@@ -1,0 +1,323 @@
+"""Shell as simple commands with their words: quotes, lists, pipes, redirections, substitutions, here-documents.
+
+One pass over the characters. Nothing is expanded but quotes and plain variables that the script itself sets. A word
+whose value can't be known from the text (`$d`, `$(…)`, `{a,b}`) keeps its text and is not `known`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+MAX_CHARS = 200_000
+MAX_DEPTH = 20
+_BLANK, _ENDS = " \t", "\n;&|()<>"
+_LONG = ("&>>", "<<<", "<<-", "&&", "||", ";;", "|&", ">>", "<<", ">&", "<&", "<>", ">|", "&>", ">(", "<(")
+_REDIRECTS = frozenset((">", ">>", ">|", "&>", "&>>", "<", "<>", ">&", "<&"))
+RESERVED = frozenset("if then else elif fi while until do done time ! { } coproc".split())
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a command."""
+
+    text: str
+    known: bool = True
+    """Whether the text is the word's value."""
+    pattern: bool = False
+    """Whether it has `*`, `?` or `[` that are not quoted."""
+
+
+@dataclass(slots=True)
+class SimpleCommand:
+    """One program with its arguments."""
+
+    words: list[Word] = field(default_factory=list)
+    redirects: list[tuple[str, Word]] = field(default_factory=list)
+    """Operators such as `>` with their targets."""
+    given: str | None = None
+    """What a here-document puts on its standard input."""
+    piped: bool = False
+    """Whether it reads another command's output."""
+
+
+@dataclass(slots=True)
+class Script:
+    """What a text of shell holds."""
+
+    commands: list[SimpleCommand] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """What could not be read."""
+
+
+def parsed(text: str) -> Script:
+    """The simple commands of a script, in the order in which they stand; those of substitutions first."""
+    script = Script()
+    if len(text) > MAX_CHARS:
+        script.problems.append(f"a command of {len(text):,} characters")
+        return script
+    _Reader(text, script, {}, 0).read()
+    return script
+
+
+class _Reader:
+    """Reads one text; substitutions are read by readers of their own, into the same script."""
+
+    def __init__(self, text: str, script: Script, variables: dict[str, str], depth: int) -> None:
+        self._text, self._at, self._script = text, 0, script
+        self._variables, self._depth = variables, depth
+        self._documents: list[tuple[SimpleCommand, str, bool]] = []
+
+    def read(self) -> None:
+        """Read all of it."""
+        if self._depth > MAX_DEPTH:
+            self._script.problems.append("substitutions within substitutions without end")
+            return
+        command = SimpleCommand()
+        while self._at < len(self._text):
+            mark = self._text[self._at]
+            if mark in _BLANK or self._text.startswith("\\\n", self._at):
+                self._at += 2 if mark == "\\" else 1
+            elif mark == "#":
+                end = self._text.find("\n", self._at)
+                self._at = len(self._text) if end < 0 else end
+            elif mark in _ENDS and not self._text.startswith(("<(", ">("), self._at):
+                command = self._operator(command)
+            else:
+                self._word_of(command)
+        self._end(command)
+        if self._documents:
+            self._script.problems.append("a here-document without its end")
+
+    def _word_of(self, command: SimpleCommand) -> None:
+        begin = self._at
+        word = self._word()
+        digits = self._text[begin : self._at]
+        if digits.isdecimal() and self._text[self._at : self._at + 1] in ("<", ">"):
+            return  # a number of a file before its redirection
+        if not command.words and word.text in RESERVED and digits == word.text:
+            return
+        if not command.words and word.text in ("case", "select", "function", "[["):
+            self._script.problems.append(f"{word.text} …")
+        command.words.append(word)
+
+    def _operator(self, command: SimpleCommand) -> SimpleCommand:
+        sign = next((one for one in _LONG if self._text.startswith(one, self._at)), self._text[self._at])
+        self._at += len(sign)
+        if sign in _REDIRECTS or sign.startswith("<<"):
+            self._redirect(command, sign)
+            return command
+        self._end(command)
+        if sign == "\n":
+            self._here_documents()
+        return SimpleCommand(piped=sign in ("|", "|&"))
+
+    def _redirect(self, command: SimpleCommand, sign: str) -> None:
+        while self._text[self._at : self._at + 1] in (" ", "\t"):
+            self._at += 1
+        target = self._word()
+        if sign in ("<<", "<<-"):
+            self._documents.append((command, target.text, sign == "<<-"))
+        elif sign == "<<<":
+            command.given = target.text if target.known else None
+            command.piped = command.piped or not target.known
+        elif not (sign in (">&", "<&") and (target.text.isdecimal() or target.text == "-")):
+            command.redirects.append((sign, target))
+
+    def _here_documents(self) -> None:
+        """The lines up to the end of each here-document that the line before has opened."""
+        waiting, self._documents = self._documents, []
+        for command, end, tabs in waiting:
+            lines = []
+            while self._at < len(self._text):
+                stop = self._text.find("\n", self._at)
+                stop = len(self._text) if stop < 0 else stop
+                line = self._text[self._at : stop]
+                self._at = min(stop + 1, len(self._text))
+                if (line.lstrip("\t") if tabs else line) == end:
+                    break
+                lines.append(line)
+            else:
+                self._script.problems.append("a here-document without its end")
+            command.given = "\n".join(lines)
+
+    def _end(self, command: SimpleCommand) -> None:
+        """Take a command in; assignments alone set variables."""
+        if command.words and all(_assignment(word) for word in command.words):
+            for word in command.words:
+                name, _, value = word.text.partition("=")
+                if word.known and len(value) < 500:
+                    self._variables[name] = value
+                else:
+                    self._variables.pop(name, None)
+        if command.words[:1] and command.words[0].text == "for":
+            for word in command.words[1:2]:
+                self._variables.pop(word.text, None)
+            return
+        if command.words or command.redirects:
+            self._script.commands.append(command)
+
+    def _word(self) -> Word:
+        parts: list[str] = []
+        known, pattern = True, False
+        while self._at < len(self._text):
+            mark = self._text[self._at]
+            if mark in _BLANK or (mark in _ENDS and not self._text.startswith(("<(", ">("), self._at)):
+                break
+            if mark == "'":
+                parts.append(self._quoted("'"))
+            elif mark == '"':
+                known &= self._double(parts)
+            elif mark == "\\":
+                parts.append(self._text[self._at + 1 : self._at + 2].replace("\n", ""))
+                self._at += 2
+            elif mark in "$`<>":
+                known &= self._expansion(parts)
+            else:
+                pattern |= mark in "*?["
+                known &= not (mark == "{" and "}" in self._text[self._at : self._at + 200] and self._braced())
+                parts.append(mark)
+                self._at += 1
+        return Word("".join(parts), known, pattern)
+
+    def _braced(self) -> bool:
+        inner = self._text[self._at + 1 : self._text.index("}", self._at)]
+        return ("," in inner or ".." in inner) and not any(c in inner for c in " \t\n")
+
+    def _quoted(self, mark: str) -> str:
+        end = self._text.find(mark, self._at + 1)
+        if end < 0:
+            self._script.problems.append("a quote that is not closed")
+            end = len(self._text)
+        found = self._text[self._at + 1 : end]
+        self._at = end + 1
+        return found
+
+    def _double(self, parts: list[str]) -> bool:
+        """A text in double quotes; whether its value is known."""
+        known = True
+        self._at += 1
+        while self._at < len(self._text):
+            mark = self._text[self._at]
+            if mark == '"':
+                self._at += 1
+                return known
+            if mark == "\\" and self._text[self._at + 1 : self._at + 2] in ("$", "`", '"', "\\", "\n"):
+                parts.append(self._text[self._at + 1].replace("\n", ""))
+                self._at += 2
+            elif mark in "$`":
+                known &= self._expansion(parts)
+            else:
+                parts.append(mark)
+                self._at += 1
+        self._script.problems.append("a quote that is not closed")
+        return False
+
+    def _expansion(self, parts: list[str]) -> bool:
+        """What begins with `$`, a backquote or `<(`: its text, and whether the value is known."""
+        text, at = self._text, self._at
+        if text[at] == "`":
+            return self._substituted(self._quoted("`"), parts)
+        if text.startswith(("$(", "<(", ">("), at):
+            arithmetic = text.startswith("$((", at)
+            inner = self._bracketed(at + 2)
+            return self._unknown(inner, parts) if arithmetic else self._substituted(inner, parts)
+        if text.startswith("$'", at):
+            self._at += 1
+            parts.append(self._ansi())
+            return True
+        name = self._name(at + 1)
+        if name is None:
+            parts.append("$")
+            self._at += 1
+            return at + 1 >= len(text) or text[at + 1] in " \t\n\"'/"
+        if name in self._variables:
+            parts.append(self._variables[name])
+            return True
+        return self._unknown(f"${name}", parts)
+
+    def _name(self, at: int) -> str | None:
+        """The variable after a `$`, which is passed over; None where there is none."""
+        text = self._text
+        if text.startswith("{", at):
+            end = text.find("}", at)
+            self._at = len(text) if end < 0 else end + 1
+            return text[at + 1 : end]
+        end = at
+        while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+            end += 1
+        if end == at and text[at : at + 1] in ("?", "#", "@", "*", "!", "$", "-"):
+            end = at + 1
+        if end == at:
+            return None
+        self._at = end
+        return text[at:end]
+
+    def _bracketed(self, at: int) -> str:
+        """The text up to the bracket that closes; quotes in it hide brackets."""
+        depth, here, quote = 1, at, ""
+        while here < len(self._text):
+            mark = self._text[here]
+            if mark == "\\" and quote != "'":
+                here += 1
+            elif quote:
+                quote = "" if mark == quote else quote
+            elif mark in "'\"":
+                quote = mark
+            elif mark == "(":
+                depth += 1
+            elif mark == ")":
+                depth -= 1
+                if not depth:
+                    break
+            here += 1
+        else:
+            self._script.problems.append("a bracket that is not closed")
+        self._at = here + 1
+        return self._text[at:here]
+
+    def _substituted(self, inner: str, parts: list[str]) -> bool:
+        _Reader(inner, self._script, self._variables, self._depth + 1).read()
+        return self._unknown(f"$({inner})", parts)
+
+    @staticmethod
+    def _unknown(told: str, parts: list[str]) -> bool:
+        parts.append(told)
+        return False
+
+    def _ansi(self) -> str:
+        """A text in `$'…'`, with its escapes."""
+        found: list[str] = []
+        self._at += 1
+        while self._at < len(self._text) and self._text[self._at] != "'":
+            if self._text[self._at] != "\\":
+                found.append(self._text[self._at])
+                self._at += 1
+                continue
+            sign = self._text[self._at + 1 : self._at + 2]
+            self._at += 2
+            digits = {"x": 2, "u": 4, "U": 8}.get(sign, 3 if sign.isdecimal() else 0)
+            if not digits:
+                found.append(_ESCAPES.get(sign, sign))
+                continue
+            begin = self._at if sign in "xuU" else self._at - 1
+            end = begin
+            allowed = "0123456789abcdefABCDEF" if sign in "xuU" else "01234567"
+            while end < min(begin + digits, len(self._text)) and self._text[end] in allowed:
+                end += 1
+            self._at = end
+            number = int(self._text[begin:end] or "0", 16 if sign in "xuU" else 8)
+            found.append(chr(number) if number < 0x110000 else "")
+        self._at += 1
+        return "".join(found)
+
+
+def _assignment(word: Word) -> bool:
+    name = word.text.partition("=")[0]
+    return "=" in word.text and name.isidentifier() and name.isascii()
+
+
+def without_assignments(command: SimpleCommand) -> SimpleCommand:
+    """The command without the variables that are set for it alone."""
+    at = next((number for number, word in enumerate(command.words) if not _assignment(word)), len(command.words))
+    return replace(command, words=command.words[at:])

@@ -1,0 +1,191 @@
+"""Rules for the steps of an agent: what it never does to which paths, and in which order it does things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from verikit.calls import calls_in
+from verikit.errors import AgentFault, UsageError, WorkspaceError
+from verikit.messages import CompletionMessage, by_assistant
+from verikit.types import Sample, Score
+from verikit.verifiers.tools.effects import Effect, effects_of, placed
+from verikit.workspaces.grading import all_hold, workspace_of
+from verikit.workspaces.names import has_wildcards, matches, shown
+from verikit.workspaces.workspace import Workspace
+
+Doing = Literal["reads", "writes", "runs"]
+UNDECIDED = "undecided"
+_VERBS: tuple[Doing, ...] = ("reads", "writes", "runs")
+
+
+@dataclass(frozen=True, slots=True)
+class StepRules:
+    """What is watched in the steps of an agent."""
+
+    never: Sequence[tuple[Doing, str]] = ()
+    """What is never done, to which path or program."""
+    order: Sequence[tuple[Doing, str]] = ()
+    """What is done one after the other."""
+    max_steps: int | None = None
+    undecided: float | None = None
+    """The value where the text of a command doesn't tell; None: there is none."""
+    root: str = "/"
+
+    def score(self, sample: Sample) -> Score:
+        """The score of a sample's steps, each rule as a part.
+
+        Raises:
+            WorkspaceError: there are no steps.
+        """
+        workspace = _workspace(sample)
+        turns = _turns(sample, workspace)
+        steps = list(_steps(turns, self.root))
+        parts: dict[str, Score] = {}
+        if self.max_steps is not None:
+            count = sum(map(by_assistant, turns))
+            parts["max_steps"] = Score(float(count <= self.max_steps), reason=f"{count} steps")
+        for doing, target in self.never:
+            parts[f"never {doing} {target}"] = self._never(doing, target, steps, workspace)
+        if self.order:
+            parts["order"] = self._in_order(steps)
+        return all_hold(parts)
+
+    def _never(
+        self, doing: Doing, target: str, steps: Sequence[tuple[int, Effect]], workspace: Workspace | None
+    ) -> Score:
+        if doing == "writes" and workspace is not None and (found := _differs(workspace, target)):
+            return Score(0.0, reason=f"{shown(found)} differs from what it was")
+        unclear = ""
+        for number, effect in steps:
+            verdict = concerns(effect, doing, target, self.root)
+            if verdict:
+                return Score(0.0, reason=f"step {number}: {shown(effect.told)}")
+            if verdict is None and not unclear:
+                unclear = f"step {number}: {shown(effect.told)}"
+        return self._unclear(unclear) if unclear else Score(1.0, reason=f"{len(steps)} effects, none of them")
+
+    def _in_order(self, steps: Sequence[tuple[int, Effect]]) -> Score:
+        left, unclear = list(self.order), ""
+        for number, effect in steps:
+            if not left:
+                break
+            verdict = concerns(effect, *left[0], self.root)
+            if verdict:
+                left.pop(0)
+            elif verdict is None and not unclear:
+                unclear = f"step {number}: {shown(effect.told)}"
+        if not left:
+            return Score(1.0, reason="in this order")
+        told = f"{' '.join(left[0])} does not come, or not in its place"
+        return self._unclear(unclear) if unclear else Score(0.0, reason=told)
+
+    def _unclear(self, told: str) -> Score:
+        if self.undecided is None:
+            return Score.abstained(f"undecided: the text doesn't tell: {told}")
+        return Score(self.undecided, reason=f"undecided: {told}")
+
+
+def read_order(told: Sequence[str]) -> tuple[tuple[Doing, str], ...]:
+    """`["runs pytest", "writes src/**"]` as pairs.
+
+    Raises:
+        UsageError: one is no such text.
+    """
+    found: list[tuple[Doing, str]] = []
+    for one in told:
+        verb, _, target = one.partition(" ")
+        doing = next((known for known in _VERBS if known == verb), None)
+        if doing is None or not target.strip():
+            raise UsageError(f"order holds texts such as 'writes src/**', not {one!r}", hint="reads, writes, runs")
+        found.append((doing, target.strip()))
+    return tuple(found)
+
+
+def concerns(effect: Effect, doing: Doing, target: str, root: str) -> bool | None:
+    """Whether an effect is what is watched; None: its text doesn't tell."""
+    if effect.does == "hides":
+        return None
+    if effect.does == "opaque":
+        return None if _mentioned(target, effect.told) else False
+    if doing == "runs":
+        wanted = target.split()
+        return effect.does == "runs" and effect.path.split()[: len(wanted)] == wanted
+    if effect.does not in (doing, "names"):
+        return False
+    pattern = placed(target, "", root)
+    if not effect.known or effect.pattern:
+        literal = effect.path.split("*")[0].split("?")[0].split("[")[0]
+        fits = effect.known and _same(pattern, effect.path, below=False)
+        return True if fits and effect.does == doing else None if _may_meet(literal, pattern) else False
+    if not _same(pattern, effect.path, below=effect.below):
+        return False
+    return True if effect.does == doing else None
+
+
+def _same(pattern: str, path: str, *, below: bool) -> bool:
+    """Whether a pattern names a path, or a path is the folder of what it names."""
+    if pattern.startswith("/") != path.startswith("/") and path != ".":
+        return False
+    inside = matches(pattern.lstrip("/"), path.lstrip("/")) or matches(f"{pattern.lstrip('/')}/**", path.lstrip("/"))
+    return inside or (below and (path == "." or f"{_literal(pattern)}/".startswith(f"{path.rstrip('/')}/")))
+
+
+def _literal(pattern: str) -> str:
+    """The folders of a pattern before its first wildcard."""
+    names = pattern.split("/")
+    end = next((at for at, name in enumerate(names) if has_wildcards(name)), len(names))
+    return "/".join(names[:end])
+
+
+def _may_meet(prefix: str, pattern: str) -> bool:
+    """Whether something that begins so may be what a pattern names."""
+    literal = _literal(pattern)
+    return not prefix or prefix == "." or literal.startswith(prefix) or prefix.startswith(literal)
+
+
+def _mentioned(target: str, text: str) -> bool:
+    """Whether a text has a name that a watched path or program is made of."""
+    names = [name for name in target.replace(" ", "/").split("/") if len(name) > 1 and not has_wildcards(name)]
+    return not names or any(name in text for name in names)
+
+
+def _differs(workspace: Workspace, target: str) -> str:
+    """A path that the agent changed, by what was given and left; "" where there is none, or it is not known."""
+    pattern = target.lstrip("/")
+    try:
+        found = workspace.changes(lambda path: matches(pattern, path) or path.startswith(f"{pattern}/")).all
+    except (AgentFault, WorkspaceError):
+        return ""
+    return found[0] if found else ""
+
+
+def _workspace(sample: Sample) -> Workspace | None:
+    try:
+        return workspace_of(sample)
+    except WorkspaceError:
+        return None
+
+
+def _turns(sample: Sample, workspace: Workspace | None) -> Sequence[CompletionMessage]:
+    """The agent's steps: what the harness recorded, else the sample's messages.
+
+    Raises:
+        WorkspaceError: there are none.
+    """
+    recorded = None if workspace is None else workspace.messages()
+    turns = sample.messages if recorded is None else recorded
+    if not turns:
+        raise WorkspaceError("there are no steps to look at", hint='messages, or "trajectory" of the workspace')
+    return turns
+
+
+def _steps(turns: Sequence[CompletionMessage], root: str) -> Iterator[tuple[int, Effect]]:
+    """The effects of each step, with its number from 1."""
+    number = 0
+    for turn in turns:
+        if by_assistant(turn):
+            number += 1
+            for call in calls_in([turn]):
+                yield from ((number, effect) for effect in effects_of(call, root))
