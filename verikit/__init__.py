@@ -8,7 +8,7 @@ options. Selectors go by theirs in `verikit.selectors`.
 The package has six wings. A module imports from its own wing and from those in brackets:
 
 - core (): `base`, `calls`, `compose`, `errors`, `helper`, `messages`, `moved`, `names`, `platform`, `replies`,
-  `select`, `selectors`, `stats`, `types`: samples, scores, and verifiers made of verifiers.
+  `select`, `selectors`, `stats`, `types`, `workspaces`: samples, scores, and verifiers made of verifiers.
 - files (core): `readers`: files in several formats to groups.
 - machines (core, files): `engines`, `guided`, `retrieval`, `sampling`, `sandbox`, `search`: what writes, finds, runs.
 - rules (core, machines): `answers`, `graders`, `until`, `verifiers`: what is right.

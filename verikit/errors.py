@@ -23,6 +23,8 @@ the machine.
     │   └── SandboxUnavailable  a property that was required can't be had here
     ├── RetrievalError          a retriever failed; an empty result is not a failure
     │   └── RetrievalTimeout
+    ├── WorkspaceError          what an agent left can't be judged: not collected, too large for us, the row is at fault
+    ├── AgentFault              the agent left what no verifier has to read; such a score is 0.0
     ├── HelperError             a helper process of ours died or could not be started
     │   └── HelperTimeout       one call in it used up its time or its memory
     └── TrainerError
@@ -174,6 +176,14 @@ class RetrievalError(VerikitError):
 
 class RetrievalTimeout(RetrievalError):
     """The retriever gave no reply within the deadline."""
+
+
+class WorkspaceError(VerikitError):
+    """What an agent left can't be judged, by nobody's fault but ours or the row's: the score has no value."""
+
+
+class AgentFault(VerikitError):
+    """The agent left nothing, or what no verifier has to read: the score is 0.0, and the message is its reason."""
 
 
 class HelperError(VerikitError):

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Required, TypedDict, get_args
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, get_args
 
 from verikit.errors import EngineError, Unscored
 from verikit.messages import CompletionMessage, messages_of, rebuilt, text_of, thoughts_in, thoughts_of
+
+if TYPE_CHECKING:
+    from verikit.workspaces import TaskWorkspace, Workspace
 
 
 class Message(TypedDict, total=False):
@@ -46,6 +49,9 @@ LABEL, ASKS = "label", "asks"
 """Names of the parts of a judged criterion's score: what people said of it, and the verdicts of each asking."""
 
 
+WORKSPACE = "workspace"
+"""The key of a row under which an agent's files are named."""
+
 _set = object.__setattr__
 
 
@@ -69,6 +75,8 @@ class Sample:
     """What the model thought, where that came apart from the completion (`reasoning_content`)."""
     messages: Sequence[CompletionMessage] = ()
     """The completion's messages with their tool calls and the tools' results; none where it came as a text."""
+    workspace: Workspace | TaskWorkspace | None = None
+    """The files that an agent left, where it was to leave some."""
 
     def __init__(
         self,
@@ -79,6 +87,7 @@ class Sample:
         meta: Mapping[str, Any] | None = None,
         thoughts: str = "",
         messages: Sequence[CompletionMessage] = (),
+        workspace: Workspace | TaskWorkspace | None = None,
     ) -> None:
         if type(completion) is not str and not isinstance(completion, str):
             messages = messages_of(completion)
@@ -92,6 +101,7 @@ class Sample:
         _set(self, "meta", {} if meta is None else meta)
         _set(self, "thoughts", thoughts)
         _set(self, "messages", messages)
+        _set(self, "workspace", workspace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +115,25 @@ class Group:
     meta: Mapping[str, Any] = field(default_factory=dict)
     candidate_meta: Sequence[Mapping[str, Any]] = ()
     """Each candidate's own keys (a stored reward, say), parallel to `completions`; may be empty."""
+    folder: str = ""
+    """Where the file of the row lies, which paths of its workspace start from; "" where it has no workspace."""
 
     def samples(self) -> list[Sample]:
         """One sample for each completion; a candidate's own keys win over the group's."""
+        if self.folder:
+            return [self._with_workspace(sample) for sample in replace(self, folder="").samples()]
         if not self.candidate_meta:
             return [Sample(self.prompt, text, self.answer, self.id, self.meta) for text in self.completions]
         return [
             self._with_own(text, keys) if keys else Sample(self.prompt, text, self.answer, self.id, self.meta)
             for text, keys in zip(self.completions, self.candidate_meta, strict=True)
         ]
+
+    def _with_workspace(self, sample: Sample) -> Sample:
+        from verikit.workspaces import TaskWorkspace
+
+        told = sample.meta.get(WORKSPACE)
+        return sample if told is None else replace(sample, workspace=TaskWorkspace(told, self.folder))
 
     def _with_own(self, text: str, keys: Mapping[str, Any]) -> Sample:
         meta = {**self.meta, **keys}

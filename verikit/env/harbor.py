@@ -15,6 +15,7 @@ from typing import Any
 from verikit.errors import SchemaError
 from verikit.platform.numbers import number
 from verikit.types import Sample
+from verikit.workspaces.atif import conversation
 
 CONFIG, RESULT, TRAJECTORY = "task.toml", "result.json", "agent/trajectory.json"
 MAX_BYTES = 64 * 2**20
@@ -105,7 +106,7 @@ def trials(folder: Path) -> Iterator[tuple[str, Judged | SchemaError]]:
 def _trial(folder: Path) -> Judged:
     result = _json(folder / RESULT)
     steps = _json(folder / TRAJECTORY).get("steps") if (folder / TRAJECTORY).is_file() else None
-    prompt, turns = _conversation(steps if isinstance(steps, list) else [])
+    prompt, turns = conversation(steps if isinstance(steps, list) else [])
     meta = {key: result[key] for key in ("task_name", "task_checksum", "source") if result.get(key) is not None}
     sample = Sample(prompt, turns, None, str(result["trial_name"]), meta)
     if isinstance(failed := result.get("exception_info"), Mapping):
@@ -119,50 +120,6 @@ def _trial(folder: Path) -> Judged:
     value = rewards.get("reward", next(iter(rewards.values())))
     reward = number(value)
     return sample, reward, "" if reward is not None else f"its reward is {value!r}"[:200]
-
-
-def _conversation(steps: list[Any]) -> tuple[str, list[dict[str, Any]]]:
-    """The prompt and the messages after it of an ATIF trajectory."""
-    prompt, turns = "", list[dict[str, Any]]()
-    for step in steps:
-        if not isinstance(step, Mapping):
-            continue
-        text = _said(step.get("message"))
-        if step.get("source") != "agent":
-            if not turns and step.get("source") == "user" and not prompt:
-                prompt = text
-            elif turns:
-                turns.append({"role": str(step.get("source")), "content": text})
-            continue
-        turns.append({"role": "assistant", "content": text})
-        calls = [call for call in step.get("tool_calls") or () if isinstance(call, Mapping)]
-        if calls:
-            turns[-1]["tool_calls"] = [_call(call) for call in calls]
-        if isinstance(thoughts := step.get("reasoning_content"), str):
-            turns[-1]["reasoning_content"] = thoughts
-        seen = step.get("observation")
-        for result in (seen.get("results") or ()) if isinstance(seen, Mapping) else ():
-            if isinstance(result, Mapping):
-                named = result.get("source_call_id")
-                turns.append({"role": "tool", "tool_call_id": named, "content": _said(result.get("content"))})
-    return prompt, turns
-
-
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = call.get("arguments")
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return {
-        "id": call.get("tool_call_id"),
-        "type": "function",
-        "function": {"name": call.get("function_name"), "arguments": text},
-    }
-
-
-def _said(content: Any) -> str:
-    if isinstance(content, list):
-        texts = [part.get("text") for part in content if isinstance(part, Mapping)]
-        return "\n\n".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
 
 
 def _text(path: Path) -> str:

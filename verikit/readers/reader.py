@@ -7,9 +7,11 @@ and answer) become one group, so a group comes out when the row after it has bee
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
+from dataclasses import replace
 from os import PathLike
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +27,7 @@ from verikit.readers.mappings import check_files, mapping_of, split_files
 from verikit.readers.parse import parse
 from verikit.readers.paths import Paths
 from verikit.readers.source import RawRow
-from verikit.types import Group
+from verikit.types import WORKSPACE, Group
 
 MAX_HELD_ERRORS = 1000
 """This many bad rows amid one group end it: they wait in memory for its last row."""
@@ -99,6 +101,9 @@ class RowParser:
         """
         try:
             built = self._layout.group(parse(row) if isinstance(row, bytes) else row, line)
+            if built is not None and _has_workspace(built.group):
+                folder = os.path.dirname(self.places.at(line)[0]) or "."
+                built = replace(built, group=replace(built.group, folder=folder))
             return built if built is None or self._golds is None else self._golds.joined(built)
         except SchemaError as error:
             raise self.places.placed(error, line) from None
@@ -285,6 +290,11 @@ class Reader(Iterator[Group | SchemaError]):
             return self.parser.build(line, row)
         except SchemaError as error:
             return error
+
+
+def _has_workspace(group: Group) -> bool:
+    """Whether a row, or one of its candidates, names files that an agent left."""
+    return WORKSPACE in group.meta or any(WORKSPACE in own for own in group.candidate_meta)
 
 
 def _continues(first: BuiltGroup, after: BuiltGroup) -> bool:

@@ -1,0 +1,101 @@
+"""Harbor's trajectories (ATIF), and files of messages, as a prompt and messages."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from verikit.errors import WorkspaceError
+from verikit.messages import CompletionMessage
+from verikit.workspaces.beneath import open_beneath, open_root
+from verikit.workspaces.names import shown
+
+MAX_BYTES = 64 * 2**20
+"""Of a file of steps; a longer one is refused."""
+
+
+def read_file(root: str, within: Sequence[str]) -> bytes:
+    """A file of ours beneath a folder, of at most `MAX_BYTES`.
+
+    Raises:
+        WorkspaceError: it is not there, is longer, or can't be read.
+    """
+    name = shown("/".join((root, *within)))
+    try:
+        top = open_root(root)
+        try:
+            file = open_beneath(top, within)
+        finally:
+            os.close(top)
+        with open(file, "rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise WorkspaceError(f"{name} can't be read: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise WorkspaceError(f"{name} is larger than {MAX_BYTES >> 20} MB")
+    return data
+
+
+def read_trajectory(root: str, within: Sequence[str]) -> list[CompletionMessage]:
+    """The messages of a file: an ATIF trajectory, a list of messages, or an object with `messages`.
+
+    Raises:
+        WorkspaceError: it is none of these, or can't be read.
+    """
+    name = shown("/".join((root, *within)))
+    try:
+        found = json.loads(read_file(root, within))
+    except (ValueError, RecursionError):
+        raise WorkspaceError(f"{name} is no JSON") from None
+    if isinstance(found, Mapping) and isinstance(steps := found.get("steps"), list):
+        return list(conversation(steps)[1])
+    turns = found.get("messages") if isinstance(found, Mapping) else found
+    if not isinstance(turns, list) or not all(isinstance(turn, Mapping) and "role" in turn for turn in turns):
+        raise WorkspaceError(f"{name} holds neither ATIF steps nor messages")
+    return list(turns)
+
+
+def conversation(steps: Sequence[Any]) -> tuple[str, list[dict[str, Any]]]:
+    """The prompt and the messages after it of an ATIF trajectory."""
+    prompt, turns = "", list[dict[str, Any]]()
+    for step in steps:
+        if not isinstance(step, Mapping):
+            continue
+        text = _said(step.get("message"))
+        if step.get("source") != "agent":
+            if not turns and step.get("source") == "user" and not prompt:
+                prompt = text
+            elif turns:
+                turns.append({"role": str(step.get("source")), "content": text})
+            continue
+        turns.append({"role": "assistant", "content": text})
+        calls = [call for call in step.get("tool_calls") or () if isinstance(call, Mapping)]
+        if calls:
+            turns[-1]["tool_calls"] = [_call(call) for call in calls]
+        if isinstance(thoughts := step.get("reasoning_content"), str):
+            turns[-1]["reasoning_content"] = thoughts
+        seen = step.get("observation")
+        for result in (seen.get("results") or ()) if isinstance(seen, Mapping) else ():
+            if isinstance(result, Mapping):
+                named = result.get("source_call_id")
+                turns.append({"role": "tool", "tool_call_id": named, "content": _said(result.get("content"))})
+    return prompt, turns
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = call.get("arguments")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {
+        "id": call.get("tool_call_id"),
+        "type": "function",
+        "function": {"name": call.get("function_name"), "arguments": text},
+    }
+
+
+def _said(content: Any) -> str:
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, Mapping)]
+        return "\n\n".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""

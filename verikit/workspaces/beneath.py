@@ -1,0 +1,94 @@
+"""Opening what lies beneath a folder and nowhere else: no link is followed, whoever swaps what while we look.
+
+Linux opens a whole path with `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)`. Where there is no such call, each name
+is opened by itself from the folder before it with `O_NOFOLLOW`, which follows no link either.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from functools import cache
+
+_OPENAT2 = 437
+_NO_SYMLINKS, _BENEATH = 0x04, 0x08
+_ABSENT = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
+FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+"""A fifo that took a file's place is opened without waiting for a writer."""
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_root(folder: str | os.PathLike[str]) -> int:
+    """Open a folder that is ours; its own path may pass links.
+
+    Raises:
+        OSError: it is none, or can't be read.
+    """
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def open_beneath(root: int, names: Sequence[str], flags: int = 0) -> int:
+    """Open what lies under these names beneath an open folder, for reading.
+
+    Raises:
+        OSError: there is no such thing, a link lies on the way, or it can't be read.
+    """
+    if not names:
+        return os.dup(root)
+    if _has_openat2():
+        return _openat2(root, os.fsencode("/".join(names)), FLAGS | flags)
+    return open_by_steps(root, names, flags)
+
+
+def open_by_steps(root: int, names: Sequence[str], flags: int = 0) -> int:
+    """The same without `openat2`: name after name.
+
+    Raises:
+        OSError: as `open_beneath`.
+    """
+    at = os.dup(root)
+    try:
+        for number, name in enumerate(names, 1):
+            own = flags if number == len(names) else os.O_DIRECTORY
+            below = os.open(name, FLAGS | own, dir_fd=at)
+            os.close(at)
+            at = below
+    except BaseException:
+        os.close(at)
+        raise
+    return at
+
+
+@cache
+def _has_openat2() -> bool:
+    """Whether the kernel has the call and lets us use it."""
+    if not sys.platform.startswith("linux"):
+        return False
+    here = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.close(_openat2(here, b".", FLAGS | os.O_DIRECTORY))
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return False
+    finally:
+        os.close(here)
+    return True
+
+
+def _openat2(root: int, path: bytes, flags: int) -> int:
+    how = _How(flags, 0, _NO_SYMLINKS | _BENEATH)
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.restype = ctypes.c_long
+    while True:
+        found = call(_OPENAT2, root, path, ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how)))
+        if found >= 0:
+            return int(found)
+        code = ctypes.get_errno()
+        if code not in (errno.EINTR, errno.EAGAIN):  # EAGAIN: something moved while the kernel looked
+            raise OSError(code, os.strerror(code), os.fsdecode(path))

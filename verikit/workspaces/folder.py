@@ -1,0 +1,196 @@
+"""A folder as one side of a workspace: looked at from outside, twice, without following a link or opening a fifo."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+
+from verikit.errors import WorkspaceError
+from verikit.workspaces.beneath import open_beneath, open_root
+from verikit.workspaces.limits import Limits
+from verikit.workspaces.manifest import Entry, Fault, Kind, Manifest
+from verikit.workspaces.names import as_text, shown
+from verikit.workspaces.tree import Source, Tally, Tree, hashed
+
+BLOCK = 512
+"""Bytes of a block of `st_blocks`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSource(Source):
+    """A folder below a root of ours; `within` is its path from there, no name of which may be a link."""
+
+    root: str
+    within: tuple[str, ...] = ()
+    leave_out: frozenset[str] = frozenset()
+    """Names at its top that are no part of it: a collector's own record, say."""
+
+    def open(self, limits: Limits) -> Tree:
+        """Collect it twice.
+
+        Raises:
+            AgentFault: over a limit that the task states.
+            WorkspaceError: it is not there, can't be read, is over a limit of ours, or changed while it was read.
+        """
+        first = self._collected(limits)
+        if self._collected(limits).digest != first.digest:
+            raise WorkspaceError(
+                f"{self._name()} changed while it was collected", hint="end every process of the agent before"
+            )
+        return FolderTree(first, self)
+
+    def _collected(self, limits: Limits) -> Manifest:
+        try:
+            with self.opened() as top:
+                return Manifest(_Collection(top, limits, self.leave_out).entries())
+        except OSError as error:
+            raise WorkspaceError(f"{self._name()} changed while it was collected: {error.strerror}") from None
+
+    def _name(self) -> str:
+        return shown("/".join((self.root, *self.within)))
+
+    @contextmanager
+    def opened(self) -> Iterator[int]:
+        """The folder, open.
+
+        Raises:
+            WorkspaceError: it is not there, is no folder, or a link leads to it.
+        """
+        try:
+            root = open_root(self.root)
+            try:
+                top = open_beneath(root, self.within, os.O_DIRECTORY)
+            finally:
+                os.close(root)
+        except OSError as error:
+            told = "a link lies on its path" if error.errno == errno.ELOOP else error.strerror
+            raise WorkspaceError(f"the folder {self._name()} can't be collected: {told}") from None
+        try:
+            yield top
+        finally:
+            os.close(top)
+
+
+class FolderTree(Tree):
+    """A collected folder; its files are read where they lie and have to be those that were hashed."""
+
+    def __init__(self, manifest: Manifest, source: FolderSource) -> None:
+        super().__init__(manifest)
+        self._source = source
+
+    def read(self, entry: Entry) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            OSError: they can't be read.
+        """
+        with self._source.opened() as top:
+            file = open_beneath(top, entry.path.split("/"))
+            with open(file, "rb") as stream:
+                if not stat.S_ISREG(os.fstat(file).st_mode):
+                    raise OSError(errno.EINVAL, "it is no file any more")
+                return stream.read(entry.size + 1)
+
+
+@dataclass
+class _Collection:
+    """One walk through an open folder."""
+
+    top: int
+    limits: Limits
+    leave_out: frozenset[str]
+    seen: set[tuple[int, int]] = field(default_factory=set)
+    """Device and inode of files with several names: their content counts once."""
+
+    def entries(self) -> list[Entry]:
+        """Everything below."""
+        found: list[Entry] = []
+        tally = Tally(self.limits)
+        left: list[list[str]] = [[]]
+        while left:
+            names = left.pop()
+            try:
+                folder = open_beneath(self.top, names, os.O_DIRECTORY)
+            except OSError as error:
+                if not names:
+                    raise WorkspaceError(f"the folder can't be collected: {error.strerror}") from None
+                found[:] = [self._blocked(entry, error) if entry.path == "/".join(names) else entry for entry in found]
+                continue
+            try:
+                for name in self._names(folder):
+                    if not names and os.fsdecode(name) in self.leave_out:
+                        continue
+                    entry = self._entry(folder, [*names, as_text(name)], name)
+                    found.append(entry)
+                    tally.add(entry.path, self._counted(folder, name, entry))
+                    if entry.kind == "folder":
+                        left.append([*names, os.fsdecode(name)])
+            finally:
+                os.close(folder)
+        return found
+
+    def _names(self, folder: int) -> list[bytes]:
+        """The names in an open folder; of too many no more than make it too many."""
+        with os.scandir(folder) as found:
+            return sorted(os.fsencode(name.name) for name in islice(found, self.limits.entries + 1))
+
+    def _entry(self, folder: int, names: list[str], name: bytes) -> Entry:
+        path = "/".join(names)
+        told = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        mode = stat.S_IMODE(told.st_mode)
+        kind = _kind(told.st_mode)
+        if kind == "link":
+            return Entry(path, kind, mode, target=as_text(os.readlink(name, dir_fd=folder)))
+        if kind != "file":
+            return Entry(path, kind, mode)
+        entry = Entry(path, kind, mode, told.st_size, told.st_blocks * BLOCK)
+        return entry if told.st_size > self.limits.file_bytes else self._hashed(folder, entry, name)
+
+    def _hashed(self, folder: int, entry: Entry, name: bytes) -> Entry:
+        try:
+            file = open_beneath(folder, [os.fsdecode(name)])
+        except OSError as error:
+            return self._blocked(entry, error)
+        with open(file, "rb") as stream:
+            told = os.fstat(file)
+            if not stat.S_ISREG(told.st_mode):
+                raise WorkspaceError(f"{shown(entry.path)} changed while it was collected")
+            digest, size = hashed(stream, self.limits.file_bytes)
+        if size != entry.size:
+            raise WorkspaceError(f"{shown(entry.path)} changed while it was collected")
+        return Entry(entry.path, entry.kind, entry.mode, size, entry.allocated, digest)
+
+    def _counted(self, folder: int, name: bytes, entry: Entry) -> int:
+        """Bytes that an entry adds: a file's that was read, once for all its names."""
+        if not entry.sha256:
+            return 0
+        told = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        key = (told.st_dev, told.st_ino)
+        known = told.st_nlink > 1 and key in self.seen
+        self.seen.add(key) if told.st_nlink > 1 else None
+        return 0 if known else entry.size
+
+    @staticmethod
+    def _blocked(entry: Entry, error: OSError) -> Entry:
+        """An entry that can't be read: by the agent's doing, where it let nobody read it."""
+        denied = error.errno == errno.EACCES and not entry.mode & 0o444
+        fault: Fault = "agent" if denied else "ours"
+        told = "nobody may read it" if denied else f"it can't be read: {error.strerror}"
+        return Entry(entry.path, entry.kind, entry.mode, entry.size, entry.allocated, problem=told, fault=fault)
+
+
+def _kind(mode: int) -> Kind:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if stat.S_ISLNK(mode):
+        return "link"
+    if stat.S_ISFIFO(mode):
+        return "fifo"
+    return "socket" if stat.S_ISSOCK(mode) else "device"

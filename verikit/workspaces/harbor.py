@@ -1,0 +1,202 @@
+"""Harbor's folders as workspaces (forms of 0.20 to 0.26, schema 1.4): a trial's artifacts, a task's environment.
+
+A trial's `artifacts/` is what the agent left. Its `manifest.json` tells which paths were collected, and which could not
+be. A path that nothing declares was collected by nobody, so that it is unscored and no 0.0. Rewards that lie in a trial
+are claims. No verifier of files reads them.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from verikit.errors import WorkspaceError
+from verikit.workspaces.atif import read_file, read_trajectory
+from verikit.workspaces.folder import FolderSource
+from verikit.workspaces.limits import Limits
+from verikit.workspaces.manifest import Entry, Manifest
+from verikit.workspaces.names import has_wildcards, parts
+from verikit.workspaces.tree import Source, Tree, with_folders
+from verikit.workspaces.workspace import Workspace
+
+ARTIFACTS, RECORD = "artifacts", "manifest.json"
+HARMLESS = ("mkdir", "touch", "echo", "true", ":")
+"""Programs of a `RUN` line that leave the copied files as they are."""
+
+
+def trial_workspace(root: str, trial: Sequence[str], task: Sequence[str] | None = None) -> Workspace:
+    """The workspace of a trial, with its task's environment as `before` where the task is known.
+
+    Raises:
+        WorkspaceError: the trial's record of what was collected, or the task, can't be read.
+    """
+    outputs, uncollected = _collected(root, trial)
+    declared = () if task is None else _declared(root, task)
+    known = {*outputs, *uncollected}
+    for path in declared:
+        if not any(path == one or one == f"{path}/**" for one in known):
+            uncollected[path] = "the task declares it, and the trial's record has nothing of it"
+    return Workspace(
+        FolderSource(root, (*trial, ARTIFACTS), frozenset((RECORD,))),
+        None if task is None else CopiedSource(root, tuple(task)),
+        outputs=outputs,
+        trajectory=partial(read_trajectory, root, (*trial, "agent", "trajectory.json")),
+        uncollected=uncollected,
+    )
+
+
+def _collected(root: str, trial: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The patterns that Harbor collected, and what it could not collect."""
+    try:
+        record = json.loads(read_file(root, (*trial, ARTIFACTS, RECORD)))
+    except (ValueError, RecursionError):
+        raise WorkspaceError("the trial's record of its artifacts is no JSON") from None
+    if not isinstance(record, list) or not all(isinstance(entry, Mapping) for entry in record):
+        raise WorkspaceError("the trial's record of its artifacts is no list of entries")
+    outputs: list[str] = []
+    uncollected: dict[str, str] = {}
+    for entry in record:
+        names = parts(str(entry.get("destination", "")))
+        if not names or names[0] != ARTIFACTS:
+            raise WorkspaceError("the trial's record of its artifacts names a place outside of them")
+        path = "/".join(names[1:])
+        pattern = f"{path}/**".lstrip("/") if entry.get("type") == "directory" else path
+        if entry.get("status") in ("ok", "empty"):
+            outputs.append(pattern)
+        else:
+            uncollected[pattern] = f"Harbor's collection has the status {entry.get('status')!r}"
+    return outputs, uncollected
+
+
+def task_config(root: str, task: Sequence[str]) -> Mapping[str, Any]:
+    """A task's `task.toml`.
+
+    Raises:
+        WorkspaceError: it is not there, or no TOML.
+    """
+    try:
+        return tomllib.loads(read_file(root, (*task, "task.toml")).decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise WorkspaceError(f"the task's task.toml is no TOML: {error}"[:200]) from None
+
+
+def _declared(root: str, task: Sequence[str]) -> list[str]:
+    """The paths that a task and its steps declare as outputs, as they lie in a trial."""
+    config = task_config(root, task)
+    steps = config.get("steps")
+    holders = [config, *(step for step in steps or () if isinstance(step, Mapping))] if steps else [config]
+    told = [one for holder in holders for one in holder.get("artifacts") or ()]
+    found = []
+    for one in told:
+        source = one if isinstance(one, str) else one.get("destination") or one.get("source")
+        names = parts(str(source).lstrip("/"))
+        if names is None:
+            raise WorkspaceError(f"the task declares the artifact {source!r}, which leaves its folder")
+        found.append("/".join(names))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedSource(Source):
+    """The files of a task's `environment/` where its Dockerfile copies them to."""
+
+    root: str
+    task: tuple[str, ...]
+
+    def open(self, limits: Limits) -> Tree:
+        """Read them.
+
+        Raises:
+            WorkspaceError: there is no Dockerfile, a line of it can't be read, or files can't be.
+        """
+        environment = (*self.task, "environment")
+        tree = FolderSource(self.root, environment).open(limits)
+        text = read_file(self.root, (*environment, "Dockerfile")).decode(errors="replace")
+        places: dict[str, str] = {}
+        copies, unknown = _copies(text)
+        for sources, target in copies:
+            for source in sources:
+                places.update(_placed(tree.manifest, source, target, several=len(sources) > 1))
+        return MovedTree(tree, places, unknown)
+
+
+class MovedTree(Tree):
+    """A tree whose files go by other paths."""
+
+    def __init__(self, tree: Tree, places: Mapping[str, str], unknown: str) -> None:
+        moved = [replace(tree.manifest[origin], path=path) for path, origin in places.items()]
+        super().__init__(Manifest(with_folders(moved)))
+        self.unknown = unknown
+        self._tree, self._places = tree, places
+
+    def read(self, entry: Entry) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            OSError: they can't be read.
+        """
+        return self._tree.read(self._tree.manifest[self._places[entry.path]])
+
+
+def _placed(manifest: Manifest, source: str, target: str, *, several: bool) -> Iterator[tuple[str, str]]:
+    """Where a `COPY` puts the files of one of its sources: their new path and the one that they have."""
+    names = parts(source.lstrip("/")) or []
+    path = "/".join(names)
+    inside = parts(target.lstrip("/")) or []
+    entry = manifest.get(path)
+    if path and entry is not None and entry.kind != "folder":
+        into = [*inside, names[-1]] if several or target.endswith("/") else inside
+        yield "/".join(into), path
+        return
+    for below, found in manifest.items():
+        if found.kind != "folder" and (not path or below.startswith(f"{path}/")):
+            yield "/".join([*inside, below[len(path) + 1 if path else 0 :]]), below
+
+
+def _copies(text: str) -> tuple[list[tuple[list[str], str]], str]:
+    """The `COPY` lines of a Dockerfile as (sources, target), and why they don't tell all that an image holds."""
+    copies: list[tuple[list[str], str]] = []
+    workdir, unknown = "/", ""
+    for line in text.replace("\\\n", " ").splitlines():
+        word, _, rest = line.strip().partition(" ")
+        rest = rest.strip()
+        if word.upper() == "WORKDIR":
+            workdir = _from(workdir, rest)
+        elif word.upper() == "COPY":
+            copied = _copied(rest)
+            if copied:
+                copies.append((copied[0], _from(workdir, copied[1])))
+            else:
+                unknown = unknown or f"its Dockerfile has {line.strip()[:80]!r}"
+        elif word.upper() == "ADD" or (word.upper() == "RUN" and not _harmless(rest)):
+            unknown = unknown or f"its Dockerfile has {line.strip()[:80]!r}"
+    return copies, unknown
+
+
+def _from(workdir: str, path: str) -> str:
+    return path if path.startswith("/") else f"{workdir.rstrip('/')}/{path}"
+
+
+def _copied(rest: str) -> tuple[list[str], str] | None:
+    """The sources and the target of a `COPY`; None where it copies from elsewhere, or can't be read."""
+    try:
+        told = json.loads(rest) if rest.startswith("[") else rest.split()
+    except ValueError:
+        return None
+    named = [str(one) for one in told if not str(one).startswith("--")]
+    elsewhere = any(str(one).startswith("--from") for one in told) or any(
+        has_wildcards(one) or "$" in one for one in named
+    )
+    return None if elsewhere or len(named) < 2 else (named[:-1], named[-1])
+
+
+def _harmless(command: str) -> bool:
+    """Whether a `RUN` line changes no file that was copied."""
+    if any(mark in command for mark in "$`<>|(){}\n"):
+        return False
+    runs = [run.split() for run in command.replace("&&", ";").split(";")]
+    return all(run[0] in HARMLESS for run in runs if run)

@@ -1,0 +1,120 @@
+"""A manifest: all that lies in a folder, each with its kind, mode, size and SHA-256. Times are not part of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from verikit.workspaces.names import alike, as_bytes, shown
+
+Kind = Literal["file", "folder", "link", "fifo", "socket", "device"]
+"""What a name in a folder stands for. Only files are opened."""
+Fault = Literal["", "agent", "ours"]
+"""Who is to blame for an entry that has no content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One name in a workspace."""
+
+    path: str
+    """From the workspace's root on; bytes that are no UTF-8 are surrogates."""
+    kind: Kind = "file"
+    mode: int = 0o644
+    size: int = 0
+    """Apparent size in bytes, of a sparse file too."""
+    allocated: int = 0
+    """Bytes that it takes on the disk; as far as known."""
+    sha256: str = ""
+    """Of a file's content; "" where that was not read."""
+    target: str = ""
+    """Of a link, unread."""
+    problem: str = ""
+    """Why a file's content, or what lies in a folder, was not read."""
+    fault: Fault = ""
+
+    @property
+    def executable(self) -> bool:
+        """Whether a file may be run."""
+        return self.kind == "file" and bool(self.mode & 0o111)
+
+    def told(self) -> tuple[object, ...]:
+        """What makes it the same entry: path, kind, whether it may be run, size, content, where a link leads."""
+        return (self.path, self.kind, self.executable, self.size, self.sha256, self.target)
+
+
+class Manifest(Mapping[str, Entry]):
+    """The entries of a folder by path, in the order of the paths' bytes."""
+
+    def __init__(self, entries: Iterable[Entry], notes: Iterable[str] = ()) -> None:
+        found = {entry.path: entry for entry in entries}
+        self._entries = {path: found[path] for path in sorted(found, key=as_bytes)}
+        pairs = [f"{shown(a)} and {shown(b)} look alike" for a, b in alike(self._entries)]
+        odd = [f"{shown(path)} is no UTF-8" for path in self._entries if not _is_utf8(path)]
+        self.notes: tuple[str, ...] = (*notes, *pairs, *odd)
+        """What a person should know of it: names that look alike, names that are no text."""
+
+    def __getitem__(self, path: str) -> Entry:
+        return self._entries[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over all entries: the same for a folder, a tar of it and a mapping of its texts."""
+        total = hashlib.sha256()
+        for entry in self._entries.values():
+            for field in (entry.path, entry.kind, str(entry.executable), str(entry.size), entry.sha256, entry.target):
+                data = as_bytes(field)
+                total.update(b"%d:%b" % (len(data), data))
+        return total.hexdigest()
+
+    @property
+    def files(self) -> list[Entry]:
+        """Its files."""
+        return [entry for entry in self._entries.values() if entry.kind == "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs between two manifests: content, kind, where a link leads, and whether a file may be run."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+
+    @classmethod
+    def between(cls, before: Manifest, after: Manifest) -> Changes:
+        """The changes that lead from one to the other; folders count where nothing lies in them that tells of them."""
+        old, new = _leaves(before), _leaves(after)
+        return cls(
+            tuple(path for path in new if path not in before),
+            tuple(path for path in old if path not in after),
+            tuple(path for path in after if path in before and before[path].told() != after[path].told()),
+        )
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every path that differs."""
+        return (*self.added, *self.removed, *self.changed)
+
+
+def _leaves(manifest: Manifest) -> dict[str, None]:
+    """All paths but those of folders that hold something, which their contents tell of."""
+    holding = {path.rpartition("/")[0] for path in manifest}
+    return {path: None for path, entry in manifest.items() if entry.kind != "folder" or path not in holding}
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,117 @@
+"""Paths within a workspace: as bytes kept in text, as patterns, and as a person may see them.
+
+A path is text that stands for bytes: what is no UTF-8 is kept as surrogates, as Python's own file functions do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from unicodedata import normalize
+
+MAX_SHOWN = 200
+
+
+def as_bytes(path: str) -> bytes:
+    """The bytes of a path.
+
+    Raises:
+        UnicodeEncodeError: it holds surrogates that stand for no byte.
+    """
+    return path.encode("utf-8", "surrogateescape")
+
+
+def as_text(path: bytes) -> str:
+    """A path of these bytes."""
+    return path.decode("utf-8", "surrogateescape")
+
+
+def shown(path: str) -> str:
+    """A path as reasons show it: what doesn't print, turns the line round or is no UTF-8 is escaped, the rest cut."""
+    text = "".join(c if c.isprintable() and c != "\\" else c.encode("unicode_escape").decode() for c in path)
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+
+
+def parts(path: str) -> list[str] | None:
+    """The names along a path within a folder; None where it leaves the folder, or no file can have it."""
+    if path.startswith("/") or "\0" in path:
+        return None
+    try:
+        as_bytes(path)
+    except UnicodeEncodeError:
+        return None
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    return None if ".." in names else names
+
+
+def has_wildcards(pattern: str) -> bool:
+    """Whether a pattern is more than one path."""
+    return any(mark in pattern for mark in "*?")
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether a path fits a pattern: `*` and `?` within a name, `**` for any number of folders.
+
+    A pattern that ends in `/` or names a folder with `/**` fits all that lies below.
+    """
+    wanted = [name for name in pattern.split("/") if name not in ("", ".")]
+    if pattern.endswith("/"):
+        wanted.append("**")
+    names = path.split("/")
+    # reached: how many names of the pattern may be used up so far. One step a name: linear in both.
+    reached = _through_stars(wanted, {0})
+    for name in names:
+        onward = set()
+        for at in reached:
+            if at == len(wanted):
+                continue
+            if wanted[at] == "**":
+                onward.add(at)
+                if at == len(wanted) - 1:
+                    onward.add(at + 1)
+            elif _fits(wanted[at], name):
+                onward.add(at + 1)
+        reached = _through_stars(wanted, onward)
+        if not reached:
+            return False
+    return len(wanted) in reached and (bool(names) or not wanted)
+
+
+def _through_stars(wanted: list[str], reached: set[int]) -> set[int]:
+    """Also the places behind a `**`, which may stand for no folder; a last one stands for at least one name."""
+    for at in sorted(reached):
+        while at < len(wanted) - 1 and wanted[at] == "**":
+            at += 1
+            reached.add(at)
+    return reached
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Whether one name fits `*` and `?`; goes back to the last star only, so at most pattern times name."""
+    at = here = 0
+    star, since = -1, 0
+    while here < len(name):
+        if at < len(pattern) and pattern[at] == "*":
+            star, since = at, here
+            at += 1
+        elif at < len(pattern) and pattern[at] in ("?", name[here]):
+            at += 1
+            here += 1
+        elif star >= 0:
+            since += 1
+            at, here = star + 1, since
+        else:
+            return False
+    return all(mark == "*" for mark in pattern[at:])
+
+
+def alike(paths: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of paths that a person takes for one: they differ in case or in how their accents are written."""
+    seen: dict[str, str] = {}
+    found = []
+    for path in paths:
+        key = normalize("NFC", path).casefold()
+        if key in seen:
+            found.append((seen[key], path))
+        seen.setdefault(key, path)
+    return found

@@ -1,0 +1,154 @@
+"""A row's `workspace`: paths relative to the file that the row lies in, and never out of its folder."""
+
+from __future__ import annotations
+
+import binascii
+import os
+import stat
+from base64 import b64decode
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, get_args
+
+from verikit.errors import WorkspaceError
+from verikit.workspaces.atif import read_trajectory
+from verikit.workspaces.beneath import open_beneath, open_root
+from verikit.workspaces.folder import FolderSource
+from verikit.workspaces.harbor import trial_workspace
+from verikit.workspaces.limits import Limits
+from verikit.workspaces.mapping import TextsSource
+from verikit.workspaces.names import parts, shown
+from verikit.workspaces.tarball import PackedBy, TarSource
+from verikit.workspaces.tree import Source, texts_of
+from verikit.workspaces.workspace import Links, Workspace
+
+KEYS = ("before", "after", "before_tar", "after_tar", "outputs", "trajectory", "limits", "links", "packed_by")
+"""Keys of a row's `workspace`; `trial` and `task` stand in the place of all of them."""
+
+
+class TaskWorkspace:
+    """A workspace as a row names it; made when it is first asked for.
+
+    Args:
+        told: The row's `workspace`.
+        folder: What its paths start from; None: it may name none, since who wrote it is not trusted with them.
+    """
+
+    def __init__(self, told: object, folder: str | None) -> None:
+        self._told, self._folder = told, folder
+        self._made: Workspace | None = None
+
+    def make(self) -> Workspace:
+        """The workspace.
+
+        Raises:
+            WorkspaceError: the row's `workspace` is none.
+        """
+        if self._made is None:
+            self._made = workspace_of_row(self._told, self._folder)
+        return self._made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_told": self._told, "_folder": self._folder, "_made": None}
+
+    def __repr__(self) -> str:
+        """As the row has it."""
+        return f"TaskWorkspace({self._told!r}, {self._folder!r})"
+
+
+def workspace_of_row(told: object, folder: str | None) -> Workspace:
+    """The workspace that a row's object names.
+
+    Raises:
+        WorkspaceError: it is no such object, or a path leads out of the folder.
+    """
+    if isinstance(told, Workspace):
+        return told
+    if not isinstance(told, Mapping):
+        raise WorkspaceError("a row's workspace is an object", hint='{"before": …, "after": …, "outputs": […]}')
+    told = {key: value for key, value in told.items() if value is not None}
+    if "trial" in told:
+        return _of_trial(told, folder)
+    if unknown := next((key for key in told if key not in KEYS), None):
+        raise WorkspaceError(f"a row's workspace has no {shown(str(unknown))!r}", hint=f"it has {', '.join(KEYS)}")
+    links, packed_by = told.get("links", "refused"), told.get("packed_by", "")
+    if links not in get_args(Links):
+        raise WorkspaceError(f"links is one of {', '.join(get_args(Links))}, not {links!r}")
+    if packed_by not in get_args(PackedBy):
+        raise WorkspaceError(f"packed_by is agent or collector, not {packed_by!r}")
+    steps = told.get("trajectory")
+    if isinstance(steps, str):
+        steps = partial(read_trajectory, *_place(steps, folder))
+    elif steps is not None and not (isinstance(steps, list) and all(isinstance(step, Mapping) for step in steps)):
+        raise WorkspaceError("trajectory is a file, or a list of messages")
+    return Workspace(
+        _side(told, "after", folder, packed_by),
+        _side(told, "before", folder, "collector"),
+        outputs=_outputs(told.get("outputs")),
+        trajectory=steps,
+        limits=Limits.of(told.get("limits")),
+        links=links,
+    )
+
+
+def _of_trial(told: Mapping[str, Any], folder: str | None) -> Workspace:
+    if unknown := next((key for key in told if key not in ("trial", "task")), None):
+        raise WorkspaceError(f"beside a trial stands only its task, not {shown(str(unknown))!r}")
+    root, trial = _place(told["trial"], folder)
+    task = _place(told["task"], folder)[1] if "task" in told else None
+    return trial_workspace(root, trial, task)
+
+
+def _outputs(told: Any) -> list[str] | None:
+    if told is None:
+        return None
+    if not isinstance(told, list) or not all(isinstance(output, str) for output in told):
+        raise WorkspaceError("outputs is a list of paths and patterns")
+    return told
+
+
+def _side(told: Mapping[str, Any], side: str, folder: str | None, packed_by: PackedBy) -> Source | None:
+    """Where one side comes from: a tar in the row, a mapping of texts, a folder or the file of a tar."""
+    if (held := told.get(f"{side}_tar")) is not None:
+        return TarSource(held=_decoded(held, f"{side}_tar"), packed_by=packed_by)
+    given = told.get(side)
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        return TextsSource(texts_of(given))
+    root, within = _place(given, folder)
+    return FolderSource(root, within) if _is_folder(root, within) else TarSource(root, within, packed_by=packed_by)
+
+
+def _decoded(text: Any, key: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        raise WorkspaceError(f"{key} is a tar in base64") from None
+
+
+def _place(path: Any, folder: str | None) -> tuple[str, tuple[str, ...]]:
+    """The folder that paths start from, and the names from there."""
+    if folder is None:
+        hint = "texts or a tar in base64 may stand in the row"
+        raise WorkspaceError("a row that lies in no file names no paths in its workspace", hint=hint)
+    names = parts(path) if isinstance(path, str) else None
+    if names is None:
+        told = shown(str(path))
+        raise WorkspaceError(f"a path of a row's workspace lies in the folder of the row's file, {told} does not")
+    return folder, tuple(names)
+
+
+def _is_folder(root: str, within: tuple[str, ...]) -> bool:
+    try:
+        top = open_root(root)
+        try:
+            found = open_beneath(top, within)
+        finally:
+            os.close(top)
+    except OSError as error:
+        raise WorkspaceError(f"{shown('/'.join((root, *within)))} can't be collected: {error.strerror}") from None
+    try:
+        return stat.S_ISDIR(os.fstat(found).st_mode)
+    finally:
+        os.close(found)

@@ -1,0 +1,237 @@
+"""A tar as one side of a workspace. It is never unpacked: its files are read where they lie in it.
+
+A tar of a file tree has no name twice, none with `..`, none that is absolute and none below a link. One that has was
+made by somebody who wanted to be elsewhere, and is refused whole.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
+from typing import IO, Literal, cast
+from weakref import finalize
+
+from verikit.errors import AgentFault, WorkspaceError
+from verikit.workspaces.beneath import open_beneath, open_root
+from verikit.workspaces.limits import Limits
+from verikit.workspaces.manifest import Entry, Kind, Manifest
+from verikit.workspaces.names import parts, shown
+from verikit.workspaces.tree import CHUNK, Source, Tally, Tree, hashed, with_folders
+
+PackedBy = Literal["", "agent", "collector"]
+"""Who made a tar: who is to blame where it is none. Unknown: the agent for names no collector writes, else nobody."""
+OVERHEAD = 4096
+"""Bytes of headers and padding that an entry may take."""
+BLOCK = tarfile.BLOCKSIZE
+_SPOOLED = 2**20
+_DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError, ValueError, RecursionError, MemoryError)
+_KINDS: dict[bytes, Kind] = {
+    tarfile.DIRTYPE: "folder",
+    tarfile.SYMTYPE: "link",
+    tarfile.FIFOTYPE: "fifo",
+    tarfile.CHRTYPE: "device",
+    tarfile.BLKTYPE: "device",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TarSource(Source):
+    """A tar file below a folder of ours, or a tar in memory; plain or compressed by gzip, bzip2 or xz."""
+
+    root: str = ""
+    within: tuple[str, ...] = ()
+    held: bytes | None = None
+    packed_by: PackedBy = ""
+
+    def open(self, limits: Limits) -> Tree:
+        """Read all names and hash all files.
+
+        Raises:
+            AgentFault: names that no file tree has, a tar of the agent's that is none, or a limit of the task's.
+            WorkspaceError: a tar of a collector's that is none, or a limit of ours.
+        """
+        stream = self._plain(limits)
+        try:
+            entries, members = _Scan(stream, limits, self).run()
+        except BaseException as error:
+            stream.close()
+            if not isinstance(error, _DAMAGED):
+                raise
+            raise self.broken(f"is damaged: {type(error).__name__}: {error}"[:200]) from error
+        return TarTree(Manifest(entries), stream, members)
+
+    def broken(self, problem: str, *, by_names: bool = False) -> AgentFault | WorkspaceError:
+        """The error of a tar that is none, or one whose names no collector writes."""
+        told = f"the tar {shown('/'.join(self.within))} {problem}" if self.within else f"the tar {problem}"
+        if self.packed_by == "agent" or (by_names and not self.packed_by):
+            return AgentFault(told)
+        return WorkspaceError(told, hint="collect it again")
+
+    def _plain(self, limits: Limits) -> IO[bytes]:
+        """The tar without its compression, at its start; bounded, whatever it unpacks to."""
+        stream = self._opened()
+        start = stream.read(6)
+        stream.seek(0)
+        unpacked = _decompressed(stream, start)
+        if unpacked is None:
+            return stream
+        most = limits.total_bytes + limits.entries * OVERHEAD
+        plain = cast(IO[bytes], SpooledTemporaryFile(_SPOOLED))  # noqa: SIM115 - the tree reads on from it
+        size = 0
+        with stream:
+            try:
+                while data := unpacked.read(CHUNK):
+                    size += len(data)
+                    if size > most:
+                        raise limits.over("total_mb", f"a tar that unpacks to over {most >> 20:,} MB")
+                    plain.write(data)
+            except BaseException as error:
+                plain.close()
+                if not isinstance(error, _DAMAGED):
+                    raise
+                raise self.broken(f"is damaged: {type(error).__name__}: {error}"[:200]) from error
+        plain.seek(0)
+        return plain
+
+    def _opened(self) -> IO[bytes]:
+        if self.held is not None:
+            return io.BytesIO(self.held)
+        try:
+            root = open_root(self.root)
+            try:
+                return open(open_beneath(root, self.within), "rb")
+            finally:
+                os.close(root)
+        except OSError as error:
+            name = shown("/".join((self.root, *self.within)))
+            raise WorkspaceError(f"the tar {name} can't be collected: {error.strerror}") from None
+
+
+def _decompressed(stream: IO[bytes], start: bytes) -> IO[bytes] | None:
+    if start.startswith(b"\x1f\x8b"):
+        return cast(IO[bytes], gzip.GzipFile(fileobj=stream))
+    if start.startswith(b"BZh"):
+        return cast(IO[bytes], bz2.BZ2File(stream))
+    return cast(IO[bytes], lzma.LZMAFile(stream)) if start.startswith(b"\xfd7zXZ\x00") else None
+
+
+@contextmanager
+def _archive(stream: IO[bytes]) -> Iterator[tarfile.TarFile]:
+    """The archive whose first header the stream is at or before."""
+    stream.seek(0)
+    with tarfile.open(fileobj=stream, mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
+        yield archive
+
+
+class TarTree(Tree):
+    """A tar that was read through once."""
+
+    def __init__(self, manifest: Manifest, stream: IO[bytes], members: dict[str, tarfile.TarInfo]) -> None:
+        super().__init__(manifest)
+        self._stream, self._members = stream, members
+        finalize(self, stream.close)
+
+    def read(self, entry: Entry) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            OSError: they can't be read.
+        """
+        try:
+            with _archive(self._stream) as archive, _content(archive, self._members[entry.path]) as stream:
+                return stream.read(entry.size + 1)
+        except tarfile.TarError as error:
+            raise OSError(str(error)) from None
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    stream = archive.extractfile(member)
+    if stream is None:
+        raise tarfile.ReadError("no content")
+    return stream
+
+
+class _Scan:
+    """One reading of a tar, member after member."""
+
+    def __init__(self, stream: IO[bytes], limits: Limits, source: TarSource) -> None:
+        self._stream, self._limits, self._source = stream, limits, source
+        self._length = stream.seek(0, os.SEEK_END)
+        self._found: dict[str, Entry] = {}
+        self._members: dict[str, tarfile.TarInfo] = {}
+
+    def run(self) -> tuple[list[Entry], dict[str, tarfile.TarInfo]]:
+        """The entries, and the member that each file's content is in."""
+        tally = Tally(self._limits)
+        with _archive(self._stream) as archive:
+            while member := archive.next():
+                archive.members.clear()  # it would keep them all, by which a long tar grows
+                if member.name.rstrip("/") in ("", "."):
+                    continue
+                entry = self._entry(archive, member)
+                tally.add(entry.path, entry.size if entry.sha256 and not member.islnk() else 0)
+                self._found[entry.path] = entry
+            self._check_end(archive.offset)
+        return list(with_folders(self._found.values())), self._members
+
+    def _entry(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry:
+        names = parts(member.name)
+        if not names:
+            raise self._source.broken(f"has the name {shown(member.name)}, which leaves its folder", by_names=True)
+        path = "/".join(names)
+        self._check_place(path, names, member)
+        mode = member.mode & 0o7777
+        if member.islnk():
+            return self._hard_link(path, member)
+        if kind := _KINDS.get(member.type):
+            return Entry(path, kind, mode, target=member.linkname if kind == "link" else "")
+        if member.offset_data + (0 if member.issparse() else member.size) > self._length:
+            raise self._source.broken("is cut off")
+        entry = Entry(path, "file", mode, member.size, min(member.size, self._length))
+        if member.size > self._limits.file_bytes:
+            return entry
+        with _content(archive, member) as stream:
+            digest, size = hashed(cast("io.BufferedReader", stream), self._limits.file_bytes)
+        if size != member.size:
+            raise self._source.broken("is cut off")
+        self._members[path] = member
+        return Entry(path, "file", mode, size, entry.allocated, digest)
+
+    def _check_place(self, path: str, names: list[str], member: tarfile.TarInfo) -> None:
+        """Refuse a name that stands there twice, or below something that is no folder."""
+        known = self._found.get(path)
+        if known and not (known.kind == "folder" and member.isdir()):
+            raise self._source.broken(f"has {shown(path)} twice", by_names=True)
+        for end in range(1, len(names)):
+            above = self._found.get("/".join(names[:end]))
+            if above and above.kind != "folder":
+                raise self._source.broken(f"has {shown(path)} below a {above.kind}", by_names=True)
+
+    def _hard_link(self, path: str, member: tarfile.TarInfo) -> Entry:
+        names = parts(member.linkname)
+        first = self._found.get("/".join(names)) if names else None
+        if first is None or first.kind != "file":
+            raise self._source.broken(f"has a hard link {shown(path)} to no file in it", by_names=True)
+        if first.path in self._members:
+            self._members[path] = self._members[first.path]
+        return Entry(path, "file", first.mode, first.size, first.allocated, first.sha256)
+
+    def _check_end(self, offset: int) -> None:
+        """An archive ends in blocks of zeros; one without them was cut off, and nothing may hide behind them."""
+        self._stream.seek(offset)
+        size = 0
+        while data := self._stream.read(CHUNK):
+            size += len(data)
+            if data.strip(b"\0"):
+                raise self._source.broken("has something behind its end, or a damaged header")
+        if size < BLOCK:
+            raise self._source.broken("is cut off")

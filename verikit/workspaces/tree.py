@@ -1,0 +1,144 @@
+"""What a workspace's side is made from, and what it is once it is read: a manifest, and content by its hash."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from verikit.errors import AgentFault, WorkspaceError
+from verikit.workspaces.limits import MAX_PATH, Limits
+from verikit.workspaces.manifest import Entry, Manifest
+from verikit.workspaces.names import as_bytes, shown
+
+CHUNK = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A file of a workspace: its content is that of its hash, however often it is read."""
+
+    path: str
+    sha256: str
+    size: int
+    tree: Tree
+
+    def data(self) -> bytes:
+        """The content.
+
+        Raises:
+            WorkspaceError: it is no longer that of the hash, or can't be read.
+        """
+        return self.tree.content(self.tree.manifest[self.path])
+
+
+class Tree(ABC):
+    """One side of a workspace, collected: what was there, and its content."""
+
+    unknown: str = ""
+    """Why it is not all that there was; "" where it is."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.manifest = manifest
+
+    @abstractmethod
+    def read(self, entry: Entry) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            OSError: they can't be read.
+        """
+
+    def content(self, entry: Entry) -> bytes:
+        """The bytes of a file, which are those that were hashed.
+
+        Raises:
+            WorkspaceError: they are not, or can't be read.
+        """
+        try:
+            data = self.read(entry)
+        except OSError as error:
+            raise WorkspaceError(f"{shown(entry.path)} can't be read again: {error.strerror or error}") from None
+        if hashlib.sha256(data).hexdigest() != entry.sha256:
+            raise WorkspaceError(f"{shown(entry.path)} was changed after it was collected")
+        return data
+
+
+class Source(ABC):
+    """Where one side of a workspace comes from; small, and picklable."""
+
+    @abstractmethod
+    def open(self, limits: Limits) -> Tree:
+        """Read the manifest.
+
+        Raises:
+            AgentFault: what is there is no workspace, by the agent's doing.
+            WorkspaceError: it can't be read, or is over a limit of ours.
+        """
+
+
+@dataclass
+class Tally:
+    """Counts what is collected against the limits."""
+
+    limits: Limits
+    entries: int = 0
+    bytes: int = 0
+
+    def add(self, path: str, size: int = 0) -> None:
+        """Count one more entry, and what of it is read.
+
+        Raises:
+            AgentFault: over a limit that the task states, or a path that is too long to be opened.
+            WorkspaceError: over a limit of ours.
+        """
+        self.entries += 1
+        self.bytes += size
+        if self.entries > self.limits.entries:
+            raise self.limits.over("entries", f"{self.entries:,} or more files and folders")
+        if self.bytes > self.limits.total_bytes:
+            raise self.limits.over("total_mb", f"files of over {self.bytes >> 20:,} MB together")
+        if len(as_bytes(path)) > MAX_PATH:
+            raise AgentFault(f"a path of {len(as_bytes(path)):,} bytes: {shown(path)}")
+
+
+def hashed(stream: BinaryIO, most: int) -> tuple[str, int]:
+    """SHA-256 of at most so many bytes and one more, and how many they were."""
+    total, size = hashlib.sha256(), 0
+    while size <= most and (data := stream.read(min(CHUNK, most + 1 - size))):
+        total.update(data)
+        size += len(data)
+    return total.hexdigest(), size
+
+
+def with_folders(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """The entries and the folders that their paths imply."""
+    held = {entry.path: entry for entry in entries}
+    yield from held.values()
+    implied: dict[str, None] = {}
+    for path in held:
+        parent = path.rpartition("/")[0]
+        while parent and parent not in held and parent not in implied:
+            implied[parent] = None
+            parent = parent.rpartition("/")[0]
+    yield from (Entry(path, "folder", 0o755) for path in implied)
+
+
+def texts_of(told: Mapping[Any, Any]) -> Mapping[str, bytes]:
+    """The contents of a mapping of names to texts; bytes may stand for a text.
+
+    Raises:
+        WorkspaceError: it is no such mapping.
+    """
+    found = {}
+    for name, text in told.items():
+        if not isinstance(name, str) or not isinstance(text, str | bytes):
+            told = f"{shown(str(name))} to {type(text).__name__}"
+            raise WorkspaceError(f"a workspace in the row maps names to texts, not {told}")
+        try:
+            found[name] = text if isinstance(text, bytes) else text.encode()
+        except UnicodeEncodeError:
+            raise WorkspaceError(f"the text of {shown(name)} is no Unicode") from None
+    return found

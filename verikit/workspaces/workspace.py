@@ -1,0 +1,333 @@
+"""A workspace: what a task gave an agent, what the agent left, and which of it the task asked for.
+
+Nothing is read before it is asked for. Who asks gets content by its hash, or one of two errors: `AgentFault`, which is
+a 0.0, or `WorkspaceError`, which leaves the sample without a value.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from verikit.errors import AgentFault, WorkspaceError
+from verikit.messages import CompletionMessage
+from verikit.workspaces.atif import read_trajectory
+from verikit.workspaces.folder import FolderSource
+from verikit.workspaces.limits import Limits
+from verikit.workspaces.manifest import Changes, Entry
+from verikit.workspaces.mapping import TextsSource
+from verikit.workspaces.names import has_wildcards, matches, parts, shown
+from verikit.workspaces.tarball import PackedBy, TarSource
+from verikit.workspaces.tree import Blob, Source, Tree, texts_of
+
+Side = Literal["after", "before"]
+Links = Literal["refused", "inside"]
+"""What a link among the outputs is: a fault, or the file within the workspace that it leads to in one step."""
+Given = str | os.PathLike[str] | bytes | Mapping[str, Any] | Source | None
+"""A folder, a tar (a file or its bytes), a mapping of names to texts."""
+
+
+Steps = Callable[[], list[CompletionMessage]]
+"""Reads the agent's steps as messages."""
+Trajectory = str | os.PathLike[str] | Sequence[CompletionMessage] | Steps | None
+"""A file with the agent's steps (ATIF, or messages), the messages, or what reads them."""
+
+
+class Workspace:
+    """What an agent left behind, and what it began with.
+
+    Args:
+        after: What it left.
+        before: What it was given; without it nothing can be compared with it.
+        outputs: Patterns of what the task asks for; None: all of `after`.
+        trajectory: Its steps.
+        limits: How much is read.
+        links: What a link among the outputs is.
+        packed_by: Who made `after` where it is a tar.
+        uncollected: Paths that could not be collected, and why.
+    """
+
+    def __init__(
+        self,
+        after: Given = None,
+        before: Given = None,
+        *,
+        outputs: Sequence[str] | None = None,
+        trajectory: Trajectory = None,
+        limits: Limits | Mapping[str, float] | None = None,
+        links: Links = "refused",
+        packed_by: PackedBy = "",
+        uncollected: Mapping[str, str] | None = None,
+    ) -> None:
+        self._sources: dict[Side, Source | None] = {
+            "after": _source(after, packed_by),
+            "before": _source(before, "collector"),
+        }
+        self._trees: dict[Side, Tree] = {}
+        self._steps = _steps(trajectory)
+        self.outputs: tuple[str, ...] | None = None if outputs is None else tuple(outputs)
+        self.limits: Limits = limits if isinstance(limits, Limits) else Limits.of(limits)
+        self.links: Links = links
+        self.uncollected: Mapping[str, str] = uncollected or {}
+
+    @property
+    def after(self) -> Tree:
+        """What the agent left, collected when it is first asked for.
+
+        Raises:
+            AgentFault: it is over a limit of the task's, or a tar with names that no file tree has.
+            WorkspaceError: it is not there, can't be read or is over a limit of ours.
+        """
+        return self._tree("after")
+
+    @property
+    def before(self) -> Tree:
+        """What the agent was given.
+
+        Raises:
+            WorkspaceError: that is not known, can't be read or is over a limit.
+        """
+        return self._tree("before")
+
+    @property
+    def knows_before(self) -> bool:
+        """Whether there is a `before`."""
+        return self._sources["before"] is not None
+
+    def _tree(self, side: Side) -> Tree:
+        source = self._sources[side]
+        if source is None:
+            raise WorkspaceError(f"the workspace has no {side!r}", hint=f'a folder, a tar or texts: "{side}": …')
+        if side not in self._trees:
+            self._trees[side] = source.open(self.limits if side == "after" else self.limits.for_before())
+        return self._trees[side]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the manifest of what the agent left.
+
+        Raises:
+            AgentFault: as `after`.
+            WorkspaceError: as `after`.
+        """
+        return self.after.manifest.digest
+
+    def changes(self) -> Changes:
+        """What the agent added, removed and changed.
+
+        Raises:
+            AgentFault: something that it left has no content to compare.
+            WorkspaceError: there is no `before`, or something was not read.
+        """
+        if self.before.unknown:
+            raise WorkspaceError(f"not all that the agent began with is known: {self.before.unknown}")
+        before, after = self.before.manifest, self.after.manifest
+        for entry in before.values():
+            self._check_read(entry, "before")
+        for entry in after.values():
+            self._check_read(entry, "after")
+        found = Changes.between(before, after)
+        if lost := next((path for path in found.removed if not self._declares(path)), None):
+            self._check_whole(lost)
+        return found
+
+    def _check_whole(self, lost: str) -> None:
+        """Refuse to take a path for removed that may not have been collected: nothing that is undeclared was.
+
+        Raises:
+            WorkspaceError: it may not.
+        """
+        if all(entry.kind == "folder" or self._declares(path) for path, entry in self.after.manifest.items()):
+            raise WorkspaceError(f"{shown(lost)} is in no output, and may not have been collected")
+
+    def find(self, pattern: str, side: Side = "after") -> list[Entry]:
+        """The entries that a path or pattern names, folders too; none where nothing does and collection is complete.
+
+        Raises:
+            AgentFault: as `after`.
+            WorkspaceError: the pattern is none, or what it names was not collected.
+        """
+        names = parts(pattern.lstrip("/"))
+        if not names:
+            raise WorkspaceError(f"{shown(pattern)!r} names no file of a workspace")
+        path = "/".join(names)
+        manifest = self._tree(side).manifest
+        if has_wildcards(pattern):
+            found = [entry for name, entry in manifest.items() if matches(path, name)]
+        else:
+            found = [manifest[path]] if path in manifest else []
+        if side == "after" and not found:
+            self._check_collected(path)
+        return found
+
+    def many(self, pattern: str, side: Side = "after") -> list[Blob]:
+        """The files that a path or pattern names, at least one; folders that a pattern names are left out.
+
+        Raises:
+            AgentFault: there is none, or one is no file, or is over a limit of the task's.
+            WorkspaceError: they were not collected, or one is over a limit of ours.
+        """
+        found = self.find(pattern, side)
+        if has_wildcards(pattern):
+            found = [entry for entry in found if entry.kind != "folder"]
+        if not found:
+            raise self._fault(side)(f"{shown(pattern)} is not there{self._on_the_way(pattern, side)}")
+        return [self.blob(entry, side) for entry in found]
+
+    def one(self, pattern: str, side: Side = "after") -> Blob:
+        """The file that a path or pattern names.
+
+        Raises:
+            AgentFault: there is none, there are several, it is a link or a fifo, or is over a limit of the task's.
+            WorkspaceError: it was not collected, is over a limit of ours, or the row's pattern names several by itself.
+        """
+        found = self.find(pattern, side)
+        if has_wildcards(pattern):
+            found = [entry for entry in found if entry.kind != "folder"]
+        if len(found) > 1:
+            names = ", ".join(shown(entry.path) for entry in found[:3])
+            if side == "before" or self._names_several(pattern):
+                raise WorkspaceError(f"{pattern!r} names several files: {names}", hint="name one file in the row")
+            raise AgentFault(f"{len(found)} files are {pattern!r}, one is asked for: {names}")
+        if not found:
+            raise self._fault(side)(f"{shown(pattern)} is not there{self._on_the_way(pattern, side)}")
+        return self.blob(found[0], side)
+
+    def blob(self, entry: Entry, side: Side = "after") -> Blob:
+        """The content of an entry.
+
+        Raises:
+            AgentFault: it is no file, or over a limit of the task's.
+            WorkspaceError: it could not be read, or is over a limit of ours.
+        """
+        tree = self._tree(side)
+        if entry.kind == "link" and self.links == "inside":
+            entry = self._followed(entry, tree)
+        if entry.kind != "file":
+            raise self._fault(side)(f"{shown(entry.path)} is a {entry.kind}, a file is asked for")
+        self._check_read(entry, side)
+        return Blob(entry.path, entry.sha256, entry.size, tree)
+
+    def messages(self) -> list[CompletionMessage] | None:
+        """The agent's steps as messages; None where the workspace names none.
+
+        Raises:
+            WorkspaceError: they can't be read.
+        """
+        return None if self._steps is None else self._steps()
+
+    def _check_read(self, entry: Entry, side: Side) -> None:
+        if entry.kind == "file" and not entry.sha256 and not entry.problem:
+            limits = self.limits if side == "after" else self.limits.for_before()
+            raise limits.over("mb", f"{shown(entry.path)} has {entry.size / 2**20:,.1f} MB")
+        if entry.problem:
+            error = AgentFault if entry.fault == "agent" and side == "after" else WorkspaceError
+            raise error(f"{shown(entry.path)} was not collected: {entry.problem}")
+
+    def _check_collected(self, path: str) -> None:
+        """Whether something that is not there would have been collected.
+
+        Raises:
+            AgentFault: it lies in a folder that the agent let nobody read.
+            WorkspaceError: nothing declares it, or it could not be collected.
+        """
+        for wanted, problem in self.uncollected.items():
+            if matches(wanted, path) or matches(path, wanted):
+                raise WorkspaceError(f"{shown(path)} was not collected: {problem}")
+        for entry in self.after.manifest.values():
+            if entry.problem and entry.kind == "folder" and (matches(f"{entry.path}/**", path) or has_wildcards(path)):
+                self._check_read(entry, "after")
+        if self._declares(path):
+            return
+        raise WorkspaceError(
+            f"{shown(path)} is in no output that the task declares, and was not collected",
+            hint=f"outputs are {', '.join(self.outputs or ()) or 'none'}",
+        )
+
+    def _declares(self, path: str) -> bool:
+        """Whether the task asks for a path; without outputs it asks for all."""
+        return self.outputs is None or any(_covers(output, path) for output in self.outputs)
+
+    def _names_several(self, pattern: str) -> bool:
+        """Whether a pattern names several files whatever an agent does: by what it was given, or by the outputs."""
+        named = {o for o in self.outputs or () if not has_wildcards(o) and matches(pattern.lstrip("/"), o.lstrip("/"))}
+        if len(named) > 1:
+            return True
+        given = self.find(pattern, "before") if self.knows_before else []
+        return sum(entry.kind != "folder" for entry in given) > 1
+
+    def _on_the_way(self, pattern: str, side: Side) -> str:
+        """What keeps a path from being there: a link in the place of a folder."""
+        names = parts(pattern.lstrip("/")) or []
+        manifest = self._tree(side).manifest
+        paths = ["/".join(names[:end]) for end in range(1, len(names))]
+        above = next((manifest[path] for path in paths if path in manifest and manifest[path].kind != "folder"), None)
+        return f": {shown(above.path)} is a {above.kind}" if above else ""
+
+    def _followed(self, link: Entry, tree: Tree) -> Entry:
+        """The file that a link leads to within the workspace, in one step."""
+        folder = link.path.rpartition("/")[0]
+        names = [] if link.target.startswith("/") else _joined(folder, link.target)
+        target = tree.manifest.get("/".join(names)) if names else None
+        if target is None or target.kind != "file":
+            raise AgentFault(f"{shown(link.path)} is a link that leads to no file of the workspace")
+        return target
+
+    @staticmethod
+    def _fault(side: Side) -> type[AgentFault | WorkspaceError]:
+        return AgentFault if side == "after" else WorkspaceError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_trees": {}}
+
+    def __repr__(self) -> str:
+        """Its sources and what the task says of them."""
+        return (
+            f"Workspace(after={self._sources['after']!r}, before={self._sources['before']!r}, outputs={self.outputs!r})"
+        )
+
+
+def _covers(output: str, path: str) -> bool:
+    """Whether an output that a task declares takes in a path or a pattern, or is taken in by it."""
+    output = output.lstrip("/")
+    return matches(output, path) or matches(f"{output.rstrip('/')}/**", path) or matches(path, output)
+
+
+def _joined(folder: str, target: str) -> list[str]:
+    """The names of a link's target from the workspace's root on; none where it leads out."""
+    names = [name for name in folder.split("/") if name]
+    for name in target.split("/"):
+        if name == ".." and not names:
+            return []
+        if name == "..":
+            names.pop()
+        elif name not in ("", "."):
+            names.append(name)
+    return names
+
+
+def _source(given: Given, packed_by: PackedBy) -> Source | None:
+    if given is None or isinstance(given, Source):
+        return given
+    if packed_by not in get_args(PackedBy):
+        raise WorkspaceError(f"packed_by is agent or collector, not {packed_by!r}")
+    if isinstance(given, bytes):
+        return TarSource(held=given, packed_by=packed_by)
+    if isinstance(given, Mapping):
+        return TextsSource(texts_of(given))
+    path = Path(given)
+    if path.is_dir():
+        return FolderSource(str(path))
+    return TarSource(str(path.parent), (path.name,), packed_by=packed_by)
+
+
+def _steps(given: Trajectory) -> Steps | None:
+    if given is None or callable(given):
+        return given
+    if isinstance(given, str | os.PathLike):
+        path = Path(given)
+        return partial(read_trajectory, str(path.parent), (path.name,))
+    return partial(list, given)
