@@ -99,13 +99,13 @@ def _run(
     return RunResult("ok", result.value[0], seconds=result.seconds, cpu_s=result.cpu_s)
 
 
-_UNPACK = '''
+_UNPACK = """
 def unpack(sizes, request):
     import sys
 
     blobs = [sys.stdin.buffer.read(size) for size in sizes]
     return read(blobs, request)
-'''
+"""
 
 
 def _died(reader: Reader, blobs: Sequence[bytes], result: RunResult) -> AgentFault | WorkspaceError:

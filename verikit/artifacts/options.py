@@ -21,10 +21,13 @@ def of_row(verifier: V, sample: Sample, key: str) -> V:
     told: Any = sample.meta.get(key)
     if told is None:
         return verifier
-    assert is_dataclass(verifier) and not isinstance(verifier, type)
+    assert is_dataclass(verifier)
+    assert not isinstance(verifier, type)
     known = {field.name for field in fields(verifier)}
     if not isinstance(told, Mapping) or not set(told) <= known:
-        raise WorkspaceError(f"the row's {key!r} has other keys than the options of {key}", hint=", ".join(sorted(known)))
+        raise WorkspaceError(
+            f"the row's {key!r} has other keys than the options of {key}", hint=", ".join(sorted(known))
+        )
     try:
         return replace(verifier, **told)
     except (UsageError, TypeError) as problem:

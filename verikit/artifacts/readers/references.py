@@ -86,7 +86,7 @@ def area_of(text: str, sheet: str = "") -> Area | None:
     rows = [_ROW.match(part) for part in (first, last)]
     if rows[0] and rows[1]:
         low, high = sorted(int(match[1]) for match in rows if match)
-        return Area(sheet, low, 1, high, MOST_COLUMNS) if 0 < low and high <= MOST_ROWS else None
+        return Area(sheet, low, 1, high, MOST_COLUMNS) if low > 0 and high <= MOST_ROWS else None
     return None
 
 
@@ -152,6 +152,8 @@ def _word(formula: str, start: int) -> Piece:
         return Piece("table", formula[start : _bracketed(formula, end)])
     if after == ":":
         second = _end_of_word(formula, end + 1)
+        if formula[second : second + 1] == "!":  # the same cells of several sheets
+            return Piece("unknown", formula[start : second + 1])
         if second > end + 1 and (area := area_of(formula[start:second])) and formula[second : second + 1] != "(":
             return Piece("area", formula[start:second], area)
     if area := area_of(word):

@@ -6,8 +6,8 @@ import io
 from typing import Any
 
 from verikit.artifacts.readers import container
-from verikit.artifacts.readers.references import Area, column_number, letters, reference
 from verikit.artifacts.readers.reach import Book, Reach, TooFar
+from verikit.artifacts.readers.references import Area, column_number, letters, reference
 
 MOST_CELLS = 3_000_000
 """Of a workbook; more would take gigabytes to read."""
@@ -150,7 +150,9 @@ def _rgb(colour: Any, default: tuple[int, ...]) -> tuple[int, ...] | None:
         return tuple(int(digits[index : index + 2], 16) for index in (0, 2, 4))
     if colour.type == "theme" and 0 <= colour.theme < len(_THEME):
         tint = colour.tint or 0.0
-        return tuple(int(part * (1 + tint) if tint < 0 else part + (255 - part) * tint) for part in _THEME[colour.theme])
+        return tuple(
+            int(part * (1 + tint) if tint < 0 else part + (255 - part) * tint) for part in _THEME[colour.theme]
+        )
     if colour.type == "indexed":
         return _indexed(colour.indexed, default)
     return default

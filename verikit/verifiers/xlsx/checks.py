@@ -133,7 +133,9 @@ class Checks:
             return no(f"{cell.cell} does not use {', '.join(sorted(missing))}")
         if self._book.volatile(reached) & {name.upper() for name in functions}:
             return YES
-        inputs = {key: value for key, value in self._book.model["values"].items() if key in reached and value is not None}
+        inputs = {
+            key: value for key, value in self._book.model["values"].items() if key in reached and value is not None
+        }
         if not inputs and not self._book.told_of(reached, "problems") and not self._book.problem:
             return no(f"{cell.cell} is a formula of constants")
         if unfit := self._unfit(cell):
@@ -241,7 +243,9 @@ class Checks:
             for cell in self._book.asked(name):
                 number = cell.value if isinstance(cell.value, float) else 1.0
                 lie = number_formats.lies(number, cell.format) if not isinstance(cell.value, str) else ""
-                shows_nothing = isinstance(cell.value, str) and not (number_formats.shown(cell.value, cell.format) or "x")
+                shows_nothing = isinstance(cell.value, str) and not (
+                    number_formats.shown(cell.value, cell.format) or "x"
+                )
                 if reason := cell.hidden or lie or ("the number format hides the text" if shows_nothing else ""):
                     return no(f"{cell.cell} is not visible: {reason}")
         return YES

@@ -78,7 +78,7 @@ def _elapsed(part: list[str]) -> bool:
 
 
 def _is_date(token: str) -> bool:
-    return token[0].lower() in "ymdhs" and set(token.lower()) <= set("ymdhs.0") or token.upper() in ("AM/PM", "A/P")
+    return (token[0].lower() in "ymdhs" and set(token.lower()) <= set("ymdhs.0")) or token.upper() in ("AM/PM", "A/P")
 
 
 def is_date(value: float, code: str) -> bool:
@@ -86,7 +86,9 @@ def is_date(value: float, code: str) -> bool:
     return any(_is_date(token) for token in section_of(value, code)[0])
 
 
-def shown(value: str | bool | float | None, code: str, *, epoch_1904: bool = False, locale: Locale = "en") -> str | None:
+def shown(
+    value: str | bool | float | None, code: str, *, epoch_1904: bool = False, locale: Locale = "en"
+) -> str | None:
     """The text that a cell shows; None for a format that is not read (fractions)."""
     if value is None:
         return ""
@@ -129,33 +131,35 @@ def _general(number: float, locale: Locale) -> str:
     return text.replace(".", _MARKS[locale][0])
 
 
-def _number(number: float, part: list[str], locale: Locale) -> str:
+def _number(number: float, part: list[str], locale: Locale) -> str | None:
+    """A number by a section of digits; None where other characters stand among its digits (telephone numbers)."""
     places = [index for index, token in enumerate(part) if token in ("0", "#", "?")]
-    first, last = places[0], places[-1]
-    point = next((index for index, token in enumerate(part) if token == "." and first - 1 <= index), None)
+    point = next((index for index, token in enumerate(part) if token == "."), None)
     power = next((index for index, token in enumerate(part) if _is_scientific(token)), None)
-    before = [token for index, token in enumerate(part) if token in ("0", "#", "?") and (point is None or index < point)]
-    after = [part[index] for index in places if point is not None and point < index and (power is None or index < power)]
-    commas = [index for index, token in enumerate(part) if token == ","]
-    scaling = sum(1 for index in commas if index > last)
-    grouped = any(first < index < last for index in commas)
+    marks = [index for index in (point, power) if index is not None]
+    start, end = min([*places, *marks]), max([*places, *marks])
+    inner = part[start : end + 1]
+    if any(token not in ("0", "#", "?", ".", ",") and not _is_scientific(token) for token in inner):
+        return None
+    split = end + 1 if point is None else point
+    before = [part[index] for index in places if index < split and (power is None or index < power)]
+    after = [part[index] for index in places if index > split and (power is None or index < power)]
+    trailing = part[end + 1 :]
+    scaling = next((count for count, token in enumerate(trailing) if token != ","), len(trailing))
     exact = Decimal(repr(number)) * 100 ** part.count("%") / Decimal(1000) ** scaling
     exponent = ""
     if power is not None:
-        size = exact.adjusted() if exact else 0
-        exact = exact.scaleb(-size)
-        digits = len(part[power]) - 2
-        exponent = f"E{'-' if size < 0 else '+' if part[power][1] == '+' else ''}{abs(size):0{digits}d}"
-    text = _digits(exact, before, after, grouped=grouped, locale=locale)
-    done = False
-    pieces = []
-    for index, token in enumerate(part):
-        if first <= index <= max(last, point or 0) or index == power or index == point or token == ",":
-            pieces.append("" if done or token == "," and not done else text + exponent)
-            done = done or token != ","
-        else:
-            pieces.append(_plain(token))
-    return "".join(pieces)
+        exact, exponent = _scientific(exact, part[power])
+    text = _digits(exact, before, after, grouped="," in inner, locale=locale) + exponent
+    sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
+    return sign + "".join(map(_plain, part[:start])) + text + "".join(map(_plain, trailing[scaling:]))
+
+
+def _scientific(exact: Decimal, token: str) -> tuple[Decimal, str]:
+    size = exact.adjusted() if exact else 0
+    plus = "+" if token[1] == "+" else ""
+    sign = "-" if size < 0 else plus
+    return exact.scaleb(-size), f"E{sign}{abs(size):0{len(token) - 2}d}"
 
 
 def _digits(exact: Decimal, before: list[str], after: list[str], *, grouped: bool, locale: Locale) -> str:

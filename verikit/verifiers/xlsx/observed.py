@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.artifacts.box import Reader, observe
+from verikit.artifacts.readers.reach import VOLATILE
 from verikit.artifacts.readers.references import Area, letters, reference
 from verikit.artifacts.shape import Shape, each, mapping, record, scalar, text, truth
 from verikit.errors import AgentFault
 
 _MANY = 200_000
-_VOLATILE = {"RAND", "RANDBETWEEN", "RANDARRAY", "NOW", "TODAY", "INFO", "CELL"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,7 @@ _SHAPE: Shape = record({
     "macros": truth, "links": each(text, 10_000), "cells": mapping(each(_cell, 20_000), 10_000),
     "missing": each(text, 10_000), "model": _MODEL, "problem": text,
 })  # fmt: skip
-READER = Reader(
-    "verikit.artifacts.readers.workbook", {"openpyxl": "reading workbooks"}, "office", _SHAPE, kind="xlsx"
-)
+READER = Reader("verikit.artifacts.readers.workbook", {"openpyxl": "reading workbooks"}, "office", _SHAPE, kind="xlsx")
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ class Book:
 
     def volatile(self, keys: set[str]) -> set[str]:
         """Functions among them whose value changes by itself."""
-        return self.functions(keys) & _VOLATILE
+        return self.functions(keys) & VOLATILE
 
     def title_keys(self) -> dict[str, str]:
         """Sheets of cells by their titles in lower case, as the model names them."""

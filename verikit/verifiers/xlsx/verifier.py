@@ -21,8 +21,8 @@ from verikit.workspaces.grading import WorkspaceVerifier
 class Xlsx(WorkspaceVerifier):
     """1.0 if a workbook that an agent left passes every check that is asked for.
 
-    Cells are `B2`, `Sheet1!B2` or `Sheet1!B2:C5`; without a sheet the first visible one is meant. Values are recalculated
-    by two engines, whatever is stored in the file. A row's own options lie under its key `xlsx`.
+    Cells are `B2`, `Sheet1!B2` or `Sheet1!B2:C5`. Without a sheet the first visible one is meant. Two engines
+    recalculate the values, and values stored in the file do not count. A row's own options are under its key `xlsx`.
     """
 
     file: str = "*.xlsx"
@@ -107,9 +107,7 @@ class Xlsx(WorkspaceVerifier):
         score = together(list(parts.values()))
         return Score(score.value, score.status, reason=score.reason or "all checks pass", parts=parts)
 
-    def _parts(
-        self, checks: Checks, book: Book, workspace: Workspace, path: str
-    ) -> dict[str, Callable[[], Score]]:
+    def _parts(self, checks: Checks, book: Book, workspace: Workspace, path: str) -> dict[str, Callable[[], Score]]:
         functions = self.formula if isinstance(self.formula, Mapping) else dict.fromkeys(self.formula, ())
         seen = self.visible
         if isinstance(seen, bool):
