@@ -1,4 +1,4 @@
-"""What a workspace gives for each thing that an agent, a collector or a row may have done; each form gives one manifest."""
+"""What a workspace gives for all that an agent, a collector or a row may have done; each form gives one manifest."""
 
 import base64
 import io
@@ -385,7 +385,8 @@ def test_paths_of_a_row_start_at_its_file_and_never_leave_its_folder(tmp_path):
     [
         [], "t1", {"after": 1}, {"after": {"a": 1}}, {"after": {"../a": "1"}}, {"after": {"a": "1", "a/b": "1"}},
         {"aftr": {}}, {"after": {"a": "1"}, "outputs": "a"}, {"after": {"a": "1"}, "limits": {"mb": -1}},
-        {"after": {"a": "1"}, "links": "all"}, {"after_tar": "?"}, {"after": {"a": "\ud800"}}, {"trial": "t", "after": {}},
+        {"after": {"a": "1"}, "links": "all"}, {"after_tar": "?"}, {"after": {"a": "\ud800"}},
+        {"trial": "t", "after": {}},
         {"after": {"a": "1"}, "limits": {"gb": 1}}, {"after": {"a": "1"}, "packed_by": "me"},
     ],
 )  # fmt: skip
@@ -422,7 +423,7 @@ def test_patterns_match_as_a_plain_search_would_find(pattern, path):
         if not pattern:
             return not name
         if pattern[0] == "*":
-            return fits(pattern[1:], name) or bool(name) and fits(pattern, name[1:])
+            return fits(pattern[1:], name) or (bool(name) and fits(pattern, name[1:]))
         return bool(name) and pattern[0] in ("?", name[0]) and fits(pattern[1:], name[1:])
 
     def search(wanted, names):
@@ -431,7 +432,7 @@ def test_patterns_match_as_a_plain_search_would_find(pattern, path):
         if wanted[0] == "**":
             if len(wanted) == 1:
                 return bool(names)
-            return search(wanted[1:], names) or bool(names) and search(wanted, names[1:])
+            return search(wanted[1:], names) or (bool(names) and search(wanted, names[1:]))
         return bool(names) and fits(wanted[0], names[0]) and search(wanted[1:], names[1:])
 
     assert matches("/".join(pattern), "/".join(path)) == search(pattern, path)

@@ -9,6 +9,7 @@ rows('-')                       stdin
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from verikit.readers import source
 from verikit.readers.parse import JsonRow, parse
 from verikit.readers.paths import Paths, expand
 from verikit.readers.source import RawRow
+from verikit.readers.trials import trial_rows
 from verikit.readers.values import plain_row
 
 NO_ROWS = "one JSON object a line is expected"
@@ -98,6 +100,8 @@ class Files:
         files = self.files()
         several = len(files) > 1
         for path in files if several else ():
+            if os.path.isdir(path):
+                continue
             with source.opened(path):  # what is not there is told before anything is done
                 pass
         self.places.clear(several=several)
@@ -106,11 +110,10 @@ class Files:
             name, start = "<stdin>" if path == "-" else path, last
             self.places.begin(name, start)
             try:
-                with source.opened(path) as stream:
-                    for line, row in source.cut(stream, name, lists=self._lists, delimiter=self._delimiter):
-                        last = start + line
-                        found += 1
-                        yield last, placed(row, name, line) if isinstance(row, SchemaError) else row
+                for line, row in self._cut(path, name):
+                    last = start + line
+                    found += 1
+                    yield last, placed(row, name, line) if isinstance(row, SchemaError) else row
                 if last == start:
                     raise SchemaError("the file has no rows", file=name, hint=NO_ROWS)
             except UsageError as error:
@@ -121,6 +124,14 @@ class Files:
                 yield last, SchemaError(problem, file=name, line=last - start, hint=error.hint)
         if not found:
             raise SchemaError("the files have no rows", file=self.name, hint=NO_ROWS)
+
+    def _cut(self, path: str, name: str) -> Iterator[tuple[int, RawRow | SchemaError]]:
+        """The rows of one file, or of a folder of trials."""
+        if os.path.isdir(path):
+            yield from enumerate(trial_rows(path), 1)
+            return
+        with source.opened(path) as stream:
+            yield from source.cut(stream, name, lists=self._lists, delimiter=self._delimiter)
 
 
 class HeldRows:

@@ -15,7 +15,7 @@ from verikit.errors import SchemaError, UsageError
 from verikit.readers import fields
 from verikit.readers.formats import Format
 from verikit.readers.parse import JsonRow, kind
-from verikit.types import Group
+from verikit.types import WORKSPACE, Group
 
 FIELDS = ("prompt", "completions", "completion", "answer", "id")
 ALIASES: Mapping[str, str] = {"text": "completion", "texts": "completions", "gold": "answer"}
@@ -105,6 +105,8 @@ class Layout:
             return None
         values, rest = self._split(row)
         prompt, several, lone, answer, id = values
+        if several is None and lone is None and type(row.get(WORKSPACE)) is dict:
+            values[FIELDS.index("completion")] = lone = ""  # an agent's files are what is scored
         if self._unsure or prompt is None or (several is None and lone is None):
             self._check(row, values)
         completions, own = _candidates(several, lone)

@@ -15,6 +15,7 @@ from os import PathLike, fspath
 
 from verikit.errors import UsageError
 from verikit.readers.compressed import ENDINGS
+from verikit.readers.trials import is_trials
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 """One path or several."""
@@ -65,6 +66,8 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _folder(path: str) -> list[str]:
+    if is_trials(path):
+        return [path.rstrip("/") or path]
     splits = _json(os.path.join(path, "dataset_dict.json")).get("splits")
     if isinstance(splits, list):
         if len(splits) == 1 and _is_name(splits[0]):

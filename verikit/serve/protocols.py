@@ -16,7 +16,7 @@ from verikit.adapters.openrlhf import without_closing_tokens
 from verikit.adapters.reward import gold_of, prompt_of
 from verikit.errors import SchemaError, UsageError
 from verikit.serve import nemo_gym
-from verikit.types import Sample, Score
+from verikit.types import WORKSPACE, Sample, Score
 
 Samples = Sequence[Sample | Score]
 
@@ -58,6 +58,8 @@ def _sample(row: Any, given: Mapping[str, Any]) -> Sample:
         raise SchemaError("a sample is an object", hint='{"prompt": …, "completion": …, "answer": …}')
     row = {**given, **row}
     meta = row.pop("meta", None) or {}
+    if WORKSPACE in row:
+        row.setdefault("completion", "")
     if not isinstance(meta, Mapping) or "completion" not in row:
         field = "meta" if "completion" in row else "completion"
         raise SchemaError("must be an object" if field == "meta" else "is missing", field=field)

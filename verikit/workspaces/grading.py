@@ -7,7 +7,7 @@ and returns a score. `AgentFault` becomes 0.0 with its message as the reason, `W
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -15,10 +15,11 @@ from verikit.base import Verifier
 from verikit.errors import AgentFault, WorkspaceError, with_hint
 from verikit.replies.split import Reads
 from verikit.types import WORKSPACE, Sample, Score
+from verikit.workspaces.names import shown
 from verikit.workspaces.row import TaskWorkspace
 from verikit.workspaces.workspace import Workspace
 
-SHOWN_DIGITS = 16
+SHOWN_DIGITS, NOTES, SHOWN_ENTRIES = 16, 5, 100
 
 
 def workspace_of(sample: Sample) -> Workspace:
@@ -38,17 +39,52 @@ def workspace_of(sample: Sample) -> Workspace:
 
 def graded(sample: Sample, check: Callable[[Workspace, Sample], Score]) -> Score:
     """The score of a check of a sample's workspace; its text begins with the digest of what the agent left."""
-    digest = ""
-    try:
+
+    def told() -> Score:
         workspace = workspace_of(sample)
-        digest = workspace.digest
-        score = check(workspace, sample)
+        digest = f"workspace {workspace.digest[:SHOWN_DIGITS]}"
+        score = part(lambda: check(workspace, sample))
+        return replace(
+            score, text="\n".join(filter(None, (digest, *workspace.after.manifest.notes[:NOTES], score.text)))
+        )
+
+    return part(told)
+
+
+def part(check: Callable[[], Score]) -> Score:
+    """The score of one check of several; a fault in it is its own, so that the others keep theirs."""
+    try:
+        return check()
     except AgentFault as fault:
-        score = Score(0.0, reason=str(fault))
+        return Score(0.0, reason=str(fault))
     except WorkspaceError as error:
-        score = Score.error(with_hint(str(error), error.hint))
-    told = f"workspace {digest[:SHOWN_DIGITS]}" if digest else ""
-    return replace(score, text="\n".join(filter(None, (told, score.text))))
+        return Score.error(with_hint(str(error), error.hint))
+
+
+def all_hold(parts: Mapping[str, Score]) -> Score:
+    """The least value of the checks: one that surely is 0.0 decides, else one without a value leaves none."""
+    scored = {name: score.filled(0.0) for name, score in parts.items() if score.scored}
+    least = min(scored, key=lambda name: scored[name], default="")
+    unscored = next((name for name, score in parts.items() if not score.scored), None)
+    if unscored is not None and (not scored or scored[least] > 0.0):
+        score = parts[unscored]
+        return Score(None, score.status, reason=f"{unscored}: {score.reason}", parts=parts, cause=score.cause)
+    if scored[least] < 1.0 or len(parts) == 1:
+        return Score(scored[least], reason=f"{least}: {parts[least].reason}", parts=parts)
+    return Score(1.0, reason=f"all {len(parts)} checks hold", parts=parts)
+
+
+def _tree(workspace: Workspace) -> Iterator[str]:
+    """A line for each entry, folders before what they hold."""
+    manifest = workspace.after.manifest
+    for path, entry in list(manifest.items())[:SHOWN_ENTRIES]:
+        mark = "*" if ("after", path) in workspace.seen else " "
+        name = path.rpartition("/")[2]
+        told = f"{entry.size:,} bytes {entry.sha256[:12]}" if entry.kind == "file" else entry.kind
+        yield f" {mark} {'  ' * (path.count('/'))}{shown(name)}  {told} {entry.problem}".rstrip()
+    if len(manifest) > SHOWN_ENTRIES:
+        yield f"   … and {len(manifest) - SHOWN_ENTRIES:,} more"
+    yield from (f" * {shown(path)}, of what it was given" for side, path in sorted(workspace.seen) if side == "before")
 
 
 class WorkspaceVerifier(Verifier):
@@ -64,6 +100,16 @@ class WorkspaceVerifier(Verifier):
             AgentFault: the score is 0.0.
             WorkspaceError: it has no value.
         """
+
+    def explain(self, sample: Sample) -> str:
+        """The tree of what the agent left; a mark stands before the files that the check read."""
+        try:
+            workspace = workspace_of(sample)
+            workspace.seen.clear()
+            part(lambda: self.check(workspace, sample))
+            return "\n".join((f"{self.name} read (*) of what the agent left:", *_tree(workspace)))
+        except (AgentFault, WorkspaceError):
+            return ""
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample's workspace."""

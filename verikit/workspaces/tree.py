@@ -135,8 +135,8 @@ def texts_of(told: Mapping[Any, Any]) -> Mapping[str, bytes]:
     found = {}
     for name, text in told.items():
         if not isinstance(name, str) or not isinstance(text, str | bytes):
-            told = f"{shown(str(name))} to {type(text).__name__}"
-            raise WorkspaceError(f"a workspace in the row maps names to texts, not {told}")
+            pair = f"{shown(str(name))} to {type(text).__name__}"
+            raise WorkspaceError(f"a workspace in the row maps names to texts, not {pair}")
         try:
             found[name] = text if isinstance(text, bytes) else text.encode()
         except UnicodeEncodeError:

@@ -17,7 +17,7 @@ from verikit.messages import CompletionMessage
 from verikit.workspaces.atif import read_trajectory
 from verikit.workspaces.folder import FolderSource
 from verikit.workspaces.limits import Limits
-from verikit.workspaces.manifest import Changes, Entry
+from verikit.workspaces.manifest import Changes, Entry, Manifest
 from verikit.workspaces.mapping import TextsSource
 from verikit.workspaces.names import has_wildcards, matches, parts, shown
 from verikit.workspaces.tarball import PackedBy, TarSource
@@ -72,6 +72,8 @@ class Workspace:
         self.limits: Limits = limits if isinstance(limits, Limits) else Limits.of(limits)
         self.links: Links = links
         self.uncollected: Mapping[str, str] = uncollected or {}
+        self.seen: set[tuple[Side, str]] = set()
+        """Which files were asked for, for people."""
 
     @property
     def after(self) -> Tree:
@@ -115,21 +117,24 @@ class Workspace:
         """
         return self.after.manifest.digest
 
-    def changes(self) -> Changes:
-        """What the agent added, removed and changed.
+    def changes(self, concerns: Callable[[str], bool] = lambda path: True) -> Changes:
+        """What the agent added, removed and changed, among the paths that are of concern.
 
         Raises:
             AgentFault: something that it left has no content to compare.
-            WorkspaceError: there is no `before`, or something was not read.
+            WorkspaceError: there is no `before`, or something was not read or may not have been collected.
         """
-        if self.before.unknown:
-            raise WorkspaceError(f"not all that the agent began with is known: {self.before.unknown}")
-        before, after = self.before.manifest, self.after.manifest
+        before = Manifest(entry for path, entry in self.before.manifest.items() if concerns(path))
+        after = Manifest(entry for path, entry in self.after.manifest.items() if concerns(path))
         for entry in before.values():
             self._check_read(entry, "before")
         for entry in after.values():
             self._check_read(entry, "after")
         found = Changes.between(before, after)
+        if found.all and self.before.unknown:
+            raise WorkspaceError(f"not all that the agent began with is known: {self.before.unknown}")
+        for path in found.removed:
+            self._check_collected(path)
         if lost := next((path for path in found.removed if not self._declares(path)), None):
             self._check_whole(lost)
         return found
@@ -161,6 +166,7 @@ class Workspace:
             found = [manifest[path]] if path in manifest else []
         if side == "after" and not found:
             self._check_collected(path)
+            self._check_declared(path)
         return found
 
     def many(self, pattern: str, side: Side = "after") -> list[Blob]:
@@ -209,6 +215,7 @@ class Workspace:
         if entry.kind != "file":
             raise self._fault(side)(f"{shown(entry.path)} is a {entry.kind}, a file is asked for")
         self._check_read(entry, side)
+        self.seen.add((side, entry.path))
         return Blob(entry.path, entry.sha256, entry.size, tree)
 
     def messages(self) -> list[CompletionMessage] | None:
@@ -228,11 +235,11 @@ class Workspace:
             raise error(f"{shown(entry.path)} was not collected: {entry.problem}")
 
     def _check_collected(self, path: str) -> None:
-        """Whether something that is not there would have been collected.
+        """Whether something that is not there could be collected.
 
         Raises:
             AgentFault: it lies in a folder that the agent let nobody read.
-            WorkspaceError: nothing declares it, or it could not be collected.
+            WorkspaceError: it could not.
         """
         for wanted, problem in self.uncollected.items():
             if matches(wanted, path) or matches(path, wanted):
@@ -240,6 +247,13 @@ class Workspace:
         for entry in self.after.manifest.values():
             if entry.problem and entry.kind == "folder" and (matches(f"{entry.path}/**", path) or has_wildcards(path)):
                 self._check_read(entry, "after")
+
+    def _check_declared(self, path: str) -> None:
+        """Whether something that is not there would have been collected.
+
+        Raises:
+            WorkspaceError: nothing declares it.
+        """
         if self._declares(path):
             return
         raise WorkspaceError(

@@ -1,0 +1,153 @@
+"""`state`: exactly these rows of a database, read in the sandbox."""
+
+import os
+import shutil
+import sqlite3
+
+import pytest
+
+import verikit
+from verikit.errors import UsageError
+from verikit.workspaces import Workspace
+
+SETUP = """
+CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, age INTEGER, weight REAL, note);
+INSERT INTO users VALUES (1, 'Ann', 30, 60.5, NULL), (2, 'Bob', 40, 80.0, x'00ff'), (3, 'Cy', 50, 70.0, 'é');
+CREATE TABLE stock (shop TEXT, item TEXT, n INTEGER, PRIMARY KEY (shop, item)) WITHOUT ROWID;
+INSERT INTO stock VALUES ('a', 'pen', 1), ('a', 'ink', 2);
+CREATE TABLE log (line TEXT);
+INSERT INTO log VALUES ('x'), ('x'), ('y');
+CREATE VIEW old AS SELECT * FROM users WHERE age > 45;
+"""
+OLDER = [{"table": "users", "key": 2, "set": {"age": 41}}]
+RIGHT = "UPDATE users SET age = 41 WHERE id = 2;"
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("given")
+    run(folder / "app.db", SETUP)
+    return folder
+
+
+def run(path, script):
+    connection = sqlite3.connect(path)
+    connection.executescript(script)
+    connection.commit()
+    connection.close()
+
+
+def scored(given, tmp_path, script, changed=OLDER, **options):
+    after = tmp_path / "after"
+    shutil.rmtree(after, ignore_errors=True)
+    shutil.copytree(given, after)
+    run(after / "app.db", script)
+    return verikit.state("app.db", changed=changed, **options)("", workspace=Workspace(after, given))
+
+
+TWINS = {
+    "the row": (RIGHT, 1.0),
+    "nothing": ("SELECT 1;", 0.0),
+    "another value": ("UPDATE users SET age = 42 WHERE id = 2;", 0.0),
+    "another row too": (RIGHT + "UPDATE users SET age = 0 WHERE id = 1;", 0.0),
+    "another column too": (RIGHT + "UPDATE users SET name = 'Rob' WHERE id = 2;", 0.0),
+    "another table too": (RIGHT + "DELETE FROM log WHERE line = 'y';", 0.0),
+    "one of two equal rows gone": (RIGHT + "DELETE FROM log WHERE rowid = 1;", 0.0),
+    "a row of two more": (RIGHT + "INSERT INTO users VALUES (4, 'D', 1, 1.0, NULL);", 0.0),
+    "moved by VACUUM": (RIGHT + "VACUUM;", 1.0),
+    "moved by rewriting": (RIGHT + "DELETE FROM log; INSERT INTO log VALUES ('y'), ('x'), ('x');", 1.0),
+    "a view over the old table": ("DROP VIEW old; ALTER TABLE users RENAME TO u; CREATE VIEW users AS SELECT id, name, "
+                                  "CASE id WHEN 2 THEN 41 ELSE age END AS age, weight, note FROM u;", 0.0),
+    "a view more": (RIGHT + "CREATE VIEW v AS SELECT 1;", 0.0),
+    "a view changed": (RIGHT + "DROP VIEW old; CREATE VIEW old AS SELECT 1;", 0.0),
+    "a trigger more": (RIGHT + "CREATE TRIGGER t AFTER INSERT ON log BEGIN DELETE FROM users; END;", 0.0),
+    "an index more": (RIGHT + "CREATE INDEX i ON users (name);", 0.0),
+    "a column more": (RIGHT + "ALTER TABLE users ADD COLUMN x;", 0.0),
+    "the table gone": ("DROP TABLE users;", 0.0),
+    "a key rewritten": ("UPDATE users SET age = 41, id = 9 WHERE id = 2;", 0.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "value"), TWINS.values(), ids=TWINS)
+def test_exactly_the_expected_row_has_changed(given, tmp_path, script, value):
+    assert scored(given, tmp_path, script).value == value
+
+
+def test_types_count_as_they_are_stored(given, tmp_path):
+    note = [{"table": "users", "key": 1, "set": {"note": 1}}]
+    assert scored(given, tmp_path, "UPDATE users SET note = 1 WHERE id = 1;", note).value == 1.0
+    assert scored(given, tmp_path, "UPDATE users SET note = 1.0 WHERE id = 1;", note).value == 0.0
+    assert scored(given, tmp_path, "UPDATE users SET note = '1' WHERE id = 1;", note).value == 0.0
+    weight = [{"table": "users", "key": 1, "set": {"weight": 61}}]
+    assert scored(given, tmp_path, "UPDATE users SET weight = 61 WHERE id = 1;", weight).value == 1.0
+
+
+def test_new_rows_deleted_rows_and_keys_of_several_columns(given, tmp_path):
+    new = [{"table": "users", "key": 4, "set": {"name": "Di"}}]
+    assert scored(given, tmp_path, "INSERT INTO users (id, name, age) VALUES (4, 'Di', 5);", new).value == 1.0
+    assert scored(given, tmp_path, "INSERT INTO users (id, name) VALUES (4, 'Ed');", new).value == 0.0
+    gone = [{"table": "USERS", "key": 3, "deleted": True}]
+    assert scored(given, tmp_path, "DELETE FROM users WHERE id = 3;", gone).value == 1.0
+    assert scored(given, tmp_path, "UPDATE users SET name = NULL WHERE id = 3;", gone).value == 0.0
+    pens = [{"table": "stock", "key": {"shop": "a", "item": "pen"}, "set": {"n": 0}}]
+    assert scored(given, tmp_path, "UPDATE stock SET n = 0 WHERE item = 'pen';", pens).value == 1.0
+    assert scored(given, tmp_path, "UPDATE stock SET n = 0;", pens).value == 0.0
+
+
+def test_what_is_allowed_beside_the_change(given, tmp_path):
+    index = RIGHT + "CREATE INDEX i ON users (name);"
+    assert scored(given, tmp_path, index, allow=["index"]).value == 1.0
+    assert scored(given, tmp_path, RIGHT + "DELETE FROM log;", nothing_else=False).value == 1.0
+    assert scored(given, tmp_path, "DROP VIEW old;" + RIGHT, allow=["view"]).value == 0.0
+
+
+def test_the_log_beside_a_database_belongs_to_its_state(given, tmp_path):
+    for name, in_file, in_log in (("right", 40, 41), ("wrong", 41, 99)):
+        work, after = tmp_path / f"{name}-work", tmp_path / name
+        shutil.copytree(given, work)
+        connection = sqlite3.connect(work / "app.db", isolation_level=None)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("UPDATE users SET age = ? WHERE id = 2", (in_file,))
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("UPDATE users SET age = ? WHERE id = 2", (in_log,))
+        shutil.copytree(work, after)  # with the log, as an agent's machine that was stopped leaves it
+        connection.close()
+        assert os.path.getsize(after / "app.db-wal")
+        (after / "app.db-shm").unlink()
+    state = verikit.state("app.db", changed=OLDER)
+    assert state("", workspace=Workspace(tmp_path / "right", given)).value == 1.0
+    assert state("", workspace=Workspace(tmp_path / "wrong", given)).value == 0.0
+
+
+def test_what_is_no_sound_database_is_the_agents_after_and_the_rows_before(given, tmp_path):
+    good = (given / "app.db").read_bytes()
+    broken = good[:4096] + b"\xff" * 4096 + good[8192:]
+    state = verikit.state("app.db", changed=OLDER)
+    for bad in (b"text", b"", good[:3000], broken):
+        (tmp_path / "app.db").write_bytes(bad)
+        assert state("", workspace=Workspace(tmp_path, given)).value == 0.0
+        assert state("", workspace=Workspace(given, tmp_path)).value is None
+
+
+def test_rows_that_expect_what_can_t_be_are_unscored(given, tmp_path):
+    for changed in (
+        [{"table": "nowhere", "key": 1, "set": {"a": 1}}],
+        [{"table": "users", "key": 1, "set": {"nothing": 1}}],
+        [{"table": "log", "key": 1, "set": {"line": "z"}}],
+        [{"table": "stock", "key": "a", "set": {"n": 0}}],
+        [{"table": "users", "key": 9, "deleted": True}],
+    ):
+        assert scored(given, tmp_path, "SELECT 1;", changed).value is None, changed
+    assert verikit.state("app.db")("", workspace=Workspace(given, given)).status == "error"
+    in_row = verikit.state("app.db")("", workspace=Workspace(given, given), changed=OLDER)
+    assert in_row.value == 0.0
+
+
+def test_more_rows_than_are_read_are_unscored(given):
+    assert verikit.state("app.db", changed=OLDER, max_rows=2)("", workspace=Workspace(given, given)).value is None
+
+
+@pytest.mark.parametrize("change", [{"table": "t"}, {"table": "t", "key": 1, "set": {}}, {"key": 1, "set": {"a": 1}}])
+def test_changes_of_another_form_are_refused(change):
+    with pytest.raises(UsageError):
+        verikit.state("app.db", changed=[change])

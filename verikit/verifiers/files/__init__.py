@@ -1,0 +1,148 @@
+"""Did the agent leave the files that it should, and nothing else?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from verikit.base import Verifier, score_all
+from verikit.errors import AgentFault, UsageError, WorkspaceError
+from verikit.names.spec import load
+from verikit.types import Sample, Score
+from verikit.workspaces.grading import WorkspaceVerifier, all_hold, part
+from verikit.workspaces.names import has_wildcards, matches, shown
+from verikit.workspaces.workspace import Workspace
+
+Patterns = str | Sequence[str]
+Check = Callable[[Workspace, Sample], Score]
+SHA256_DIGITS = 64
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Files(WorkspaceVerifier):
+    """1.0 if all that is asked of the files holds.
+
+    A path may be a pattern: `*` and `?` within a name, `**` for any folders. Times never count. Links, fifos and
+    folders are no files.
+    """
+
+    exist: Patterns = ()
+    """Files that have to be there; of a pattern at least one."""
+    absent: Patterns = ()
+    """What must not be there, files or folders."""
+    unchanged: Patterns = ()
+    """What has to be as it was: nothing edited, added or removed under a pattern."""
+    changed: Patterns = ()
+    """Files that were there, and whose content has to be another one; of a pattern at least one."""
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 that a file has to have, by path."""
+    same_as: Mapping[str, str] = field(default_factory=dict)
+    """By path the file of before whose content a file has to have: a rename, a copy."""
+    content: Mapping[str, Verifier | str] = field(default_factory=dict)
+    """By path the verifier that a file's text is given to."""
+    only: Patterns | None = None
+    """The patterns outside of which nothing may differ: in content, in kind, in whether it may be run."""
+    name = "files"
+
+    def __post_init__(self) -> None:
+        for option in ("exist", "absent", "unchanged", "changed", "only"):
+            value = getattr(self, option)
+            patterns = (value,) if isinstance(value, str) else value
+            if patterns is not None and not all(isinstance(one, str) and one for one in patterns):
+                raise UsageError(f"{option} is a list of paths and patterns")
+            object.__setattr__(self, option, None if patterns is None else tuple(patterns))
+        if wrong := next((one for one in self.sha256.values() if len(one) != SHA256_DIGITS), None):
+            raise UsageError(f"sha256 has {SHA256_DIGITS} hexadecimal digits, {wrong!r} has not")
+        loaded = {path: load(spec) if isinstance(spec, str) else spec for path, spec in self.content.items()}
+        object.__setattr__(self, "content", loaded)
+        told = (self.exist, self.absent, self.unchanged, self.changed, self.sha256, self.same_as, self.content)
+        if not any(told) and self.only is None:
+            raise UsageError("files needs something to check", hint="exist=['out.csv'], only=['out/**'], …")
+
+    def check(self, workspace: Workspace, sample: Sample) -> Score:
+        """Do all checks, each as a part."""
+        return all_hold({name: part(lambda check=check: check(workspace, sample)) for name, check in self._checks()})
+
+    def _checks(self) -> Iterator[tuple[str, Check]]:
+        """Each check by its name."""
+        for path in self.exist:
+            yield f"exist {path}", lambda w, _, path=path: _exists(w, path)
+        for path in self.absent:
+            yield f"absent {path}", lambda w, _, path=path: _absent(w, path)
+        for path in self.unchanged:
+            yield f"unchanged {path}", lambda w, _, path=path: _unchanged(w, path)
+        for path in self.changed:
+            yield f"changed {path}", lambda w, _, path=path: _changed(w, path)
+        for path, digest in self.sha256.items():
+            yield (
+                f"sha256 {path}",
+                lambda w, _, path=path, digest=digest: _has(w, path, digest.lower(), "another content"),
+            )
+        for path, origin in self.same_as.items():
+            yield f"same_as {path}", lambda w, _, path=path, origin=origin: _same(w, path, origin)
+        for path, spec in self.content.items():
+            yield f"content {path}", lambda w, sample, path=path, spec=spec: _content(w, sample, path, spec)
+        if self.only is not None:
+            yield "only", lambda w, _: _only(w, self.only or ())
+
+
+def _exists(workspace: Workspace, path: str) -> Score:
+    found = workspace.many(path)
+    return Score(1.0, reason=_told([blob.path for blob in found]))
+
+
+def _absent(workspace: Workspace, path: str) -> Score:
+    found = [entry.path for entry in workspace.find(path)]
+    return Score(float(not found), reason=f"there is {_told(found)}" if found else "not there")
+
+
+def _unchanged(workspace: Workspace, path: str) -> Score:
+    if not workspace.find(path, "before"):
+        raise WorkspaceError(f"{shown(path)} is not in what the agent began with")
+    found = workspace.changes(lambda one: _concerns(path, one)).all
+    return Score(float(not found), reason=f"differs: {_told(found)}" if found else "as it was")
+
+
+def _concerns(pattern: str, path: str) -> bool:
+    """Whether a pattern names a path, or a folder that it lies in."""
+    pattern = pattern.strip("/")
+    return matches(pattern, path) or (not has_wildcards(pattern) and path.startswith(f"{pattern}/"))
+
+
+def _changed(workspace: Workspace, path: str) -> Score:
+    given = [entry for entry in workspace.find(path, "before") if entry.kind == "file"]
+    if not given:
+        raise WorkspaceError(f"{shown(path)} is no file of what the agent began with")
+    found = [entry.path for entry in given if workspace.one(entry.path).sha256 != entry.sha256]
+    return Score(float(bool(found)), reason=f"{_told(found)} changed" if found else "the content is the same")
+
+
+def _has(workspace: Workspace, path: str, digest: str, otherwise: str) -> Score:
+    blob = workspace.one(path)
+    return Score(float(blob.sha256 == digest), reason=shown(blob.path) if blob.sha256 == digest else otherwise)
+
+
+def _same(workspace: Workspace, path: str, origin: str) -> Score:
+    return _has(workspace, path, workspace.one(origin, "before").sha256, f"its content is not that of {shown(origin)}")
+
+
+def _content(workspace: Workspace, sample: Sample, path: str, spec: Verifier | str) -> Score:
+    blob = workspace.one(path)
+    try:
+        text = blob.data().decode()
+    except UnicodeDecodeError:
+        raise AgentFault(f"{shown(blob.path)} is no UTF-8 text") from None
+    verifier = load(spec) if isinstance(spec, str) else spec
+    [score] = score_all(verifier, [replace(sample, completion=text, thoughts="", messages=())])
+    return score
+
+
+def _only(workspace: Workspace, patterns: Sequence[str]) -> Score:
+    found = workspace.changes(lambda path: not any(_concerns(pattern, path) for pattern in patterns)).all
+    return Score(float(not found), reason=f"beside them differs {_told(found)}" if found else "nothing else differs")
+
+
+def _told(paths: Sequence[str]) -> str:
+    names = ", ".join(shown(path) for path in paths[:_SHOWN])
+    return f"{names} and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else names

@@ -1,0 +1,125 @@
+"""Is the table that an agent left the expected one? CSV, JSON, parquet and sqlite, compared by typed values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from verikit.errors import UsageError, WorkspaceError
+from verikit.types import Sample, Score
+from verikit.verifiers.reading.sqlite_file import queried
+from verikit.verifiers.table.compare import Rules, compared
+from verikit.verifiers.table.readers import Format, Lax, Refused, Typed, csv_rows, format_of, read_table
+from verikit.workspaces.grading import WorkspaceVerifier
+from verikit.workspaces.workspace import Workspace
+
+Columns = Literal["same", "ordered", "superset"]
+Order = Literal["any", "given"]
+
+
+@dataclass(frozen=True)
+class Table(WorkspaceVerifier):
+    """1.0 if a table has the expected rows, by the types of the expected values.
+
+    Expected is the row's answer, or `expected`: a JSON list of objects, or CSV with a head. A number matches a number
+    of the same value, a text the same text, true and false only themselves, null an empty cell of CSV. The cells of
+    CSV are texts, and are read as what is expected there.
+    """
+
+    file: str
+    """The table, a path or pattern."""
+    expected: Any = None
+    """The rows, as a list of objects; `before:PATH` for a table of what the agent was given; None: the row's answer."""
+    format: Format = "auto"
+    """`auto`: by the ending of the file."""
+    query: str = ""
+    """Of sqlite: the query that gives the table. It is run on a copy, in the sandbox, and may only read."""
+    columns: Columns = "same"
+    """The `same` columns in any order, in the expected order (`ordered`), or also further ones (`superset`)."""
+    keys: Sequence[str] = ()
+    """Columns that tell the rows apart, by which they are matched."""
+    order: Order = "any"
+    """Whether rows may stand in `any` order, or in the `given` one."""
+    tolerance: float = 0.0
+    """Numbers may differ by this much, absolutely or relatively."""
+    allow: Sequence[Lax] = ()
+    """What is refused by default: `bom` a byte order mark, `nan` NaN and Infinity, `duplicates` a key of JSON twice
+    (the last counts)."""
+    max_rows: int = 100_000
+    """A longer table is unscored."""
+    name = "table"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.file, str) or not self.file:
+            raise UsageError("table needs the path of a file", hint="table('out.csv')")
+        for option, allowed in (("format", Format), ("columns", Columns), ("order", Order)):
+            if getattr(self, option) not in get_args(allowed):
+                told = ", ".join(get_args(allowed))
+                raise UsageError(f"{option} must be one of {told}, not {getattr(self, option)!r}")
+        for option in ("keys", "allow"):
+            value = getattr(self, option)
+            object.__setattr__(self, option, (value,) if isinstance(value, str) else tuple(value))
+        if wrong := next((one for one in self.allow if one not in get_args(Lax)), None):
+            raise UsageError(f"allow takes {', '.join(get_args(Lax))}, not {wrong!r}")
+        if isinstance(self.tolerance, bool) or not 0 <= self.tolerance < 1e300:
+            raise UsageError(f"tolerance is a number of at least 0, not {self.tolerance!r}")
+        if self.query and self.format not in ("auto", "sqlite"):
+            raise UsageError("a query is for sqlite")
+
+    def check(self, workspace: Workspace, sample: Sample) -> Score:
+        """Read the table and compare it with the expected one."""
+        expected = self._expected(workspace, sample)
+        found = self._found(workspace)
+        rules = Rules(self.columns, tuple(self.keys), self.order == "given", self.tolerance)
+        problem = compared(found, expected, rules)
+        return Score(0.0 if problem else 1.0, reason=problem or f"{len(expected.rows)} rows as expected")
+
+    def _found(self, workspace: Workspace) -> Typed:
+        blob = workspace.one(self.file)
+        kind = "sqlite" if self.query else format_of(blob.path, self.format)
+        if kind == "sqlite":
+            if not self.query:
+                raise WorkspaceError("a table of sqlite needs a query", hint="query='SELECT … FROM …'")
+            columns, rows = queried(workspace, self.file, self.query, self.max_rows)
+            return Typed(tuple(columns), tuple(map(tuple, rows)))
+        return read_table(blob, kind, frozenset(self.allow), self.max_rows)
+
+    def _expected(self, workspace: Workspace, sample: Sample) -> Typed:
+        """The expected table.
+
+        Raises:
+            WorkspaceError: there is none, or it is no table.
+        """
+        told = sample.answer if self.expected is None else self.expected
+        if isinstance(told, str) and told.startswith("before:"):
+            blob = workspace.one(told.removeprefix("before:"), "before")
+            return read_table(blob, format_of(blob.path, "auto"), frozenset(get_args(Lax)), self.max_rows, ours=True)
+        if isinstance(told, str):
+            return _parsed(told)
+        if told is None:
+            raise WorkspaceError("no expected table", hint="the row's answer, or expected=[{…}]")
+        return _of_objects(told)
+
+
+def _parsed(text: str) -> Typed:
+    """A row's answer as a table: JSON, or CSV whose cells are texts."""
+    if text.lstrip()[:1] in ("[", "{"):
+        try:
+            return _of_objects(json.loads(text))
+        except (ValueError, RecursionError):
+            raise WorkspaceError("the expected table is no JSON") from None
+    try:
+        columns, rows = csv_rows(text)
+    except Refused as problem:
+        raise WorkspaceError(f"the expected table {problem}") from None
+    return Typed(tuple(columns), tuple(map(tuple, rows)), texts=True)
+
+
+def _of_objects(told: Any) -> Typed:
+    rows = [told] if isinstance(told, Mapping) else told
+    if not isinstance(rows, list | tuple) or not all(isinstance(row, Mapping) for row in rows):
+        raise WorkspaceError("an expected table is a list of objects")
+    columns = tuple(dict.fromkeys(str(column) for row in rows for column in row))
+    return Typed(columns, tuple(tuple(row.get(column) for column in columns) for row in rows))
