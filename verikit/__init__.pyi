@@ -53,7 +53,9 @@ from verikit.verifiers.documents.json_schema import JsonSchema as json_schema
 from verikit.verifiers.documents.toml import Toml as toml
 from verikit.verifiers.documents.xml import Xml as xml
 from verikit.verifiers.documents.yaml import Yaml as yaml
+from verikit.verifiers.docx import Docx as docx
 from verikit.verifiers.echo import echo_guard as echo_guard
+from verikit.verifiers.files import Files as files
 from verikit.verifiers.instructions import Instructions as instructions
 from verikit.verifiers.json_match import JsonMatch as json_match
 from verikit.verifiers.numeric import Numeric as numeric
@@ -74,16 +76,19 @@ from verikit.verifiers.regex import Regex as regex
 from verikit.verifiers.search import SearchFormat as search_format
 from verikit.verifiers.search import Searched as searched
 from verikit.verifiers.sql import SQL as sql
+from verikit.verifiers.state import State as state
 from verikit.verifiers.style.cosine_length import cosine_length as cosine_length
 from verikit.verifiers.style.language import Language as language
 from verikit.verifiers.style.length import Length as length
 from verikit.verifiers.style.refusal import Refusal as refusal
 from verikit.verifiers.style.repetition import Repetition as repetition
 from verikit.verifiers.style.soft_overlong import SoftOverlong as soft_overlong
+from verikit.verifiers.table import Table as table
 from verikit.verifiers.tags import Tags as tags
 from verikit.verifiers.tools.bfcl_multi_turn import BfclMultiTurn as bfcl_multi_turn
 from verikit.verifiers.tools.tool_calls import ToolCalls as tool_calls
 from verikit.verifiers.tools.trajectory import Trajectory as trajectory
+from verikit.verifiers.xlsx import Xlsx as xlsx
 
 __version__: str
 __all__ = [
@@ -115,10 +120,12 @@ __all__ = [
     'cosine_length',
     'cover_em',
     'csv',
+    'docx',
     'echo_guard',
     'evaluate',
     'exact',
     'f1',
+    'files',
     'first_of',
     'fuzzy',
     'gate',
@@ -159,7 +166,9 @@ __all__ = [
     'searched',
     'soft_overlong',
     'sql',
+    'state',
     'step_column',
+    'table',
     'tags',
     'ter',
     'toml',
@@ -170,6 +179,7 @@ __all__ = [
     'verifier',
     'wer',
     'with_timeout',
+    'xlsx',
     'xml',
     'yaml',
 ]

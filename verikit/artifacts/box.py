@@ -1,6 +1,6 @@
 """Runs a reader of files in a fresh sandboxed child: blobs in, one observation out.
 
-The files may be hostile, and so may the child that has parsed them. Its observation is data that `Reader.shape` checks.
+The files may be hostile, and so may the child that has parsed them. `BoxReader.shape` checks its observation.
 Expected values never go in: a child that a file has taken over can lie about the file, but knows no verdict to aim at.
 """
 
@@ -16,13 +16,13 @@ from verikit.errors import AgentFault, MissingExtra, SandboxError, WorkspaceErro
 from verikit.sandbox import ISOLATION, RunLimits, RunResult, default_sandbox, records
 from verikit.sandbox.guest import source
 
-LIMITS = RunLimits(wall_s=60.0, cpu_s=20.0, memory_mb=1536, output_kb=64, value_kb=24 << 10, disk_mb=8)
+LIMITS = RunLimits(wall_s=120.0, cpu_s=20.0, memory_mb=1536, output_kb=64, value_kb=24 << 10, disk_mb=8)
 """Of one reader. The wall clock is far off: a busy machine must not change a score."""
 _SECOND = "verikit.artifacts.readers.container"
 
 
 @dataclass(frozen=True)
-class Reader:
+class BoxReader:
     """A module with `read(blobs, request)`, which runs in the sandbox and returns plain data."""
 
     module: str
@@ -57,7 +57,7 @@ class Reader:
         return f"{loads}{self.module}.warm()\n" if self.warm else loads
 
 
-def observe(reader: Reader, blobs: Sequence[bytes], request: Mapping[str, Any], *, program: str = "") -> Observed:
+def observe(reader: BoxReader, blobs: Sequence[bytes], request: Mapping[str, Any], *, program: str = "") -> Observed:
     """Read files in a child of the sandbox.
 
     Args:
@@ -108,7 +108,7 @@ def unpack(sizes, request):
 """
 
 
-def _died(reader: Reader, blobs: Sequence[bytes], result: RunResult) -> AgentFault | WorkspaceError:
+def _died(reader: BoxReader, blobs: Sequence[bytes], result: RunResult) -> AgentFault | WorkspaceError:
     """Whose fault a reader's end is, by a second reader that needs no package."""
     told = str(result.error or result.stderr or result.status)[:200]
     for blob in blobs if reader.kind else ():

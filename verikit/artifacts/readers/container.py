@@ -28,7 +28,7 @@ _SIGNATURES = {
 }
 
 
-class Unreadable(Exception):
+class BadContainer(Exception):
     """The file is not of its kind, or not one that anybody should open."""
 
 
@@ -40,7 +40,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
                 _well_formed(content)
         else:
             signed(blobs[0], request["kind"])
-    except Unreadable as problem:
+    except BadContainer as problem:
         return {"refused": str(problem)}
     return {}
 
@@ -49,41 +49,41 @@ def signed(blob: bytes, kind: str) -> str:
     """The format of a picture or a PDF by its first bytes.
 
     Raises:
-        Unreadable: it has none of those of its kind.
+        BadContainer: it has none of those of its kind.
     """
     kinds = ("pdf",) if kind == "pdf" else tuple(name for name in _SIGNATURES if name != "pdf")
     for name in kinds:
         if blob.startswith(_SIGNATURES[name]) and (name != "webp" or blob[8:12] == b"WEBP"):
             return name
-    raise Unreadable(f"the file does not begin as {'a PDF' if kind == 'pdf' else 'a picture'} does")
+    raise BadContainer(f"the file does not begin as {'a PDF' if kind == 'pdf' else 'a picture'} does")
 
 
 def parts(blob: bytes, kind: str) -> dict[str, bytes]:
     """The XML parts of an office file by their names.
 
     Raises:
-        Unreadable: it is no such container, has names twice, grows too much, or declares entities.
+        BadContainer: it is no such container, has names twice, grows too much, or declares entities.
     """
     try:
         return _parts(blob, kind)
     except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, OSError, ValueError) as problem:
-        raise Unreadable(f"the file is no {kind} file: {problem}") from None
+        raise BadContainer(f"the file is no {kind} file: {problem}") from None
     except (RuntimeError, MemoryError) as problem:  # zipfile's word for encrypted parts
-        raise Unreadable(f"a part of the file can't be read: {problem}") from None
+        raise BadContainer(f"a part of the file can't be read: {problem}") from None
 
 
 def _parts(blob: bytes, kind: str) -> dict[str, bytes]:
     if not blob.startswith(b"PK\3\4"):
-        raise Unreadable(f"the file does not begin as a {kind} file does")
+        raise BadContainer(f"the file does not begin as a {kind} file does")
     with zipfile.ZipFile(io.BytesIO(blob)) as archive:
         infos = archive.infolist()
         names = [info.filename for info in infos]
         if len(infos) > _MOST_PARTS:
-            raise Unreadable(f"{len(infos)} parts, at most {_MOST_PARTS} are read")
+            raise BadContainer(f"{len(infos)} parts, at most {_MOST_PARTS} are read")
         if len({name.lower() for name in names}) < len(names):
-            raise Unreadable("two parts of the file have one name")
+            raise BadContainer("two parts of the file have one name")
         if _MAIN[kind] not in names or "[Content_Types].xml" not in names:
-            raise Unreadable(f"the file has no part {_MAIN[kind]}, which a {kind} file has")
+            raise BadContainer(f"the file has no part {_MAIN[kind]}, which a {kind} file has")
         _check_sizes(infos)
         return {info.filename: _content(archive, info) for info in infos if _is_xml(info.filename)}
 
@@ -91,19 +91,19 @@ def _parts(blob: bytes, kind: str) -> dict[str, bytes]:
 def _check_sizes(infos: list[zipfile.ZipInfo]) -> None:
     total = sum(info.file_size for info in infos)
     if total > MOST_BYTES:
-        raise Unreadable(f"the file unpacks to {total >> 20} MiB, at most {MOST_BYTES >> 20} are read")
+        raise BadContainer(f"the file unpacks to {total >> 20} MiB, at most {MOST_BYTES >> 20} are read")
     for info in infos:
         if info.file_size > _SMALL and info.file_size > MOST_RATIO * max(info.compress_size, 1):
-            raise Unreadable(f"a part of the file grows by more than {MOST_RATIO} times")
+            raise BadContainer(f"a part of the file grows by more than {MOST_RATIO} times")
 
 
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     with archive.open(info) as file:
         content = file.read(info.file_size + 1)
     if len(content) != info.file_size:
-        raise Unreadable("a part of the file has another size than the file says")
+        raise BadContainer("a part of the file has another size than the file says")
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content or _wide(content):
-        raise Unreadable("a part of the file declares a document type or entities")
+        raise BadContainer("a part of the file declares a document type or entities")
     return content
 
 
@@ -121,4 +121,4 @@ def _well_formed(content: bytes) -> None:
     try:
         parser.Parse(content, True)
     except expat.ExpatError as problem:
-        raise Unreadable(f"a part of the file is no XML: {problem}") from None
+        raise BadContainer(f"a part of the file is no XML: {problem}") from None

@@ -57,7 +57,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     try:
         parts = container.parts(blobs[0], "docx")
         trees = {name: _tree(parts[name]) for name in ("word/document.xml", "word/styles.xml") if name in parts}
-    except container.Unreadable as problem:
+    except container.BadContainer as problem:
         return {"refused": str(problem)}
     document = _Document(trees.get("word/styles.xml"))
     body = trees["word/document.xml"].find(f"{_W}body")
@@ -77,7 +77,7 @@ def _tree(content: bytes) -> ElementTree.Element:
     try:
         return ElementTree.fromstring(content.replace(_STRICT[1:-1].encode(), _W[1:-1].encode()))
     except ElementTree.ParseError as problem:
-        raise container.Unreadable(f"a part of the file is no XML: {problem}") from None
+        raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
 
 
 def _page(root: ElementTree.Element) -> str:

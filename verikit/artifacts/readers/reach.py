@@ -10,7 +10,7 @@ import datetime
 from dataclasses import dataclass
 from typing import Any
 
-from verikit.artifacts.readers.references import Area, Piece, letters, reference, rewritten
+from verikit.artifacts.readers.references import CellArea, Piece, letters, reference, rewritten
 
 MOST_MODEL = 60_000
 """Cells of a model."""
@@ -58,7 +58,7 @@ class Content:
     """Why its formula can't be followed."""
 
 
-class Book:
+class OpenWorkbook:
     """A workbook as openpyxl has read it, by titles, rows and columns."""
 
     def __init__(self, book: Any, sheets: list[Any]) -> None:
@@ -70,7 +70,7 @@ class Book:
         self._by_case = {title.casefold(): title for title in self.sheets}
         self._numbers = {title: number for number, title in enumerate(self.sheets, 1)}
         self.tables: dict[str, tuple[str, Any]] = {}
-        self._arrays: dict[str, list[tuple[Area, str, int, int]]] = {}
+        self._arrays: dict[str, list[tuple[CellArea, str, int, int]]] = {}
         self._used: dict[str, tuple[int, int]] = {}
         for sheet in sheets:
             self.tables.update({table.displayName.casefold(): (sheet.title, table) for table in sheet.tables.values()})
@@ -105,18 +105,18 @@ class Book:
         """The name of a sheet in the model; "" for a sheet of charts."""
         return f"S{self._numbers[title]}" if title in self._numbers else ""
 
-    def named(self, area: Area) -> str:
+    def named(self, area: CellArea) -> str:
         """The name of an area in the model."""
         first = self.key(area.sheet, area.top, area.left)
         return first if area.size == 1 else f"{first}:{letters(area.right)}{area.bottom}"
 
-    def clipped(self, area: Area) -> Area:
+    def clipped(self, area: CellArea) -> CellArea:
         """The part of whole rows or columns that holds something, or the first cell; other areas as they are."""
         if not area.open_ended:
             return area
         low, right = self._used[area.sheet]
         bottom = max(min(area.bottom, low), area.top)
-        return Area(area.sheet, area.top, area.left, bottom, max(min(area.right, right), area.left))
+        return CellArea(area.sheet, area.top, area.left, bottom, max(min(area.right, right), area.left))
 
     def content(self, title: str, row: int, column: int) -> Content:
         """What a cell holds."""
@@ -150,9 +150,9 @@ class Book:
 class Reach:
     """Follows formulas to their inputs."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: OpenWorkbook) -> None:
         self._book = book
-        self._areas: set[Area] = set()
+        self._areas: set[CellArea] = set()
         self._spanned = 0
         self._values: dict[str, str | bool | float | None] = {}
         self._formulas: dict[str, str] = {}
@@ -214,11 +214,11 @@ class Reach:
 class _Formula:
     """One formula, written out."""
 
-    def __init__(self, book: Book, title: str, problem: str) -> None:
+    def __init__(self, book: OpenWorkbook, title: str, problem: str) -> None:
         self._book, self._title, self.problem = book, title, problem
         self.fault = ""
         """Why it has no value in any program, which is the agent's doing."""
-        self.areas: list[Area] = []
+        self.areas: list[CellArea] = []
         self.functions: set[str] = set()
         self._deep = 0
 
@@ -247,12 +247,12 @@ class _Formula:
             self.problem = f"a reference that is computed: {piece.text[:40]}"
         return piece.text
 
-    def _area(self, area: Area, text: str) -> str:
+    def _area(self, area: CellArea, text: str) -> str:
         title = self._book.title_of(area.sheet) if area.sheet else self._title
         if title is None:
             self.fault = f"no sheet for {text[:60]}"
             return "#REF!"
-        whole = Area(title, area.top, area.left, area.bottom, area.right)
+        whole = CellArea(title, area.top, area.left, area.bottom, area.right)
         clipped = self._book.clipped(whole)
         if clipped != whole and self.functions & _WHOLE_COUNTS:
             self.problem = "it counts whole columns"
@@ -294,10 +294,10 @@ class _Formula:
         if found is None or area is None:
             self.problem = f"a reference to a table that is not read: {text[:60]}"
             return "NA()"
-        return self._area(Area(found[0], area.top, area.left, area.bottom, area.right), text)
+        return self._area(CellArea(found[0], area.top, area.left, area.bottom, area.right), text)
 
 
-def _column_of(table: Any, inside: str) -> Area | None:
+def _column_of(table: Any, inside: str) -> CellArea | None:
     """`[Column]`, `[#Data]`, `[#All]`, `[[#All],[Column]]`, `[[A]:[B]]` of a table; None for other forms."""
     whole = reference(str(table.ref))
     if whole is None:
@@ -314,15 +314,15 @@ def _column_of(table: Any, inside: str) -> Area | None:
         left = whole.left + names.index(columns[0])
         right = whole.left + names.index(columns[-1])
     if "#all" in special:
-        return Area("", whole.top, left, whole.bottom, right)
-    return Area("", whole.top + head, left, whole.bottom - foot, right)
+        return CellArea("", whole.top, left, whole.bottom, right)
+    return CellArea("", whole.top + head, left, whole.bottom - foot, right)
 
 
 def _known() -> frozenset[str]:
     """The functions of spreadsheets."""
     from openpyxl.utils import FORMULAE
 
-    return FORMULAE | _NEWER | _OUTSIDE
+    return frozenset(FORMULAE) | _NEWER | _OUTSIDE
 
 
 def _equals(text: str) -> str:

@@ -21,7 +21,7 @@ Kind = Literal["text", "area", "name", "table", "function", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Area:
+class CellArea:
     """A rectangle of cells; rows and columns count from 1."""
 
     sheet: str
@@ -48,7 +48,7 @@ class Piece:
 
     kind: Kind
     text: str
-    area: Area | None = None
+    area: CellArea | None = None
     sheet: str = ""
     """Of a name: the sheet before the exclamation mark."""
 
@@ -70,23 +70,23 @@ def column_number(name: str) -> int:
     return number if number <= MOST_COLUMNS else 0
 
 
-def area_of(text: str, sheet: str = "") -> Area | None:
+def area_of(text: str, sheet: str = "") -> CellArea | None:
     """`A1`, `$A$1:B2`, `A:C` or `1:3` as an area; None where it is none."""
     first, colon, last = text.partition(":")
-    cells = [_corner(first), _corner(last or first)]
-    if cells[0] is not None and cells[1] is not None:
-        (top, left), (bottom, right) = cells
-        return Area(sheet, min(top, bottom), min(left, right), max(top, bottom), max(left, right))
+    one, other = _corner(first), _corner(last or first)
+    if one is not None and other is not None:
+        (top, left), (bottom, right) = one, other
+        return CellArea(sheet, min(top, bottom), min(left, right), max(top, bottom), max(left, right))
     if not colon:
         return None
     columns = [_COLUMN.match(part) for part in (first, last)]
     if columns[0] and columns[1]:
         low, high = sorted(column_number(match[1]) for match in columns if match)
-        return Area(sheet, 1, low, MOST_ROWS, high) if low else None
+        return CellArea(sheet, 1, low, MOST_ROWS, high) if low else None
     rows = [_ROW.match(part) for part in (first, last)]
     if rows[0] and rows[1]:
         low, high = sorted(int(match[1]) for match in rows if match)
-        return Area(sheet, low, 1, high, MOST_COLUMNS) if low > 0 and high <= MOST_ROWS else None
+        return CellArea(sheet, low, 1, high, MOST_COLUMNS) if low > 0 and high <= MOST_ROWS else None
     return None
 
 
@@ -98,7 +98,7 @@ def _corner(text: str) -> tuple[int, int] | None:
     return (row, column) if column and 0 < row <= MOST_ROWS else None
 
 
-def reference(text: str) -> Area | None:
+def reference(text: str) -> CellArea | None:
     """`B2`, `Sheet1!B2:C5` or `'My sheet'!B2` as an area; None where it is none."""
     found = [piece for piece in pieces("=" + text.strip()) if piece.text.strip() not in ("", "=")]
     return found[0].area if len(found) == 1 else None

@@ -6,8 +6,8 @@ import io
 from typing import Any
 
 from verikit.artifacts.readers import container
-from verikit.artifacts.readers.reach import Book, Reach, TooFar
-from verikit.artifacts.readers.references import Area, column_number, letters, reference
+from verikit.artifacts.readers.reach import OpenWorkbook, Reach, TooFar
+from verikit.artifacts.readers.references import CellArea, column_number, letters, reference
 
 MOST_CELLS = 3_000_000
 """Of a workbook; more would take gigabytes to read."""
@@ -21,7 +21,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     """
     try:
         parts = container.parts(blobs[0], "xlsx")
-    except container.Unreadable as problem:
+    except container.BadContainer as problem:
         return {"refused": str(problem)}
     count = sum(content.count(b"<c ") + content.count(b":c ") for name, content in parts.items() if "sheet" in name)
     if count > MOST_CELLS:
@@ -35,7 +35,7 @@ def _observed(blob: bytes, parts: dict[str, bytes], request: dict[str, Any]) -> 
     book = load_workbook(io.BytesIO(blob), data_only=False, keep_links=False)
     titles = book.sheetnames
     sheets = [book[title] for title in titles]
-    readable = Book(book, [sheet for sheet in sheets if hasattr(sheet, "_cells")])
+    readable = OpenWorkbook(book, [sheet for sheet in sheets if hasattr(sheet, "_cells")])
     cells, missing = _asked(readable, request["cells"])
     reach = Reach(readable)
     try:
@@ -61,7 +61,7 @@ def _names(blob: bytes) -> list[str]:
         return archive.namelist()
 
 
-def _cells_of(book: Book, text: str) -> list[tuple[str, int, int]]:
+def _cells_of(book: OpenWorkbook, text: str) -> list[tuple[str, int, int]]:
     """The cells of a reference; none where its sheet is not there."""
     area = reference(text)
     if area is None:
@@ -69,14 +69,14 @@ def _cells_of(book: Book, text: str) -> list[tuple[str, int, int]]:
     sheet = book.title_of(area.sheet) if area.sheet else book.first
     if sheet is None:
         return []
-    area = book.clipped(Area(sheet, area.top, area.left, area.bottom, area.right))
+    area = book.clipped(CellArea(sheet, area.top, area.left, area.bottom, area.right))
     if area.size > MOST_ASKED:
         return []
     return [(sheet, row, column) for row in range(area.top, area.bottom + 1)
             for column in range(area.left, area.right + 1)]  # fmt: skip
 
 
-def _asked(book: Book, asked: list[str]) -> tuple[dict[str, list[Any]], list[str]]:
+def _asked(book: OpenWorkbook, asked: list[str]) -> tuple[dict[str, list[Any]], list[str]]:
     cells: dict[str, list[Any]] = {}
     missing = []
     for text in asked:
@@ -87,7 +87,7 @@ def _asked(book: Book, asked: list[str]) -> tuple[dict[str, list[Any]], list[str
     return cells, missing
 
 
-def _described(book: Book, title: str, row: int, column: int) -> dict[str, Any]:
+def _described(book: OpenWorkbook, title: str, row: int, column: int) -> dict[str, Any]:
     content = book.content(title, row, column)
     cell = book.cell(title, row, column)
     return {
@@ -100,7 +100,7 @@ def _described(book: Book, title: str, row: int, column: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _hidden(book: Book, title: str, row: int, column: int, cell: Any) -> str:
+def _hidden(book: OpenWorkbook, title: str, row: int, column: int, cell: Any) -> str:
     """Why nobody sees the cell; empty if one does."""
     sheet = book.sheets[title]
     if sheet.sheet_state != "visible":

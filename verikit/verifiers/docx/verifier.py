@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verikit.artifacts import shape
-from verikit.artifacts.box import Reader, observe
+from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.options import of_row
 from verikit.artifacts.shape import Shape, each, record
 from verikit.errors import UsageError, WorkspaceError
@@ -33,7 +33,7 @@ _SHAPE: Shape = record(
         "deleted": shape.whole,
     }
 )
-READER = Reader("verikit.artifacts.readers.document", {}, "office", _SHAPE, kind="docx")
+READER = BoxReader("verikit.artifacts.readers.document", {}, "office", _SHAPE, kind="docx")
 _STYLES = ("bold", "italic", "underline", "strike", "size", "font", "colour", "align", "style")
 
 Block = Mapping[str, Any]

@@ -13,7 +13,7 @@ from verikit.errors import AgentFault, WorkspaceError
 from verikit.types import Score
 from verikit.verifiers.xlsx import engines, mutations, number_formats
 from verikit.verifiers.xlsx.engines import Case, Found
-from verikit.verifiers.xlsx.observed import Book, Cell, keys_of
+from verikit.verifiers.xlsx.observed import SeenCell, SeenWorkbook, keys_of
 
 YES = Score(1.0)
 
@@ -47,7 +47,7 @@ def alike(tolerance: float, a: Found, b: Found) -> bool:
     return a.error == b.error if a.error or b.error else matches(a, b.value, tolerance)
 
 
-def expected_of(expected: Any, cell: Cell) -> Any:
+def expected_of(expected: Any, cell: SeenCell) -> Any:
     """A date of the row as the number of a cell that shows dates."""
     if not isinstance(expected, str) or not number_formats.is_date(1.0, cell.format):
         return expected
@@ -69,7 +69,7 @@ class Checks:
         mutations: How many sets of hidden inputs a check draws.
     """
 
-    def __init__(self, book: Book, tolerance: float, seed: str, mutations: int) -> None:
+    def __init__(self, book: SeenWorkbook, tolerance: float, seed: str, mutations: int) -> None:
         self._book, self._tolerance, self._seed, self._mutations = book, tolerance, seed, mutations
 
     def values(self, expected: Mapping[str, Any], case: Case | None = None) -> Score:
@@ -93,13 +93,13 @@ class Checks:
                 scores[-1] = no(f"{name}: {lie}") if lie else YES
         return together(scores)
 
-    def _typed(self, name: str, cell: Cell, right: Callable[[Found], bool], *, changed: bool) -> Score:
+    def _typed(self, name: str, cell: SeenCell, right: Callable[[Found], bool], *, changed: bool) -> Score:
         if changed:
             return no(f"{name} is typed in, a formula would follow its inputs")
         found = Found(cell.value, cell.error)
         return YES if right(found) else no(f"{name} holds {found}")
 
-    def _unfit(self, cell: Cell) -> Score | None:
+    def _unfit(self, cell: SeenCell) -> Score | None:
         """Why a formula can't be recalculated at all."""
         if self._book.problem:
             return undecided(self._book.problem)
@@ -125,7 +125,7 @@ class Checks:
         return together([self._formula(cell, functions) for name, functions in asked.items()
                          for cell in self._book.asked(name)])  # fmt: skip
 
-    def _formula(self, cell: Cell, functions: Sequence[str]) -> Score:
+    def _formula(self, cell: SeenCell, functions: Sequence[str]) -> Score:
         if not cell.formula:
             return no(f"{cell.cell} is typed in, no formula")
         reached = self._book.reached(cell.key)
@@ -145,7 +145,7 @@ class Checks:
         runs = self._calculated([cell.key], [{}, *cases])
         return self._moves(cell, runs, len(cases))
 
-    def _moves(self, cell: Cell, runs: engines.Runs, cases: int) -> Score:
+    def _moves(self, cell: SeenCell, runs: engines.Runs, cases: int) -> Score:
         before = {engine: one for engine, one in runs.of(cell.key, 0).items() if not one.unknown}
         decided = False
         for case in range(1, cases + 1):
@@ -190,7 +190,7 @@ class Checks:
             return undecided(f"the engines differ on the row's own formula for {name}")
         return together(scores)
 
-    def _written(self, formula: str, cell: Cell) -> str:
+    def _written(self, formula: str, cell: SeenCell) -> str:
         """A formula of the row in the names of the model."""
         titles, own = self._book.title_keys(), cell.key.partition("!")[0]
 
@@ -256,7 +256,7 @@ class Checks:
         missing = [name for name in names if name not in titles]
         return no(f"no sheet {missing[0]!r}") if missing else YES
 
-    def unchanged(self, names: Sequence[str], before: Book) -> Score:
+    def unchanged(self, names: Sequence[str], before: SeenWorkbook) -> Score:
         """Whether cells hold what they held before."""
         for name in names:
             old = before.cells.get(name) or ()
@@ -272,7 +272,7 @@ class Checks:
         return YES
 
 
-def _shown(name: str, cell: Cell, found: Found, wanted: str, locale: number_formats.Locale) -> Score:
+def _shown(name: str, cell: SeenCell, found: Found, wanted: str, locale: number_formats.Locale) -> Score:
     text = found.error or number_formats.shown(found.value, cell.format, epoch_1904=cell.epoch_1904, locale=locale)
     if text is None:
         return undecided(f"{name} has a number format that is not read: {cell.format[:60]!r}")

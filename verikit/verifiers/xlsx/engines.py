@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from verikit.artifacts.box import Reader, observe
+from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.shape import Shape, each, mapping, record, scalar, text
 from verikit.errors import WorkspaceError
 from verikit.sandbox import RunLimits
@@ -41,7 +41,7 @@ def _found(value: Any) -> Found:
 
 
 _RUNS: Shape = record({"runs": each(mapping(_found, 100_000), 1000)})
-CALCULATOR = Reader(
+CALCULATOR = BoxReader(
     "verikit.artifacts.readers.calculate",
     {"formulas": "recalculating workbooks", "formualizer": "recalculating workbooks"},
     "office",

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verikit.artifacts.box import Reader, observe
+from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.readers.reach import VOLATILE
-from verikit.artifacts.readers.references import Area, letters, reference
+from verikit.artifacts.readers.references import CellArea, letters, reference
 from verikit.artifacts.shape import Shape, each, mapping, record, scalar, text, truth
 from verikit.errors import AgentFault
 
@@ -16,7 +16,7 @@ _MANY = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SeenCell:
     """One cell that was asked for."""
 
     cell: str
@@ -29,12 +29,12 @@ class Cell:
     epoch_1904: bool
 
 
-def _cell(value: Any) -> Cell:
+def _cell(value: Any) -> SeenCell:
     fields = record({
         "cell": text, "key": text, "formula": text, "value": scalar, "error": text, "format": text, "hidden": text,
         "epoch_1904": truth,
     })(value)  # fmt: skip
-    return Cell(**fields)
+    return SeenCell(**fields)
 
 
 _MODEL: Shape = record({
@@ -47,24 +47,26 @@ _SHAPE: Shape = record({
     "macros": truth, "links": each(text, 10_000), "cells": mapping(each(_cell, 20_000), 10_000),
     "missing": each(text, 10_000), "model": _MODEL, "problem": text,
 })  # fmt: skip
-READER = Reader("verikit.artifacts.readers.workbook", {"openpyxl": "reading workbooks"}, "office", _SHAPE, kind="xlsx")
+READER = BoxReader(
+    "verikit.artifacts.readers.workbook", {"openpyxl": "reading workbooks"}, "office", _SHAPE, kind="xlsx"
+)
 
 
 @dataclass(frozen=True)
-class Book:
+class SeenWorkbook:
     """The observation of a workbook."""
 
     sheets: Sequence[Mapping[str, str]]
     names: Mapping[str, str]
     macros: bool
     links: Sequence[str]
-    cells: Mapping[str, Sequence[Cell]]
+    cells: Mapping[str, Sequence[SeenCell]]
     missing: Sequence[str]
     model: Mapping[str, Any]
     problem: str
 
     @classmethod
-    def read(cls, blob: bytes, cells: Sequence[str], model: Sequence[str]) -> Book:
+    def read(cls, blob: bytes, cells: Sequence[str], model: Sequence[str]) -> SeenWorkbook:
         """Have a workbook read in the sandbox.
 
         Args:
@@ -79,7 +81,7 @@ class Book:
         """
         return cls(**observe(READER, [blob], {"cells": list(dict.fromkeys(cells)), "model": list(model)}))
 
-    def asked(self, name: str) -> Sequence[Cell]:
+    def asked(self, name: str) -> Sequence[SeenCell]:
         """The cells of a reference.
 
         Raises:
@@ -90,7 +92,7 @@ class Book:
             raise AgentFault(f"{name} is not in the workbook")
         return found
 
-    def one(self, name: str) -> Cell:
+    def one(self, name: str) -> SeenCell:
         """The cell of a reference.
 
         Raises:
@@ -137,5 +139,5 @@ def keys_of(area: str) -> list[str]:
     return [f"{found.sheet}!{letters(column)}{row}" for row, column in _places(found)]
 
 
-def _places(area: Area) -> list[tuple[int, int]]:
+def _places(area: CellArea) -> list[tuple[int, int]]:
     return [(row, column) for row in range(area.top, area.bottom + 1) for column in range(area.left, area.right + 1)]

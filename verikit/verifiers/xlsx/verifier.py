@@ -12,7 +12,7 @@ from verikit.errors import UsageError, WorkspaceError
 from verikit.types import Sample, Score
 from verikit.verifiers.xlsx.checks import Checks, areas_of, together
 from verikit.verifiers.xlsx.number_formats import Locale
-from verikit.verifiers.xlsx.observed import Book
+from verikit.verifiers.xlsx.observed import SeenWorkbook
 from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier
 
@@ -98,7 +98,7 @@ class Xlsx(WorkspaceVerifier):
         inputs = [area for name, formula in self.follows.items() for area in areas_of(formula, name)]
         cases = [name for case in self.then for key in ("set", "values") for name in case[key]]
         followed = [*self.values, *self.formula, *self.follows, *self.shows, *cases]
-        book = Book.read(blob.data(), [*self._asked(), *inputs], followed)
+        book = SeenWorkbook.read(blob.data(), [*self._asked(), *inputs], followed)
         prompt = sample.prompt if isinstance(sample.prompt, str) else repr(sample.prompt)
         checks = Checks(book, self.tolerance, f"{self.seed}\0{sample.id}\0{prompt}", self.mutations)
         parts = {name: part() for name, part in self._parts(checks, book, workspace, blob.path).items()}
@@ -107,7 +107,9 @@ class Xlsx(WorkspaceVerifier):
         score = together(list(parts.values()))
         return Score(score.value, score.status, reason=score.reason or "all checks pass", parts=parts)
 
-    def _parts(self, checks: Checks, book: Book, workspace: Workspace, path: str) -> dict[str, Callable[[], Score]]:
+    def _parts(
+        self, checks: Checks, book: SeenWorkbook, workspace: Workspace, path: str
+    ) -> dict[str, Callable[[], Score]]:
         functions = self.formula if isinstance(self.formula, Mapping) else dict.fromkeys(self.formula, ())
         seen = self.visible
         if isinstance(seen, bool):
@@ -126,8 +128,8 @@ class Xlsx(WorkspaceVerifier):
         }  # fmt: skip
         return {name: part for name, (asked, part) in offered.items() if asked}
 
-    def _before(self, workspace: Workspace, path: str) -> Book:
-        return Book.read(workspace.one(path, "before").data(), self.unchanged, [])
+    def _before(self, workspace: Workspace, path: str) -> SeenWorkbook:
+        return SeenWorkbook.read(workspace.one(path, "before").data(), self.unchanged, [])
 
 
 __all__ = ["Xlsx", "area_of"]
