@@ -73,14 +73,17 @@ def load(
         shown = _hub_docs(kind, **_split(hub, "shots")) if "shots" in hub and not file else ()
     chosen = _chosen(docs, where)
     if not chosen:
-        window = {"since": since, "until": until}
-        asked = " ".join(f"{key}={value}" for key, value in {**window, **(where or {})}.items() if value)
         held = sorted({doc[key] for doc in docs for key in where or ()})[:10]
-        raise EmptySplit(
-            f"{file or hub.get('path')}: no rows for {task}" + (f" ({asked})" if asked else ""),
-            hint=f"it holds {', '.join(map(repr, held))}" if held else "",
-        )
+        asked = {"since": since, "until": until, **(where or {})}
+        raise _empty(f"{file or hub.get('path')}: no rows for {task}", asked, held)
     return {"test": datasets.Dataset.from_list(chosen), "shots": _chosen(shown, where)}
+
+
+def _empty(problem: str, asked: Mapping[str, Any], held: Sequence[Any]) -> EmptySplit:
+    """The error of a split without rows: what was asked for, and what there is."""
+    told = " ".join(f"{key}={value}" for key, value in asked.items() if value)
+    hint = f"it holds {', '.join(map(repr, held))}" if held else ""
+    return EmptySplit(f"{problem} ({told})" if told else problem, hint=hint)
 
 
 def _dated(docs: Sequence[Doc], task: str, since: str | None, until: str | None) -> Sequence[Doc]:

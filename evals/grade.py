@@ -8,7 +8,7 @@ counted.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -83,13 +83,8 @@ class Graded(Filter):
         scored = {name: _scored(verifier, asked, fixed) for name, verifier in self.verifiers.items()}
         if self.by is not None:
             scored[BY] = _scored(self.by, [(doc, text, text) for doc, text in flat], fixed)
-        grades: Iterator[Grade] = iter(
-            [
-                {name: to_row(scores[i]) for name, scores in scored.items()}
-                | {CHARS: len(split(text).reply)}
-                | {key: value for key, value in meta_of(text).items() if key in (STEP_SCORES, THRESHOLD)}
-                for i, (_, text) in enumerate(flat)
-            ]
+        grades = iter(
+            [_grade(text, {name: scores[i] for name, scores in scored.items()}) for i, (_, text) in enumerate(flat)]
         )
         grouped = [[next(grades) for _ in group] for group in replies]
         for group in grouped:
@@ -198,3 +193,9 @@ def add(summary: Summary, grades: Sequence[Grade]) -> None:
         ranking,
         voted if any(cluster is not None for cluster in voted) else None,
     )
+
+
+def _grade(text: str, scores: Mapping[str, Score]) -> Grade:
+    """What is kept of a reply: its scores, its length, and the scores of its steps."""
+    steps = {key: value for key, value in meta_of(text).items() if key in (STEP_SCORES, THRESHOLD)}
+    return {name: to_row(score) for name, score in scores.items()} | {CHARS: len(split(text).reply)} | steps

@@ -114,14 +114,7 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     config["repeats"] = repeats or config.get("repeats", 1)
     if generation := {**(config.get("generation_kwargs") or {}), **settings.generation}:
         config["generation_kwargs"] = generation
-    graders = []
-    for stage in (stage for pipeline in config.get("filter_list") or () for stage in pipeline["filter"]):
-        if stage["function"] is Graded:
-            stage |= {"judge": settings.judge, "by": settings.by}
-            if not name.startswith(PREFIX):
-                stage["columns"] = {**(stage.get("columns") or {}), **settings.columns}
-            # A bad spec fails here.
-            graders.append(Graded(**{key: value for key, value in stage.items() if key != "function"}))
+    graders = _graders(config, settings, None if name.startswith(PREFIX) else settings.columns)
     try:
         task = ConfigurableTask(config=config)
     except (ValueError, TypeError) as error:
@@ -134,6 +127,21 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     task.set_config("num_fewshot", shots)
     task.set_fewshot_seed(settings.seed)
     return task
+
+
+def _graders(config: Mapping[str, Any], settings: Settings, columns: Mapping[str, str] | None) -> list[Graded]:
+    """Give the filters of ours what was set, and make them, so that a bad spec fails at once.
+
+    Raises:
+        UsageError: a spec that can't be read.
+    """
+    stages = [stage for pipeline in config.get("filter_list") or () for stage in pipeline["filter"]]
+    ours = [stage for stage in stages if stage["function"] is Graded]
+    for stage in ours:
+        stage |= {"judge": settings.judge, "by": settings.by}
+        if columns is not None:
+            stage["columns"] = {**(stage.get("columns") or {}), **columns}
+    return [Graded(**{key: value for key, value in stage.items() if key != "function"}) for stage in ours]
 
 
 def _check_columns(task: ConfigurableTask, grader: Graded) -> None:

@@ -26,9 +26,33 @@ for _folder in ("judges", "trainers", "evals"):  # a source distribution holds n
         (ROOT / "verikit" / _folder).symlink_to(f"../{_folder}")
 
 
-def pytest_collection_modifyitems(items):
+SLOWEST = float(os.environ.get("VERIKIT_SLOWEST", "inf"))
+"""CPU seconds: a slow test that takes longer, by its mark, is left out."""
+PASSED = os.environ.get("VERIKIT_PASSED")
+"""A file of names of tests: what it holds is left out, and what passes is added. So CI runs no test twice."""
+
+
+def _seconds(item):
+    return max((mark.kwargs.get("seconds", 0) for mark in item.iter_markers("slow")), default=0)
+
+
+def pytest_collection_modifyitems(config, items):
     """Put slow tests first, longest first (`@pytest.mark.slow(seconds=90)`), so that no worker ends with a long one."""
-    items.sort(key=lambda item: -max((mark.kwargs.get("seconds", 0) for mark in item.iter_markers("slow")), default=0))
+    done = set(Path(PASSED).read_text("utf-8").split("\n")) if PASSED and os.path.exists(PASSED) else set()
+    left_out = [item for item in items if item.nodeid in done or _seconds(item) > SLOWEST]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.nodeid not in done and _seconds(item) <= SLOWEST]
+    items.sort(key=lambda item: -_seconds(item))
+
+
+def pytest_sessionfinish(session):
+    """Add what passed to the file of tests that need not run again; only the process that leads the workers knows."""
+    if not PASSED or hasattr(session.config, "workerinput"):
+        return
+    passed = session.config.pluginmanager.get_plugin("terminalreporter").stats.get("passed", [])
+    with open(PASSED, "a", encoding="utf-8") as file:
+        file.writelines(f"{report.nodeid}\n" for report in passed if report.when == "call")
 
 
 @pytest.fixture(scope="session")

@@ -176,7 +176,7 @@ def test_the_package_works_from_a_clean_environment(built, tmp_path, kind):
     exercise(environment)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=90)
 def test_the_wheel_installs_with_all_it_needs_and_no_torch(built, tmp_path):
     environment = tmp_path / "env"
     venv.create(environment, with_pip=False)

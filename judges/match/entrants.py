@@ -23,7 +23,7 @@ from verikit.readers import read, rows
 from verikit.readers.layout import ALIASES
 from verikit.readers.parse import JsonRow
 from verikit.replies.text import accepted
-from verikit.types import Group
+from verikit.types import Group, Sample
 
 SIDES = (("output_1", "output_2"), ("response1", "response2"), ("answer_1", "answer_2"), ("response_A", "response_B"))
 LABELS: Mapping[Any, float] = {1: 1.0, 2: 0.0, 0: 0.5, 1.5: 0.5, "1": 1.0, "2": 0.0, "A>B": 1.0, "B>A": 0.0, "A=B": 0.5}
@@ -109,14 +109,16 @@ def _joined(paths: Sequence[str], names: Sequence[str], reading: Reading) -> Ent
     if differing := sum(len({as_text(table[key].prompt) for table in tables.values()}) > 1 for key in shared):
         entrants.notes.append(f"{differing} prompts differ between files under one id; the first file's are shown")
     for key in shared:
-        asked = tables[names[0]][key]
-        gold = "\n".join(accepted(asked.answer)) or None
-        for a, b in combinations(names, 2):
-            first, second = tables[a][key].samples()[0], tables[b][key].samples()[0]
-            messages = (first.messages, second.messages)
-            pair = Pair(first.completion, second.completion, asked.prompt, gold, messages)
-            entrants.bouts.append(Bout(asked.id, a, b, pair))
+        entrants.bouts += _bouts(tables[names[0]][key], {name: tables[name][key].samples()[0] for name in names})
     return entrants
+
+
+def _bouts(asked: Group, replies: Mapping[str, Sample]) -> Iterator[Bout]:
+    """Every pair of replies to one prompt."""
+    gold = "\n".join(accepted(asked.answer)) or None
+    for (a, first), (b, second) in combinations(replies.items(), 2):
+        messages = (first.messages, second.messages)
+        yield Bout(asked.id, a, b, Pair(first.completion, second.completion, asked.prompt, gold, messages))
 
 
 def _groups(path: str, reading: Reading) -> Iterator[Group]:

@@ -120,13 +120,10 @@ def length_controlled(
         UsageError: lengths that differ, an unknown form, an instruction without difficulty, or no verdicts.
         MissingExtra: numpy (or, if `exact`, scikit-learn) is not installed.
     """
-    raw = win_rate(preferences).value
     counts: Sequence[float] = [1.0] * len(preferences) if weights is None else weights
     if not len(preferences) == len(baseline_lengths) == len(model_lengths) == len(counts):
         raise UsageError("preferences, lengths and weights are parallel: one of each per row")
-    if weights is not None:
-        judged_rows = [(p, weight) for p, weight in zip(preferences, weights, strict=True) if p is not None]
-        raw = math.fsum(p * weight for p, weight in judged_rows) / math.fsum(weight for _, weight in judged_rows)
+    raw = win_rate(preferences).value if weights is None else _weighted_rate(preferences, weights)
     form = _form(form, gamed)
     difficulty = _difficulties(len(preferences), instructions, gamed, by_position) if form != "minimal" else None
     np = numpy()
@@ -148,6 +145,11 @@ def length_controlled(
     value = float(predicted.mean())
     stderr = float(predicted.std(ddof=1)) / math.sqrt(len(predicted))
     return LengthControlled(value, stderr, Weights(*map(float, fitted)), form, is_extreme(raw, value))
+
+
+def _weighted_rate(preferences: Sequence[float | None], weights: Sequence[float]) -> float:
+    judged = [(p, weight) for p, weight in zip(preferences, weights, strict=True) if p is not None]
+    return math.fsum(p * weight for p, weight in judged) / math.fsum(weight for _, weight in judged)
 
 
 def predicted_win_rate(model: Weights, baseline: Weights, difficulty: Sequence[float]) -> float:

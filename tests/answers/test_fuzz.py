@@ -1,4 +1,4 @@
-"""Two million random and mutated answers (some ten minutes): nothing raises, hangs, or scores that should not."""
+"""Two million random and mutated answers (some hours): nothing raises, hangs, or scores that should not."""
 
 import os
 import random
@@ -55,7 +55,7 @@ def mutate(text, rng):
     return text[:20_000]
 
 
-@pytest.mark.slow(seconds=100)
+@pytest.mark.slow(seconds=PAIRS / 170)
 def test_mutated_answers_never_raise_hang_or_match_another_gold():
     rng = random.Random(20_26)
     verifier, lenient = Answer(tail_seconds=0), Equality(policy="lenient")

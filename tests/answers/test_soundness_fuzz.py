@@ -43,7 +43,7 @@ def test_the_oracle_notices_what_holds_on_a_single_side():
     assert not differ(("root", 2, ("pow", x, ("num", 2))), ("abs", x), random.Random(1))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=40)
 def test_many_pairs_called_equal_are_equal():
     found, _ = unsound(PAIRS, seed=2)
     assert not found

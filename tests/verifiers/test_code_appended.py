@@ -22,7 +22,7 @@ from verikit.verifiers.code.verifier import Code
 from verikit.verifiers.falsified.programs import expectations, falsified
 
 ROUNDS = int(os.environ.get("VERIKIT_FORGERIES", "1"))
-SLOW = {"cpp": 60, "java": 30, "rust": 20, "go": 20, "typescript": 10}
+SLOW = {"cpp": 65, "java": 30, "rust": 20, "go": 20, "typescript": 10}
 """CPU seconds of those whose compilers are slow."""
 LANGUAGES = [
     pytest.param(name, marks=pytest.mark.slow(seconds=SLOW[name])) if name in SLOW else name

@@ -304,7 +304,7 @@ RUNS_ON = {
     "cpp": "}\n\nint main() {\n    ", "java": "    }\n\n    public static void main(String[] args) {\n", "rust": "}\n\nfn main() {\n    ", "bash": "}\n\nmore() {\n",
     "javascript": "}\n\nfunction more(", "go": "}\n\nfunc more(",
 }  # fmt: skip
-SLOW = {"cpp": 60, "java": 60, "rust": 30, "go": 30}
+SLOW = {"cpp": 70, "java": 40, "rust": 30, "go": 30}
 LANGUAGES = [
     pytest.param(name, marks=pytest.mark.slow(seconds=SLOW[name])) if name in SLOW else name for name in FOREIGN
 ]

@@ -276,27 +276,34 @@ def _conditions(node: Node) -> bool:
 def _collections(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     if gold.op == "ratio" or answer.op == "ratio":
         return _ratios(gold, answer, equality)
-    if gold.op == "tuple" and (parts := components(answer, len(gold.args))) is not None:
-        answer = parts
-    elif answer.op == "tuple" and (parts := components(gold, len(answer.args))) is not None:
-        gold = parts
-    pieces = to_pieces(gold) if gold.op == "list" else None
-    others = to_pieces(answer) if answer.op == "list" else None
-    if pieces is not None and others is not None and any(a.args[0] != ("=",) for a in gold.args if a.op == "rel"):
-        return compare_pieces(pieces, others, equality)
-    items, other_items = _flat(gold), _flat(answer)
-    if len(items) != len(other_items) and "set" in (gold.op, answer.op):
-        items, other_items = _distinct(items, equality), _distinct(other_items, equality)
+    if gold.op == "tuple":
+        answer = components(answer, len(gold.args)) or answer
+    elif answer.op == "tuple":
+        gold = components(gold, len(answer.args)) or gold
+    if gold.op == answer.op == "list" and any(a.args[0] != ("=",) for a in gold.args if a.op == "rel"):
+        pieces, others = to_pieces(gold), to_pieces(answer)
+        if pieces is not None and others is not None:
+            return compare_pieces(pieces, others, equality)
+    items, other_items = _values_of(gold, answer, equality)
     if len(items) != len(other_items):
         return different(f"{len(other_items)} values against {len(items)}")
     if len(items) == 1:
         return _typed(items[0], other_items[0], equality)
-    if (names := _root_names(items)) and names == _root_names(other_items):
-        items, other_items = [i.args[2] for i in items], [i.args[2] for i in other_items]
     ordered = "tuple" in (gold.op, answer.op) if equality.order == "typed" else equality.order == "ordered"
     if ordered or items == other_items:
         return all_of([_typed(g, a, equality) for g, a in zip(items, other_items, strict=True)], "same values in order")
     return _any_order(items, other_items, equality)
+
+
+def _values_of(gold: Node, answer: Node, equality: Equality) -> tuple[list[Node], list[Node]]:
+    """The values of both collections: each once where one is a set, without the names of numbered roots."""
+    items, others = _flat(gold), _flat(answer)
+    if len(items) != len(others) and "set" in (gold.op, answer.op):
+        items, others = _distinct(items, equality), _distinct(others, equality)
+    names = _root_names(items) if len(items) == len(others) > 1 else []
+    if names and names == _root_names(others):
+        return [item.args[2] for item in items], [other.args[2] for other in others]
+    return items, others
 
 
 def _flat(node: Node) -> list[Node]:

@@ -66,6 +66,12 @@ def final_part(text: str) -> str:
     return json_answer(text) if "{" in text and "answer" in text else text
 
 
+def _unit_behind(text: str, end: int) -> str:
+    """The unit that follows a box, after a space; "" where none does."""
+    after = _AFTER_BOX.match(text, end, end + 30) if _MAY_BE_UNIT.search(text[end : end + 12]) else None
+    return " " + after[1] if after else ""
+
+
 def boxes(text: str, every: bool = False) -> list[FoundAnswer]:
     """The last box, or `every` one up to `MAX_KEPT`; neighbours are joined into one list."""
     groups: list[FoundAnswer] = []
@@ -82,9 +88,7 @@ def boxes(text: str, every: bool = False) -> list[FoundAnswer]:
             return [FoundAnswer("", "open box", start)]
         if content is None or _commented(text, start) or (following >= 0 and end > following):
             continue  # Nothing in it, or it holds the box just read.
-        tail = text[end : end + 12]
-        if _MAY_BE_UNIT.search(tail) and (after := _AFTER_BOX.match(text, end, end + 30)):
-            content += " " + after[1]
+        content += _unit_behind(text, end)
         if following >= 0 and not _adjacent(text, end, following, start):
             groups.append(_joined(text, pieces, following))
             pieces = []

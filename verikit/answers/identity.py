@@ -93,12 +93,10 @@ def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
     count = 0
     for point in spread_points(tuple(names), 41 if stepped else 1):
         outcome = _compare_at(point, a, b, log_base, FloatField(point, log_base))
-        if outcome == "different":
-            return False
         if outcome == "unsure":
             outcome = _compare_at(point, a, b, log_base, ManyDigits(point, log_base))
-            if outcome in ("different", "unsure"):
-                return False if outcome == "different" else None
+        if outcome in ("different", "unsure"):
+            return False if outcome == "different" else None
         if outcome == "same":
             agreed = point
             count += 1
@@ -108,12 +106,17 @@ def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
         return _at_whole_numbers(names, a, b, log_base)
     if agreed is None or (names and count < 2):
         return None
-    if names and (branched(a) or branched(b)):
-        for point in branch_points(tuple(names), a, b, log_base):
-            if _differ_at(point, a, b, log_base):
-                return False
+    if names and _differ_between_branches(names, a, b, log_base):
+        return False
     confirmed = _compare_at(agreed, a, b, log_base, ManyDigits(agreed, log_base))
     return {"same": True, "different": False}.get(confirmed)
+
+
+def _differ_between_branches(names: list[str], a: Node, b: Node, log_base: str) -> bool:
+    """Whether functions with branches, such as |x|, differ at a point of some branch."""
+    if not (branched(a) or branched(b)):
+        return False
+    return any(_differ_at(point, a, b, log_base) for point in branch_points(tuple(names), a, b, log_base))
 
 
 def _differ_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from verikit.answers import choices, closing
+from verikit.answers import aliases, choices, closing
 from verikit.answers.claims.predicates import is_negation
 from verikit.answers.claims.sentences import claimed, without_reasons
 from verikit.answers.clean import same_but_spacing, trimmed
@@ -73,6 +73,7 @@ class Terms(NamedTuple):
     equality: Equality = STRICT
     tail: Tail | None = None
     letters: bool = True
+    aliases: aliases.Aliases | bool = True
 
 
 class _Case(NamedTuple):
@@ -121,6 +122,7 @@ def _compared(case: _Case) -> AnswerVerdict:
         _same_text(case)
         or _numerals(case)
         or _negation(case)
+        or _another_name(case)
         or _letters_or_denial(case)
         or _share_for_percentage(case)
         or _by_family(case)
@@ -159,6 +161,16 @@ def _negation(case: _Case) -> AnswerVerdict | None:
     if result is None and case.gold.tree is None:
         result = compare_texts(case.gold.text, case.text, case.terms.equality)
     return case.verdict(result or different("the answer is negated"))
+
+
+def _another_name(case: _Case) -> AnswerVerdict | None:
+    """Another name of what the gold names; never where option letters or numbers are compared."""
+    gold, terms = case.gold, case.terms
+    if gold.numeral or terms.aliases is False or terms.options or len(gold.text) < 2:
+        return None
+    more = None if terms.aliases is True else terms.aliases
+    rule = aliases.same_thing(gold.text, case.text, terms.question, more)
+    return case.verdict(equal(rule, "aliases")) if rule else None
 
 
 def _letters_or_denial(case: _Case) -> AnswerVerdict | None:

@@ -39,15 +39,14 @@ def split_letters(tokens: list[Token]) -> list[Token]:
         return tokens
     if _prose(tokens):
         return [token._replace(kind="word") if token.kind == "run" else token for token in tokens]
-    under_integral = any(token.text in ("int", "iint", "iiint", "oint") and token.kind == "cmd" for token in tokens)
-    formula = any(token.kind in ("op", "cmd") and token.text in _FORMULA for token in tokens)
+    under_integral, formula = _has_integral(tokens), _has_formula(tokens)
     found: list[Token] = []
     symbolic = inside_bars = False
     for index, token in enumerate(tokens):
         if token.kind in ("run", "word"):
             before = found[-1] if found else END
-            if (glued := _AND_OR.fullmatch(token.text)) and before.kind == "num" and not token.spaced:
-                found += [Token("sep", glued[1]), Token("sym", glued[2])]
+            if joined := _joined_letter(token, before):
+                found += joined
                 continue
             if under_integral and token.kind == "run" and token.text.islower():
                 kind = "letters"
@@ -72,6 +71,22 @@ def _prose(tokens: list[Token]) -> bool:
     return sum(t.kind == "run" and len(t.text) <= 3 and (t.spaced or t is tokens[0]) for t in tokens) > 1
 
 
+def _has_integral(tokens: list[Token]) -> bool:
+    return any(token.text in ("int", "iint", "iiint", "oint") and token.kind == "cmd" for token in tokens)
+
+
+def _has_formula(tokens: list[Token]) -> bool:
+    return any(token.kind in ("op", "cmd") and token.text in _FORMULA for token in tokens)
+
+
+def _joined_letter(run: Token, before: Token) -> list[Token]:
+    """A word that joins and a letter, glued to the number before them, as in `2andx`; else nothing."""
+    glued = _AND_OR.fullmatch(run.text)
+    if glued is None or before.kind != "num" or run.spaced:
+        return []
+    return [Token("sep", glued[1]), Token("sym", glued[2])]
+
+
 def _is_symbol(token: Token) -> bool:
     return (token.kind == "sym" and token.text not in "ei") or (token.kind == "cmd" and token.text in GREEK)
 
@@ -90,25 +105,49 @@ def _kind(tokens: list[Token], index: int, read: list[Token], symbolic: bool, op
     """
     run, before, after = tokens[index], read[-1] if read else END, _at(tokens, index + 1)
     text = run.text
-    if before.text == "_" and before.kind == "op" and not run.spaced:
-        return "letters" if run.kind == "run" and len(text) <= 3 else "word"
-    joined = _signs(before, _FORMULA, run.spaced) or _signs(after, _FORMULA, after.spaced)
-    value = before.kind in ("num", "sym", "name", "unit", "word") or (before.text in _ENDS_VALUE and not opened)
-    if (value and _is_unit_here(run, before, after, symbolic)) or (_divides_unit(read) and is_unit(text)):
+    if _is_subscript(run, before):
+        return _letters_if(run.kind == "run" and len(text) <= 3)
+    joined = _is_joined(run, before, after)
+    value = _ends_value(before, opened)
+    if value and _is_unit_here(run, before, after, symbolic):
+        return "word"
+    if _divides_unit(read) and is_unit(text):
         return "word"
     if run.kind == "word":
         return _kind_of_text(run, before, after, value)
     if before.kind == "word" and run.spaced and not joined:
         return "word"
     if text.isupper() and len(text) <= 3:
-        noun = value and run.spaced and before.kind == "num" and not _signs(after, _OPERATORS)
-        return "word" if noun else "name"
+        return "word" if _is_noun_in_capitals(run, before, after, value) else "name"
     joined = joined or (len(text) <= 3 and _is_operand(tokens, index))
     if value:
         plain = before.kind == "num" and read[0].text != "frac"
         return _after_value(run, before, symbolic, joined, plain)
-    words = before.kind in ("run", "word") or after.kind in ("run", "word")
+    words = {"run", "word"} & {before.kind, after.kind}
     return _as_operand(run, before, after, joined, len(tokens) == 1, formula and not words)
+
+
+def _is_subscript(run: Token, before: Token) -> bool:
+    return before.text == "_" and before.kind == "op" and not run.spaced
+
+
+def _is_joined(run: Token, before: Token, after: Token) -> bool:
+    """Whether a sign of a formula stands before or after a run."""
+    return _signs(before, _FORMULA, run.spaced) or _signs(after, _FORMULA, after.spaced)
+
+
+def _letters_if(are_letters: bool) -> str:
+    return "letters" if are_letters else "word"
+
+
+def _ends_value(token: Token, opened: bool) -> bool:
+    """Whether a value ends with a token; a bar that opens ends none."""
+    return token.kind in ("num", "sym", "name", "unit", "word") or (token.text in _ENDS_VALUE and not opened)
+
+
+def _is_noun_in_capitals(run: Token, before: Token, after: Token, value: bool) -> bool:
+    """Whether up to three capitals are what a number before them counts, as in `5 USD`."""
+    return value and run.spaced and before.kind == "num" and not _signs(after, _OPERATORS)
 
 
 def _divides_unit(read: list[Token]) -> bool:
@@ -170,16 +209,29 @@ def _as_operand(run: Token, before: Token, after: Token, joined: bool, alone: bo
     """A run where an operand is expected, `alone` or in what is surely a `formula`."""
     text = run.text
     touches = joined or _signs(before, _OPERATORS) or _signs(after, _OPERATORS)
-    if _PLAIN_CALL.search(text) or (text in _ALPHABET and (len(text) < 4 or touches or alone)):
-        return "letters" if text not in ENGLISH or touches else "word"
-    inside = before.text in _OPERATORS and after.text in _OPERATORS and not run.spaced and not after.spaced
+    if _is_call_or_series(text, touches or alone):
+        return _letters_if(text not in ENGLISH or touches)
+    inside = _is_between_operators(run, before, after)
     if len(text) > 3:
-        return "letters" if (joined or inside or (formula and touches)) and text[0].islower() else "word"
+        return _letters_if((joined or inside or (formula and touches)) and text[0].islower())
     if text.istitle():
-        return "letters" if joined or (inside and len(text) == 2 and text.lower() not in ENGLISH) else "word"
+        return _letters_if(joined or (inside and len(text) == 2 and text.lower() not in ENGLISH))
     if alone and len(text) == 3:
-        return "word" if _VOWELS.intersection(text.lower()) else "letters"
+        return _letters_if(not _VOWELS.intersection(text.lower()))
     if text in ENGLISH:
-        glued = before is not END and not run.spaced and after.kind not in ("run", "word")
-        return "letters" if joined or glued else "word"
+        return _letters_if(joined or _is_glued(run, before, after))
     return "letters"
+
+
+def _is_glued(run: Token, before: Token, after: Token) -> bool:
+    """Whether a run stands right behind something, and before no word."""
+    return before is not END and not run.spaced and after.kind not in ("run", "word")
+
+
+def _is_call_or_series(text: str, clear: bool) -> bool:
+    """Whether a run is a function of x, or letters in alphabetical order; four of them only where it is clear."""
+    return bool(_PLAIN_CALL.search(text)) or (text in _ALPHABET and (len(text) < 4 or clear))
+
+
+def _is_between_operators(run: Token, before: Token, after: Token) -> bool:
+    return before.text in _OPERATORS and after.text in _OPERATORS and not run.spaced and not after.spaced

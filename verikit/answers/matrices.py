@@ -18,8 +18,13 @@ def fold(node: Node) -> Node:
     node = Node(node.op, args)
     if node.op not in _FOLDED or not any(type(a) is Node and a.op == "matrix" for a in args):
         return node
+    return _carried_out(node, args) or node
+
+
+def _carried_out(node: Node, args: tuple[Node, ...]) -> Node | None:
+    """The operation on matrices; None where their shapes don't allow it, or it is none of ours."""
     if node.op == "det":
-        return _determinant(node.args[0])
+        return _determinant(args[0])
     if node.op == "add" and all(a.op == "matrix" for a in args):
         return _entrywise(args)
     if node.op == "neg":
@@ -29,11 +34,11 @@ def fold(node: Node) -> Node:
     if node.op == "mul" and len(args) == 2:
         left, right = args
         if left.op == right.op == "matrix":
-            return _product(left, right) or node
+            return _product(left, right)
         return _scaled(right, left) if left.op == "matrix" else _scaled(left, right)
     if node.op == "pow" and args[1] == Node("sym", ("T",)):
         return Node("matrix", tuple(zip(*args[0].args, strict=True)))
-    return node
+    return None
 
 
 def _multiple(node: Node) -> Node:

@@ -167,23 +167,30 @@ def _chosen(tokens: list[ClaimToken], at: int, end: int, after_denial: bool, clo
     while back >= 0 and tokens[back].role in _SKIPPED | {"but", "comma"}:
         back -= 1
     introduced = tokens[back].role if back >= 0 else ""
-    previous = tokens[at - 1] if at else tokens[0]
     last = end >= len(tokens) or tokens[end].role in ("mark", "comma", "number")
-    contrasted = (
-        after_denial and previous.role in ("but", "option", "filler") and any(t.role == "but" for t in tokens[:at])
-    )
-    if introduced == "choose" or contrasted:
+    if introduced == "choose" or (after_denial and _is_contrasted(tokens, at)):
         return True
     if introduced == "is" and _is_about_the_answer(tokens, at, back, closing):
         return True
-    if closing and introduced == "say" and back and tokens[back - 1].text == "i":
-        return True
-    opening = previous if introduced else tokens[0]
-    if closing and last and opening.role == "so" and opening.text != "then":
+    if closing and _is_concluded(tokens, at, back, last):
         return True
     if introduced in ("answer", "right") and (last or not tokens[end].text.isascii()):
         return True
     return _called_right(tokens, end, introduced == "is")
+
+
+def _is_concluded(tokens: list[ClaimToken], at: int, back: int, last: bool) -> bool:
+    """Whether a closing sentence ends in letters: "I'd say B", "So B"."""
+    if back > 0 and tokens[back].role == "say" and tokens[back - 1].text == "i":
+        return True
+    opening = tokens[at - 1] if at and back >= 0 and tokens[back].role else tokens[0]
+    return last and opening.role == "so" and opening.text != "then"
+
+
+def _is_contrasted(tokens: list[ClaimToken], at: int) -> bool:
+    """Whether letters follow a "but", as in "not A but option B"."""
+    previous = tokens[at - 1] if at else tokens[0]
+    return previous.role in ("but", "option", "filler") and any(token.role == "but" for token in tokens[:at])
 
 
 def _is_about_the_answer(tokens: list[ClaimToken], at: int, verb: int, closing: bool) -> bool:

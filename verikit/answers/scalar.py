@@ -65,6 +65,11 @@ def compare_scalars(gold: Node, answer: Node, equality: Equality) -> EqualityRes
         match = _bases(gold, answer)
         if match is not None:
             return match
+    return _with_marks(gold, answer, equality)
+
+
+def _with_marks(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
+    """Compare scalars that may have a unit or a percent sign."""
     g, a = peel(gold), peel(answer)
     if g.mark == a.mark == "":
         return _values(gold, answer, equality)

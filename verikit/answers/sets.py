@@ -131,15 +131,7 @@ def _listed(node: Node) -> Pieces | None:
 
     None if both readings do (x > 2, x > 5), or if they are not about one variable.
     """
-    first = node.args[0]
-    if (
-        first.op == "rel"
-        and first.args[0] == ("!=",)
-        and all(a.op in SCALARS and not symbols(a) for a in node.args[1:])
-    ):
-        conditions = tuple(Node("rel", (("!=",), first.args[1], value)) for value in (first.args[2], *node.args[1:]))
-    else:
-        conditions = node.args
+    conditions = _excluded(node.args) or node.args
     relations = [a for a in conditions if a.op in ("rel", "inter")]
     if len(set().union(*map(symbols, relations))) != 1 or any(a.op not in _CONDITIONS for a in conditions):
         return None
@@ -153,6 +145,14 @@ def _listed(node: Node) -> Pieces | None:
     if every and some != WHOLE_LINE and every != some:
         return None
     return every if some == WHOLE_LINE else some
+
+
+def _excluded(args: tuple[Node, ...]) -> tuple[Node, ...]:
+    """`x != 1, 2` as x != 1 and x != 2; nothing for other lists."""
+    first, rest = args[0], args[1:]
+    if first.op != "rel" or first.args[0] != ("!=",) or any(a.op not in SCALARS or symbols(a) for a in rest):
+        return ()
+    return tuple(Node("rel", (("!=",), first.args[1], value)) for value in (first.args[2], *rest))
 
 
 def _relation(node: Node) -> Pieces | None:

@@ -147,18 +147,11 @@ def _stated(text: str, start: int, link: int, content_start: int) -> tuple[Found
     link_words = text[link:content_start].rpartition(",")[2]
     if asserts_all(f"{left} {link_words} {sentence}") and not (stop and another_offer(text, stop.end())):
         return FoundAnswer(content, form, start), end
-    linking = tokens(link_words)
-    denied = any(token.role in ("not", "might", "maybe") for token in linking)
+    denied = any(token.role in ("not", "might", "maybe") for token in tokens(link_words))
     said = predicate(("not " if denied else "") + sentence)
-    around = role_before(tokens(left))
-    if belongs_to_another(tokens(left)):
-        around = "quoted"
-    if is_counterfactual((*tokens(left), _SUBJECT, *linking), tokens(sentence)):
-        around = "hypothetical"
-    elif stop is not None and another_offer(text, stop.end()):
+    around = _role_around(left, link_words, sentence)
+    if around != "hypothetical" and stop is not None and another_offer(text, stop.end()):
         around = "alternative"
-    elif around == "bounded":
-        around = "asserted"  # what is limited is something else: "at least we know that the answer is 5"
     own: Role = "denied" if said.role == "negation" else said.role
     doubted = around != "asserted" or own == "hypothetical"
     if said.role == "asserted" and said.start:
@@ -167,6 +160,18 @@ def _stated(text: str, start: int, link: int, content_start: int) -> tuple[Found
     if denies:  # the denial is what is stated
         content = ("not " if denied else "") + without_reasons(sentence.strip(" \n.。"))
     return FoundAnswer(content, form, start, own if around == "asserted" else around, denies=denies), end
+
+
+def _role_around(left: str, link_words: str, sentence: str) -> Role:
+    """The role that the words before a statement's noun give to all of it."""
+    before = tokens(left)
+    if is_counterfactual((*before, _SUBJECT, *tokens(link_words)), tokens(sentence)):
+        return "hypothetical"
+    if belongs_to_another(before):
+        return "quoted"
+    role = role_before(before)
+    # What is limited is something else: "at least we know that the answer is 5".
+    return "asserted" if role == "bounded" else role
 
 
 def _content(text: str, start: int) -> tuple[str, int]:

@@ -139,23 +139,26 @@ def _loosely(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> 
     core, other = _core(g), _core(a)
     if core == other and core:
         return "same words but for titles and kinds"
-    if (
-        len(g) > 1
-        and g[0].isdigit()
-        and a == g[:1]
-        and _NUMERAL.fullmatch(answer.strip(" $."))
-        and all(w.isalpha() and w not in _MONTHS for w in g[1:])
-        and len(g) <= 3
-    ):
+    if a == g[:1] and _is_counted(g) and _NUMERAL.fullmatch(answer.strip(" $.")):
         return "same number, the noun left out"
     if _aliases(gold, a):
         return "an alias the gold gives"
     if _same_person(core, other):
         return "same name, middle names short or left out"
-    head = words(gold.split(",", 1)[0])
-    if "," in gold and len(head) >= 1 and head == a and not any(c.isdigit() for c in gold) and not _lists(gold):
+    if "," in gold and a == words(gold.split(",", 1)[0]) and _is_place(gold):
         return "same place, its surroundings left out"
     return None
+
+
+def _is_counted(parts: tuple[str, ...]) -> bool:
+    """Whether words are a number and one or two words of what it counts."""
+    nouns = parts[1:]
+    return parts[0].isdigit() and 1 <= len(nouns) <= 2 and all(w.isalpha() and w not in _MONTHS for w in nouns)
+
+
+def _is_place(text: str) -> bool:
+    """Whether what a comma parts may be a place and its surroundings: no numbers, no list."""
+    return not any(character.isdigit() for character in text) and not _lists(text)
 
 
 def _lists(text: str) -> bool:
@@ -209,18 +212,28 @@ def _leniently(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -
     short, long = sorted((g, a), key=len)
     if _JOINING & set(long) and not _JOINING & set(short):
         return different("one lists more")
-    inside = _inside(short, long)
-    rest = [w for w in long if w not in short]
-    shared = len(set(g) & set(a) - _FUNCTION)
-    numbers = {w for w in g if w[0].isdigit()} ^ {w for w in a if w[0].isdigit()}
-    if numbers and (not inside or any(w in _MONTHS for w in rest) or any(w[0].isdigit() for w in short)):
+    if not _inside(short, long):
+        return _mostly_shared(g, a)
+    in_short = any(w[0].isdigit() for w in short)
+    with_month = any(w in _MONTHS for w in long if w not in short)
+    if (in_short or with_month) and _numbers(g) != _numbers(a):
         return different("other numbers")
-    if inside:
-        if _longer_name(gold, answer):
-            return different("a longer name")
-        if len(long) > 3 * len(short) + 8:
-            return different("a small part of a long text")
-        return equal("one contains the other (lenient)")
+    if _longer_name(gold, answer):
+        return different("a longer name")
+    if len(long) > 3 * len(short) + 8:
+        return different("a small part of a long text")
+    return equal("one contains the other (lenient)")
+
+
+def _numbers(parts: tuple[str, ...]) -> set[str]:
+    return {word for word in parts if word[0].isdigit()}
+
+
+def _mostly_shared(g: tuple[str, ...], a: tuple[str, ...]) -> EqualityResult:
+    """Whether two texts share most of their words, and all their numbers."""
+    if _numbers(g) != _numbers(a):
+        return different("other numbers")
+    shared = len(set(g) & set(a) - _FUNCTION)
     if shared and 2 * shared / (len(set(g) - _FUNCTION) + len(set(a) - _FUNCTION)) >= 0.6 and len(g) > 1 and len(a) > 1:
         return equal("most words shared (lenient)")
     return different("other words")

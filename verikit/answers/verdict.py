@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from verikit.answers import choices, extract
+from verikit.answers.aliases import Aliases
 from verikit.answers.clean import same_but_spacing
 from verikit.answers.compare import compare
 from verikit.answers.equality import Equality
@@ -32,12 +33,14 @@ def verify(
     equality: Equality = STRICT,
     tail: Tail | None = None,
     letters: bool = True,
+    aliases: Aliases | bool = True,
 ) -> AnswerVerdict:
     """Extract the answer of `prediction` and compare it with the gold, or with each of several accepted golds.
 
     Never raises on any text. `question` helps to tell an answer from a quotation, `options` are the option texts of
     multiple choice; `tail` decides pairs the in-process stages leave undecided; with `letters` off a gold that is a
-    single capital is a symbol, not an option.
+    single capital is a symbol, not an option. `aliases` says whether other names of the same thing count, and may add
+    names to those that ship.
     """
     golds = (gold,) if isinstance(gold, str) else gold
     if len(prediction) > MAX_TEXT:
@@ -46,7 +49,7 @@ def verify(
         prediction = without_unseen(prediction)
     if "phantom" in prediction:
         prediction = without_phantoms(prediction)
-    terms = Terms(question, options, equality, tail, letters)
+    terms = Terms(question, options, equality, tail, letters, aliases)
     part = extract.final_part(prediction)
     found = extract.marked(part, every=equality.several != "last")
     best: AnswerVerdict | None = None
@@ -65,10 +68,8 @@ def verify(
 def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -> AnswerVerdict:
     """Compare the answers found in a part of a reply with one gold."""
     several = terms.equality.several
-    if found and found[-1].form == "box" and several == "last" and not found[-1].negated and gold_text:
-        text = found[-1].text
-        if (text == gold_text and not text.isspace()) or same_but_spacing(text, gold_text):
-            return AnswerVerdict("equal", "same text", "text", text, "box", gold_text)
+    if found and several == "last" and _is_boxed(found[-1], gold_text):
+        return AnswerVerdict("equal", "same text", "text", found[-1].text, "box", gold_text)
     gold = read_gold(gold_text)
     if gold.problem:
         return AnswerVerdict("bad gold", gold.problem, gold=gold.text)
@@ -76,7 +77,7 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
         return AnswerVerdict("different", "the last box is not closed", form="open box", gold=gold.text)
     if gold.letters and terms.letters and _is_option(gold, terms) and (chosen := _letters(part, found, gold, terms)):
         return chosen
-    if not found and len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip():
+    if not found and _is_one_long_line(part):
         return AnswerVerdict("limit", "one line too long to be an answer", gold=gold.text)
     if len(found) > 1 and several != "last" and (refused := _several(found, gold, terms.equality)):
         return refused
@@ -84,6 +85,17 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
     if candidate.pieces and all(_same(piece, candidate.pieces[-1], terms.equality) for piece in candidate.pieces):
         candidate = candidate._replace(text=candidate.pieces[-1])
     return judge(candidate, gold, terms)
+
+
+def _is_boxed(found: FoundAnswer, gold: str) -> bool:
+    """Whether a box holds the very text of the gold."""
+    if found.form != "box" or found.negated or not gold:
+        return False
+    return (found.text == gold and not gold.isspace()) or same_but_spacing(found.text, gold)
+
+
+def _is_one_long_line(part: str) -> bool:
+    return len(part) > MAX_CHARS and len(part.strip()) > MAX_CHARS and "\n" not in part.strip()
 
 
 def _is_option(gold: ReadGold, terms: Terms) -> bool:

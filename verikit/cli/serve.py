@@ -20,6 +20,7 @@ from verikit.until import load_rule
 
 if TYPE_CHECKING:
     from verikit.serve.best import BestSettings
+    from verikit.serve.quotas import Tenant
 
 TOKEN = "VERIKIT_TOKEN"
 
@@ -123,15 +124,9 @@ def serve(
         logging.getLogger("verikit.serve").setLevel(logging.DEBUG)
     if spec is None:
         from verikit.serve.programs import ProgramSettings, serve_programs
-        from verikit.serve.quotas import Tenant, read_clients, read_quota
 
-        usual = read_quota(quota)
-        if tokens and token_file:
-            raise UsageError("--tokens and --token-file both name tokens")
-        token = None if tokens else _token(token_file)
-        given = read_clients(tokens, usual) if tokens else [Tenant("all", usual, token.encode() if token else None)]
         programs = ProgramSettings(
-            given,
+            _tenants(tokens, token_file, quota),
             workers or processors(),
             host=host,
             port=port,
@@ -162,6 +157,23 @@ def serve(
         best=_best(spec, best_of, model, deadline, sampling) if best_of else None,
     )
     run(settings, lambda address: click.echo(f"serving {strike(spec)} on {address}", err=True))
+
+
+def _tenants(tokens: str | None, token_file: str | None, quota: str) -> list[Tenant]:
+    """Who may run programs, and how much.
+
+    Raises:
+        UsageError: tokens are named twice, or a file or quota can't be read.
+    """
+    from verikit.serve.quotas import Tenant, read_clients, read_quota
+
+    usual = read_quota(quota)
+    if not tokens:
+        token = _token(token_file)
+        return [Tenant("all", usual, token.encode() if token else None)]
+    if token_file:
+        raise UsageError("--tokens and --token-file both name tokens")
+    return read_clients(tokens, usual)
 
 
 def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[str, Any]) -> BestSettings:

@@ -23,6 +23,20 @@ JUDGED = 16
 """Drafts that wait before some are judged while others are still being written."""
 
 
+def _check_settings(engine: Engine, settings: SamplingSettings, budget: int | None) -> None:
+    """Refuse what a search can't do.
+
+    Raises:
+        UsageError: log-probabilities, a budget below 1, or an engine of large batches.
+    """
+    if settings.logprobs is not None:
+        raise UsageError("a search keeps no log-probabilities", hint="leave --logprobs out")
+    if budget is not None and budget < 1:
+        raise UsageError(f"a budget is a number of at least 1, not {budget}")
+    if engine.batched:
+        raise UsageError("each step of a search would be a batch of its own", hint="search with another engine")
+
+
 def guided_search(
     engine: Engine,
     prompts: Iterable[tuple[int, Group]],
@@ -52,12 +66,7 @@ def guided_search(
             start.
         UsageError: the settings don't go with a search, or the verifier was set up wrong.
     """
-    if settings.logprobs is not None:
-        raise UsageError("a search keeps no log-probabilities", hint="leave --logprobs out")
-    if budget is not None and budget < 1:
-        raise UsageError(f"a budget is a number of at least 1, not {budget}")
-    if engine.batched:
-        raise UsageError("each step of a search would be a batch of its own", hint="search with another engine")
+    _check_settings(engine, settings, budget)
     # A verifier that knows how (`genprm`) goes on from what it said of a draft before, instead of beginning anew.
     guiding: Callable[[], Verifier] | None = getattr(strategy.prm, "guiding", None)
     strategy = strategy if guiding is None else replace(strategy, prm=guiding())

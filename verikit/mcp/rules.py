@@ -18,8 +18,8 @@ TEXT_RULES = frozenset(
 """Verifiers that open no file that a spec names, ask no server and run no program."""
 MAX_SPEC = 2_000
 """Characters of a client's spec."""
-_SCHEMAS = frozenset(("csv", "json_schema", "toml", "yaml"))
-"""Verifiers whose schema may be written into the spec; as a text it is a file's path."""
+_FILES = dict.fromkeys(("csv", "json_schema", "toml", "yaml"), "schema") | {"answer": "aliases", "math": "aliases"}
+"""The option of a verifier that is a file's path where it is a text."""
 _KNOWN = (
     ast.BinOp, ast.Add, ast.Mult, ast.UnaryOp, ast.USub, ast.Call, ast.keyword, ast.Name, ast.Load, ast.Constant,
     ast.List, ast.Tuple, ast.Dict,
@@ -77,14 +77,20 @@ def _check_call(node: ast.Call) -> None:
     """
     if not isinstance(node.func, ast.Name):
         raise SpecError("only verifiers can be called in a spec")
-    if node.func.id not in _SCHEMAS:
+    option = _FILES.get(node.func.id)
+    if option is None:
         return
     taken = list(signature(find("verifiers", node.func.id)).parameters)
     given: dict[str | None, ast.expr] = {}
     given.update(zip(taken, node.args, strict=False))
     given.update((word.arg, word.value) for word in node.keywords)
-    if None in given or ("schema" in given and not isinstance(given["schema"], ast.Dict)):
+    if None in given:
+        raise SpecError(f"the options of {node.func.id} are written out here, one by one")
+    value = given.get(option, ast.Constant(True))
+    if option == "schema" and "schema" in given and not isinstance(value, ast.Dict):
         raise SpecError(f"the schema of {node.func.id} is written out here: {{'type': 'object', …}}")
+    if option == "aliases" and not (isinstance(value, ast.Constant) and isinstance(value.value, bool)):
+        raise SpecError("this server reads no file of aliases: aliases=True or aliases=False")
 
 
 def file_below(root: Path | None, name: str, max_bytes: int) -> Path:

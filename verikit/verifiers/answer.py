@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, Literal
 
 from verikit.answers import extract
+from verikit.answers.aliases import from_file
 from verikit.answers.claims.listing import claims
 from verikit.answers.equality import Equality, EqualityResult, undecided
 from verikit.answers.fingerprint import fingerprint
@@ -58,6 +59,9 @@ class Answer(Equality, TextVerifier):
     tail_seconds: float = 0.2
     """Processor seconds, about, for the computer algebra of an undecided pair; 0 turns it off. It counts its own steps,
     not a clock's. More than 20 such pairs of a gold that are scored together share the budget of 20."""
+    aliases: bool | str = True
+    """Whether other names of the same thing count (WWI for World War I); a path adds the names of a JSON file,
+    `{"World War I": ["WWI", "First World War"]}`, to those that ship."""
     name = "answer"
 
     def __post_init__(self) -> None:
@@ -67,6 +71,8 @@ class Answer(Equality, TextVerifier):
             raise UsageError(f"undecided must be zero or abstain, not {self.undecided!r}")
         if self.tail_seconds < 0:
             raise UsageError(f"tail_seconds must not be negative, not {self.tail_seconds!r}")
+        if isinstance(self.aliases, str):
+            from_file(self.aliases)
 
     @cached_property
     def rules(self) -> Equality:
@@ -125,6 +131,7 @@ class Answer(Equality, TextVerifier):
             equality=self.rules,
             tail=(_tail(self.tail_seconds) if tail is True else tail or None) if self.tail_seconds else None,
             letters=self._letters,
+            aliases=from_file(self.aliases) if isinstance(self.aliases, str) else self.aliases,
         )
 
     _letters: ClassVar[bool] = True

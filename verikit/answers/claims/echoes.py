@@ -35,21 +35,36 @@ def echoed(sentence: str, question: str) -> str:
     if not question or not asserts_all(sentence):
         return ""
     said, asked = tokens(sentence), _after_asking(question)
-    new = [at for at, token in enumerate(said) if not _is_known(token, asked)]
-    if not asked or not new or new != list(range(new[0], new[-1] + 1)):
+    new = _new_words(said, asked) if asked else None
+    if new is None:
         return ""
-    first, last = new[0], new[-1]
-    verb = next((at for at, token in enumerate(said) if at not in new and _is_asked(token, asked)), None)
+    first, last = new
+    verb = _asked_word(said, asked, new)
     if any(token.text in _TURNED for token in said):
-        is_subject = asked[0].role not in ("does", "is") and verb is not None and verb < first
-        return _between(sentence, said, first, last) if is_subject and _is_doer(said, first, last) else ""
+        asks_for_subject = asked[0].role not in ("does", "is") and verb < first
+        return _between(sentence, said, first, last) if asks_for_subject and _is_doer(said, first, last) else ""
     if asked[0].role == "does":
-        asks_for_object = verb is not None and last == len(said) - 1 and verb < first
+        asks_for_object = verb < first and last == len(said) - 1
         return _between(sentence, said, _last_asked(said, asked, first) + 1, last) if asks_for_object else ""
-    if asked[0].role == "is" or any(token.role != "filler" for token in said[:first]):
+    if asked[0].role == "is" or {token.role for token in said[:first]} - {"filler"}:
         return ""
     is_short = last + 2 == len(said) and said[-1].text in _SHORT
     return _between(sentence, said, 0, last) if is_short or verb == last + 1 else ""
+
+
+def _asked_word(said: Sequence[ClaimToken], asked: Sequence[ClaimToken], new: tuple[int, int]) -> int:
+    """Where the first word of the question stands, outside of the new ones; beyond all words where none does."""
+    first, last = new
+    outside = (at for at, token in enumerate(said) if not first <= at <= last and _is_asked(token, asked))
+    return next(outside, len(said) + 1)
+
+
+def _new_words(said: Sequence[ClaimToken], asked: Sequence[ClaimToken]) -> tuple[int, int] | None:
+    """The first and the last word that the question does not have, if they all stand together."""
+    new = [at for at, token in enumerate(said) if not _is_known(token, asked)]
+    if not new or new != list(range(new[0], new[-1] + 1)):
+        return None
+    return new[0], new[-1]
 
 
 def _is_doer(said: Sequence[ClaimToken], first: int, last: int) -> bool:

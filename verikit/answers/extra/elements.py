@@ -17,7 +17,8 @@ NAMES = tuple(
     "gadolinium terbium dysprosium holmium erbium thulium ytterbium lutetium hafnium tantalum tungsten rhenium "
     "osmium iridium platinum gold mercury thallium lead bismuth polonium astatine radon francium radium actinium "
     "thorium protactinium uranium neptunium plutonium americium curium berkelium californium einsteinium fermium "
-    "mendelevium nobelium lawrencium".split()
+    "mendelevium nobelium lawrencium rutherfordium dubnium seaborgium bohrium hassium meitnerium darmstadtium "
+    "roentgenium copernicium nihonium flerovium moscovium livermorium tennessine oganesson".split()
 )
 NUMBER = {symbol: i for i, symbol in enumerate(SYMBOLS, 1)}
 BY_NAME = {name: SYMBOLS[i] for i, name in enumerate(NAMES)} | {"aluminium": "Al", "sulphur": "S", "caesium": "Cs"}

@@ -8,6 +8,7 @@ or plane if it is the same.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
@@ -93,24 +94,38 @@ def _entries(node: Node) -> list[Node] | None:
     if node.op == "tuple":
         return list(node.args)
     if node.op == "matrix":
-        rows = node.args
-        return [row[0] for row in rows] if all(len(r) == 1 for r in rows) else list(rows[0]) if len(rows) == 1 else None
+        return _only_line(node.args)
     if node.op == "neg":
         inner = _entries(node.args[0])
         return None if inner is None else [Node("neg", (entry,)) for entry in inner]
     if node.op == "add":
-        parts = [_entries(arg) for arg in node.args]
-        kept = [part for part in parts if part is not None]
-        if len(kept) != len(parts) or len({len(part) for part in kept}) != 1:
-            return None
-        return [Node("add", entries) for entries in zip(*kept, strict=True)]
+        return _summed(node.args)
     if node.op == "mul":
-        vectors = [arg for arg in node.args if _entries(arg) is not None]
-        if len(vectors) != 1:
-            return None
-        factors = tuple(arg for arg in node.args if arg is not vectors[0])
-        return [Node("mul", (*factors, entry)) for entry in _entries(vectors[0]) or []]
+        return _multiplied(node.args)
     return None
+
+
+def _only_line(rows: Sequence[Sequence[Node]]) -> list[Node] | None:
+    """The entries of a matrix that is one column or one row."""
+    if all(len(row) == 1 for row in rows):
+        return [row[0] for row in rows]
+    return list(rows[0]) if len(rows) == 1 else None
+
+
+def _summed(args: Sequence[Node]) -> list[Node] | None:
+    parts = [_entries(arg) for arg in args]
+    kept = [part for part in parts if part is not None]
+    if len(kept) != len(parts) or len({len(part) for part in kept}) != 1:
+        return None
+    return [Node("add", entries) for entries in zip(*kept, strict=True)]
+
+
+def _multiplied(args: Sequence[Node]) -> list[Node] | None:
+    vectors = [arg for arg in args if _entries(arg) is not None]
+    if len(vectors) != 1:
+        return None
+    factors = tuple(arg for arg in args if arg is not vectors[0])
+    return [Node("mul", (*factors, entry)) for entry in _entries(vectors[0]) or []]
 
 
 def _from_entries(entries: list[Node]) -> Flat | None:
@@ -137,16 +152,13 @@ def _coordinates(relations: list[Node]) -> list[Node] | None:
 
 def _from_equations(relations: list[Node]) -> Flat | None:
     """The solutions of linear equations in x, y and z."""
-    gaps: list[Node] = []
-    for relation in relations:
-        if (
-            relation.op != "rel"
-            or set(relation.args[0]) != {"="}
-            or any(a.op not in SCALARS for a in relation.args[1:])
-        ):
-            return None
-        sides = relation.args[1:]
-        gaps += [Node("add", (a, Node("neg", (b,)))) for a, b in pairwise(sides)]
+    if not all(map(_is_scalar_equation, relations)):
+        return None
+    gaps = [
+        Node("add", (left, Node("neg", (right,))))
+        for relation in relations
+        for left, right in pairwise(relation.args[1:])
+    ]
     names = set().union(*map(symbols, gaps)) if gaps else set()
     axes: list[str] = [*_AXES] if "z" in names else [*_AXES[:2]]
     rows = [_affine(gap, axes) for gap in gaps] if names and names <= set(axes) else []
@@ -157,17 +169,24 @@ def _from_equations(relations: list[Node]) -> Flat | None:
     size = len(axes)
     if size in pivots:
         return None
-    free = [column for column in range(size) if column not in pivots]
     point = [Fraction(0)] * size
     for row, column in zip(basis, pivots, strict=True):
         point[column] = row[size]
-    directions = []
-    for column in free:
-        direction = [Fraction(int(i == column)) for i in range(size)]
-        for row, pivot in zip(basis, pivots, strict=True):
-            direction[pivot] = -row[column]
-        directions.append(direction)
+    directions = [_along(column, basis, pivots, size) for column in range(size) if column not in pivots]
     return _flat(point, directions, False)
+
+
+def _is_scalar_equation(relation: Node) -> bool:
+    is_equation = relation.op == "rel" and set(relation.args[0]) == {"="}
+    return is_equation and all(side.op in SCALARS for side in relation.args[1:])
+
+
+def _along(free: int, basis: list[list[Fraction]], pivots: list[int], size: int) -> list[Fraction]:
+    """The direction of the solutions in which the unknown of a free column grows by one."""
+    direction = [Fraction(int(axis == free)) for axis in range(size)]
+    for row, pivot in zip(basis, pivots, strict=True):
+        direction[pivot] = -row[free]
+    return direction
 
 
 def read(text: str) -> Flat | None:

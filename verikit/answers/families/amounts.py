@@ -85,23 +85,11 @@ def _after(value: Node, rest: str) -> Quantity | None:
     parts: list[tuple[Fraction, tuple[Measure, ...]]] = []
     current = value
     for _ in range(MAX_PARTS):
-        digit = next(
-            (i for i, char in enumerate(rest) if char.isdigit() and rest[i - 1 : i] not in ("^", "-", "(")), -1
-        )
-        if (
-            digit > 0
-            and rest[digit - 1].isalpha()
-            and rest[digit : digit + 1] in "23"
-            and not rest[digit + 1 :].strip("/ ")[:1].isdigit()
-        ):
-            digit = next((i for i in range(digit + 1, len(rest)) if rest[i].isdigit()), -1)
+        digit = _next_number(rest)
         name = rest if digit < 0 else rest[:digit]
         unit = _part_unit(name, parts)
-        if not unit and digit < 0 and not parts and (scale := _SHORT_SCALE.match(name)):
-            unit = measures(name[scale.end() :])
-            if not is_currency(unit):
-                return None
-            current = num(Fraction(current.args[0]) * _SHORT[scale[1].lower()])
+        if not unit and digit < 0 and not parts:
+            current, unit = _in_thousands(current, name)
         if not unit:
             return None
         parts.append((Fraction(current.args[0]), unit))
@@ -120,6 +108,25 @@ def _after(value: Node, rest: str) -> Quantity | None:
     else:
         return None
     return Quantity(value, parts[0][1]) if len(parts) == 1 else _sum(parts)
+
+
+def _next_number(rest: str) -> int:
+    """Where the next number begins behind a unit; -1 without one. The power of a unit, as in m2, is none."""
+    starts = (i for i, char in enumerate(rest) if char.isdigit() and rest[i - 1 : i] not in ("^", "-", "("))
+    digit = next(starts, -1)
+    is_power = digit > 0 and rest[digit - 1].isalpha() and rest[digit] in "23"
+    if is_power and not rest[digit + 1 :].strip("/ ")[:1].isdigit():
+        return next((i for i in range(digit + 1, len(rest)) if rest[i].isdigit()), -1)
+    return digit
+
+
+def _in_thousands(value: Node, name: str) -> tuple[Node, tuple[Measure, ...]]:
+    """An amount of money with a short scale, as in 5k dollars; no unit where a name is none."""
+    scale = _SHORT_SCALE.match(name)
+    unit = measures(name[scale.end() :]) if scale else ()
+    if scale is None or not is_currency(unit):
+        return value, ()
+    return num(Fraction(value.args[0]) * _SHORT[scale[1].lower()]), unit
 
 
 _DEGREES = measures("degrees")[0]

@@ -8,6 +8,7 @@ only where one of the two texts says that k is an integer, is a congruence, or s
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
@@ -23,6 +24,8 @@ from verikit.answers.normal import normal
 from verikit.answers.parser import parse
 from verikit.answers.tree import SCALARS, ZERO, Node, NotMath, TooBig, children, num, symbols
 
+_Placed = Sequence[tuple[Node, float]]
+"""Numbers with their places within a period, as fractions of it."""
 MAX_CHARS = 400
 MAX_CLASSES = 400
 """Residues two unions are compared by."""
@@ -184,30 +187,41 @@ def _match(gold: Progressions, text: str, context: Context) -> EqualityResult | 
 def _same(gold: Progressions, answer: Progressions) -> bool | None:
     """Compare two unions by their residues modulo a common multiple of the steps; None if that is not decided."""
     unit = gold.terms[0][1]
-    scales = [[_ratio(step, unit) for _, step in side.terms] for side in (gold, answer)]
-    if any(scale is None for side in scales for scale in side):
+    steps = [_multiples(side, unit) for side in (gold, answer)]
+    if not all(steps):
         return False
-    steps = [[abs(scale) for scale in side if scale is not None] for side in scales]
-    bottom = lcm(*(s.denominator for side in steps for s in side))
-    whole = lcm(*(int(s * bottom) for side in steps for s in side))
-    common = Fraction(whole, bottom)
-    residues: list[list[Node]] = []
-    for side, sizes in zip((gold, answer), steps, strict=True):
-        expanded = [
+    common = _common_multiple([step for side in steps for step in side])
+    if any(sum(int(common / size) for size in sizes) > MAX_CLASSES for sizes in steps):
+        return None
+    residues = [
+        [
             Node("add", (start, Node("mul", (num(size * k), unit))))
             for (start, _), size in zip(side.terms, sizes, strict=True)
             for k in range(int(common / size))
         ]
-        if len(expanded) > MAX_CLASSES:
-            return None
-        residues.append(expanded)
+        for side, sizes in zip((gold, answer), steps, strict=True)
+    ]
     period = Node("mul", (num(common), unit))
     positions = [[_phase(node, period) for node in side] for side in residues]
-    return all(
-        any(_congruent(a, b, x, y, period) for b, y in zip(residues[1 - i], positions[1 - i], strict=True))
-        for i in (0, 1)
-        for a, x in zip(residues[i], positions[i], strict=True)
-    )
+    left, right = (list(zip(*side, strict=True)) for side in zip(residues, positions, strict=True))
+    return _all_among(left, right, period) and _all_among(right, left, period)
+
+
+def _multiples(side: Progressions, unit: Node) -> list[Fraction]:
+    """The steps as multiples of a unit; none where one of them is not."""
+    scales = [_ratio(step, unit) for _, step in side.terms]
+    known = [abs(scale) for scale in scales if scale is not None]
+    return known if len(known) == len(scales) else []
+
+
+def _all_among(numbers: _Placed, others: _Placed, period: Node) -> bool:
+    """Whether each number is one of the others but for a multiple of the period."""
+    return all(any(_congruent(a, b, x, y, period) for b, y in others) for a, x in numbers)
+
+
+def _common_multiple(steps: Sequence[Fraction]) -> Fraction:
+    bottom = lcm(*(step.denominator for step in steps))
+    return Fraction(lcm(*(int(step * bottom) for step in steps)), bottom)
 
 
 def _ratio(step: Node, unit: Node) -> Fraction | None:

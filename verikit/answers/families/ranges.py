@@ -59,21 +59,38 @@ def read_range(text: str) -> Range | None:
     high = number_at(rest[join.end() :])
     if high is None or (join["sign"] in ("-", "--") and rest[join.end() : join.end() + 1] in "-+"):
         return None
-    after = rest[join.end() + high[1] :].strip()
-    money = measures(mark[0].strip()) if mark else measures(join["mark"]) if join["mark"] else ()
+    units = _units(mark[0].strip() if mark else "", join, rest[join.end() + high[1] :].strip())
+    factor = None if units is None else _factor(*units)
+    if units is None or factor is None:
+        return None
+    first, last = units
+    low_end, high_end = Fraction(low[0].args[0]) * factor, Fraction(high[0].args[0])
+    return Range(low_end, high_end, last or first, join["sign"].lower())
+
+
+def _units(mark: str, join: re.Match[str], after: str) -> tuple[tuple[Measure, ...], tuple[Measure, ...]] | None:
+    """What both ends of a range measure; None where a unit is not known.
+
+    Args:
+        mark: A currency before the first number.
+        join: What joins both numbers, perhaps with a unit before the sign and a currency behind it.
+        after: The unit after the second number.
+    """
+    money = measures(mark or join["mark"]) if mark or join["mark"] else ()
     last = measures(after) if after else money
-    first = measures(join["unit"]) if join["unit"] else (money if mark else last)
-    if (after and not last) or (join["unit"] and not first):
+    first = measures(join["unit"]) if join["unit"] else last
+    unknown = (after and not last) or (join["unit"] and not first)
+    return None if unknown else (first, last)
+
+
+def _factor(first: tuple[Measure, ...], last: tuple[Measure, ...]) -> Fraction | None:
+    """By what a range's first number is multiplied to have the unit of the last; None where nothing does that."""
+    if not last or first == last:
+        return Fraction(1)
+    conversion = next(conversions(last, first), None)
+    if conversion is None or conversion.pi or conversion.offset:
         return None
-    if join["unit"] and (not first or (last and next(conversions(last, first), None) is None)):
-        return None
-    bounds = Fraction(low[0].args[0]), Fraction(high[0].args[0])
-    if join["unit"] and last:
-        factor = next(conversions(last, first))
-        if factor.pi or factor.offset:
-            return None
-        bounds = bounds[0] * factor.factor, bounds[1]
-    return Range(*bounds, last or first, join["sign"].lower())
+    return conversion.factor
 
 
 def _ends(low: str, high: str, unit: tuple[Measure, ...], sign: str) -> Range | None:

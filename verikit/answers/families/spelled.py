@@ -194,10 +194,17 @@ def _han_whole(text: str) -> int | None:
     for large in ("亿億", "万萬"):
         at = next((i for i, c in enumerate(text) if c in large), -1)
         if at >= 0:
-            head, tail = _han_whole(text[:at]), text[at + 1 :].lstrip("零〇")
-            rest = _han_whole(tail) if tail else 0
-            scale = _HAN_LARGE[large[0]]
-            return None if not head or rest is None or rest >= scale else head * scale + rest
+            return _han_split(text[:at], text[at + 1 :].lstrip("零〇"), _HAN_LARGE[large[0]])
+    return _han_below_ten_thousand(text)
+
+
+def _han_split(head: str, tail: str, scale: int) -> int | None:
+    """So many times a large scale, and what is below it."""
+    times, rest = _han_whole(head), _han_whole(tail) if tail else 0
+    return None if not times or rest is None or rest >= scale else times * scale + rest
+
+
+def _han_below_ten_thousand(text: str) -> int | None:
     total, digit, scale = 0, None, 10_000
     for char in text:
         if char in _HAN_DIGITS:

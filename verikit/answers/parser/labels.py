@@ -43,9 +43,8 @@ def skip_label(parser: Parser) -> None:
         parser.seek(index + 1)
 
 
-def with_unit(parser: Parser, node: Node) -> Node:
-    """Attach the unit or noun that follows a value."""
-    start = parser.index
+def _label(parser: Parser) -> list[str]:
+    """Take the words, letters and signs that may be a unit or a noun, up to a bracket that closes another."""
     parts: list[str] = []
     while parser.token.kind in ("word", "unit", "sym", "num") or parser.at(
         "/", "^", "{", "}", "cdot", "*", "-", "(", ")"
@@ -53,6 +52,21 @@ def with_unit(parser: Parser, node: Node) -> Node:
         if parser.at("}", ")") and parts.count(parser.token.text) >= parts.count("{" if parser.at("}") else "("):
             break
         parts.extend(parser.take().text.replace("^", " ^ ").replace("/", " / ").split())
+    return parts
+
+
+def _is_noun(parts: list[str]) -> bool:
+    """Whether a label that is no unit may name what is counted."""
+    words = [part for part in parts if part.isalpha()]
+    if any(part.isdigit() for part in parts) or any(word.lower() in _NO_NOUN for word in words):
+        return False
+    return len(parts) - 2 <= len(words) <= MAX_LABEL
+
+
+def with_unit(parser: Parser, node: Node) -> Node:
+    """Attach the unit or noun that follows a value."""
+    start = parser.index
+    parts = _label(parser)
     if "".join(parts).lower() in _PERCENT:
         return _on_last(node, lambda value: Node("pct", (value,)))
     if parts and (scale := _SCALES.get(parts[0].lower())):
@@ -61,13 +75,7 @@ def with_unit(parser: Parser, node: Node) -> Node:
             return node
     unit = parse_unit([p for p in parts if p not in "()"])
     if unit is None:
-        words = [p for p in parts if p.isalpha()]
-        if (
-            any(p.isdigit() for p in parts)
-            or len(words) > MAX_LABEL
-            or any(w.lower() in _NO_NOUN for w in words)
-            or len(words) < len(parts) - 2
-        ):
+        if not _is_noun(parts):
             raise NotMath(f"not understood: {' '.join(t.text for t in parser.tokens[start : start + 8])[:60]!r}")
         if node in _ARTICLES:
             raise NotMath("words, not symbols")

@@ -139,11 +139,7 @@ class OpenAIBatch(StreamingEngine):
             if isinstance(body, EngineError):
                 yield from ((number, Generation(error=body)) for number in askers[key])
         waiting = [key for key, body in bodies.items() if not isinstance(body, EngineError)]
-        jobs: list[_Job] = []
-        for batch in self._ledger.read():
-            held = [key for key in batch.keys if key in askers and key not in batch.failed]
-            if held := [key for key in held if not any(key in job.wanted for job in jobs)]:
-                jobs.append(_Job(batch, {key: askers[key] for key in held}))
+        jobs = self._jobs_before(askers)
         known = {key for job in jobs for key in job.wanted}
         try:
             for path, part in self._parts(requests, askers, bodies, [key for key in waiting if key not in known]):
@@ -156,6 +152,15 @@ class OpenAIBatch(StreamingEngine):
             yield from ((number, Generation(error=problem)) for key in waiting for number in askers[key])
             return
         yield from self._results(jobs, requests)
+
+    def _jobs_before(self, askers: Mapping[str, list[int]]) -> list[_Job]:
+        """Batches that were submitted before and hold what is asked for; the first that holds a request counts."""
+        jobs: list[_Job] = []
+        for batch in self._ledger.read():
+            held = [key for key in batch.keys if key in askers and key not in batch.failed]
+            if held := [key for key in held if not any(key in job.wanted for job in jobs)]:
+                jobs.append(_Job(batch, {key: askers[key] for key in held}))
+        return jobs
 
     def _keyed(self, requests: Sequence[Request]) -> tuple[dict[str, list[int]], dict[str, Any]]:
         """The requests by a name of their content, and their bodies or what is wrong with them.

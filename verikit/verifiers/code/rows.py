@@ -51,14 +51,19 @@ def _read(meta: Mapping[str, Any], answer: Gold, lift: bool) -> list[Case]:
     if "test_list" in meta:
         return _mbpp(meta, lift)
     if lists := [key for key in _LISTS if meta.get(key)]:
-        forms = [_json(meta[key], key) for key in lists]
-        filled = [form for form in forms if form] or forms  # one of the lists may be empty
-        return [case for form in filled for case in _any_form(form, meta, lift)]
+        return _lists(lists, meta, lift)
     if isinstance(answer, str) and answer.lstrip().startswith(("{", "[")):
         return _any_form(_json(answer, "the gold answer"), meta, lift)
     raise ValueError(
         f"no tests in this row (meta has {', '.join(sorted(meta)) or 'nothing'}); put them into meta.tests"
     )
+
+
+def _lists(keys: Sequence[str], meta: Mapping[str, Any], lift: bool) -> list[Case]:
+    """The cases of all lists under these keys that are not empty."""
+    forms = [_json(meta[key], key) for key in keys]
+    filled = [form for form in forms if form] or forms
+    return [case for form in filled for case in _any_form(form, meta, lift)]
 
 
 def _mbpp(meta: Mapping[str, Any], lift: bool) -> list[Case]:

@@ -7,6 +7,7 @@ The file runs in a sandbox of its own and reaches the program through calls that
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -65,20 +66,21 @@ def form_of(text: str) -> SuiteForm | Literal[""]:
     except (RecursionError, MemoryError) as error:
         raise ValueError(f"a test file that can't be read: {error}") from None
     except (SyntaxError, ValueError):
-        return "doctest" if any(line.lstrip().startswith(">>> ") for line in text.split("\n")) else ""
-    cases = [node for node in tree.body if isinstance(node, ast.ClassDef) and _is_case(node)]
-    bare = {
-        node.name for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name.lower().startswith("test")
-        and node not in cases
-    }  # fmt: skip
-    top = [n for s in tree.body if not isinstance(s, ast.FunctionDef | ast.ClassDef) for n in ast.walk(s)]
-    run = {n.func.id for n in top if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    if bare & run and not cases:
+        return "doctest" if re.search(r"^[^\S\n]*>>> ", text, re.MULTILINE) else ""
+    defined = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    cases = [node for node in defined if isinstance(node, ast.ClassDef) and _is_case(node)]
+    bare = {node.name for node in defined if node.name.lower().startswith("test") and node not in cases}
+    if bare & _called(node for node in tree.body if node not in defined) and not cases:
         return ""
     if bare or (cases and "pytest" in _imported(tree)):
         return "pytest"
     return "unittest" if cases else ""
+
+
+def _called(statements: Iterable[ast.stmt]) -> set[str]:
+    """The names of functions that statements call."""
+    calls = [node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
 
 
 def _is_case(node: ast.ClassDef) -> bool:

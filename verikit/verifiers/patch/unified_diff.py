@@ -61,9 +61,13 @@ def parse(text: str) -> list[FileChange]:
         elif current is not None and git and not current.hunks:
             _header(line, current)
         at += 1
-    if not any(change.hunks or change.source != change.target or change.executable is not None for change in changes):
+    if not any(map(_changes_something, changes)):
         raise PatchError("no change in it")
     return changes
+
+
+def _changes_something(change: FileChange) -> bool:
+    return bool(change.hunks) or change.source != change.target or change.executable is not None
 
 
 def _git_change(line: str) -> FileChange:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from verikit.platform.numbers import distinct, refuse_constant
@@ -47,8 +48,7 @@ def documents(reply: str, *, bare: bool = False, array: bool = False) -> list[Do
         return [whole]
     blocks = [(label, content.strip()) for label, content in fenced(body)]
     if bare:
-        alone = len(blocks) == 1 and body[:3] in ("```", "~~~") and body[-3:] == body[:3]
-        return [parsed(blocks[0][1]) if alone and blocks[0][0] in ("", *_LABELS) else whole]
+        return [parsed(blocks[0][1]) if _is_one_fence(body, blocks) else whole]
     marked = [content for label, content in blocks if label in _LABELS]
     marked = marked or [content for label, content in blocks if not label and _START.match(content)]
     if marked:
@@ -58,6 +58,13 @@ def documents(reply: str, *, bare: bool = False, array: bool = False) -> list[Do
         if kind := [document for document in found if document.text[0] == opening]:
             return kind
     return [whole]
+
+
+def _is_one_fence(body: str, blocks: Sequence[tuple[str, str]]) -> bool:
+    """Whether a reply is one fence of JSON and nothing beside it."""
+    if len(blocks) != 1 or blocks[0][0] not in ("", *_LABELS):
+        return False
+    return body[:3] in ("```", "~~~") and body[-3:] == body[:3]
 
 
 def parsed(text: str) -> Document:

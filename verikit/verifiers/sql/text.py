@@ -155,15 +155,24 @@ class SortKeys(NamedTuple):
     """Of each key the collation it states, in lower case; "" where it states none."""
 
 
+def _is_single_select(words: Sequence[str]) -> bool:
+    """Whether a query is one SELECT … FROM that keeps all its rows, to which columns can be added."""
+    if words.count("select") != 1 or words.count("from") != 1 or {"distinct", *_SETS} & set(words):
+        return False
+    return words.index("select") < words.index("from")
+
+
+def _is_bracketed(found: Sequence[SqlToken]) -> bool:
+    """Whether one pair of brackets holds the whole query."""
+    if len(found) <= 2 or found[0].text != "(" or found[-1].text != ")":
+        return False
+    return all(token.depth > found[0].depth for token in found[1:-1])
+
+
 def sort_keys(sql: str) -> SortKeys | None:
     """What the outermost ORDER BY sorts by; None where there is none, so that the rows are a bag."""
     found = tokens(sql)
-    while (
-        len(found) > 2
-        and found[0].text == "("
-        and found[-1].text == ")"
-        and all(t.depth > found[0].depth for t in found[1:-1])
-    ):
+    while _is_bracketed(found):
         found = found[1:-1]
     outer = [token for token in found if token.depth == found[0].depth]
     words = [token.word for token in outer]
@@ -178,8 +187,7 @@ def sort_keys(sql: str) -> SortKeys | None:
     columns = tuple(_column(key, named) for key in keys)
     if all(columns):
         return SortKeys("", columns, collations)
-    single = words.count("select") == words.count("from") == 1 and not {"distinct", *_SETS} & set(words)
-    if not single or found[0].depth or not all(keys) or words.index("from") < words.index("select"):
+    if not _is_single_select(words) or found[0].depth or not all(keys):
         return SortKeys("", (0,), ("",))
     at = outer[words.index("from")].start
     shown = ", ".join("NULL" if column else f"({_source(sql, key)})" for key, column in zip(keys, columns, strict=True))

@@ -36,6 +36,10 @@ _AS_TEXT = frozenset(("String", "char", "any"))
 _QUOTES = frozenset("\"'`")
 
 
+class _NotText(Exception):
+    """No text, where a literal of another language has to be read."""
+
+
 def loose(value: Any) -> Any:
     """A text without case, spaces and punctuation; anything else as it is."""
     return value.translate(_DROPPED).lower() if type(value) is str else value
@@ -127,18 +131,10 @@ class _Parameter:
     def accepts(self, value: Any) -> bool:
         """Whether a value is accepted."""
         wanted = self._type
-        if self._convert is not None:
-            if type(value) is not str:
-                return False
-            null = value == "null" and None in self._accepted  # otherwise text as any other word
-            value = None if null else self._convert(value, self._stated, self._nested)
-        elif type(value) is tuple and wanted is list:
-            value = list(value)
-        elif type(value) is int and wanted is float:
-            try:
-                value = float(value)
-            except OverflowError:
-                return False
+        try:
+            value = self._as_type(value)
+        except (OverflowError, _NotText):
+            return False
         variable = self._variable is not None and self._variable is not wanted
         if type(value) is not wanted:
             variable = True
@@ -153,6 +149,22 @@ class _Parameter:
         if type(value) is dict:
             return any(_same_dict(value, option) for option in self._accepted if option != OPTIONAL)
         return self._same_list(value)
+
+    def _as_type(self, value: Any) -> Any:
+        """A value as the parameter's type where the language turns it into one.
+
+        Raises:
+            OverflowError: an integer too large for a float.
+            _NotText: a literal of another language has to be read from text, and this is none.
+        """
+        if self._convert is not None:
+            if type(value) is not str:
+                raise _NotText
+            null = value == "null" and None in self._accepted  # otherwise text as any other word
+            return None if null else self._convert(value, self._stated, self._nested)
+        if type(value) is tuple and self._type is list:
+            return list(value)
+        return float(value) if type(value) is int and self._type is float else value
 
     def _same_list(self, items: Any) -> bool:
         if self._inner is dict:
