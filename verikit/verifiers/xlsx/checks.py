@@ -39,7 +39,7 @@ def matches(found: Found, expected: Any, tolerance: float) -> bool:
         return value is expected
     if isinstance(expected, int | float) and isinstance(value, float):
         return math.isclose(value, expected, rel_tol=tolerance, abs_tol=tolerance)
-    return value == expected or (expected is None and value == "")
+    return bool(value == expected or (expected is None and value == ""))
 
 
 def alike(tolerance: float, a: Found, b: Found) -> bool:

@@ -37,7 +37,9 @@ def _found(value: Any) -> Found:
     if type(value) is not dict or len(value) != 1 or not set(value) <= {"value", "error", "unknown"}:
         raise ValueError("an observation without a cell's value")
     [(kind, content)] = value.items()
-    return Found(**{kind: scalar(content) if kind == "value" else text(content)})
+    if kind == "value":
+        return Found(scalar(content))
+    return Found(error=text(content)) if kind == "error" else Found(unknown=text(content))
 
 
 _RUNS: Shape = record({"runs": each(mapping(_found, 100_000), 1000)})
@@ -69,7 +71,7 @@ def calculate(model: Model, cells: Sequence[str], cases: Sequence[Case]) -> Runs
         MissingExtra: an engine is not installed.
         SandboxError: the sandbox failed.
     """
-    request = {name: dict(model[name]) for name in ("values", "formulas", "errors")}
+    request: dict[str, Any] = {name: dict(model[name]) for name in ("values", "formulas", "errors")}
     request |= {"cells": list(cells), "cases": [dict(case) for case in cases]}
     return Runs({engine: _run(engine, request, cells, cases) for engine in ENGINES})
 
