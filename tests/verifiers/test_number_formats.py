@@ -44,7 +44,8 @@ def test_a_format_that_hides_a_number_or_prints_another_is_caught(code):
 
 
 @pytest.mark.parametrize(
-    "code", ["General", "0", "#,##0.00", "0.0%", '0" EUR"', "yyyy-mm-dd", "[Red]0;[Blue]-0", "@", "0E+00"]
+    "code",
+    ["General", "0", "#,##0.00", "0.0%", '0" EUR"', '"FY2024: "0', "yyyy-mm-dd", "[Red]0;[Blue]-0", "@", "0E+00"],
 )
 def test_an_honest_format_is_not_caught(code):
     assert lies(5.0, code) == lies(-5.0, code) == ""

@@ -33,7 +33,7 @@ def matches(found: Found, expected: Any, tolerance: float) -> bool:
     if found.unknown:
         return False
     if found.error:
-        return expected == found.error
+        return bool(expected == found.error)
     value = found.value
     if isinstance(expected, bool) or isinstance(value, bool):
         return value is expected

@@ -60,9 +60,14 @@ def lies(value: float, code: str) -> str:
     if not any(_is_placeholder(token) for token in shown) and not _elapsed(part):
         return "the number format hides the value"
     own = [token for token in shown if token.startswith(('"', "\\")) or not _is_placeholder(token)]
-    if any(letter.isdigit() for token in own for letter in token if not _is_scientific(token)):
+    if any(_looks_like_digits(token) for token in own if not _is_scientific(token)):
         return "the number format prints digits of its own"
     return ""
+
+
+def _looks_like_digits(token: str) -> bool:
+    """Whether a text of a format could pass for a part of the number; `"Q1 "` could not."""
+    return any(letter.isdigit() for letter in token) and not any(letter.isalpha() for letter in token)
 
 
 def _is_scientific(token: str) -> bool:
