@@ -223,8 +223,8 @@ def model() -> Any:
     return transformers.LlamaForCausalLM(config).eval()
 
 
-def learn(*settings: str, bf16: bool = False) -> Counts:
-    """One optimizer step over eight rows in several micro-batches."""
+def learn(*settings: str, bf16: bool = False, prompts: int = 8) -> Counts:
+    """One optimizer step over eight rows in several micro-batches; with fewer prompts than rows, rows share them."""
     from verikit.trainers import batch, learner
     from verikit.trainers.config import load_config
     from verikit.trainers.distributed import World
@@ -234,15 +234,19 @@ def learn(*settings: str, bf16: bool = False) -> Counts:
 
     config = load_config("arithmetic", ["batch.tokens=64", 'precision.master="float32"', *settings])
     draw, rows = random.Random(0), []
+    begun = [[draw.randrange(VOCABULARY) for _ in range(4 if prompts == 8 else 12)] for _ in range(prompts)]
     for number in range(8):
-        ids = [draw.randrange(VOCABULARY) for _ in range(12 + number)]
-        own = [False] * 4 + [True] * (8 + number)
+        prompt = begun[number % prompts]
+        ids = [*prompt, *(draw.randrange(VOCABULARY) for _ in range(8 + number))]
+        own = [False] * len(prompt) + [True] * (8 + number)
         row = batch.as_row(number, Trajectory(ids, own, [-1.0] * len(ids), 1.0, 0))
         row.advantage = torch.full((len(row.where),), 0.5 - number / 8)
         row.reference = row.sampled - 0.1 if config.kl.coefficient else None
         rows.append(row)
-    counts = Counts(units=len(batch.micro_batches(rows, 64, packed=config.batch.packing)))
     policy = PolicyModel(prepare_model(model(), config), bf16)  # compares head and body on numbers
+    shared = policy.shares_prompts and batch.worth_sharing(rows)
+    assert shared == (prompts < 8)
+    counts = Counts(units=len(batch.micro_batches(rows, 64, packed=config.batch.packing, shared=shared)))
     with device(counts) as gpu:
         rows = [_fake(row) for row in rows]
         move(policy, gpu)
@@ -342,6 +346,7 @@ CASES: dict[str, Callable[[], Counts]] = {
         'loss.kind="gspo"', 'loss.aggregation="seq-mean-token-mean"', 'loss.mismatch="sequence-mask"', bf16=True
     ),
     "learn lora": lambda: learn("precision.lora_rank=4"),
+    "learn shared": lambda: learn(bf16=True, prompts=2),
     "decode": decode,
     "decode shared": lambda: decode(copied=False),
     "decode top-p": lambda: decode(top_p=0.9),

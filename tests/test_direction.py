@@ -35,6 +35,7 @@ HEAVY = (
 )
 BROAD = {
     "verikit/answers/tail.py": 1,  # sympy raises whatever an answer brings about
+    "verikit/artifacts/readers/calculate.py": 2,  # spreadsheet engines raise whatever a formula brings about
     "verikit/base.py": 1,  # the scoring boundary, where an exception becomes data
     "verikit/engines/vllm.py": 1,  # what reading an output raises is told to who waits for it, in another thread
     "verikit/engines/vllm_loop.py": 1,  # whatever vLLM raises is told to all that wait for it

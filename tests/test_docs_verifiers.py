@@ -21,6 +21,7 @@ NEEDS = {
     "`prm`": ["torch", "transformers"],
     "`reasoning_gym`": ["reasoning_gym"],
     "`rm`": ["torch", "transformers"],
+    "`xlsx`": ["openpyxl", "formulas", "formualizer"],
 }
 """Packages that a section's examples need, of extras."""
 

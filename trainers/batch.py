@@ -160,8 +160,9 @@ def collate(
     positions = layout = None
     if shared:
         laid = shared_layout([row.ids for row in rows])
-        ids, positions = torch.tensor([laid.ids]), torch.tensor([laid.positions], device=device)
-        layout = (torch.tensor(laid.gathered(), device=device), torch.tensor(laid.scattered(), device=device))
+        ids, positions = torch.tensor([laid.ids]), to_device(torch.tensor([laid.positions]), device)
+        gathered, scattered = torch.tensor(laid.gathered()), torch.tensor(laid.scattered())
+        layout = (to_device(gathered, device), to_device(scattered, device))
         where = [laid.rows[number][index] for number, row in enumerate(rows) for index in row.where]
     elif packed:
         where = _where(rows, [sum(lengths[:number]) for number in range(len(rows))])

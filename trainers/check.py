@@ -15,12 +15,13 @@ import torch
 
 from verikit.errors import ConfigError, VerikitError, with_hint
 from verikit.tracking import read_trackers
+from verikit.trainers.activations import micro_batch_bytes
 from verikit.trainers.config import Config, find_recipe
 from verikit.trainers.costs import StepCost
 from verikit.trainers.engine_check import ask_engine
 from verikit.trainers.memory import expected_memory
 from verikit.trainers.policy import refuse_quantised
-from verikit.trainers.precision import computes_in_bf16, prepare_model
+from verikit.trainers.precision import computes_in_bf16, prepare_model, refuse_uneven
 from verikit.trainers.recipe import Setting
 
 
@@ -53,15 +54,13 @@ def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
             if isinstance(corpus := getattr(made["recipe"], "corpus", None), Sized):
                 yield True, f"corpus: {len(corpus):,} documents; the first of each file can be read"
         yield _tried("engine", lambda: ask_engine(config))
-        if config.run.trackers:
-            yield _tried("trackers", lambda: ", ".join(spec.key for spec in read_trackers(config.run.trackers)))
+        if config.run.track:
+            yield _tried("trackers", lambda: ", ".join(spec.key for spec in read_trackers(config.run.track)))
+        counts = "recipe" in made and not isinstance(made["tokenizer"], _NoTokenizer)
+        cost: Any = made["recipe"].step_cost() if counts else None
         if config.model.path or "own" in made:
-            yield _tried("memory", lambda: _memory(config, kind.model_class, made.get("own"), processes))
-        if (
-            "recipe" in made
-            and not isinstance(made["tokenizer"], _NoTokenizer)
-            and (cost := made["recipe"].step_cost())
-        ):
+            yield _tried("memory", lambda: _memory(config, kind.model_class, made.get("own"), processes, cost))
+        if cost is not None:
             if config.model.path:
                 yield _tried("window", lambda: _window(config, cost))
             yield True, f"cost: {cost.told(config.run.steps)}"
@@ -126,8 +125,8 @@ def _window(config: Config, cost: StepCost) -> str:
     return f"{told} fit" + (f" the model's window of {window:,}" if window else ", the model names no window")
 
 
-def _memory(config: Config, model_class: str, own: Any, processes: int) -> str:
-    """Weights, gradients and the optimizer's state against what is free; activations come on top.
+def _memory(config: Config, model_class: str, own: Any, processes: int, cost: StepCost | None) -> str:
+    """Weights, gradients, the optimizer's state and the largest micro-batch against what is free.
 
     Raises:
         ConfigError: they don't fit.
@@ -144,19 +143,37 @@ def _memory(config: Config, model_class: str, own: Any, processes: int) -> str:
             model = getattr(transformers, model_class).from_config(settings, dtype=dtype or torch.float32)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     bf16 = computes_in_bf16(model, config, device)
-    estimate = expected_memory(prepare_model(model, config, device), config, processes, bf16=bf16)
-    numbers, needed = sum(parameter.numel() for parameter in model.parameters()), estimate.peak
+    length = math.ceil(cost.prompt_tokens) + cost.tokens if cost else config.batch.tokens
+    activations = _activations(model, config, length, bf16=bf16, device=device)
+    policy = prepare_model(model, config, device)
+    if config.distributed.kind == "fsdp2":
+        refuse_uneven(policy, config.optimizer, config.distributed.shards or processes)
+    estimate = expected_memory(policy, config, processes, bf16=bf16)
+    numbers = sum(parameter.numel() for parameter in model.parameters())
     free = _free(1 if torch.cuda.is_available() else processes)
+    learning = estimate.learning + activations
+    if activations and config.distributed.kind != "fsdp2":
+        learning -= estimate.gathered  # the copies in bf16 are among what a micro-batch makes
+    rows = f"from {max(config.batch.tokens, length):,} tokens at a time" if activations else "before activations"
     told = (
-        f"{numbers:,} parameters take {estimate.learning / 2**30:.1f} GiB while learning, before activations, and"
+        f"{numbers:,} parameters take {learning / 2**30:.1f} GiB while learning {rows}, and"
         f" {estimate.sampling / 2**30:.1f} GiB while sampling"
     )
-    if needed > free:
+    if max(learning, estimate.sampling) > free:
         raise ConfigError(
             f"{told}; {free / 2**30:.1f} GiB are free",
-            hint="set precision.lora_rank = 16, or optimizer.kind = adamw8bit, or distributed.kind = fsdp2",
+            hint="set precision.lora_rank = 16, or optimizer.kind = adamw8bit, or distributed.kind = fsdp2, or lower"
+            " batch.tokens with precision.checkpointing = true",
         )
     return f"{told}; {free / 2**30:.1f} GiB are free"
+
+
+def _activations(model: Any, config: Config, length: int, *, bf16: bool, device: torch.device) -> float:
+    """What learning from a micro-batch takes on top; 0 if it can't be counted for the model's family."""
+    try:
+        return micro_batch_bytes(model, config, length, bf16=bf16, device=device)
+    except (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return 0.0  # each family has its own way to need numbers, or to fail with other layers than it has
 
 
 def _free(sharing: int) -> float:

@@ -6,7 +6,9 @@ decides it.
 
 from __future__ import annotations
 
+import json
 import tomllib
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -233,10 +235,6 @@ class RunSection(Section):
     track: tuple[str, ...] = ()
     """Trackers that get the metrics and samples too: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`,
     `mlflow:EXPERIMENT`; see `--track`."""
-    tensorboard: bool = False
-    """The same as `tensorboard` in `track`."""
-    wandb: str = ""
-    """The same as `wandb:PROJECT` in `track`."""
     max_mismatch: float = Field(default=0.5, ge=0)
     """Most that sampler and trainer may differ: the mean of |log p - log p'| over a step's tokens; 0: no limit."""
     max_unscored_steps: PositiveInt = 3
@@ -251,11 +249,20 @@ class RunSection(Section):
     threads: int = Field(default=0, ge=0)
     """CPU threads of torch; 0: OMP_NUM_THREADS, else one."""
 
-    @property
-    def trackers(self) -> tuple[str, ...]:
-        """The specs of all trackers."""
-        wandb = f"wandb:{self.wandb}" if self.wandb else ""
-        return tuple(dict.fromkeys(filter(None, (*self.track, "tensorboard" * self.tensorboard, wandb))))
+    @model_validator(mode="before")
+    @classmethod
+    def _read_old(cls, table: Any) -> Any:
+        """Read the settings that `track` replaced. The folders of earlier runs have both, mostly empty."""
+        if not isinstance(table, dict) or table.keys().isdisjoint(("tensorboard", "wandb")):
+            return table
+        kept = {key: value for key, value in table.items() if key not in ("tensorboard", "wandb")}
+        board, project = table.get("tensorboard"), table.get("wandb")
+        old = [spec for spec, named in (("tensorboard", board), (f"wandb:{project}", project)) if named]
+        if old:
+            told = f"run.tensorboard and run.wandb will be removed: set run.track = {json.dumps(old)}"
+            warnings.warn(told, FutureWarning, stacklevel=2)
+            kept["track"] = list(dict.fromkeys([*table.get("track", ()), *old]))
+        return kept
 
 
 class Config(Section):

@@ -133,6 +133,7 @@ class Trainer:
         if other and self.folder.main:
             _log.warning("resumed on other arithmetic (%s): equal to an unbroken run only up to rounding", other)
         self.learner = self._learner(state["phase"])
+        self.engine.rest()  # loading needs the memory of learning
         checkpoint.load(found[-1], self.module, self.learner.optimizer, self.world)
         self.engine.refresh()
         self.step, self.seconds = state["step"], state["seconds"]

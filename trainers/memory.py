@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from verikit.engines.hf.head import head_of
 from verikit.platform.system import peak_memory_mb
 from verikit.trainers.config import Config
 from verikit.trainers.merge import plain_of, plain_weights
@@ -28,6 +29,8 @@ class MemoryEstimate:
     weights: float
     """The weights that are trained, or this process's share of them."""
     gradients: float
+    buckets: float
+    """What DDP exchanges gradients in: they are views of it while learning, and it stays when they are gone."""
     optimizer: float
     reference: float
     """The weights at the start, for a KL."""
@@ -44,12 +47,12 @@ class MemoryEstimate:
     @property
     def kept(self) -> float:
         """Bytes held all the time."""
-        return self.weights + self.optimizer + self.reference
+        return self.weights + self.optimizer + self.reference + self.buckets
 
     @property
     def learning(self) -> float:
         """Most bytes while the policy learns, before activations."""
-        return self.kept + self.gradients + self.gathered + (self.copy if self.ahead else 0.0)
+        return self.kept + self.gradients - self.buckets + self.gathered + (self.copy if self.ahead else 0.0)
 
     @property
     def sampling(self) -> float:
@@ -86,6 +89,7 @@ def expected_memory(policy: nn.Module, config: Config, processes: int, *, bf16: 
     return MemoryEstimate(
         weights=weights / shares,
         gradients=learnt / shares,
+        buckets=learnt if processes > 1 and not sharded else 0.0,
         optimizer=state / shares,
         reference=weights / shares if apart else 0.0,
         gathered=_gathered(policy, config, bf16) if sharded else _rounded(policy, config) if bf16 else 0.0,
@@ -136,7 +140,7 @@ def _gradients(parameters: list[nn.Parameter], bf16: bool) -> float:
 
 def _activations(policy: nn.Module, config: Config, bf16: bool) -> float:
     settings = plain_of(policy).config.get_text_config()
-    width = 2 if bf16 else next(policy.parameters()).element_size()
+    width = 2 if bf16 else head_of(plain_of(policy)).weight.element_size()
     return float(config.batch.tokens * settings.hidden_size * (settings.num_hidden_layers + 2) * width)
 
 

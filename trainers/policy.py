@@ -18,6 +18,7 @@ from verikit.engines.hf.device import logits_at_once
 from verikit.engines.hf.head import body_of, head_of, is_head_of_body, shape_of_logits
 from verikit.errors import ConfigError
 from verikit.trainers.config import Config
+from verikit.trainers.experts import round_experts
 from verikit.trainers.merge import plain_of
 from verikit.trainers.recipe import Recipe
 from verikit.trainers.sharing import can_share, gather_rows, shared_options
@@ -145,6 +146,8 @@ class PolicyModel(nn.Module):
     def __init__(self, model: Any, bf16: bool = False) -> None:
         super().__init__()
         self.model, self.bf16 = model, bf16
+        if bf16:
+            round_experts(model)
         self.scale, self.cap = shape_of_logits(plain_of(model).config)
         self.chunked = None
         """Whether the logits are head(body(ids)), scaled and capped, and nothing more; None: not known before the
@@ -190,7 +193,8 @@ class PolicyModel(nn.Module):
             options |= shared_options(*layout)
         # Weights that FSDP2 gathered in bf16 need no autocast, and residuals are then in bf16 as in what samples.
         enabled = self.bf16 and head_of(plain_of(self.model)).weight.dtype != torch.bfloat16
-        with torch.autocast(ids.device.type, torch.bfloat16, enabled=enabled):
+        # Each weight is used once, so a cache would only keep the rounded copies of all until the end.
+        with torch.autocast(ids.device.type, torch.bfloat16, enabled=enabled, cache_enabled=False):
             return self._logprobs(options, where, targets, temperature, entropy)
 
     def _logprobs(

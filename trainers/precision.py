@@ -9,13 +9,16 @@ them. LoRA is peft's: its adapters learn in fp32, and with `"auto"` the frozen w
 from __future__ import annotations
 
 import os
+import re
 import warnings
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import nn
 
+from verikit.engines.hf.head import head_of
 from verikit.errors import ConfigError, MissingExtra
 from verikit.platform.system import processors
 from verikit.trainers.config import Config, OptimizerSection
@@ -73,25 +76,61 @@ def in_bf16(model: Any) -> Any:
     return model
 
 
+def in_fp32(model: Any) -> Any:
+    """Return the model with fp32 weights and buffers; weights that never learn keep their number format."""
+    for tensor in (*model.parameters(), *model.buffers()):
+        learns = tensor.requires_grad or not isinstance(tensor, nn.Parameter)
+        if learns and tensor.is_floating_point():
+            tensor.data = tensor.data.float()
+    return model
+
+
+def beside_text(model: Any) -> list[str]:
+    """Return the outermost modules that token ids never reach, by name: those for pictures and sounds.
+
+    Their weights never get a gradient, and DDP would wait for one.
+    """
+    config = model.config
+    if config.is_encoder_decoder or config.get_text_config() is config:
+        return []
+    parts = (model.get_decoder(), model.get_input_embeddings(), head_of(model))
+    reached = {id(weight) for part in parts for weight in part.parameters()}
+    found: list[str] = []
+    for name, module in model.named_modules():
+        weights = list(module.parameters())
+        inside = any(name.startswith(f"{outer}.") for outer in found)
+        if weights and not inside and reached.isdisjoint(map(id, weights)):
+            found.append(name)
+    return found
+
+
 def prepare_model(model: Any, config: Config, device: torch.device | None = None) -> Any:
     """Return the model as it will be trained: adapters put in, activation checkpointing on, its layers compiled.
 
-    `device`: where it will be; None: where it is.
+    Modules for pictures and sounds are frozen, keep their number format and get no adapters.
+
+    Args:
+        model: A transformers model.
+        config: The run's settings.
+        device: Where it will be; None: where it is.
 
     Raises:
         MissingExtra: peft is not installed.
         ConfigError: the model has none of the layers that adapters are asked for.
     """
     precision = config.precision
+    unreached = beside_text(model)
+    for name in unreached:
+        model.get_submodule(name).requires_grad_(False)
     if precision.master == "float32" or (precision.master == "auto" and not precision.lora_rank):
-        model = model.float()
+        model = in_fp32(model)
     elif precision.master == "stochastic":
         model = in_bf16(model)
     elif precision.master == "auto":
         # The frozen weights of LoRA; peft keeps its adapters, which learn, in fp32.
-        model = in_bf16(model) if computes_in_bf16(model, config, device) else model.float()
+        model = in_bf16(model) if computes_in_bf16(model, config, device) else in_fp32(model)
     if precision.lora_rank:
-        model = _with_lora(model, config)
+        model = _with_lora(model, config, unreached)
     if precision.checkpointing:
         # transformers 5.23 renamed it
         enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
@@ -128,6 +167,7 @@ def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.
             return torch.optim.AdamW(parameters, foreach=True, **shared)
     if find_spec("torchao") is None:
         raise MissingExtra(f"optimizer.kind {options.kind}", "train")
+    refuse_uneven(policy, options, _shards(policy))
     from torchao import optim
 
     if options.kind == "adamw-stochastic":
@@ -139,7 +179,30 @@ def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.
     return made
 
 
-def _with_lora(model: Any, config: Config) -> Any:
+def refuse_uneven(policy: nn.Module, options: OptimizerSection, shards: int) -> None:
+    """Refuse weights that FSDP2 can't cut into equal shares where the optimizer is torchao's: its step fails on them.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    if options.kind == "adamw" or shards == 1:
+        return
+    for name, weight in policy.named_parameters():
+        if weight.requires_grad and weight.dim() and len(weight) % shards:
+            raise ConfigError(
+                f"optimizer.kind = {options.kind} needs equal shares, and the {len(weight):,} rows of {name} can't be"
+                f" divided by {shards} processes",
+                hint="set optimizer.kind = adamw, or use a number of processes that divides them, such as 2, 4 or 8",
+            )
+
+
+def _shards(policy: nn.Module) -> int:
+    """How many processes FSDP2 has cut the weights for."""
+    meshes: list[Any] = [weight.device_mesh for weight in policy.parameters() if hasattr(weight, "device_mesh")]
+    return int(meshes[0].size(meshes[0].ndim - 1)) if meshes else 1
+
+
+def _with_lora(model: Any, config: Config, unreached: Sequence[str]) -> Any:
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError:
@@ -150,6 +213,7 @@ def _with_lora(model: Any, config: Config) -> Any:
         lora_alpha=int(precision.lora_alpha),
         target_modules=precision.lora_targets or "all-linear",
         bias="none",
+        exclude_modules=rf"({'|'.join(map(re.escape, unreached))})(\..*)?" if unreached else None,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
@@ -157,6 +221,7 @@ def _with_lora(model: Any, config: Config) -> Any:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FutureWarning)  # of transformers' names that peft still uses
                 warnings.filterwarnings("ignore", "Model has .tie_word")  # refused below
+                warnings.filterwarnings("ignore", "You have passed exclude_modules")  # no target may lie there
                 made = get_peft_model(model, options)
         except ValueError as error:
             raise ConfigError(f"precision.lora_targets: {' '.join(str(error).split())[:200]}") from None

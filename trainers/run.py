@@ -97,7 +97,7 @@ class RunFolder:
             UsageError: one is none.
             MissingExtra: the package of one isn't installed.
         """
-        if self.main and (specs := read_trackers(config.run.trackers)):
+        if self.main and (specs := read_trackers(config.run.track)):
             self._trackers = Trackers(specs, self.path, config.model_dump(mode="json"), name=config.name)
 
     def append(self, name: str, rows: list[dict[str, Any]]) -> None:

@@ -17,6 +17,10 @@ from verikit.trainers.view import View
 
 FIXED = ("recipe", "seed", "model.")
 """Settings that a run can't go on with if they are others."""
+ROUTING = (
+    "This model has experts (MoE). Sampler and trainer can choose different experts for a token."
+    ' `mismatch` in metrics.jsonl measures it, and loss.mismatch = "sequence-mask" corrects for it.'
+)
 
 
 def run_training(settings: Config, path: Path, *, resume: bool = False, quiet: bool = False) -> bool:
@@ -31,6 +35,7 @@ def run_training(settings: Config, path: Path, *, resume: bool = False, quiet: b
     from verikit.engines.cache import training_cache
     from verikit.judges.ask import caching_in
     from verikit.trainers.distributed import join
+    from verikit.trainers.experts import has_experts
     from verikit.trainers.grpo import Trainer
     from verikit.trainers.precision import set_threads
 
@@ -56,6 +61,8 @@ def run_training(settings: Config, path: Path, *, resume: bool = False, quiet: b
                 if trainer.policy.bf16 and settings.precision.master == "auto":
                     fp32 = 'model.dtype = "float32" with precision.master = "same"'
                     watch.note(f"products in bf16, which this device is fast at; {fp32} keeps fp32")
+                if trainer.policy.bf16 and has_experts(trainer.policy.model):
+                    watch.note(ROUTING)
                 if resume and not trainer.resume():
                     watch.note(f"{path} has no checkpoint yet: starting anew")
                 trainer.run()

@@ -80,7 +80,7 @@ def summary(rows: Iterable[LogRow]) -> Iterator[str]:
     if len(rewards) > 1:
         lines.append(["reward of a step", f"{rewards[0]:.3f}", f"{rewards[-1]:.3f}", curve(rewards)])
     if lines:
-        yield from table(["held out", "before", "after", "curve"], lines)
+        yield from table(["held out" if held_out else "", "before", "after", "curve"], lines)
 
 
 def curve(values: Sequence[float], width: int = 24) -> str:

@@ -20,6 +20,7 @@ from safetensors.torch import save_file
 from transformers.core_model_loading import revert_weight_conversion
 
 from verikit.engines.hf.engine import HF
+from verikit.engines.hf.head import head_of
 from verikit.engines.types import Engine
 from verikit.errors import ConfigError, TrainerError
 from verikit.trainers.config import Config
@@ -165,7 +166,10 @@ def sampling_copy(policy: Any, world: World, apart: bool = False) -> SamplingCop
 
 def sampling_dtype(policy: Any) -> torch.dtype:
     """Return the number format the policy computes in: what samples is to be the same policy."""
-    return torch.bfloat16 if policy.bf16 else next(policy.parameters()).dtype
+    if policy.bf16:
+        return torch.bfloat16
+    computed: torch.dtype = head_of(plain_of(policy.model)).weight.dtype
+    return computed
 
 
 def save(policy: Any, tokenizer: Any, folder: Path, *, writes: bool = True) -> None:

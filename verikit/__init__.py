@@ -10,7 +10,8 @@ The package has six wings. A module imports from its own wing and from those in 
 - core (): `base`, `calls`, `compose`, `errors`, `helper`, `messages`, `moved`, `names`, `platform`, `replies`,
   `select`, `selectors`, `stats`, `types`, `workspaces`: samples, scores, and verifiers made of verifiers.
 - files (core): `readers`: files in several formats to groups.
-- machines (core, files): `engines`, `guided`, `retrieval`, `sampling`, `sandbox`, `search`: what writes, finds, runs.
+- machines (core, files): `artifacts`, `engines`, `guided`, `retrieval`, `sampling`, `sandbox`, `search`: what writes,
+  finds, runs.
 - rules (core, machines): `answers`, `graders`, `until`, `verifiers`: what is right.
 - runs (core, files): `report`, `results`, `scoring`, `tracking`: a file scored, and shown.
 - doors (core, files, machines, rules, runs): `__main__`, `adapters`, `audit`, `cli`, `convert`, `env`, `mcp`, `serve`,

@@ -53,6 +53,7 @@ from verikit.verifiers.documents.json_schema import JsonSchema as json_schema
 from verikit.verifiers.documents.toml import Toml as toml
 from verikit.verifiers.documents.xml import Xml as xml
 from verikit.verifiers.documents.yaml import Yaml as yaml
+from verikit.verifiers.docx import Docx as docx
 from verikit.verifiers.echo import echo_guard as echo_guard
 from verikit.verifiers.files import LeftFiles as files
 from verikit.verifiers.instructions import Instructions as instructions
@@ -87,6 +88,7 @@ from verikit.verifiers.tags import Tags as tags
 from verikit.verifiers.tools.bfcl_multi_turn import BfclMultiTurn as bfcl_multi_turn
 from verikit.verifiers.tools.tool_calls import ToolCalls as tool_calls
 from verikit.verifiers.tools.trajectory import Trajectory as trajectory
+from verikit.verifiers.xlsx import Xlsx as xlsx
 
 __version__: str
 __all__ = [
@@ -118,6 +120,7 @@ __all__ = [
     'cosine_length',
     'cover_em',
     'csv',
+    'docx',
     'echo_guard',
     'evaluate',
     'exact',
@@ -176,6 +179,7 @@ __all__ = [
     'verifier',
     'wer',
     'with_timeout',
+    'xlsx',
     'xml',
     'yaml',
 ]

@@ -1,4 +1,6 @@
 import json
+import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,20 @@ TINY = {"options.held_out_size": 16, "options.prompts": 4, "options.samples": 4,
 @pytest.fixture(autouse=True)
 def _single_thread():
     torch.set_num_threads(1)
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """A world of DDP with one process."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name, value in {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}.items():
+        monkeypatch.setenv(name, str(value))
+    from verikit.trainers.distributed import Ranks
+
+    with closing(Ranks()) as world:
+        yield world
 
 
 def settings(**changes):

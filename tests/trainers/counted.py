@@ -41,6 +41,10 @@ class LiveBytes(TorchDispatchMode):
         self.peak = max(self.peak, self.now())
         return made
 
+    def seen(self, tensors):
+        """Those that were there before and are counted all the same, since something was a view of them."""
+        return [tensor for tensor in tensors if tensor.untyped_storage()._cdata in self.storages]
+
     def now(self):
         live = {key: storage() for key, storage in self.storages.items()}
         self.storages = {key: self.storages[key] for key, storage in live.items() if storage is not None}

@@ -170,6 +170,16 @@ def test_a_model_that_does_not_fit_is_told_before_it_is_loaded(check, monkeypatc
     assert "precision.lora_rank" in told
 
 
+def test_an_optimizer_that_needs_equal_shares_is_told_of_unequal_ones(check, monkeypatch):
+    changes = {"distributed__kind": "fsdp2", "optimizer__kind": "adamw8bit"}
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert "ok    memory: " in check(**changes)[1]
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    code, told = check(**changes)
+    assert (code, "FAIL  memory: optimizer.kind = adamw8bit needs equal shares" in told) == (2, True), told
+    assert "ok    memory: " in check(**changes | {"optimizer__kind": "adamw"})[1]
+
+
 class Down:
     def retrieve(self, queries, k):
         raise RetrievalError("http://127.0.0.1:5004 is down")

@@ -149,3 +149,9 @@ def test_a_curve_rises_with_its_values():
     assert len(curve(list(range(1000)))) <= 24
     assert curve([1.0, 1.0]) == "▁▁"
     assert list(summary([])) == []
+
+
+def test_the_end_of_a_run_names_held_out_metrics_only_if_there_are_some():
+    rows = [{"phase": "1-train", "step": step, "reward": step / 2} for step in (1, 2)]
+    assert "held out" not in "".join(summary(rows))
+    assert "held out" in "".join(summary([*rows, {"phase": "1-train", "step": 2, "held-out/accuracy": 0.5}]))

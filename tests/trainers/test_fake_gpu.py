@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LEARN = ("learn", "learn fp32", "learn packed", "learn gspo", "learn lora")
+LEARN = ("learn", "learn fp32", "learn packed", "learn gspo", "learn lora", "learn shared")
 DECODE = ("decode", "decode shared", "decode top-p")
 WAITS_PER_STEP = 2
 """The gradient's norm, and the sums for the log; none for a micro-batch."""
@@ -37,7 +37,8 @@ def test_a_learning_step_waits_for_the_device_no_oftener_with_more_micro_batches
 
 @pytest.mark.parametrize("case", LEARN)
 def test_learning_copies_little_more_than_the_rows_numbers(found, case):
-    assert 2_000 < found[case]["copied"]["to device"] <= 8_000  # 124 ids and 92 learnt tokens, up to 7 numbers each
+    # 124 ids and 92 learnt tokens, up to 7 numbers each; where tokens of shared prompts stand comes on top.
+    assert 2_000 < found[case]["copied"]["to device"] <= (10_000 if case == "learn shared" else 8_000)
     assert found[case]["copied"]["to host"] <= 64
 
 

@@ -10,12 +10,15 @@ import time
 import pytest
 
 from tests.trainers.conftest import make, same, settings, train
+from tests.trainers.counted import LiveBytes, own_bytes
 from verikit.base import verifier
 from verikit.errors import ConfigError, TrainerError
+from verikit.trainers import checkpoint
 from verikit.trainers.config import changed, differences, load_config, read_config
 from verikit.trainers.experience import experience, with_variance
 from verikit.trainers.recipe import Trajectory
 from verikit.trainers.run import read_log
+from verikit.trainers.weights import LiveEngine
 from verikit.types import Score
 
 torch = pytest.importorskip("torch")
@@ -51,6 +54,30 @@ def test_the_kl_reference_of_a_resumed_run_is_the_model_it_started_from(tmp_path
     part.close()
     part.folder.close()
     assert same(whole, train(tmp_path / "cut", config, resume=True))
+
+
+def test_a_checkpoint_is_loaded_into_the_memory_that_learning_has(tmp_path, monkeypatch):
+    """Loading makes the optimizer's state, and gradients for a moment: with what samples beside it that is too much."""
+    config = settings(run__steps=1, precision__master="float32", **JITTER).model_copy(update={"warmup": None})
+    train(tmp_path / "run", config)
+    told, counter, load = [], LiveBytes(), checkpoint.load
+
+    def counted_load(*arguments):
+        told.append("load")
+        counter.peak = counter.now()
+        load(*arguments)
+        told.append(counter.peak)
+
+    monkeypatch.setattr(checkpoint, "load", counted_load)
+    monkeypatch.setattr(LiveEngine, "rest", lambda engine, rest=LiveEngine.rest: (told.append("rest"), rest(engine)))
+    with counter:
+        trainer = make(tmp_path / "run", config, resume=True)
+    weights = own_bytes(trainer.policy.parameters())
+    trainer.close()
+    trainer.folder.close()
+    assert told[:2] == ["rest", "load"]
+    learning = 4 * weights  # weights, gradients and two numbers of Adam's for each
+    assert 3 * weights < told[2] < 1.02 * learning
 
 
 @pytest.mark.slow
@@ -263,8 +290,6 @@ def test_a_gradient_that_is_not_finite_is_skipped_counted_dumped_and_stops_the_r
 
 
 def test_a_full_disk_stops_by_name_and_the_last_checkpoint_stands(tmp_path, monkeypatch):
-    from verikit.trainers import checkpoint
-
     trainer = make(tmp_path / "run", settings())
     trainer._warm_up()
     trainer._evaluate()

@@ -7,9 +7,11 @@ from copy import deepcopy
 import pytest
 
 from tests.trainers.conftest import make, settings, train
+from tests.trainers.counted import LiveBytes, own_bytes
 from tests.trainers.test_grpo import JITTER
 from verikit.errors import ConfigError
 from verikit.trainers import precision
+from verikit.trainers.policy import PolicyModel
 from verikit.trainers.run import read_log
 
 torch = pytest.importorskip("torch")
@@ -265,6 +267,28 @@ def test_the_optimizers_of_torchao_train(tmp_path, kind):
     assert all(row["grad_norm"] > 0 and not row["skipped"] for row in rows)
 
 
+def test_torchaos_optimizers_refuse_shares_that_are_not_equal():
+    """Their step fails in the middle of a run otherwise; a group of three processes is made up here."""
+    pytest.importorskip("torchao")
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    from verikit.trainers.config import OptimizerSection
+
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=3)
+    try:
+        mesh = init_device_mesh("cpu", (3,), mesh_dim_names=("shards",))
+        even, uneven = (fully_shard(torch.nn.Linear(4, rows), mesh=mesh) for rows in (6, 8))
+        for kind in ("adamw8bit", "adamw-stochastic"):
+            precision.make_optimizer(even, OptimizerSection(kind=kind))
+            with pytest.raises(ConfigError, match=rf"{kind} needs equal shares, and the 8 rows of weight .* 3 proc"):
+                precision.make_optimizer(uneven, OptimizerSection(kind=kind))
+        precision.make_optimizer(uneven, OptimizerSection(kind="adamw"))
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 def test_adamw_in_one_kernel_takes_the_steps_of_adamw_to_rounding():
     from verikit.trainers.config import OptimizerSection
 
@@ -311,6 +335,25 @@ def test_bf16_learns_about_the_same_step(tmp_path, master):
     assert row["mismatch"] < 0.02
     kept = next(half.policy.parameters()).dtype
     assert kept == (torch.float32 if master == "float32" else torch.bfloat16)
+
+
+def test_bf16_copies_of_weights_go_with_the_layer_that_used_them():
+    """Autocast's cache would keep them all to the end: half of the fp32 weights' bytes, checkpointing or not."""
+    import transformers
+
+    shape = {"hidden_size": 64, "intermediate_size": 256, "num_hidden_layers": 10, "num_attention_heads": 4}
+    config = transformers.Qwen2Config(vocab_size=32, num_key_value_heads=2, **shape)
+    made = precision.prepare_model(
+        transformers.Qwen2ForCausalLM(config), settings(precision__master="float32", precision__checkpointing=True)
+    )
+    policy = PolicyModel(made, True)
+    with LiveBytes() as counter:
+        logp, _ = policy(torch.arange(8)[None], torch.arange(7), torch.arange(1, 8))
+    weights = own_bytes(policy.parameters())
+    made = counter.peak - own_bytes(counter.seen(policy.parameters()))
+    assert 0.02 * weights < made < 0.15 * weights
+    logp.sum().backward()
+    assert all(weight.grad is not None for weight in policy.parameters())
 
 
 def test_activation_checkpointing_changes_no_gradient(tmp_path):

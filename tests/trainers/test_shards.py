@@ -1,12 +1,11 @@
 """FSDP2: what each process holds, by counted bytes and on paper; the same weights as one process, also in groups."""
 
+import gc
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -14,9 +13,9 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from tests.trainers.counted import LiveBytes, own_bytes  # noqa: E402
 from verikit.errors import ConfigError, TrainerError  # noqa: E402
 from verikit.trainers.config import find_recipe, load_config  # noqa: E402
-from verikit.trainers.distributed import Ranks  # noqa: E402
 from verikit.trainers.loading import StoredWeights, load_frame, without_numbers  # noqa: E402
 from verikit.trainers.memory import expected_memory  # noqa: E402
 from verikit.trainers.merge import frame_of  # noqa: E402
@@ -127,17 +126,26 @@ def test_a_quantised_folder_is_refused_by_name(model, tmp_path, load):
         load(load_config("arithmetic", [f"model.path={folder}"]), "AutoModelForCausalLM")
 
 
-def test_ddp_exchanges_gradients_in_their_own_memory(monkeypatch):
+def test_ddp_exchanges_gradients_in_their_own_memory(alone):
     """Else it holds every gradient twice: 4 more bytes a weight."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    for name, value in {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}.items():
-        monkeypatch.setenv(name, str(value))
-    with closing(Ranks()) as world:
-        module = world.wrap(torch.nn.Linear(3, 3))
-        module(torch.ones(2, 3)).sum().backward()
-        assert module._get_ddp_logging_data()["gradient_as_bucket_view"]
+    module = alone.wrap(torch.nn.Linear(3, 3))
+    module(torch.ones(2, 3)).sum().backward()
+    assert module._get_ddp_logging_data()["gradient_as_bucket_view"]
+
+
+def test_the_memory_that_ddp_keeps_when_the_gradients_are_gone_is_reckoned(alone):
+    config, model = load_config("arithmetic"), transformers.Qwen2ForCausalLM(qwen())
+    paper = expected_memory(model, config, 2, bf16=False)
+    assert paper.learning == paper.kept + paper.gathered  # the gradients are views of it
+    with LiveBytes() as counter:
+        module = alone.wrap(model)
+        for _ in range(2):
+            module(torch.tensor([[1, 2, 3]])).logits.sum().backward()
+            module.zero_grad(set_to_none=True)
+        gc.collect()
+        held = counter.now() - own_bytes(counter.seen(model.parameters()))
+        assert held == pytest.approx(paper.buckets, rel=0.01)
+    assert expected_memory(model, config, 1, bf16=False).buckets == 0
 
 
 def test_settings_of_fsdp2_are_refused_elsewhere():

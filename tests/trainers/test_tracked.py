@@ -9,6 +9,7 @@ import pytest
 from tests.tracking import read
 from tests.trainers.conftest import settings
 from verikit.errors import MissingExtra, UsageError
+from verikit.trainers.config import read_config
 from verikit.trainers.run import RunFolder, read_log
 from verikit.trainers.session import run_training
 
@@ -44,7 +45,7 @@ def test_a_resumed_run_is_one_run_in_its_tracker_with_every_step_once(tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("module", "change"), [("wandb", {"run__wandb": "x"}), ("mlflow.tracking", {"run__track": ["mlflow"]})]
+    ("module", "change"), [("wandb", {"run__track": ["wandb:x"]}), ("mlflow.tracking", {"run__track": ["mlflow"]})]
 )
 def test_a_tracker_that_is_not_installed_names_its_extra_before_training(tmp_path, monkeypatch, module, change):
     monkeypatch.setitem(sys.modules, module, None)
@@ -52,6 +53,15 @@ def test_a_tracker_that_is_not_installed_names_its_extra_before_training(tmp_pat
         train(tmp_path / "run", **change)
     assert "verikit[trackers]" in told.value.hint
     assert not (tmp_path / "run/metrics.jsonl").exists()
+
+
+def test_the_settings_that_track_replaced_are_read_with_a_warning():
+    old = {"recipe": "arithmetic", "run": {"track": ["tensorboard"], "tensorboard": True, "wandb": "team/sums"}}
+    with pytest.warns(FutureWarning, match=r'set run.track = \["tensorboard", "wandb:team/sums"\]'):
+        assert read_config(old).run.track == ("tensorboard", "wandb:team/sums")
+    empty = read_config({"recipe": "arithmetic", "run": {"tensorboard": False, "wandb": "", "steps": 7}})
+    assert (empty.run.track, empty.run.steps) == ((), 7)
+    assert not {"tensorboard", "wandb"} & empty.model_dump()["run"].keys()
 
 
 def test_what_names_no_tracker_is_refused_before_training(tmp_path):

@@ -27,7 +27,8 @@ try:
 except ImportError:  # the first module of the sandbox that Windows lacks something for
     raise SandboxUnavailable(f"programs can't be run on {sys.platform}", hint=WSL) from None
 
-START_S = 60.0
+START_S = 180.0
+"""A server that loads spreadsheet engines takes two seconds of a processor, and a busy machine gives it few."""
 GRACE_S = 10.0
 """How long past a run's own deadline the server may take to say so."""
 _BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")

@@ -1,0 +1,91 @@
+"""Readers run in a child that knows no expected value, and whose observation is hostile data."""
+
+import pytest
+
+from tests.artifacts.books import cells, left, sales
+from verikit.artifacts.box import observe
+from verikit.errors import AgentFault, WorkspaceError
+from verikit.verifiers.xlsx.observed import READER
+
+pytest.importorskip("openpyxl")
+
+CANARY = "canary-7f3a91c2"
+REQUEST = {"cells": ["D6"], "model": []}
+SEARCH = """
+def read(blobs, request):
+    import os, sys
+    seen = [repr(request), repr(dict(os.environ)), repr(sys.argv), repr(blobs)]
+    frame = sys._getframe().f_back
+    while frame:
+        seen += [repr(value)[:10_000] for value in frame.f_locals.values()]
+        frame = frame.f_back
+    for folder in (".", "/tmp", "/home", "/root"):
+        for root, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if name not in ("lib", "lib64")]  # Python's own, thousands of files
+            for name in names[:20]:
+                try:
+                    seen.append(open(os.path.join(root, name), errors="replace").read(10_000))
+                except OSError:
+                    pass
+    word = "2c19a3f7-yranac"[::-1]
+    return {"refused": "FOUND" if any(word in text for text in seen) else "nothing"}
+"""
+
+
+def lying(record):
+    return f"def read(blobs, request):\n    return {record!r}\n"
+
+
+def test_a_hostile_reader_finds_no_expected_value_in_its_frames_files_or_environment(monkeypatch):
+    verikit = pytest.importorskip("verikit")
+    told = []
+
+    def hostile(reader, blobs, request, **_):
+        with pytest.raises(AgentFault) as fault:
+            observe(reader, blobs, request, program=SEARCH)
+        told.append(str(fault.value))
+        raise fault.value
+
+    monkeypatch.setattr("verikit.verifiers.xlsx.observed.observe", hostile)
+    monkeypatch.setenv("CANARY_ELSEWHERE", CANARY)
+    score = verikit.xlsx(values={"D6": CANARY}).score([left(sales(cells(D6="x")))])[0]
+    assert (score.value, told) == (0.0, ["nothing"])
+
+
+def test_the_search_for_a_canary_finds_one_that_is_there():
+    with pytest.raises(AgentFault, match="FOUND"):
+        observe(READER, [CANARY.encode()], REQUEST, program=SEARCH)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import os\ndef read(blobs, request):\n    os._exit(0)\n",
+        "import os\ndef read(blobs, request):\n    os.kill(os.getpid(), 9)\n",
+        "def read(blobs, request):\n    raise ValueError('no')\n",
+        "def read(blobs, request):\n    return [0] * 10**9\n",
+        lying({"value": 422}),
+        lying(
+            {
+                "sheets": [],
+                "names": {},
+                "macros": 1,
+                "links": [],
+                "cells": {},
+                "missing": [],
+                "model": {},
+                "problem": "",
+            }
+        ),
+        lying([[[]]]),
+        lying(float("nan")),
+    ],
+)
+def test_a_reader_that_dies_or_lies_about_a_right_file_leaves_no_value(program):
+    with pytest.raises(WorkspaceError):
+        observe(READER, [sales()], REQUEST, program=program)
+
+
+def test_a_reader_that_dies_of_a_file_which_the_second_one_refuses_is_the_agents_fault():
+    with pytest.raises(AgentFault, match="no reader takes the file"):
+        observe(READER, [b"PK\3\4 no zip"], REQUEST, program="def read(blobs, request):\n    raise ValueError\n")

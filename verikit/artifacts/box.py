@@ -1,0 +1,122 @@
+"""Runs a reader of files in a fresh sandboxed child: blobs in, one observation out.
+
+The files may be hostile, and so may the child that has parsed them. `BoxReader.shape` checks its observation.
+Expected values never go in: a child that a file has taken over can lie about the file, but knows no verdict to aim at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from verikit.artifacts.shape import Observed
+from verikit.errors import AgentFault, MissingExtra, SandboxError, WorkspaceError
+from verikit.sandbox import ISOLATION, RunLimits, RunResult, default_sandbox, records
+from verikit.sandbox.guest import source
+
+LIMITS = RunLimits(wall_s=120.0, cpu_s=20.0, memory_mb=1536, output_kb=64, value_kb=24 << 10, disk_mb=8)
+"""Of one reader. The wall clock is far off: a busy machine must not change a score."""
+_SECOND = "verikit.artifacts.readers.container"
+
+
+@dataclass(frozen=True)
+class BoxReader:
+    """A module with `read(blobs, request)`, which runs in the sandbox and returns plain data."""
+
+    module: str
+    """Its full name."""
+    packages: Mapping[str, str]
+    """What it imports, and the pip name of each."""
+    extra: str
+    """The extra of verikit that brings them."""
+    shape: Callable[[Any], Observed]
+    """Checks the observation; raises ValueError."""
+    kind: str = ""
+    """The kind of file, for the second reader; empty: the blobs are ours."""
+    warm: bool = False
+    """Whether the module's `warm()` is called before children are made."""
+    limits: RunLimits = LIMITS
+
+    def check_packages(self) -> None:
+        """Look for the packages.
+
+        Raises:
+            MissingExtra: one is not installed.
+        """
+        for package in self.packages:
+            if find_spec(package) is None:
+                raise MissingExtra(self.packages[package], self.extra)
+
+    @property
+    def preload(self) -> str:
+        """The program that a fork server runs once, so that its children begin with everything loaded."""
+        names = [self.module, *self.packages]
+        loads = "".join(f"import {name}\n" for name in names)
+        return f"{loads}{self.module}.warm()\n" if self.warm else loads
+
+
+def observe(reader: BoxReader, blobs: Sequence[bytes], request: Mapping[str, Any], *, program: str = "") -> Observed:
+    """Read files in a child of the sandbox.
+
+    Args:
+        reader: The reader.
+        blobs: The contents of the files.
+        request: Where to look. It must not hold or depend on expected values.
+        program: A program in the reader's place (tests give hostile ones).
+
+    Raises:
+        AgentFault: the file is at fault: the reader refuses it, or died of it and a second reader refuses it.
+        WorkspaceError: the reader died of the file, or its observation has no right shape.
+        MissingExtra: a package is not installed.
+        SandboxError: the sandbox failed.
+    """
+    reader.check_packages()
+    result = _run(program or f"from {reader.module} import read", blobs, request, reader.limits, reader.preload)
+    if result.status != "ok":
+        raise _died(reader, blobs, result)
+    try:
+        if isinstance(result.value, dict) and isinstance(refusal := result.value.get("refused"), str):
+            raise AgentFault(refusal[:300])
+        return reader.shape(result.value)
+    except ValueError as problem:
+        raise _died(reader, blobs, RunResult("no_result", error=None, stderr=str(problem))) from None
+
+
+def _run(
+    program: str, blobs: Sequence[bytes], request: Mapping[str, Any], limits: RunLimits, preload: str
+) -> RunResult:
+    """Blobs travel by standard input, their sizes and the request as arguments of the call."""
+    code = f"{program}\n\n{_UNPACK}"
+    payload = records.payload(code, [("unpack", [list(map(len, blobs)), dict(request)], {})])
+    box = default_sandbox(ISOLATION)
+    result = box.run_payload(payload, b"".join(blobs), limits, source("bare") + preload, 1)
+    if result.status == "infra_error":
+        raise SandboxError(f"no reader could be run: {result.error}")
+    if result.status != "ok":
+        return result
+    return RunResult("ok", result.value[0], seconds=result.seconds, cpu_s=result.cpu_s)
+
+
+_UNPACK = """
+def unpack(sizes, request):
+    import sys
+
+    blobs = [sys.stdin.buffer.read(size) for size in sizes]
+    return read(blobs, request)
+"""
+
+
+def _died(reader: BoxReader, blobs: Sequence[bytes], result: RunResult) -> AgentFault | WorkspaceError:
+    """Whose fault a reader's end is, by a second reader that needs no package."""
+    told = str(result.error or result.stderr or result.status)[:200]
+    for blob in blobs if reader.kind else ():
+        second = _run(
+            f"from {_SECOND} import read", [blob], {"kind": reader.kind}, reader.limits, f"import {_SECOND}\n"
+        )
+        if second.status == "ok" and isinstance(second.value, dict):
+            refused = second.value.get("refused")
+            if isinstance(refused, str):
+                return AgentFault(f"no reader takes the file: {refused[:200]}")
+    return WorkspaceError(f"the reader of the file ended with {result.status}: {told}")

@@ -1,0 +1,329 @@
+"""The cells that formulas reach, as a small model of plain cells and plain formulas that engines evaluate.
+
+Names, tables, array formulas and whole columns are written out, so that engines see plain references alone. What can't
+be written out (another workbook, a reference that is computed) is named instead, and nobody evaluates it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+from verikit.artifacts.readers.references import CellArea, Piece, letters, reference, rewritten
+
+MOST_MODEL = 60_000
+"""Cells of a model."""
+MOST_SPANNED = 2_000_000
+"""Cells of all distinct areas that formulas name."""
+_COMPUTED = {"OFFSET", "INDIRECT"}
+_WHOLE_COUNTS = {"ROWS", "COLUMNS", "COUNTBLANK"}
+_OUTSIDE = {"WEBSERVICE", "RTD", "DDE", "CALL", "REGISTER.ID", "CUBEVALUE", "IMAGE"}
+VOLATILE = {"RAND", "RANDBETWEEN", "RANDARRAY", "NOW", "TODAY", "INFO", "CELL"}
+_NEWER = {
+    "ACOT", "ACOTH", "AGGREGATE", "ARABIC", "ARRAYTOTEXT", "AVERAGEIF", "AVERAGEIFS", "BASE", "BINOM.DIST",
+    "BINOM.INV", "BITAND", "BITLSHIFT", "BITOR", "BITRSHIFT", "BITXOR", "BYCOL", "BYROW", "CEILING.MATH",
+    "CEILING.PRECISE", "CHISQ.DIST", "CHISQ.INV", "CHISQ.TEST", "CHOOSECOLS", "CHOOSEROWS", "COMBINA", "CONCAT",
+    "CONFIDENCE.NORM", "CONFIDENCE.T", "COT", "COTH", "COUNTIFS", "COVARIANCE.P", "COVARIANCE.S", "CSC", "CSCH",
+    "DAYS", "DECIMAL", "DROP", "ENCODEURL", "ERF.PRECISE", "ERFC.PRECISE", "EXPAND", "EXPON.DIST", "F.DIST",
+    "F.INV", "F.TEST", "FILTER", "FILTERXML", "FLOOR.MATH", "FLOOR.PRECISE", "FORECAST.LINEAR", "FORMULATEXT",
+    "GAMMA", "GAMMA.DIST", "GAMMA.INV", "GAUSS", "GROUPBY", "HSTACK", "HYPGEOM.DIST", "IFERROR", "IFNA", "IFS",
+    "IMAGE", "ISFORMULA", "ISO.CEILING", "ISOMITTED", "ISOWEEKNUM", "LAMBDA", "LET", "LOGNORM.DIST", "LOGNORM.INV",
+    "MAKEARRAY", "MAP", "MAXIFS", "MINIFS", "MODE.MULT", "MODE.SNGL", "MUNIT", "NEGBINOM.DIST", "NETWORKDAYS.INTL",
+    "NORM.DIST", "NORM.INV", "NORM.S.DIST", "NORM.S.INV", "NUMBERVALUE", "PDURATION", "PERCENTILE.EXC",
+    "PERCENTILE.INC", "PERCENTRANK.EXC", "PERCENTRANK.INC", "PERMUTATIONA", "PHI", "PIVOTBY", "POISSON.DIST",
+    "QUARTILE.EXC", "QUARTILE.INC", "RANDARRAY", "RANK.AVG", "RANK.EQ", "REDUCE", "RRI", "SCAN", "SEC", "SECH",
+    "SEQUENCE", "SHEET", "SHEETS", "SINGLE", "SKEW.P", "SORT", "SORTBY", "STDEV.P", "STDEV.S", "SUMIFS", "SWITCH",
+    "T.DIST", "T.DIST.2T", "T.DIST.RT", "T.INV", "T.INV.2T", "T.TEST", "TAKE", "TEXTAFTER", "TEXTBEFORE",
+    "TEXTJOIN", "TEXTSPLIT", "TOCOL", "TOROW", "TRIMRANGE", "UNICHAR", "UNICODE", "UNIQUE", "VALUETOTEXT", "VAR.P",
+    "VAR.S", "VSTACK", "WEBSERVICE", "WEIBULL.DIST", "WORKDAY.INTL", "WRAPCOLS", "WRAPROWS", "XLOOKUP", "XMATCH",
+    "XOR", "Z.TEST",
+}  # fmt: skip
+"""Functions beside those that openpyxl lists."""
+_PREFIXES = ("_XLFN.", "_XLWS.", "_XLUDF.")
+
+
+class TooFar(Exception):
+    """The formulas reach more cells than are followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A cell: a formula, an error that was typed, or a value."""
+
+    formula: str = ""
+    value: str | bool | float | None = None
+    error: str = ""
+    problem: str = ""
+    """Why its formula can't be followed."""
+
+
+class OpenWorkbook:
+    """A workbook as openpyxl has read it, by titles, rows and columns."""
+
+    def __init__(self, book: Any, sheets: list[Any]) -> None:
+        self.epoch: datetime.datetime = book.epoch
+        self.sheets: dict[str, Any] = {sheet.title: sheet for sheet in sheets}
+        shown = [sheet.title for sheet in sheets if sheet.sheet_state == "visible"]
+        self.first: str | None = (shown or list(self.sheets) or [None])[0]
+        self.names = book.defined_names
+        self._by_case = {title.casefold(): title for title in self.sheets}
+        self._numbers = {title: number for number, title in enumerate(self.sheets, 1)}
+        self.tables: dict[str, tuple[str, Any]] = {}
+        self._arrays: dict[str, list[tuple[CellArea, str, int, int]]] = {}
+        self._used: dict[str, tuple[int, int]] = {}
+        for sheet in sheets:
+            self.tables.update({table.displayName.casefold(): (sheet.title, table) for table in sheet.tables.values()})
+            self._scan(sheet)
+
+    def _scan(self, sheet: Any) -> None:
+        from openpyxl.worksheet.formula import ArrayFormula
+
+        arrays, low, right = [], 1, 1
+        for (row, column), cell in sheet._cells.items():
+            value = cell._value
+            if value is None:
+                continue
+            low, right = max(low, row), max(right, column)
+            if isinstance(value, ArrayFormula) and (area := reference(str(value.ref or ""))):
+                arrays.append((area, _equals(str(value.text or "")), row, column))
+        self._arrays[sheet.title], self._used[sheet.title] = arrays, (low, right)
+
+    def title_of(self, name: str) -> str | None:
+        """A sheet by its title in any case."""
+        return self._by_case.get(name.casefold())
+
+    def cell(self, title: str, row: int, column: int) -> Any:
+        """A cell of openpyxl; None where there is none."""
+        return self.sheets[title]._cells.get((row, column))
+
+    def key(self, title: str, row: int, column: int) -> str:
+        """The name of a cell in the model."""
+        return f"S{self._numbers[title]}!{letters(column)}{row}"
+
+    def sheet_key(self, title: str) -> str:
+        """The name of a sheet in the model; "" for a sheet of charts."""
+        return f"S{self._numbers[title]}" if title in self._numbers else ""
+
+    def named(self, area: CellArea) -> str:
+        """The name of an area in the model."""
+        first = self.key(area.sheet, area.top, area.left)
+        return first if area.size == 1 else f"{first}:{letters(area.right)}{area.bottom}"
+
+    def clipped(self, area: CellArea) -> CellArea:
+        """The part of whole rows or columns that holds something, or the first cell; other areas as they are."""
+        if not area.open_ended:
+            return area
+        low, right = self._used[area.sheet]
+        bottom = max(min(area.bottom, low), area.top)
+        return CellArea(area.sheet, area.top, area.left, bottom, max(min(area.right, right), area.left))
+
+    def content(self, title: str, row: int, column: int) -> Content:
+        """What a cell holds."""
+        for area, text, top, left in self._arrays[title]:
+            if area.top <= row <= area.bottom and area.left <= column <= area.right:
+                inner = text if area.size == 1 else f"=INDEX({text[1:]},{row - top + 1},{column - left + 1})"
+                return Content(formula=inner)
+        cell = self.cell(title, row, column)
+        return Content() if cell is None or cell._value is None else self._content(cell)
+
+    def _content(self, cell: Any) -> Content:
+        from openpyxl.utils.datetime import to_excel
+        from openpyxl.worksheet.formula import DataTableFormula
+
+        value, kind = cell._value, cell.data_type
+        if isinstance(value, DataTableFormula):
+            return Content(formula="=TABLE()", problem="a table of operations")
+        if kind == "f":
+            return Content(formula=_equals(str(value)))
+        if kind == "e":
+            return Content(error=str(value))
+        if isinstance(value, bool):
+            return Content(value=value)
+        if isinstance(value, int | float):
+            return Content(value=float(value))
+        if isinstance(value, datetime.datetime | datetime.date | datetime.time | datetime.timedelta):
+            return Content(value=float(to_excel(value, self.epoch)))
+        return Content(value=str(value))
+
+
+class Reach:
+    """Follows formulas to their inputs."""
+
+    def __init__(self, book: OpenWorkbook) -> None:
+        self._book = book
+        self._areas: set[CellArea] = set()
+        self._spanned = 0
+        self._values: dict[str, str | bool | float | None] = {}
+        self._formulas: dict[str, str] = {}
+        self._errors: dict[str, str] = {}
+        self._needs: dict[str, list[str]] = {}
+        self._problems: dict[str, str] = {}
+        self._faults: dict[str, str] = {}
+        self._functions: dict[str, list[str]] = {}
+        self.problem = ""
+
+    def model(self) -> dict[str, Any]:
+        """Plain data of all that was reached."""
+        return {
+            "values": self._values, "formulas": self._formulas, "errors": self._errors, "needs": self._needs,
+            "problems": self._problems, "faults": self._faults, "functions": self._functions,
+        }  # fmt: skip
+
+    def follow(self, title: str, row: int, column: int) -> None:
+        """Take a cell and all that it needs into the model.
+
+        Raises:
+            TooFar: that is too much.
+        """
+        pending = [(title, row, column)]
+        while pending:
+            where = pending.pop()
+            key = self._book.key(*where)
+            if key in self._values or key in self._formulas or key in self._errors:
+                continue
+            if len(self._values) + len(self._formulas) > MOST_MODEL:
+                raise TooFar(f"the formulas reach more than {MOST_MODEL} cells")
+            content = self._book.content(*where)
+            if content.error:
+                self._errors[key] = content.error
+            elif not content.formula:
+                self._values[key] = content.value
+            else:
+                pending += self._take(key, where[0], content)
+
+    def _take(self, key: str, title: str, content: Content) -> list[tuple[str, int, int]]:
+        one = _Formula(self._book, title, content.problem)
+        self._formulas[key] = one.written(content.formula)
+        self._functions[key] = sorted(one.functions)
+        for told, problem in ((self._problems, one.problem), (self._faults, one.fault)):
+            if problem:
+                told[key] = problem
+        cells = []
+        for area in set(one.areas) - self._areas:
+            self._areas.add(area)
+            self._spanned += area.size
+            if area.size > MOST_MODEL or self._spanned > MOST_SPANNED:
+                raise TooFar(f"the formulas reach more than {MOST_MODEL} cells")
+            cells += [(area.sheet, row, column) for row in range(area.top, area.bottom + 1)
+                      for column in range(area.left, area.right + 1)]  # fmt: skip
+        self._needs[key] = [self._book.named(area) for area in one.areas]
+        return cells
+
+
+class _Formula:
+    """One formula, written out."""
+
+    def __init__(self, book: OpenWorkbook, title: str, problem: str) -> None:
+        self._book, self._title, self.problem = book, title, problem
+        self.fault = ""
+        """Why it has no value in any program, which is the agent's doing."""
+        self.areas: list[CellArea] = []
+        self.functions: set[str] = set()
+        self._deep = 0
+
+    def written(self, formula: str) -> str:
+        """The formula with plain references of the model."""
+        if len(formula) > 8192:
+            self.problem = "a formula of more than 8192 characters"
+            return "=NA()"
+        if self._deep > 20:
+            self.problem = "names that are made of names without end"
+            return "=NA()"
+        return rewritten(formula, self._changed)
+
+    def _changed(self, piece: Piece) -> str:
+        if piece.kind == "area" and piece.area is not None:
+            return self._area(piece.area, piece.text)
+        if piece.kind == "function":
+            return self._function(piece.text)
+        if piece.kind == "table":
+            return self._table(piece.text)
+        if piece.kind == "name":
+            return self._name(piece)
+        if "[" in piece.text:
+            self.fault = "it refers to another workbook"
+        else:
+            self.problem = f"a reference that is computed: {piece.text[:40]}"
+        return piece.text
+
+    def _area(self, area: CellArea, text: str) -> str:
+        title = self._book.title_of(area.sheet) if area.sheet else self._title
+        if title is None:
+            self.fault = f"no sheet for {text[:60]}"
+            return "#REF!"
+        whole = CellArea(title, area.top, area.left, area.bottom, area.right)
+        clipped = self._book.clipped(whole)
+        if clipped != whole and self.functions & _WHOLE_COUNTS:
+            self.problem = "it counts whole columns"
+        self.areas.append(clipped)
+        return self._book.named(clipped)
+
+    def _function(self, text: str) -> str:
+        name = text.upper()
+        for prefix in _PREFIXES * 2:
+            name = name.removeprefix(prefix)
+        self.functions.add(name)
+        if name not in _known() and not self.functions & {"LET", "LAMBDA"}:
+            self.fault = f"no spreadsheet has the function {name[:40]}"
+        if name in _COMPUTED:
+            self.problem = f"{name} computes its reference"
+        if name in _OUTSIDE:
+            self.fault = f"{name} asks for something outside the workbook"
+        return name
+
+    def _name(self, piece: Piece) -> str:
+        word = piece.text.rpartition("!")[2]
+        local = self._book.sheets[self._title].defined_names
+        for names in (local, self._book.names):
+            for name, item in names.items():
+                if str(name).casefold() == word.casefold():
+                    self._deep += 1
+                    inner = self.written(_equals(str(item.attr_text or "")))
+                    self._deep -= 1
+                    return inner[1:] if reference(inner[1:]) else f"({inner[1:]})"
+        if self.functions & {"LET", "LAMBDA"}:
+            return piece.text
+        self.fault = f"a name that the workbook does not define: {word[:40]}"
+        return "NA()"
+
+    def _table(self, text: str) -> str:
+        name, _, inside = text.partition("[")
+        found = self._book.tables.get(name.casefold())
+        area = _column_of(found[1], "[" + inside) if found else None
+        if found is None or area is None:
+            self.problem = f"a reference to a table that is not read: {text[:60]}"
+            return "NA()"
+        return self._area(CellArea(found[0], area.top, area.left, area.bottom, area.right), text)
+
+
+def _column_of(table: Any, inside: str) -> CellArea | None:
+    """`[Column]`, `[#Data]`, `[#All]`, `[[#All],[Column]]`, `[[A]:[B]]` of a table; None for other forms."""
+    whole = reference(str(table.ref))
+    if whole is None:
+        return None
+    head, foot = table.headerRowCount if table.headerRowCount is not None else 1, table.totalsRowCount or 0
+    words = [word.strip() for word in inside.replace("[", "\0").replace("]", "\0").split("\0") if word.strip(" ,")]
+    special = [word.casefold() for word in words if word.startswith("#")]
+    names = [str(column.name).casefold() for column in table.tableColumns]
+    columns = [word.casefold() for word in words if not word.startswith("#") and word != ":"]
+    if not set(special) <= {"#all", "#data"} or len(columns) > 2 or any(word not in names for word in columns):
+        return None
+    left, right = whole.left, whole.right
+    if columns:
+        left = whole.left + names.index(columns[0])
+        right = whole.left + names.index(columns[-1])
+    if "#all" in special:
+        return CellArea("", whole.top, left, whole.bottom, right)
+    return CellArea("", whole.top + head, left, whole.bottom - foot, right)
+
+
+def _known() -> frozenset[str]:
+    """The functions of spreadsheets."""
+    from openpyxl.utils import FORMULAE
+
+    return frozenset(FORMULAE) | _NEWER | _OUTSIDE
+
+
+def _equals(text: str) -> str:
+    return text if text.startswith("=") else "=" + text

@@ -1,0 +1,212 @@
+"""Does the document hold what it should, in sight? Styles are followed through what they inherit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from verikit.artifacts import shape
+from verikit.artifacts.box import BoxReader, observe
+from verikit.artifacts.options import of_row
+from verikit.artifacts.shape import Shape, each, record
+from verikit.errors import UsageError, WorkspaceError
+from verikit.types import Sample, Score
+from verikit.workspaces import Workspace
+from verikit.workspaces.grading import WorkspaceVerifier
+
+_RUN: Shape = record(
+    dict.fromkeys(("text", "hidden", "font", "colour"), shape.text)
+    | dict.fromkeys(("bold", "italic", "underline", "strike"), shape.truth)
+    | {"size": shape.number}
+)
+_BLOCK: Shape = record(
+    {"style": shape.text, "align": shape.text, "list": shape.truth, "runs": each(_RUN, 100_000)}
+    | dict.fromkeys(("level", "table", "row", "column"), shape.whole)
+)
+_SHAPE: Shape = record(
+    {
+        "blocks": each(_BLOCK, 200_000),
+        "images": shape.whole,
+        "links": shape.whole,
+        "inserted": shape.whole,
+        "deleted": shape.whole,
+    }
+)
+READER = BoxReader("verikit.artifacts.readers.document", {}, "office", _SHAPE, kind="docx")
+_STYLES = ("bold", "italic", "underline", "strike", "size", "font", "colour", "align", "style")
+
+Block = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Docx(WorkspaceVerifier):
+    """1.0 if a text document that an agent left passes every check that is asked for.
+
+    Only text in sight counts. Tracked deletions, hidden text and comments do not count, tracked insertions do.
+    Blanks at the ends of texts are ignored, and several in a row are one. A row's own options are under its key
+    `docx`.
+    """
+
+    file: str = "*.docx"
+    """Path or pattern of the document, which must name one file."""
+    text: Sequence[str] = ()
+    """Texts that a paragraph must hold, across runs."""
+    absent: Sequence[str] = ()
+    """Texts that no paragraph may hold in sight."""
+    heading: Sequence[str] | Mapping[str, int] = ()
+    """Headings, or headings and their levels; by style or outline level, never by looks."""
+    under: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Headings, and texts in the section of each."""
+    table: Sequence[Sequence[Sequence[str]]] = ()
+    """Tables, each as rows of texts; each must be one table of the document."""
+    style: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Texts and the style of their characters: `bold`, `italic`, `underline`, `strike`, `size`, `font`, `colour` (six
+    digits), `align`, `style` (the paragraph style's name)."""
+    list: Sequence[str] = ()
+    """Paragraphs that must be items of a list."""
+    image: int = 0
+    """How many pictures must be in the document, at least."""
+    revision: bool = True
+    """Whether tracked changes may be left; False refuses them."""
+    name = "docx"
+
+    def __post_init__(self) -> None:
+        for option in ("text", "absent", "heading", "list", "table"):
+            if isinstance(getattr(self, option), str):
+                raise UsageError(f"{option} is a list, not a text")
+        for name, wanted in self.style.items():
+            if unknown := next((key for key in wanted if key not in _STYLES), None):
+                raise UsageError(f"style[{name!r}] has no {unknown!r}", hint=", ".join(_STYLES))
+
+    def check(self, workspace: Workspace, sample: Sample) -> Score:
+        """Read the document in the sandbox and put it through the checks."""
+        return of_row(self, sample, "docx").checked(workspace)
+
+    def checked(self, workspace: Workspace) -> Score:
+        """Check one document by these options."""
+        seen = observe(READER, [workspace.one(self.file).data()], {})
+        blocks: Sequence[Block] = seen["blocks"]
+        offered: dict[str, tuple[object, Callable[[], Iterator[str]]]] = {
+            "text": (self.text, lambda: self._texts(blocks)),
+            "absent": (self.absent, lambda: self._absent(blocks)),
+            "heading": (self.heading, lambda: self._headings(blocks)),
+            "under": (self.under, lambda: self._under(blocks)),
+            "table": (self.table, lambda: self._tables(blocks)),
+            "style": (self.style, lambda: self._styles(blocks)),
+            "list": (self.list, lambda: self._lists(blocks)),
+            "image": (self.image, lambda: self._count(seen["images"])),
+            "revision": (not self.revision, lambda: self._revisions(seen["inserted"] + seen["deleted"])),
+        }  # fmt: skip
+        parts = {name: _scored(faults()) for name, (asked, faults) in offered.items() if asked}
+        if not parts:
+            raise WorkspaceError("the docx verifier has nothing to check", hint='text=["…"]')
+        failed = next((part for part in parts.values() if part.value == 0.0), None)
+        return Score(0.0 if failed else 1.0, reason=failed.reason if failed else "all checks pass", parts=parts)
+
+    def _texts(self, blocks: Sequence[Block]) -> Iterator[str]:
+        yield from (f"{text!r} is not there in sight" for text in self.text if not _held(blocks, text))
+
+    def _absent(self, blocks: Sequence[Block]) -> Iterator[str]:
+        yield from (f"{text!r} is there" for text in self.absent if _held(blocks, text))
+
+    def _headings(self, blocks: Sequence[Block]) -> Iterator[str]:
+        levels = self.heading if isinstance(self.heading, Mapping) else dict.fromkeys(self.heading, 0)
+        for text, level in levels.items():
+            found = [block["level"] for block in blocks if block["level"] and shown(block) == plain(text)]
+            if not found:
+                yield f"no heading {text!r}"
+            elif level and level not in found:
+                yield f"the heading {text!r} has level {found[0]}"
+
+    def _under(self, blocks: Sequence[Block]) -> Iterator[str]:
+        for heading, texts in self.under.items():
+            section = _section(blocks, plain(heading))
+            for text in texts:
+                if not _held(section, text):
+                    yield f"{text!r} is not under {heading!r}"
+
+    def _tables(self, blocks: Sequence[Block]) -> Iterator[str]:
+        tables = [_rows(blocks, number) for number in sorted({block["table"] for block in blocks} - {-1})]
+        for wanted in self.table:
+            if [[plain(cell) for cell in row] for row in wanted] not in tables:
+                yield f"no table that begins with {[str(cell) for cell in wanted[0]]}"
+
+    def _styles(self, blocks: Sequence[Block]) -> Iterator[str]:
+        for text, wanted in self.style.items():
+            holders = [block for block in blocks if plain(text) in shown(block)]
+            if not holders:
+                yield f"{text!r} is not there in sight"
+            elif not any(_has_style(block, plain(text), wanted) for block in holders):
+                yield f"{text!r} has another style than {dict(wanted)}"
+
+    def _lists(self, blocks: Sequence[Block]) -> Iterator[str]:
+        for text in self.list:
+            if not any(block["list"] and shown(block) == plain(text) for block in blocks):
+                yield f"{text!r} is no item of a list"
+
+    def _count(self, images: int) -> Iterator[str]:
+        if images < self.image:
+            yield f"{images} pictures, at least {self.image} are asked for"
+
+    def _revisions(self, changes: int) -> Iterator[str]:
+        if changes:
+            yield f"{changes} tracked changes are left"
+
+
+def plain(text: str) -> str:
+    """A text with single blanks, and none at its ends."""
+    return " ".join(text.split())
+
+
+def shown(block: Block) -> str:
+    """The text of a paragraph that is in sight."""
+    return plain("".join(run["text"] for run in block["runs"] if not run["hidden"]))
+
+
+def _held(blocks: Sequence[Block], text: str) -> bool:
+    wanted = plain(text)
+    return any(wanted in shown(block) for block in blocks)
+
+
+def _section(blocks: Sequence[Block], heading: str) -> list[Block]:
+    """The paragraphs from a heading to the next one of its level or above."""
+    section: list[Block] = []
+    level = 0
+    for block in blocks:
+        if level and block["level"] and block["level"] <= level:
+            break
+        if level:
+            section.append(block)
+        elif block["level"] and shown(block) == heading:
+            level = block["level"]
+    return section
+
+
+def _rows(blocks: Sequence[Block], table: int) -> list[list[str]]:
+    rows: dict[int, dict[int, list[str]]] = {}
+    for block in blocks:
+        if block["table"] == table:
+            rows.setdefault(block["row"], {}).setdefault(block["column"], []).append(shown(block))
+    return [[plain(" ".join(texts)) for _, texts in sorted(row.items())] for _, row in sorted(rows.items())]
+
+
+def _has_style(block: Block, text: str, wanted: Mapping[str, Any]) -> bool:
+    """Whether each character of a text in a paragraph has a style; blanks are of any."""
+    if any(block[key] != wanted[key] for key in ("align", "style") if key in wanted):
+        return False
+    runs = [run for run in block["runs"] if not run["hidden"]]
+    characters = [(letter, run) for run in runs for letter in run["text"] if not letter.isspace()]
+    joined, sought = "".join(letter for letter, _ in characters), "".join(text.split())
+    own = {key: value for key, value in wanted.items() if key not in ("align", "style")}
+    start = joined.find(sought)
+    while start >= 0:
+        if all(run[key] == value for _, run in characters[start : start + len(sought)] for key, value in own.items()):
+            return True
+        start = joined.find(sought, start + 1)
+    return False
+
+
+def _scored(faults: Iterator[str]) -> Score:
+    fault = next(faults, "")
+    return Score(0.0, reason=fault[:300]) if fault else Score(1.0)

@@ -1,0 +1,308 @@
+"""The checks of a workbook, one function each: what the workbook shows against what the row expects."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from verikit.artifacts.readers.references import pieces, rewritten
+from verikit.errors import AgentFault, WorkspaceError
+from verikit.types import Score
+from verikit.verifiers.xlsx import engines, mutations, number_formats
+from verikit.verifiers.xlsx.engines import Case, Found
+from verikit.verifiers.xlsx.observed import SeenCell, SeenWorkbook, keys_of
+
+YES = Score(1.0)
+
+
+def no(reason: str) -> Score:
+    """A check that fails."""
+    return Score(0.0, reason=reason)
+
+
+def undecided(reason: str) -> Score:
+    """A check that can't be decided, through no fault of the agent."""
+    return Score.error(reason)
+
+
+def matches(found: Found, expected: Any, tolerance: float) -> bool:
+    """Whether a value is the expected one: of its type, numbers within the tolerance."""
+    if found.unknown:
+        return False
+    if found.error:
+        return expected == found.error
+    value = found.value
+    if isinstance(expected, bool) or isinstance(value, bool):
+        return value is expected
+    if isinstance(expected, int | float) and isinstance(value, float):
+        return math.isclose(value, expected, rel_tol=tolerance, abs_tol=tolerance)
+    return bool(value == expected or (expected is None and value == ""))
+
+
+def alike(tolerance: float, a: Found, b: Found) -> bool:
+    """Whether two values are the same."""
+    return a.error == b.error if a.error or b.error else matches(a, b.value, tolerance)
+
+
+def expected_of(expected: Any, cell: SeenCell) -> Any:
+    """A date of the row as the number of a cell that shows dates."""
+    if not isinstance(expected, str) or not number_formats.is_date(1.0, cell.format):
+        return expected
+    try:
+        moment = datetime.datetime.fromisoformat(expected)
+    except ValueError:
+        return expected
+    start = datetime.datetime(1904, 1, 1) if cell.epoch_1904 else datetime.datetime(1899, 12, 30)
+    return (moment.replace(tzinfo=None) - start) / datetime.timedelta(days=1)
+
+
+class Checks:
+    """Checks of one workbook.
+
+    Args:
+        book: The workbook.
+        tolerance: Of numbers.
+        seed: Of hidden inputs.
+        mutations: How many sets of hidden inputs a check draws.
+    """
+
+    def __init__(self, book: SeenWorkbook, tolerance: float, seed: str, mutations: int) -> None:
+        self._book, self._tolerance, self._seed, self._mutations = book, tolerance, seed, mutations
+
+    def values(self, expected: Mapping[str, Any], case: Case | None = None) -> Score:
+        """Whether cells have their values, recalculated, with some inputs changed or as they are."""
+        cells = {name: self._book.one(name) for name in expected}
+        formulas = [cell.key for cell in cells.values() if cell.formula]
+        runs = self._calculated(formulas, [case or {}]) if formulas else None
+        scores = []
+        for name, cell in cells.items():
+            wanted = expected_of(expected[name], cell)
+            right = partial(matches, expected=wanted, tolerance=self._tolerance)
+            if not cell.formula:
+                scores.append(self._typed(name, cell, right, changed=bool(case)))
+            elif faulty := self._unfit(cell):
+                scores.append(faulty)
+            else:
+                assert runs is not None
+                scores.append(_of_verdict(name, runs.of(cell.key, 0), right))
+            if scores[-1].value == 1.0 and isinstance(wanted, int | float) and not isinstance(wanted, bool):
+                lie = number_formats.lies(float(wanted), cell.format)
+                scores[-1] = no(f"{name}: {lie}") if lie else YES
+        return together(scores)
+
+    def _typed(self, name: str, cell: SeenCell, right: Callable[[Found], bool], *, changed: bool) -> Score:
+        if changed:
+            return no(f"{name} is typed in, a formula would follow its inputs")
+        found = Found(cell.value, cell.error)
+        return YES if right(found) else no(f"{name} holds {found}")
+
+    def _unfit(self, cell: SeenCell) -> Score | None:
+        """Why a formula can't be recalculated at all."""
+        if self._book.problem:
+            return undecided(self._book.problem)
+        reached = self._book.reached(cell.key)
+        if fault := self._book.told_of(reached, "faults"):
+            return no(f"{cell.cell} has no value: {fault}")
+        if problem := self._book.told_of(reached, "problems"):
+            return undecided(f"{cell.cell} is not recalculated: {problem}")
+        if volatile := self._book.volatile(reached):
+            return undecided(f"{cell.cell} changes by itself: {', '.join(sorted(volatile))}")
+        return None
+
+    def _calculated(self, keys: Sequence[str], cases: Sequence[Case]) -> engines.Runs:
+        """Recalculate what some cells reach, and no more."""
+        reached = set[str]().union(*(self._book.reached(key) for key in keys))
+        named = {key for case in cases for key in case}
+        model = {kind: {key: value for key, value in self._book.model[kind].items() if key in reached | named}
+                 for kind in ("values", "formulas", "errors")}  # fmt: skip
+        return engines.calculate(model, keys, cases)
+
+    def formula(self, asked: Mapping[str, Sequence[str]]) -> Score:
+        """Whether cells are formulas that use certain functions, and whose values follow their inputs."""
+        return together([self._formula(cell, functions) for name, functions in asked.items()
+                         for cell in self._book.asked(name)])  # fmt: skip
+
+    def _formula(self, cell: SeenCell, functions: Sequence[str]) -> Score:
+        if not cell.formula:
+            return no(f"{cell.cell} is typed in, no formula")
+        reached = self._book.reached(cell.key)
+        if missing := {name.upper() for name in functions} - self._book.functions(reached):
+            return no(f"{cell.cell} does not use {', '.join(sorted(missing))}")
+        if self._book.volatile(reached) & {name.upper() for name in functions}:
+            return YES
+        inputs = {
+            key: value for key, value in self._book.model["values"].items() if key in reached and value is not None
+        }
+        if not inputs and not self._book.told_of(reached, "problems") and not self._book.problem:
+            return no(f"{cell.cell} is a formula of constants")
+        if unfit := self._unfit(cell):
+            return unfit
+        random = mutations.generator(self._seed, cell.cell)
+        cases = [*mutations.drawn(inputs, random, self._mutations), *mutations.blanked(inputs, random)]
+        runs = self._calculated([cell.key], [{}, *cases])
+        return self._moves(cell, runs, len(cases))
+
+    def _moves(self, cell: SeenCell, runs: engines.Runs, cases: int) -> Score:
+        before = {engine: one for engine, one in runs.of(cell.key, 0).items() if not one.unknown}
+        decided = False
+        for case in range(1, cases + 1):
+            for engine, one in runs.of(cell.key, case).items():
+                if engine in before and not one.unknown:
+                    decided = True
+                    if not alike(self._tolerance, before[engine], one):
+                        return YES
+        if not decided:
+            return undecided(f"{cell.cell}: {engines.told(runs.of(cell.key, 0))}")
+        return no(f"{cell.cell} gives the same whatever its inputs are")
+
+    def follows(self, references: Mapping[str, str]) -> Score:
+        """Whether cells follow their inputs as the row's own formulas do, on inputs that nobody has seen."""
+        return together([self._follows(name, formula) for name, formula in references.items()])
+
+    def _follows(self, name: str, formula: str) -> Score:
+        cell = self._book.one(name)
+        if not cell.formula:
+            return no(f"{name} is typed in, no formula")
+        if unfit := self._unfit(cell):
+            return unfit
+        inputs = {one.key: one for area in areas_of(formula, name) for one in self._book.asked(area)}
+        values = {key: one.value for key, one in inputs.items() if not one.error}
+        random = mutations.generator(self._seed, name)
+        cases: list[Case] = [{}, *mutations.drawn(values, random, self._mutations)]
+        if len(cases) == 1:
+            return no(f"the inputs of {name} hold no numbers")
+        whole = [{**values, **case} for case in cases]
+        own = "X1!A1"
+        written = self._written(formula, cell)
+        right = engines.calculate({"values": {}, "formulas": {own: written}, "errors": {}}, [own], whole)
+        runs = self._calculated([cell.key], whole)
+        same = partial(alike, self._tolerance)
+        scores = []
+        for case in range(len(cases)):
+            wanted = engines.agreed(right.of(own, case), same)
+            if wanted is not None:
+                shown = name if not case else f"{name}, with other inputs"
+                scores.append(_of_verdict(shown, runs.of(cell.key, case), partial(same, b=wanted)))
+        if len(scores) < 2:
+            return undecided(f"the engines differ on the row's own formula for {name}")
+        return together(scores)
+
+    def _written(self, formula: str, cell: SeenCell) -> str:
+        """A formula of the row in the names of the model."""
+        titles, own = self._book.title_keys(), cell.key.partition("!")[0]
+
+        def change(piece: Any) -> str:
+            if piece.kind != "area":
+                return str(piece.text)
+            sheet = titles.get(piece.area.sheet.casefold(), "") if piece.area.sheet else own
+            if not sheet:
+                raise AgentFault(f"the workbook has no sheet {piece.area.sheet!r}")
+            return f"{sheet}!{piece.text.rpartition('!')[2].replace('$', '')}"
+
+        return rewritten(formula, change)
+
+    def then(self, cases: Sequence[Mapping[str, Any]]) -> Score:
+        """Whether cells have their values once inputs are set."""
+        scores = []
+        for case in cases:
+            given = {self._book.one(name).key: float(value) if isinstance(value, int) and not isinstance(value, bool)
+                     else value for name, value in case["set"].items()}  # fmt: skip
+            scores.append(self.values(case["values"], given))
+        return together(scores)
+
+    def shows(self, expected: Mapping[str, str], locale: number_formats.Locale) -> Score:
+        """Whether cells show these texts."""
+        scores = []
+        for name, wanted in expected.items():
+            cell = self._book.one(name)
+            value: Found | None = Found(cell.value, cell.error)
+            if cell.formula:
+                if unfit := self._unfit(cell):
+                    scores.append(unfit)
+                    continue
+                found = self._calculated([cell.key], [{}]).of(cell.key, 0)
+                value = engines.agreed(found, partial(alike, self._tolerance))
+                if value is None:
+                    scores.append(undecided(f"{name}: {engines.told(found)}"))
+                    continue
+            scores.append(_shown(name, cell, value or Found(), wanted, locale))
+        return together(scores)
+
+    def format(self, expected: Mapping[str, str]) -> Score:
+        """Whether cells have these number formats."""
+        wrong = [f"{cell.cell} has the number format {cell.format!r}" for name, code in expected.items()
+                 for cell in self._book.asked(name) if cell.format != code]  # fmt: skip
+        return no(wrong[0]) if wrong else YES
+
+    def visible(self, names: Sequence[str]) -> Score:
+        """Whether a person sees these cells."""
+        for name in names:
+            for cell in self._book.asked(name):
+                number = cell.value if isinstance(cell.value, float) else 1.0
+                lie = number_formats.lies(number, cell.format) if not isinstance(cell.value, str) else ""
+                shows_nothing = isinstance(cell.value, str) and not (
+                    number_formats.shown(cell.value, cell.format) or "x"
+                )
+                if reason := cell.hidden or lie or ("the number format hides the text" if shows_nothing else ""):
+                    return no(f"{cell.cell} is not visible: {reason}")
+        return YES
+
+    def sheets(self, names: Sequence[str]) -> Score:
+        """Whether sheets of these titles are there."""
+        titles = {sheet["title"] for sheet in self._book.sheets}
+        missing = [name for name in names if name not in titles]
+        return no(f"no sheet {missing[0]!r}") if missing else YES
+
+    def unchanged(self, names: Sequence[str], before: SeenWorkbook) -> Score:
+        """Whether cells hold what they held before."""
+        for name in names:
+            old = before.cells.get(name) or ()
+            if not old:
+                raise WorkspaceError(f"{name} is not in the workbook that the agent was given")
+            new = {cell.cell: cell for cell in self._book.cells.get(name) or ()}
+            for cell in old:
+                other = new.pop(cell.cell, None)
+                if other is None or (other.formula, other.value, other.error) != (cell.formula, cell.value, cell.error):
+                    return no(f"{cell.cell} was changed")
+            if any(cell.formula or cell.error or cell.value is not None for cell in new.values()):
+                return no(f"{name} was added to")
+        return YES
+
+
+def _shown(name: str, cell: SeenCell, found: Found, wanted: str, locale: number_formats.Locale) -> Score:
+    text = found.error or number_formats.shown(found.value, cell.format, epoch_1904=cell.epoch_1904, locale=locale)
+    if text is None:
+        return undecided(f"{name} has a number format that is not read: {cell.format[:60]!r}")
+    return YES if text.strip() == wanted.strip() else no(f"{name} shows {text!r:.80}")
+
+
+def _of_verdict(name: str, found: Mapping[str, Found], right: Callable[[Found], bool]) -> Score:
+    said = engines.verdict(found, right)
+    if said == "yes":
+        return YES
+    reason = f"{name}: {engines.told(found)}"
+    return no(reason) if said == "no" else undecided(f"the engines do not decide {reason}")
+
+
+def areas_of(formula: str, name: str) -> list[str]:
+    """The references of a row's formula, with the sheet of its cell."""
+    sheet = name.rpartition("!")[0]
+    found = []
+    for piece in pieces(formula):
+        if piece.kind == "area":
+            own = "!" in piece.text or not sheet
+            found.append(piece.text if own else f"{sheet}!{piece.text}")
+    return list(dict.fromkeys(found))
+
+
+def together(scores: Sequence[Score]) -> Score:
+    """One score of all: the first that fails, else the first that is undecided."""
+    failed = next((score for score in scores if score.value == 0.0), None)
+    open_ones = next((score for score in scores if score.value is None), None)
+    return failed or open_ones or YES
+
+
+__all__ = ["Checks", "areas_of", "keys_of", "together"]

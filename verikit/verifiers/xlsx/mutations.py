@@ -1,0 +1,68 @@
+"""Other inputs for a workbook's formulas, drawn by a seed that the agent does not know."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from random import Random
+
+Content = str | bool | float | None
+
+
+def generator(*parts: str) -> Random:
+    """A generator of numbers that the same parts always seed alike."""
+    return Random(hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest())
+
+
+def drawn(values: Mapping[str, Content], random: Random, count: int) -> list[dict[str, Content]]:
+    """So many sets of other inputs: near, far, with a zero and another sign, and mixed. Texts stay, empty cells too.
+
+    Whole numbers stay whole, and no number is kept but by chance.
+    """
+    numbers = {key: value for key, value in values.items() if isinstance(value, float)}
+    kinds = (_near, _far, _signs, _mixed)
+    cases: list[dict[str, Content]] = []
+    for index in range(count if numbers else 0):
+        changed = kinds[index % len(kinds)](numbers, random)
+        flags = {key: not value for key, value in values.items() if isinstance(value, bool) and random.random() < 0.5}
+        cases.append({**changed, **flags})
+    return cases
+
+
+def blanked(values: Mapping[str, Content], random: Random) -> list[dict[str, Content]]:
+    """Sets with one input emptied, all of them, and texts exchanged: what a formula over texts or counts follows."""
+    keys = [key for key, value in values.items() if value is not None]
+    cases: list[dict[str, Content]] = [{key: None} for key in random.sample(keys, min(3, len(keys)))]
+    texts = [key for key in keys if isinstance(values[key], str)]
+    if texts:
+        cases.append({key: f"{values[key]} {random.randrange(10**6)}" for key in texts})
+    return [*cases, dict.fromkeys(keys)]
+
+
+def _near(numbers: Mapping[str, float], random: Random) -> dict[str, Content]:
+    return {key: value + random.randint(1, 9) * _grain(value) for key, value in numbers.items()}
+
+
+def _far(numbers: Mapping[str, float], random: Random) -> dict[str, Content]:
+    return {key: round(abs(value) * random.randint(2, 9) + random.randint(1, 99), 6) for key, value in numbers.items()}
+
+
+def _signs(numbers: Mapping[str, float], random: Random) -> dict[str, Content]:
+    changed: dict[str, Content] = dict(_near(numbers, random))
+    keys = random.sample(sorted(numbers), min(2, len(numbers)))
+    changed[keys[0]] = 0.0
+    if len(keys) > 1:
+        changed[keys[1]] = -numbers[keys[1]] or -1.0
+    return changed
+
+
+def _mixed(numbers: Mapping[str, float], random: Random) -> dict[str, Content]:
+    keys = sorted(numbers)
+    order = random.sample(keys, len(keys))
+    return {key: numbers[other] + random.randint(1, 3) * _grain(numbers[key])
+            for key, other in zip(keys, order, strict=True)}  # fmt: skip
+
+
+def _grain(value: float) -> float:
+    """The step that a number may change by: 1 for a whole one, less for a fraction."""
+    return 1.0 if value == int(value) else 0.01 if abs(value) < 1 else 0.25

@@ -1,0 +1,143 @@
+"""A workbook as its reader has seen it, checked; and where its formulas lead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from verikit.artifacts.box import BoxReader, observe
+from verikit.artifacts.readers.reach import VOLATILE
+from verikit.artifacts.readers.references import CellArea, letters, reference
+from verikit.artifacts.shape import Shape, each, mapping, record, scalar, text, truth
+from verikit.errors import AgentFault
+
+_MANY = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCell:
+    """One cell that was asked for."""
+
+    cell: str
+    key: str
+    formula: str
+    value: str | bool | float | None
+    error: str
+    format: str
+    hidden: str
+    epoch_1904: bool
+
+
+def _cell(value: Any) -> SeenCell:
+    fields = record({
+        "cell": text, "key": text, "formula": text, "value": scalar, "error": text, "format": text, "hidden": text,
+        "epoch_1904": truth,
+    })(value)  # fmt: skip
+    return SeenCell(**fields)
+
+
+_MODEL: Shape = record({
+    "values": mapping(scalar, _MANY), "formulas": mapping(text, _MANY), "errors": mapping(text, _MANY),
+    "needs": mapping(each(text, 10_000), _MANY), "problems": mapping(text, _MANY), "faults": mapping(text, _MANY),
+    "functions": mapping(each(text, 1000), _MANY),
+})  # fmt: skip
+_SHAPE: Shape = record({
+    "sheets": each(record({"title": text, "state": text, "key": text}), 10_000), "names": mapping(text, 10_000),
+    "macros": truth, "links": each(text, 10_000), "cells": mapping(each(_cell, 20_000), 10_000),
+    "missing": each(text, 10_000), "model": _MODEL, "problem": text,
+})  # fmt: skip
+READER = BoxReader(
+    "verikit.artifacts.readers.workbook", {"openpyxl": "reading workbooks"}, "office", _SHAPE, kind="xlsx"
+)
+
+
+@dataclass(frozen=True)
+class SeenWorkbook:
+    """The observation of a workbook."""
+
+    sheets: Sequence[Mapping[str, str]]
+    names: Mapping[str, str]
+    macros: bool
+    links: Sequence[str]
+    cells: Mapping[str, Sequence[SeenCell]]
+    missing: Sequence[str]
+    model: Mapping[str, Any]
+    problem: str
+
+    @classmethod
+    def read(cls, blob: bytes, cells: Sequence[str], model: Sequence[str]) -> SeenWorkbook:
+        """Have a workbook read in the sandbox.
+
+        Args:
+            blob: The file.
+            cells: References to describe.
+            model: Those of them whose formulas are followed.
+
+        Raises:
+            AgentFault: it is no workbook that anybody should open.
+            WorkspaceError: the reader died.
+            MissingExtra: openpyxl is not installed.
+        """
+        return cls(**observe(READER, [blob], {"cells": list(dict.fromkeys(cells)), "model": list(model)}))
+
+    def asked(self, name: str) -> Sequence[SeenCell]:
+        """The cells of a reference.
+
+        Raises:
+            AgentFault: its sheet is not there.
+        """
+        found = self.cells.get(name, ())
+        if not found:
+            raise AgentFault(f"{name} is not in the workbook")
+        return found
+
+    def one(self, name: str) -> SeenCell:
+        """The cell of a reference.
+
+        Raises:
+            AgentFault: its sheet is not there.
+        """
+        return self.asked(name)[0]
+
+    def reached(self, key: str) -> set[str]:
+        """A cell of the model and all that its formulas need."""
+        seen, pending, areas = {key}, [key], set[str]()
+        while pending:
+            for area in self.model["needs"].get(pending.pop(), ()):
+                if area not in areas:
+                    areas.add(area)
+                    fresh = set(keys_of(area)) - seen
+                    seen |= fresh
+                    pending += fresh
+        return seen
+
+    def told_of(self, keys: set[str], kind: str) -> str:
+        """The first problem or fault of some cells; empty if they have none."""
+        found: Mapping[str, str] = self.model[kind]
+        return next((found[key] for key in sorted(keys & set(found))), "")
+
+    def functions(self, keys: set[str]) -> set[str]:
+        """The functions that some cells name."""
+        found: Mapping[str, Sequence[str]] = self.model["functions"]
+        return {name for key in keys & set(found) for name in found[key]}
+
+    def volatile(self, keys: set[str]) -> set[str]:
+        """Functions among them whose value changes by itself."""
+        return self.functions(keys) & VOLATILE
+
+    def title_keys(self) -> dict[str, str]:
+        """Sheets of cells by their titles in lower case, as the model names them."""
+        return {sheet["title"].casefold(): sheet["key"] for sheet in self.sheets if sheet["key"]}
+
+
+def keys_of(area: str) -> list[str]:
+    """The cells of an area of the model (`S1!B2:C5`)."""
+    found = reference(area)
+    if found is None or found.size > _MANY:
+        return []
+    return [f"{found.sheet}!{letters(column)}{row}" for row, column in _places(found)]
+
+
+def _places(area: CellArea) -> list[tuple[int, int]]:
+    return [(row, column) for row in range(area.top, area.bottom + 1) for column in range(area.left, area.right + 1)]

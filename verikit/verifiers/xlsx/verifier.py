@@ -1,0 +1,135 @@
+"""Is the workbook right? Its cells are recalculated, and its formulas tried on inputs that the agent has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from verikit.artifacts.options import of_row
+from verikit.artifacts.readers.references import area_of, pieces, reference
+from verikit.errors import UsageError, WorkspaceError
+from verikit.types import Sample, Score
+from verikit.verifiers.xlsx.checks import Checks, areas_of, together
+from verikit.verifiers.xlsx.number_formats import Locale
+from verikit.verifiers.xlsx.observed import SeenWorkbook
+from verikit.workspaces import Workspace
+from verikit.workspaces.grading import WorkspaceVerifier
+
+
+@dataclass(frozen=True)
+class Xlsx(WorkspaceVerifier):
+    """1.0 if a workbook that an agent left passes every check that is asked for.
+
+    Cells are `B2`, `Sheet1!B2` or `Sheet1!B2:C5`. Without a sheet the first visible one is meant. Two engines
+    recalculate the values, and values stored in the file do not count. A row's own options are under its key `xlsx`.
+    """
+
+    file: str = "*.xlsx"
+    """Path or pattern of the workbook, which must name one file."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Cells and their values: numbers, texts, truth values, or dates as `2024-01-31` in cells that show dates."""
+    formula: Sequence[str] | Mapping[str, Sequence[str]] = ()
+    """Cells that must be formulas which follow their inputs; or cells and the functions that they must use."""
+    follows: Mapping[str, str] = field(default_factory=dict)
+    """Cells and right formulas for them, as `{"D6": "=SUM(D2:D5)"}`. Both are compared on hidden inputs."""
+    then: Sequence[Mapping[str, Any]] = ()
+    """Cases of your own: `{"set": {"B2": 7}, "values": {"D6": 442}}`."""
+    shows: Mapping[str, str] = field(default_factory=dict)
+    """Cells and the texts that they show."""
+    format: Mapping[str, str] = field(default_factory=dict)
+    """Cells and their number formats."""
+    sheet: Sequence[str] = ()
+    """Titles of sheets that must be there."""
+    visible: Sequence[str] | bool = False
+    """Cells that a person must see; True: all cells of the other checks."""
+    unchanged: Sequence[str] = ()
+    """Cells that hold what they held in the workbook of this path that the agent was given."""
+    macros: bool = False
+    """Whether the workbook may hold macros. They never run."""
+    tolerance: float = 1e-9
+    """Numbers may differ by this much, absolutely or relatively."""
+    mutations: int = 4
+    """How many sets of hidden inputs `formula` and `follows` draw; at least 3."""
+    locale: Locale = "en"
+    """The separators of `shows`: `en` or `de`."""
+    seed: str = ""
+    """More text for the seed of hidden inputs, which is made of the row's id and prompt."""
+    name = "xlsx"
+
+    def __post_init__(self) -> None:
+        for option in ("formula", "sheet", "unchanged"):
+            if isinstance(getattr(self, option), str):
+                raise UsageError(f"{option} is a list, not a text")
+        if self.mutations < 3:
+            raise UsageError(f"mutations is at least 3, not {self.mutations!r}")
+        if not 0 <= self.tolerance < 1:
+            raise UsageError(f"tolerance is at least 0 and less than 1, not {self.tolerance!r}")
+        for name in self._asked():
+            if reference(name) is None:
+                raise UsageError(f"{name!r} is no reference to cells", hint="B2, Sheet1!B2 or 'My sheet'!B2:C5")
+        for name, formula in self.follows.items():
+            self._check_own(name, formula)
+        for case in self.then:
+            if set(case) != {"set", "values"}:
+                raise UsageError("a case of `then` has `set` and `values`")
+
+    def _check_own(self, name: str, formula: str) -> None:
+        if not formula.startswith("=") or not areas_of(formula, name):
+            raise UsageError(f"the formula of follows[{name!r}] refers to no cells", hint='"=SUM(D2:D5)"')
+        for piece in pieces(formula):
+            whole = piece.area is not None and piece.area.open_ended
+            if piece.kind in ("name", "table", "unknown") or whole:
+                raise UsageError(f"{piece.text!r} of follows[{name!r}] is no plain reference", hint="A2:A100")
+
+    def _asked(self) -> list[str]:
+        """All references, but those that a right formula has."""
+        cases = [name for case in self.then for key in ("set", "values") for name in case.get(key, ())]
+        seen = [] if isinstance(self.visible, bool) else self.visible
+        return [*self.values, *self.formula, *self.follows, *self.shows, *self.format, *seen, *self.unchanged, *cases]
+
+    def check(self, workspace: Workspace, sample: Sample) -> Score:
+        """Read the workbook in the sandbox and put it through the checks."""
+        return of_row(self, sample, "xlsx").checked(workspace, sample)
+
+    def checked(self, workspace: Workspace, sample: Sample) -> Score:
+        """Check one workbook by these options."""
+        blob = workspace.one(self.file)
+        inputs = [area for name, formula in self.follows.items() for area in areas_of(formula, name)]
+        cases = [name for case in self.then for key in ("set", "values") for name in case[key]]
+        followed = [*self.values, *self.formula, *self.follows, *self.shows, *cases]
+        book = SeenWorkbook.read(blob.data(), [*self._asked(), *inputs], followed)
+        prompt = sample.prompt if isinstance(sample.prompt, str) else repr(sample.prompt)
+        checks = Checks(book, self.tolerance, f"{self.seed}\0{sample.id}\0{prompt}", self.mutations)
+        parts = {name: part() for name, part in self._parts(checks, book, workspace, blob.path).items()}
+        if not parts:
+            raise WorkspaceError("the xlsx verifier has nothing to check", hint='values={"D6": 422}')
+        score = together(list(parts.values()))
+        return Score(score.value, score.status, reason=score.reason or "all checks pass", parts=parts)
+
+    def _parts(
+        self, checks: Checks, book: SeenWorkbook, workspace: Workspace, path: str
+    ) -> dict[str, Callable[[], Score]]:
+        functions = self.formula if isinstance(self.formula, Mapping) else dict.fromkeys(self.formula, ())
+        seen = self.visible
+        if isinstance(seen, bool):
+            seen = [*self.values, *self.formula, *self.follows, *self.shows] if seen else []
+        offered: dict[str, tuple[object, Callable[[], Score]]] = {
+            "macros": (book.macros and not self.macros, lambda: Score(0.0, reason="the workbook holds macros")),
+            "sheet": (self.sheet, lambda: checks.sheets(self.sheet)),
+            "values": (self.values, lambda: checks.values(self.values)),
+            "formula": (functions, lambda: checks.formula(functions)),
+            "follows": (self.follows, lambda: checks.follows(self.follows)),
+            "then": (self.then, lambda: checks.then(self.then)),
+            "shows": (self.shows, lambda: checks.shows(self.shows, self.locale)),
+            "format": (self.format, lambda: checks.format(self.format)),
+            "visible": (seen, lambda: checks.visible(seen)),
+            "unchanged": (self.unchanged, lambda: checks.unchanged(self.unchanged, self._before(workspace, path))),
+        }  # fmt: skip
+        return {name: part for name, (asked, part) in offered.items() if asked}
+
+    def _before(self, workspace: Workspace, path: str) -> SeenWorkbook:
+        return SeenWorkbook.read(workspace.one(path, "before").data(), self.unchanged, [])
+
+
+__all__ = ["Xlsx", "area_of"]
