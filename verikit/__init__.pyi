@@ -55,7 +55,7 @@ from verikit.verifiers.documents.xml import Xml as xml
 from verikit.verifiers.documents.yaml import Yaml as yaml
 from verikit.verifiers.docx import Docx as docx
 from verikit.verifiers.echo import echo_guard as echo_guard
-from verikit.verifiers.files import Files as files
+from verikit.verifiers.files import LeftFiles as files
 from verikit.verifiers.instructions import Instructions as instructions
 from verikit.verifiers.json_match import JsonMatch as json_match
 from verikit.verifiers.numeric import Numeric as numeric
@@ -83,7 +83,7 @@ from verikit.verifiers.style.length import Length as length
 from verikit.verifiers.style.refusal import Refusal as refusal
 from verikit.verifiers.style.repetition import Repetition as repetition
 from verikit.verifiers.style.soft_overlong import SoftOverlong as soft_overlong
-from verikit.verifiers.table import Table as table
+from verikit.verifiers.table import LeftTable as table
 from verikit.verifiers.tags import Tags as tags
 from verikit.verifiers.tools.bfcl_multi_turn import BfclMultiTurn as bfcl_multi_turn
 from verikit.verifiers.tools.tool_calls import ToolCalls as tool_calls

@@ -65,6 +65,10 @@ class LeftFiles(WorkspaceVerifier):
         """Do all checks, each as a part."""
         return all_hold({name: part(partial(check, workspace, sample)) for name, check in self._checks()})
 
+    def __hash__(self) -> int:
+        """By all options, some of which hold mappings and lists."""
+        return hash(repr(self))
+
     def _checks(self) -> Iterator[tuple[str, Check]]:
         """Each check by its name."""
         listed = (

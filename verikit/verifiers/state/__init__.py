@@ -58,6 +58,10 @@ class State(WorkspaceVerifier):
             if problem := _problem(change):
                 raise UsageError(problem)
 
+    def __hash__(self) -> int:
+        """By all options, some of which hold mappings and lists."""
+        return hash(repr(self))
+
     def check(self, workspace: Workspace, sample: Sample) -> Score:
         """Read both databases in the sandbox and compare them outside."""
         expected = sample.meta.get("changed") if self.changed is None else self.changed

@@ -68,6 +68,10 @@ class LeftTable(WorkspaceVerifier):
         if self.query and self.format not in ("auto", "sqlite"):
             raise UsageError("a query is for sqlite")
 
+    def __hash__(self) -> int:
+        """By all options, some of which hold mappings and lists."""
+        return hash(repr(self))
+
     def check(self, workspace: Workspace, sample: Sample) -> Score:
         """Read the table and compare it with the expected one."""
         expected = self._expected(workspace, sample)

@@ -113,8 +113,6 @@ class Fit:
             return len(value) == len(wanted) and all(map(self._equal, value, wanted))
         if isinstance(value, dict) and isinstance(wanted, dict):
             return value.keys() == wanted.keys() and all(self._equal(value[key], wanted[key]) for key in wanted)
-        if isinstance(wanted, str) and not isinstance(value, str) and hasattr(value, "isoformat"):
-            return bool(value.isoformat() == wanted)  # dates of parquet, which JSON has as texts
         return type(value) is type(wanted) and bool(value == wanted)
 
     def _same_number(self, value: float, wanted: float) -> bool:
@@ -214,7 +212,7 @@ def _hashable(value: Any) -> Any:
         return ("bool", value)
     if isinstance(value, int | float):
         return ("number", "nan" if value != value else value)
-    return (type(value).__name__, value.isoformat() if hasattr(value, "isoformat") else value)
+    return (type(value).__name__, value)
 
 
 def _order(row: Row) -> tuple[tuple[str, str, float], ...]:

@@ -87,9 +87,11 @@ class Trajectory(Verifier):
 
     def _watch(self) -> StepRules | None:
         """The rules for paths and programs; None where there are none."""
-        never: list[tuple[Doing, str]] = [("writes", path) for path in self.never_writes]
-        never += [("reads", path) for path in self.never_reads]
-        never += [("runs", program) for program in self.never_runs]
+        never = [
+            *_rules("writes", self.never_writes),
+            *_rules("reads", self.never_reads),
+            *_rules("runs", self.never_runs),
+        ]
         if not never and not self.order and self.max_steps is None:
             return None
         return StepRules(tuple(never), read_order(self.order), self.max_steps, self.undecided, self.root)
@@ -210,6 +212,10 @@ class Trajectory(Verifier):
     def _watched(self) -> str:
         watch = self._watch()
         return "" if watch is None else f", watch={watch!r}"
+
+
+def _rules(doing: Doing, targets: Sequence[str]) -> list[tuple[Doing, str]]:
+    return [(doing, target) for target in targets]
 
 
 def _role(message: CompletionMessage) -> Any:

@@ -96,7 +96,7 @@ def read_order(told: Sequence[str]) -> tuple[tuple[Doing, str], ...]:
     found: list[tuple[Doing, str]] = []
     for one in told:
         verb, _, target = one.partition(" ")
-        doing = next((known for known in _VERBS if known == verb), None)
+        doing: Doing | None = next((known for known in _VERBS if known == verb), None)
         if doing is None or not target.strip():
             raise UsageError(f"order holds texts such as 'writes src/**', not {one!r}", hint="reads, writes, runs")
         found.append((doing, target.strip()))
