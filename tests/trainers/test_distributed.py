@@ -1,7 +1,13 @@
-"""Several processes: the same tokens and weights as one, DDP and FSDP2, and exact resumes. Each run is torchrun's."""
+"""Several processes: the same tokens and weights as one, DDP and FSDP2, and exact resumes. Runs of two are torchrun's.
+
+The runs of two processes are made by two torchruns, since importing torch takes longer than a run: all that begin, then
+all that resume, in processes that know nothing of what was there before. Runs of one process are made in this one.
+"""
 
 import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 
@@ -9,45 +15,62 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
+
+from safetensors.torch import load_file  # noqa: E402
+
+from tests.conftest import ROOT  # noqa: E402
+from verikit.cli import cli  # noqa: E402
+from verikit.trainers.checkpoint import checkpoints  # noqa: E402
+from verikit.trainers.export import export_run  # noqa: E402
+from verikit.trainers.run import read_settings  # noqa: E402
+
 # One group: the runs that all compare with are made once, not on every worker.
-pytestmark = [pytest.mark.slow(seconds=190), pytest.mark.xdist_group("distributed")]
+pytestmark = [pytest.mark.slow(seconds=125), pytest.mark.xdist_group("distributed")]
 
 SETS = {
     "run.steps": 4, "run.save_every": 2, "warmup.steps": 1, "warmup.gate": 0, "run.evaluate_every": 0,
     "options.held_out_size": 16, "options.prompts": 6, "options.samples": 6, "run.samples_every": 1,
-    "batch.tokens": 256, "warmup.optimizer.lr": 1e-9,
+    "batch.tokens": 256, "warmup.optimizer.lr": 1e-9, "run.threads": 1,
 }  # fmt: skip
 START = {"run.steps": 1, "warmup.steps": 250, "warmup.optimizer.lr": 5e-3}
 """A start that earns rewards, learnt once: 250 steps at a high rate make 1e-4 of the last digit of a sum."""
+FSDP2 = {"distributed.kind": "fsdp2"}
 WHOLE_GRADIENTS = {"distributed.whole_gradients": "true"}
 """FSDP2 then sums gradients in DDP's order."""
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
-def command(processes, *arguments):
-    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)] if processes > 1 else []
-    return [sys.executable, *start, "-m", "verikit", *map(str, arguments)]
+def told(folder, *, resume=False, **changes):
+    """The arguments of `verikit`."""
+    if resume:
+        return ["train", "-q", "--resume", str(folder), "--set", "run.steps=4"]
+    sets = [part for key, value in {**SETS, **changes}.items() for part in ("--set", f"{key}={value}")]
+    return ["train", "-q", "arithmetic", "-o", str(folder), *sets]
 
 
-def sets(**changes):
-    return [part for key, value in {**SETS, **changes}.items() for part in ("--set", f"{key}={value}")]
+def on_one(*commands):
+    """Run them in this process."""
+    for arguments in commands:
+        assert not cli.main(arguments, prog_name="verikit", standalone_mode=False)
 
 
-def train(folder, processes, kind="ddp", resume=False, **changes):
-    what = ["train", "-q", "--resume", folder] if resume else ["train", "-q", "arithmetic", "-o", folder]
-    more = sets(**{"distributed.kind": kind} if processes > 1 else {}, **changes) if not resume else []
-    more = ["--set", "run.steps=4"] if resume else more
-    done = subprocess.run(
-        command(processes, *what, *more), env=ENVIRONMENT, capture_output=True, text=True, timeout=300
-    )
+def on_two(folder, *commands):
+    """Run them in the two processes of one torchrun."""
+    ports = [socket.create_server(("127.0.0.1", 0)) for _ in commands]
+    numbers = [port.getsockname()[1] for port in ports]
+    for port in ports:
+        port.close()
+    listed = folder / "commands.json"
+    listed.write_text(json.dumps(list(zip(numbers, commands, strict=True))))
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [sys.executable, *start, "-m", "tests.trainers.several", str(listed)]
+    done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
-    return weights(folder)
 
 
 def weights(folder):
-    from safetensors.torch import load_file
-
-    subprocess.run(command(1, "export", folder, "-o", folder / "exported"), env=ENVIRONMENT, check=True, timeout=300)
+    """Of the last checkpoint."""
+    export_run(folder, read_settings(folder), folder / "exported")
     return load_file(folder / "exported/model.safetensors")
 
 
@@ -60,32 +83,46 @@ def sampled(folder):
     return [(row["step"], row["prompt"], row["completion"], row["reward"]) for row in rows]
 
 
+def killed_after_two_steps(folder, run):
+    """A copy of a run without the checkpoint of its end: what a kill before that leaves."""
+    shutil.copytree(run, folder, ignore=shutil.ignore_patterns("1-train-00000004", "exported"))
+    assert [path.name for path in checkpoints(folder / "checkpoints")][-1] == "1-train-00000002"
+    return folder
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
+    """The folder of all runs, and the weights that each ended with."""
     folder = tmp_path_factory.mktemp("runs")
-    train(folder / "start", 1, **START)
+    on_one(told(folder / "start", **START))
+    found = {"start": weights(folder / "start")}
     start = {"model.path": folder / "start/exported"}
-    kinds = {"one": (1, "ddp", {}), "ddp": (2, "ddp", {}), "fsdp2": (2, "fsdp2", WHOLE_GRADIENTS)}
-    found = {
-        name: train(folder / name, processes, kind, **start, **more) for name, (processes, kind, more) in kinds.items()
-    }
-    return folder, found
+    kl = {**start, "kl.coefficient": 0.5, "optimizer.lr": 1e-3}
+    on_one(told(folder / "one", **start), told(folder / "one kl", **kl))
+    on_two(
+        folder,
+        told(folder / "ddp", **start, **{"distributed.kind": "ddp"}),
+        told(folder / "fsdp2", **start, **FSDP2, **WHOLE_GRADIENTS),
+        told(folder / "resumed kl", **kl, **FSDP2, **{"run.steps": 2}),
+    )
+    for kind in ("ddp", "fsdp2"):
+        killed_after_two_steps(folder / f"resumed {kind}", folder / kind)
+    on_two(folder, *(told(folder / f"resumed {kind}", resume=True) for kind in ("ddp", "fsdp2", "kl")))
+    names = ("one", "one kl", "ddp", "fsdp2", "resumed ddp", "resumed fsdp2", "resumed kl")
+    return folder, found | {name: weights(folder / name) for name in names}
 
 
 def test_two_processes_sample_the_same_tokens_and_learn_the_same_weights_as_a_single_process(runs):
     folder, found = runs
-    assert apart(weights(folder / "start"), found["one"]) > 1e-4
+    assert apart(found["start"], found["one"]) > 1e-4
     assert sampled(folder / "one") == sampled(folder / "ddp") == sampled(folder / "fsdp2")
     assert apart(found["one"], found["ddp"]) <= 1e-6
     assert apart(found["one"], found["fsdp2"]) <= 1e-6
 
 
-def test_fsdp2_with_a_kl_learns_and_resumes_like_a_single_process(runs, tmp_path):
-    folder, _ = runs
-    shared = {"model.path": folder / "start/exported", "kl.coefficient": 0.5, "optimizer.lr": 1e-3}
-    alone = train(tmp_path / "one", 1, **shared)
-    train(tmp_path / "cut", 2, "fsdp2", **{**shared, "run.steps": 2})
-    assert apart(alone, train(tmp_path / "cut", 2, "fsdp2", resume=True)) <= 1e-5
+def test_fsdp2_with_a_kl_learns_and_resumes_like_a_single_process(runs):
+    _, found = runs
+    assert apart(found["one kl"], found["resumed kl"]) <= 1e-5
 
 
 def test_fsdp2_equals_ddp_to_the_bit(runs):
@@ -94,9 +131,7 @@ def test_fsdp2_equals_ddp_to_the_bit(runs):
 
 
 @pytest.mark.parametrize("kind", ["ddp", "fsdp2"])
-def test_a_resume_on_two_processes_is_exact_to_the_bit(runs, tmp_path, kind):
+def test_a_resume_on_two_processes_is_exact_to_the_bit(runs, kind):
     folder, found = runs
-    more = WHOLE_GRADIENTS if kind == "fsdp2" else {}
-    train(tmp_path / "cut", 2, kind, **{"run.steps": 2, "model.path": folder / "start/exported"}, **more)
-    resumed = train(tmp_path / "cut", 2, kind, resume=True)
-    assert apart(found[kind], resumed) == 0
+    assert apart(found[kind], found[f"resumed {kind}"]) == 0
+    assert sampled(folder / kind) == sampled(folder / f"resumed {kind}")
