@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -156,29 +157,19 @@ def collate(
     rows: Sequence[TrainRow], device: torch.device, *, packed: bool = False, shared: bool = False
 ) -> MicroBatch:
     """Put rows into tensors."""
-    lengths = [len(row.ids) for row in rows]
-    positions = layout = None
     if shared:
-        laid = shared_layout([row.ids for row in rows])
-        ids, positions = torch.tensor([laid.ids]), to_device(torch.tensor([laid.positions]), device)
-        gathered, scattered = torch.tensor(laid.gathered()), torch.tensor(laid.scattered())
-        layout = (to_device(gathered, device), to_device(scattered, device))
-        where = [laid.rows[number][index] for number, row in enumerate(rows) for index in row.where]
+        laid = _with_shared_prompts(rows)
     elif packed:
-        where = _where(rows, [sum(lengths[:number]) for number in range(len(rows))])
-        ids = torch.tensor([[token for row in rows for token in row.ids]])
-        positions = to_device(torch.cat([torch.arange(length) for length in lengths])[None], device)
+        laid = _packed(rows)
     else:
-        longest = max(lengths)
-        where = _where(rows, [number * longest for number in range(len(rows))])
-        ids = torch.tensor([[*row.ids, *[0] * (longest - len(row.ids))] for row in rows])
+        laid = _padded(rows)
     even = all(row.temperature == 1 for row in rows)
     values = torch.tensor([[row.weight, row.temperature] for row in rows for _ in row.where])
     values = to_device(values, device)
     return MicroBatch(
-        ids=to_device(ids, device),
-        positions=positions,
-        where=to_device(torch.tensor(where), device),
+        ids=to_device(laid.ids, device),
+        positions=None if laid.positions is None else to_device(laid.positions, device),
+        where=to_device(torch.tensor(laid.where), device),
         targets=to_device(torch.tensor([target for row in rows for target in row.targets]), device),
         temperature=None if even else values[:, 1],
         row=to_device(torch.tensor([number for number, row in enumerate(rows) for _ in row.where]), device),
@@ -187,8 +178,42 @@ def collate(
         advantage=to_device(torch.cat([row.advantage for row in rows]), device),
         reference=_joined([row.reference for row in rows], device),
         weight=values[:, 0],
-        layout=layout,
+        layout=None if laid.layout is None else (to_device(laid.layout[0], device), to_device(laid.layout[1], device)),
     )
+
+
+class _Laid(NamedTuple):
+    """Rows in one tensor of ids, (sequences, tokens), on the CPU."""
+
+    ids: Tensor
+    where: list[int]
+    """Of each learnt token, where its predictor stands among all ids."""
+    positions: Tensor | None = None
+    """Positions within the rows, where they are not those of the tensor."""
+    layout: tuple[Tensor, Tensor] | None = None
+    """Of shared prompts, which tokens each row is gathered from and scattered to."""
+
+
+def _with_shared_prompts(rows: Sequence[TrainRow]) -> _Laid:
+    laid = shared_layout([row.ids for row in rows])
+    where = [laid.rows[number][index] for number, row in enumerate(rows) for index in row.where]
+    layout = (torch.tensor(laid.gathered()), torch.tensor(laid.scattered()))
+    return _Laid(torch.tensor([laid.ids]), where, torch.tensor([laid.positions]), layout)
+
+
+def _packed(rows: Sequence[TrainRow]) -> _Laid:
+    """All rows as one sequence."""
+    lengths = [len(row.ids) for row in rows]
+    where = _where(rows, [sum(lengths[:number]) for number in range(len(rows))])
+    ids = torch.tensor([[token for row in rows for token in row.ids]])
+    return _Laid(ids, where, torch.cat([torch.arange(length) for length in lengths])[None])
+
+
+def _padded(rows: Sequence[TrainRow]) -> _Laid:
+    """Each row as a sequence, with padding on its right."""
+    longest = max(len(row.ids) for row in rows)
+    where = _where(rows, [number * longest for number in range(len(rows))])
+    return _Laid(torch.tensor([[*row.ids, *[0] * (longest - len(row.ids))] for row in rows]), where)
 
 
 def _where(rows: Sequence[TrainRow], starts: Sequence[int]) -> list[int]:

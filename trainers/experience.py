@@ -214,8 +214,12 @@ def _metrics(trajectories: Sequence[Trajectory], scored: Sequence[Trajectory]) -
         "length": fmean(sum(trajectory.mask) for trajectory in trajectories) if trajectories else 0.0,
         "finished": fmean(trajectory.finished for trajectory in trajectories) if trajectories else 0.0,
     }
-    if not scored:
-        return metrics
+    return metrics | _means(scored)
+
+
+def _means(scored: Sequence[Trajectory]) -> dict[str, float]:
+    """The mean reward, each role's where there are several, and the mean of each part."""
+    metrics: dict[str, float] = {}
     rewards = [(trajectory.role, trajectory.reward) for trajectory in scored if trajectory.reward is not None]
     if rewards:
         values = [reward for _, reward in rewards]

@@ -41,22 +41,8 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None, *,
     if adapter and not config.model.path:
         hint = "export without --adapter: the merged model stands alone"
         raise ConfigError(f"{run} began with a model of its own, which nobody has to put the adapter over", hint=hint)
-    found = checkpoint.checkpoints(run / CHECKPOINTS)
-    if step is not None:
-        found = [path for path in found if checkpoint.read_state(path)["step"] == step]
-    if not found:
-        kept = ", ".join(path.name for path in checkpoint.checkpoints(run / CHECKPOINTS)) or "none"
-        raise ConfigError(f"{run} has no such checkpoint", hint=f"it keeps {kept}")
-    if out.resolve() == (run / MODEL).resolve():
-        raise ConfigError(f"{out} holds the model the run began with", hint="choose another folder with -o")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        refuse_links(out)
-    except OSError as error:
-        raise ConfigError(f"can't write to {out}: {error.strerror}", hint="choose another folder with -o") from None
-    if any(out.iterdir()) and not ((out / ADAPTER).exists() if adapter else _is_model(out)):
-        wanted = "adapter" if adapter else "model"
-        raise ConfigError(f"{out} holds something that is no {wanted}", hint="choose another folder with -o")
+    found = _checkpoint(run, step)
+    _check_out(out, run, adapter=adapter)
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
     try:
         model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL, trust_remote_code=False))
@@ -65,15 +51,48 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None, *,
     dtype = model.config.dtype or model.dtype
     same = config.precision.model_copy(update={"master": "same"} if config.precision.lora_rank else {})
     prepared = prepare_model(model, config.model_copy(update={"precision": same}))
-    checkpoint.load_weights(found[-1], ModuleDict({"model": prepared}))  # as PolicyModel names them
+    checkpoint.load_weights(found, ModuleDict({"model": prepared}))  # as PolicyModel names them
     if adapter:
         _write_adapter(prepared, config, kind, out)
-        return found[-1].name
+        return found.name
     merged(prepared).to(dtype).save_pretrained(out)
     for path in (run / MODEL).iterdir():
         if path.name != "config.json":
             shutil.copy(path, out / path.name)
-    return found[-1].name
+    return found.name
+
+
+def _checkpoint(run: Path, step: int | None) -> Path:
+    """The checkpoint of a step, or the last one.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    kept = checkpoint.checkpoints(run / CHECKPOINTS)
+    found = [path for path in kept if step is None or checkpoint.read_state(path)["step"] == step]
+    if not found:
+        names = ", ".join(path.name for path in kept) or "none"
+        raise ConfigError(f"{run} has no such checkpoint", hint=f"it keeps {names}")
+    return found[-1]
+
+
+def _check_out(out: Path, run: Path, *, adapter: bool) -> None:
+    """Make the folder that is written to.
+
+    Raises:
+        ConfigError: it can't be written, or holds the run's first model or something else.
+    """
+    hint = "choose another folder with -o"
+    if out.resolve() == (run / MODEL).resolve():
+        raise ConfigError(f"{out} holds the model the run began with", hint=hint)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        refuse_links(out)
+    except OSError as error:
+        raise ConfigError(f"can't write to {out}: {error.strerror}", hint=hint) from None
+    if any(out.iterdir()) and not ((out / ADAPTER).exists() if adapter else _is_model(out)):
+        wanted = "adapter" if adapter else "model"
+        raise ConfigError(f"{out} holds something that is no {wanted}", hint=hint)
 
 
 def _write_adapter(model: Any, config: Config, kind: Any, out: Path) -> None:

@@ -81,21 +81,31 @@ def expected_memory(policy: nn.Module, config: Config, processes: int, *, bf16: 
     learnt = sum(_bytes(parameter) for parameter in trained)
     state = STATES.get(config.optimizer.kind, 8.0) * sum(parameter.numel() for parameter in trained)
     apart = config.kl.coefficient > 0 and not config.precision.lora_rank
-    plain = plain_weights(policy, torch.bfloat16 if bf16 else None)
-    whole = sharded or config.batch.ahead
-    own = sum(
-        weight.size for weight in plain if whole or weight.layer is not None or weight.dtype != weight.value.dtype
-    )
+    if sharded:
+        gathered = _gathered(policy, config, bf16)
+    elif bf16:
+        gathered = _rounded(policy, config)
+    else:
+        gathered = 0.0
     return MemoryEstimate(
         weights=weights / shares,
         gradients=learnt / shares,
         buckets=learnt if processes > 1 and not sharded else 0.0,
         optimizer=state / shares,
         reference=weights / shares if apart else 0.0,
-        gathered=_gathered(policy, config, bf16) if sharded else _rounded(policy, config) if bf16 else 0.0,
-        copy=own if config.engine.kind == "hf" else 0.0,
+        gathered=gathered,
+        copy=_sampling_copy(policy, config, bf16) if config.engine.kind == "hf" else 0.0,
         ahead=config.batch.ahead,
         activations=_activations(policy, config, bf16),
+    )
+
+
+def _sampling_copy(policy: nn.Module, config: Config, bf16: bool) -> float:
+    """Bytes of the weights that sampling needs a copy of: all of sharded ones, else those that it sees otherwise."""
+    whole = config.distributed.kind == "fsdp2" or config.batch.ahead
+    plain = plain_weights(policy, torch.bfloat16 if bf16 else None)
+    return float(
+        sum(weight.size for weight in plain if whole or weight.layer is not None or weight.dtype != weight.value.dtype)
     )
 
 

@@ -155,10 +155,9 @@ class _State:
         longest = max(self._sizes)
         steps = max(group.max_tokens for group in groups)
         positions = torch.arange(longest + steps, device=self._device)[None]
-        self._rotations: dict[str, tuple[Tensor, Tensor]] = {}
-        for kind in {kind for kind in kinds if kind is not None}:
-            cos, sin = self._body.rotary_emb(weight.new_empty(1), positions, *([kind] if kind else []))
-            self._rotations[kind] = cos[0], sin[0]
+        self._rotations = {
+            kind: self._rotation(kind, weight.new_empty(1), positions) for kind in set(kinds) if kind is not None
+        }
         self._position = self._lengths[self._group]
         self._step = 0
         self._prefix: list[tuple[Tensor, Tensor]]
@@ -173,6 +172,11 @@ class _State:
             self._seen = (columns >= (longest - self._position)[:, None])[:, None, None]
         if not copied:
             self._arrange()
+
+    def _rotation(self, kind: str, like: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of one kind of rotary embedding, (positions, width)."""
+        cos, sin = self._body.rotary_emb(like, positions, *([kind] if kind else []))
+        return cos[0], sin[0]
 
     def prefill(self, known: Sequence[Tensor | None]) -> Tensor:
         """Run the prompts and return the logits after each, one row for each completion.

@@ -6,6 +6,7 @@ import datetime
 import math
 import re
 from decimal import ROUND_HALF_UP, Decimal
+from itertools import takewhile
 from typing import Literal
 
 Locale = Literal["en", "de"]
@@ -136,21 +137,26 @@ def _general(number: float, locale: Locale) -> str:
     return text.replace(".", _MARKS[locale][0])
 
 
+def _is_of_number(token: str) -> bool:
+    return token in ("0", "#", "?", ".", ",") or _is_scientific(token)
+
+
 def _number(number: float, part: list[str], locale: Locale) -> str | None:
     """A number by a section of digits; None where other characters stand among its digits (telephone numbers)."""
     places = [index for index, token in enumerate(part) if token in ("0", "#", "?")]
-    point = next((index for index, token in enumerate(part) if token == "."), None)
+    point = part.index(".") if "." in part else None
     power = next((index for index, token in enumerate(part) if _is_scientific(token)), None)
     marks = [index for index in (point, power) if index is not None]
     start, end = min([*places, *marks]), max([*places, *marks])
     inner = part[start : end + 1]
-    if any(token not in ("0", "#", "?", ".", ",") and not _is_scientific(token) for token in inner):
+    if not all(map(_is_of_number, inner)):
         return None
     split = end + 1 if point is None else point
-    before = [part[index] for index in places if index < split and (power is None or index < power)]
-    after = [part[index] for index in places if index > split and (power is None or index < power)]
+    of_number = [index for index in places if power is None or index < power]
+    before = [part[index] for index in of_number if index < split]
+    after = [part[index] for index in of_number if index > split]
     trailing = part[end + 1 :]
-    scaling = next((count for count, token in enumerate(trailing) if token != ","), len(trailing))
+    scaling = len(list(takewhile(lambda token: token == ",", trailing)))
     exact = Decimal(repr(number)) * 100 ** part.count("%") / Decimal(1000) ** scaling
     exponent = ""
     if power is not None:
