@@ -53,6 +53,9 @@ class Xlsx(WorkspaceVerifier):
     """How many sets of hidden inputs `formula` and `follows` draw; at least 3."""
     locale: Locale = "en"
     """The separators of `shows`: `en` or `de`."""
+    undecided: float | None = None
+    """The value where the engines do not decide what a formula gives (`RAND`, `OFFSET`); None: there is none. An agent
+    chooses its formulas, so rewards of training set 0.0."""
     seed: str = ""
     """More text for the seed of hidden inputs, which is made of the row's id and prompt."""
     name = "xlsx"
@@ -61,6 +64,8 @@ class Xlsx(WorkspaceVerifier):
         for option in ("formula", "sheet", "unchanged"):
             if isinstance(getattr(self, option), str):
                 raise UsageError(f"{option} is a list, not a text")
+        if self.undecided is not None and not 0 <= self.undecided <= 1:
+            raise UsageError(f"undecided is a value from 0 to 1, not {self.undecided!r}")
         if self.mutations < 3:
             raise UsageError(f"mutations is at least 3, not {self.mutations!r}")
         if not 0 <= self.tolerance < 1:
@@ -105,6 +110,8 @@ class Xlsx(WorkspaceVerifier):
         if not parts:
             raise WorkspaceError("the xlsx verifier has nothing to check", hint='values={"D6": 422}')
         score = together(list(parts.values()))
+        if score.value is None and self.undecided is not None:
+            return Score(self.undecided, reason=score.reason, parts=parts)
         return Score(score.value, score.status, reason=score.reason or "all checks pass", parts=parts)
 
     def _parts(
