@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
+import sqlite3
+import tarfile
+import zipfile
+from base64 import b64encode
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,7 +115,75 @@ def code(row: dict[str, Any], right: str = SQUARE, **options: Any) -> SoundRow:
     return SoundRow(lambda: verikit.code(wall_s=3, **options), right, None, row, sandboxed=True)
 
 
+def packed(parts: dict[str, str]) -> bytes:
+    """A file of an office."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return out.getvalue()
+
+
+def tar(name: str, content: bytes) -> str:
+    """A tar of one file in base64, as it may stand in a row."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return b64encode(out.getvalue()).decode()
+
+
+def stored(*values: int) -> bytes:
+    """A database with one table of rows 1, 2, …"""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)")
+        database.executemany("INSERT INTO t (a) VALUES (?)", [(value,) for value in values])
+        database.commit()
+        return database.serialize()
+
+
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+SHEETS = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+DOCUMENT = packed({
+    "[Content_Types].xml": "<Types/>",
+    "word/document.xml": f"<w:document {WORD}><w:body><w:p><w:r><w:t>It is 4.</w:t></w:r></w:p></w:body></w:document>",
+})  # fmt: skip
+BOOK = packed({
+    "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    f'<Override PartName="/xl/workbook.xml" ContentType="{SHEETS}.sheet.main+xml"/>'
+    f'<Override PartName="/xl/sheet.xml" ContentType="{SHEETS}.worksheet+xml"/></Types>',
+    "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
+    f'<Relationship Id="r1" Type="{RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+    "xl/workbook.xml": f'<workbook {MAIN} xmlns:r="{RELATIONS}"><sheets><sheet name="A" sheetId="1" r:id="r1"/>'
+    "</sheets></workbook>",
+    "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
+    f'<Relationship Id="r1" Type="{RELATIONS}/worksheet" Target="sheet.xml"/></Relationships>',
+    "xl/sheet.xml": f'<worksheet {MAIN}><sheetData><row r="1"><c r="A1"><v>2</v></c><c r="B1"><f>A1+2</f></c></row>'
+    "</sheetData></worksheet>",
+})  # fmt: skip
+LEFT = {"workspace": {"after": {"a.csv": "a\n4\n"}}}
+
 ROWS: dict[str, SoundRow] = {
+    "docx": SoundRow(
+        lambda: verikit.docx(text=["It is 4."]), "done", None,
+        {"workspace": {"after_tar": tar("a.docx", DOCUMENT)}}, sandboxed=True,
+    ),
+    "files": SoundRow(lambda: verikit.files(exist=["a.csv"]), "done", None, LEFT),
+    "state": SoundRow(
+        lambda: verikit.state("a.db", changed=[{"table": "t", "key": 2, "set": {"a": 4}}]), "done", None,
+        {"workspace": {"before_tar": tar("a.db", stored(1, 2)), "after_tar": tar("a.db", stored(1, 4))}},
+        sandboxed=True,
+    ),
+    "table": SoundRow(lambda: verikit.table("a.csv"), "done", '[{"a": 4}]', LEFT),
+    "xlsx": SoundRow(
+        lambda: verikit.xlsx(values={"B1": 4}), "done", None, {"workspace": {"after_tar": tar("a.xlsx", BOOK)}},
+        needs=("openpyxl", "formulas", "formualizer"), sandboxed=True,
+    ),
     "all_of": SoundRow(lambda: verikit.all_of(verikit.exact(), verikit.boxed()), r"\boxed{4}"),
     "answer": SoundRow(verikit.answer, r"\boxed{4}"),
     "answer, a formula": SoundRow(verikit.answer, r"\boxed{x^2 + \sin x}", r"x^2+\sin(x)"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
@@ -45,6 +45,7 @@ def test_search_replace_blocks_give_the_edited_files(seed: int, write: object, c
 
 
 @settings(max_examples=examples(150), deadline=None)
+@example(40528713, False)
 @given(SEEDS, st.booleans())
 def test_begin_patch_gives_the_edited_files(seed: int, crlf: bool) -> None:
     draw = random.Random(seed)
@@ -57,6 +58,12 @@ def test_begin_patch_gives_the_edited_files(seed: int, crlf: bool) -> None:
     reply = f"Done:\n{rendered.as_begin_patch(before, after, draw)}\nThat is all."
     found = texts(patched(tree(before), reply.replace("\n", "\r\n") if crlf else reply))
     assert found == after
+
+
+def test_begin_patch_takes_a_blank_for_context_and_an_empty_line_for_what_sets_chunks_apart() -> None:
+    reply = "*** Begin Patch\n*** Update File: a\n+one\n{}\n*** End Patch"
+    assert texts(patched(tree({"a": "\n"}), reply.format(" ")))["a"] == "one\n\n"
+    assert texts(patched(tree({"a": "\n"}), reply.format("")))["a"] == "\none\n"
 
 
 @settings(max_examples=examples(150), deadline=None)

@@ -37,6 +37,8 @@ class PatchChunk:
     old: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
     at_end: bool = False
+    bare: int = 0
+    """How many lines at its end have no character, not even the blank of context: they may be no part of it."""
 
 
 @dataclass(slots=True)
@@ -123,6 +125,7 @@ def _read_change(section: PatchSection, line: str, mark: str, number: int) -> No
 
 
 def _add(chunk: PatchChunk, line: str) -> None:
+    chunk.bare = 0 if line else chunk.bare + 1
     if line[:1] != "+":
         chunk.old.append(line[1:])
     if line[:1] != "-":
@@ -192,8 +195,5 @@ def _place(lines: FileLines, chunk: PatchChunk, done: int, path: str) -> tuple[i
 
 
 def _without_end(chunk: PatchChunk) -> tuple[list[str], list[str]]:
-    """A chunk's lines without the empty ones at its end, which may only set it apart from the next."""
-    count = 0
-    while count < min(len(chunk.old), len(chunk.new)) and chunk.old[-1 - count] == chunk.new[-1 - count] == "":
-        count += 1
-    return chunk.old[: len(chunk.old) - count], chunk.new[: len(chunk.new) - count]
+    """A chunk's lines without the bare ones at its end, which may only set it apart from the next."""
+    return chunk.old[: len(chunk.old) - chunk.bare], chunk.new[: len(chunk.new) - chunk.bare]
