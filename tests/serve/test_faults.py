@@ -79,7 +79,7 @@ def test_a_sample_that_kills_its_process_fails_by_name_and_alone(serve):
 
 
 def test_a_sample_that_hangs_times_out_and_its_neighbours_do_not(serve):
-    with serve("--deadline", 8) as server, ThreadPoolExecutor(16) as threads:
+    with serve("--deadline", 20) as server, ThreadPoolExecutor(16) as threads:
         threads.submit(server.score, "wait 0.3")
         time.sleep(0.1)
         asked = [threads.submit(server.score, "hang" if i == 11 else "x") for i in range(12)]

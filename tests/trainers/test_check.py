@@ -11,6 +11,8 @@ from click.testing import CliRunner
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from huggingface_hub import constants  # noqa: E402
+
 from tests.trainers.conftest import make, settings  # noqa: E402
 from tests.trainers.recipes.test_r1_searcher import world  # noqa: E402
 from verikit.cli import cli  # noqa: E402
@@ -25,6 +27,7 @@ from verikit.trainers.probes import ask_services  # noqa: E402
 def check(tmp_path, monkeypatch):
     """`verikit train single-turn --check` on a tiny model and one problem; loading weights is an error."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)  # else a name of no folder is looked for for a minute
     trainer = make(tmp_path / "made")
     trainer.policy.model.config.max_position_embeddings = 1024
     trainer.policy.model.save_pretrained(tmp_path / "model")
