@@ -18,6 +18,7 @@ from verikit.errors import SpecError
 from verikit.names import registry
 from verikit.names.registry import find, registered
 from verikit.names.spec import load
+from verikit.workspaces.grading import WorkspaceVerifier
 
 # What each registered verifier is given here; a name that is missing fails, so that none is forgotten.
 OPTIONS = {
@@ -65,6 +66,8 @@ def test_every_registered_name_makes_a_verifier_that_shows_its_options(name):
     assert "0x" not in repr(v)
     assert v.fingerprint == load(spec_of(name)).fingerprint
     hash(v)
+    if isinstance(v, WorkspaceVerifier):
+        assert {v, load(spec_of(name))} == {v}
 
 
 def test_all_verifiers_have_distinct_fingerprints():

@@ -7,7 +7,8 @@ import sqlite3
 import pytest
 
 import verikit
-from verikit.errors import UsageError
+from verikit.errors import UsageError, WorkspaceError
+from verikit.verifiers.reading import sqlite_file
 from verikit.workspaces import Workspace
 
 SETUP = """
@@ -151,3 +152,21 @@ def test_more_rows_than_are_read_are_unscored(given):
 def test_changes_of_another_form_are_refused(change):
     with pytest.raises(UsageError):
         verikit.state("app.db", changed=[change])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"columns": 5, "rows": []}, {"columns": ["a"], "rows": [5]}, {"columns": ["a"], "rows": [[1, 2]]},
+        {"columns": ["a"], "rows": [[{"blob": "zz"}]]}, {"columns": ["a"], "rows": [[{}]]}, {"rows": [[1]]},
+        {"tables": [], "schema": []}, {"tables": {"t": 5}, "schema": []}, {"tables": {}, "schema": [5]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_reader_that_lies_leaves_no_value(told, monkeypatch):
+    """A child that a database has taken over may print anything."""
+    monkeypatch.setattr(sqlite_file, "_observed", lambda *_: told)
+    with pytest.raises(WorkspaceError, match="printed no observation"):
+        sqlite_file.database(None, "app.db")
+    with pytest.raises(WorkspaceError, match="printed no observation"):
+        sqlite_file.queried(None, "app.db", "SELECT 1")

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import os
 import tarfile
 
 import pytest
@@ -11,8 +12,10 @@ from click.testing import CliRunner
 import verikit
 from verikit import Sample, score_all
 from verikit.cli import cli
-from verikit.readers import read
+from verikit.readers import read, trials
+from verikit.readers.trials import is_trials, trial_rows
 from verikit.serve.protocols import _native
+from verikit.workspaces.atif import conversation
 from verikit.workspaces.harbor import trial_workspace
 
 
@@ -199,3 +202,38 @@ def test_a_record_that_names_places_outside_is_no_record(job):
         path.write_text(json.dumps(bad))
         run = verikit.score(job / "t1__abc", "files(exist=['app/out.csv'])", quiet=True)
         assert [row["value"] for row in run.rows()] == [None]
+
+
+@pytest.mark.parametrize("told", [5, True, "ab", {"a": 1}, [5, None, "x"]], ids=str)
+def test_steps_of_an_agent_that_hold_no_calls_and_no_results_are_read(told):
+    prompt, turns = conversation([
+        {"source": "user", "message": "Do it."},
+        {"source": "agent", "message": "Done.", "tool_calls": told, "observation": {"results": told}},
+        {"source": "agent", "message": told, "observation": told},
+    ])  # fmt: skip
+    assert prompt == "Do it."
+    assert [turn["role"] for turn in turns] == ["assistant", "assistant"]
+    assert "tool_calls" not in turns[0]
+
+
+def test_a_folder_that_cannot_be_listed_hides_no_trial_beside_it(job, monkeypatch):
+    locked = job / "aside"
+    locked.mkdir()
+    listed = os.scandir
+
+    def scandir(path):
+        if os.fspath(path) == str(locked):
+            raise PermissionError(13, "Permission denied")
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert is_trials(str(job))
+    assert len(list(trial_rows(str(job)))) == 2
+
+
+def test_each_result_of_a_trial_is_read_once(job, monkeypatch):
+    seen = []
+    read = trials.read_file
+    monkeypatch.setattr(trials, "read_file", lambda root, within: seen.append((root, *within)) or read(root, within))
+    assert len(list(trial_rows(str(job)))) == 2
+    assert len(seen) == len(set(seen))

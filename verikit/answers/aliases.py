@@ -90,6 +90,7 @@ def _groups(named: Mapping[str, list[str]]) -> list[list[str]]:
     return [[name, *others] for name, others in named.items()]
 
 
+@lru_cache(maxsize=1024)
 def _key(name: str) -> tuple[str, ...] | str:
     """What two spellings of a name have in common: its words, or a short name as it is written without its stops."""
     if len(name) > MAX_CHARS:
@@ -135,15 +136,15 @@ def same_thing(gold: str, answer: str, question: str, more: Aliases | None = Non
     """
     if len(gold) > MAX_CHARS or len(answer) > MAX_CHARS or words(gold) == words(answer):
         return None
-    if _FORM.search(question) or _holds(question, answer):
-        return None
     if (more is not None and more.same(gold, answer)) or _shipped().same(gold, answer):
-        return "another name of the same"
-    if _elements().same(gold, answer) and _may_be_element(gold, answer, question):
-        return "the same element"
-    if _same_unit(gold, answer, question):
-        return "the same unit"
-    return None
+        rule = "another name of the same"
+    elif _elements().same(gold, answer) and _may_be_element(gold, answer, question):
+        rule = "the same element"
+    elif _same_unit(gold, answer, question):
+        rule = "the same unit"
+    else:
+        return None
+    return None if _FORM.search(question) or _holds(question, answer) else rule
 
 
 def _holds(question: str, answer: str) -> bool:

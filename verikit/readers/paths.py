@@ -66,8 +66,6 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _folder(path: str) -> list[str]:
-    if is_trials(path):
-        return [path.rstrip("/") or path]
     splits = _json(os.path.join(path, "dataset_dict.json")).get("splits")
     if isinstance(splits, list):
         if len(splits) == 1 and _is_name(splits[0]):
@@ -78,6 +76,8 @@ def _folder(path: str) -> list[str]:
     saved = _json(os.path.join(path, "state.json")).get("_data_files")
     if isinstance(saved, list):
         return _saved(path, saved)
+    if is_trials(path):
+        return [path.rstrip("/") or path]
     by_kind: dict[str, list[str]] = {}
     for file in walk(path):
         if kind := _kind(file):

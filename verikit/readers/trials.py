@@ -24,7 +24,7 @@ def is_trials(folder: str) -> bool:
 
 def trial_rows(folder: str) -> Iterator[JsonRow | SchemaError]:
     """A row for each trial, with the task of its name if there is one; paths start from where the folder lies."""
-    tasks = {os.path.basename(path): path for path in _holding(folder, TASK)}
+    tasks = {os.path.basename(path): path for path in _tasks(folder)}
     for path, result in _trials(folder):
         try:
             yield _row(folder, path, result, tasks)
@@ -56,31 +56,38 @@ def _from(folder: str, path: str) -> str:
     return os.path.relpath(path, os.path.dirname(folder) or ".")
 
 
-def _trials(folder: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for path in _holding(folder, RESULT):
-        yield path, _result(path)
+def _trials(folder: str, depth: int = DEPTH) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The trials from a folder on, with their results; a trial is not searched further."""
+    result = _result(folder)
+    if "trial_name" in result:  # a job has a result too
+        yield folder, result
+        return
+    for path in _below(folder) if depth else ():
+        yield from _trials(path, depth - 1)
 
 
-def _holding(folder: str, name: str, depth: int = DEPTH) -> Iterator[str]:
-    """The folders that hold a file of a name, from a folder on; one that does is not searched further."""
-    if os.path.isfile(os.path.join(folder, name)) and (name != RESULT or _is_trial(folder)):
+def _tasks(folder: str, depth: int = DEPTH) -> Iterator[str]:
+    """The tasks from a folder on; a task is not searched further."""
+    if os.path.isfile(os.path.join(folder, TASK)):
         yield folder
         return
-    if not depth:
-        return
-    with os.scandir(folder) as found:
-        below = sorted(entry.path for entry in found if entry.is_dir(follow_symlinks=False))
-    for path in below:
-        yield from _holding(path, name, depth - 1)
+    for path in _below(folder) if depth else ():
+        yield from _tasks(path, depth - 1)
 
 
-def _is_trial(folder: str) -> bool:
-    """Whether a `result.json` is a trial's: a job has one too."""
-    return "trial_name" in _result(folder)
+def _below(folder: str) -> list[str]:
+    """The folders in a folder, without links; none in one that can't be listed, as `os.walk` has it."""
+    try:
+        with os.scandir(folder) as found:
+            return sorted(entry.path for entry in found if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
 
 
 def _result(folder: str) -> Mapping[str, Any]:
-    """What a folder's `result.json` holds; nothing where it is no object."""
+    """What a folder's `result.json` holds; nothing where there is none, or it is no object."""
+    if not os.path.isfile(os.path.join(folder, RESULT)):
+        return {}
     try:
         found = json.loads(read_file(folder, (RESULT,)))
     except (WorkspaceError, ValueError, RecursionError):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verikit.errors import WorkspaceError
 from verikit.messages import CompletionMessage
-from verikit.workspaces.beneath import open_beneath, open_root
+from verikit.workspaces.beneath import open_within
 from verikit.workspaces.names import shown
 
 MAX_BYTES = 64 * 2**20
@@ -24,12 +23,7 @@ def read_file(root: str, within: Sequence[str]) -> bytes:
     """
     name = shown("/".join((root, *within)))
     try:
-        top = open_root(root)
-        try:
-            file = open_beneath(top, within)
-        finally:
-            os.close(top)
-        with open(file, "rb") as stream:
+        with open(open_within(root, within), "rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise WorkspaceError(f"{name} can't be read: {error.strerror}") from None
@@ -71,17 +65,21 @@ def conversation(steps: Sequence[Any]) -> tuple[str, list[dict[str, Any]]]:
                 turns.append({"role": str(step.get("source")), "content": text})
             continue
         turns.append({"role": "assistant", "content": text})
-        calls = [call for call in step.get("tool_calls") or () if isinstance(call, Mapping)]
+        calls = _objects(step.get("tool_calls"))
         if calls:
             turns[-1]["tool_calls"] = [_call(call) for call in calls]
         if isinstance(thoughts := step.get("reasoning_content"), str):
             turns[-1]["reasoning_content"] = thoughts
         seen = step.get("observation")
-        for result in (seen.get("results") or ()) if isinstance(seen, Mapping) else ():
-            if isinstance(result, Mapping):
-                named = result.get("source_call_id")
-                turns.append({"role": "tool", "tool_call_id": named, "content": _said(result.get("content"))})
+        for result in _objects(seen.get("results")) if isinstance(seen, Mapping) else ():
+            named = result.get("source_call_id")
+            turns.append({"role": "tool", "tool_call_id": named, "content": _said(result.get("content"))})
     return prompt, turns
+
+
+def _objects(told: Any) -> list[Mapping[str, Any]]:
+    """The objects of a list; none where it is no list."""
+    return [one for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,19 @@ def open_beneath(root: int, names: Sequence[str], flags: int = 0) -> int:
     return open_by_steps(root, names, flags)
 
 
+def open_within(folder: str | os.PathLike[str], names: Sequence[str], flags: int = 0) -> int:
+    """Open what lies under these names beneath a folder that is ours.
+
+    Raises:
+        OSError: as `open_root` and `open_beneath`.
+    """
+    root = open_root(folder)
+    try:
+        return open_beneath(root, names, flags)
+    finally:
+        os.close(root)
+
+
 def open_by_steps(root: int, names: Sequence[str], flags: int = 0) -> int:
     """The same without `openat2`: name after name.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from verikit.errors import WorkspaceError
-from verikit.workspaces.beneath import open_beneath, open_root
+from verikit.workspaces.beneath import open_beneath, open_within
 from verikit.workspaces.limits import Limits
 from verikit.workspaces.manifest import Fault, FileEntry, Kind, Manifest
 from verikit.workspaces.names import as_text, shown
@@ -62,11 +62,7 @@ class FolderSource(TreeSource):
             WorkspaceError: it is not there, is no folder, or a link leads to it.
         """
         try:
-            root = open_root(self.root)
-            try:
-                top = open_beneath(root, self.within, os.O_DIRECTORY)
-            finally:
-                os.close(root)
+            top = open_within(self.root, self.within, os.O_DIRECTORY)
         except OSError as error:
             told = "a link lies on its path" if error.errno == errno.ELOOP else error.strerror
             raise WorkspaceError(f"the folder {self._name()} can't be collected: {told}") from None
@@ -171,8 +167,10 @@ class _Collection:
             return 0
         told = os.stat(name, dir_fd=folder, follow_symlinks=False)
         key = (told.st_dev, told.st_ino)
-        known = told.st_nlink > 1 and key in self.seen
-        self.seen.add(key) if told.st_nlink > 1 else None
+        if told.st_nlink == 1:
+            return entry.size
+        known = key in self.seen
+        self.seen.add(key)
         return 0 if known else entry.size
 
     @staticmethod

@@ -92,6 +92,13 @@ class WorkspaceVerifier(Verifier):
 
     reads: ClassVar[Reads | None] = None
 
+    def __eq__(self, other: object) -> bool:
+        """By class and all options, some of which are mappings and lists and have no hash (`eq=False` of the class)."""
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
     @abstractmethod
     def check(self, workspace: Workspace, sample: Sample) -> Score:
         """Score one workspace.

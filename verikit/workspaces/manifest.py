@@ -76,6 +76,11 @@ class Manifest(Mapping[str, FileEntry]):
                 total.update(b"%d:%b" % (len(data), data))
         return total.hexdigest()
 
+    @cached_property
+    def unread_folders(self) -> list[FileEntry]:
+        """The folders that could not be looked into."""
+        return [entry for entry in self._entries.values() if entry.kind == "folder" and entry.problem]
+
     @property
     def files(self) -> list[FileEntry]:
         """Its files."""

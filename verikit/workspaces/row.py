@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from verikit.errors import WorkspaceError
 from verikit.workspaces.atif import read_trajectory
-from verikit.workspaces.beneath import open_beneath, open_root
+from verikit.workspaces.beneath import open_within
 from verikit.workspaces.folder import FolderSource
 from verikit.workspaces.harbor import trial_workspace
 from verikit.workspaces.limits import Limits
@@ -141,11 +141,7 @@ def _place(path: Any, folder: str | None) -> tuple[str, tuple[str, ...]]:
 
 def _is_folder(root: str, within: tuple[str, ...]) -> bool:
     try:
-        top = open_root(root)
-        try:
-            found = open_beneath(top, within)
-        finally:
-            os.close(top)
+        found = open_within(root, within)
     except OSError as error:
         raise WorkspaceError(f"{shown('/'.join((root, *within)))} can't be collected: {error.strerror}") from None
     try:

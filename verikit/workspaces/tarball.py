@@ -21,7 +21,7 @@ from typing import IO, Literal, cast
 from weakref import finalize
 
 from verikit.errors import AgentFault, WorkspaceError
-from verikit.workspaces.beneath import open_beneath, open_root
+from verikit.workspaces.beneath import open_within
 from verikit.workspaces.limits import Limits
 from verikit.workspaces.manifest import FileEntry, Kind, Manifest
 from verikit.workspaces.names import parts, shown
@@ -106,11 +106,7 @@ class TarSource(TreeSource):
         if self.held is not None:
             return io.BytesIO(self.held)
         try:
-            root = open_root(self.root)
-            try:
-                return open(open_beneath(root, self.within), "rb")
-            finally:
-                os.close(root)
+            return open(open_within(self.root, self.within), "rb")
         except OSError as error:
             name = shown("/".join((self.root, *self.within)))
             raise WorkspaceError(f"the tar {name} can't be collected: {error.strerror}") from None

@@ -244,8 +244,8 @@ class Workspace:
         for wanted, problem in self.uncollected.items():
             if matches(wanted, path) or matches(path, wanted):
                 raise WorkspaceError(f"{shown(path)} was not collected: {problem}")
-        for entry in self.after.manifest.values():
-            if entry.problem and entry.kind == "folder" and (matches(f"{entry.path}/**", path) or has_wildcards(path)):
+        for entry in self.after.manifest.unread_folders:
+            if matches(f"{entry.path}/**", path) or has_wildcards(path):
                 self._check_read(entry, "after")
 
     def _check_declared(self, path: str) -> None:

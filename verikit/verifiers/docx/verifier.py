@@ -39,7 +39,7 @@ _STYLES = ("bold", "italic", "underline", "strike", "size", "font", "colour", "a
 Block = Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)  # mappings have no hash, a verifier has
+@dataclass(frozen=True, eq=False)
 class Docx(WorkspaceVerifier):
     """1.0 if a text document that an agent left passes every check that is asked for.
 

@@ -7,9 +7,9 @@ it is used.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from verikit.errors import AgentFault, WorkspaceError
 from verikit.sandbox import ISOLATION, RunLimits, RunResult, default_sandbox
@@ -23,6 +23,7 @@ BESIDE = ("-wal", "-journal")
 MAX_ROWS = 100_000
 MAGIC = b"SQLite format 3\0"
 _OUTPUT_KB = 64 * 1024
+Found = TypeVar("Found")
 Cell = tuple[str, Any]
 """A value with sqlite's own name of its type."""
 
@@ -55,11 +56,7 @@ def database(workspace: Workspace, path: str, side: Side = "after", max_rows: in
         AgentFault: what the agent left is no sound database.
         WorkspaceError: it is not there by no fault of the agent's, has too many rows, or the sandbox failed.
     """
-    told = _observed(workspace, path, side, "", max_rows)
-    try:
-        return _database(told)
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise WorkspaceError("the reader of the database printed no observation") from None
+    return _checked(_database, _observed(workspace, path, side, "", max_rows))
 
 
 def queried(workspace: Workspace, path: str, sql: str, max_rows: int = MAX_ROWS) -> tuple[list[str], list[list[Any]]]:
@@ -69,11 +66,7 @@ def queried(workspace: Workspace, path: str, sql: str, max_rows: int = MAX_ROWS)
         AgentFault: it is no sound database, or the query can't be run on it.
         WorkspaceError: as `database`.
     """
-    told = _observed(workspace, path, "after", sql, max_rows)
-    columns, rows = told.get("columns"), told.get("rows")
-    if not isinstance(columns, list) or not isinstance(rows, list):
-        raise WorkspaceError("the reader of the database printed no observation")
-    return [str(column) for column in columns], [[_value(cell) for cell in row] for row in rows]
+    return _checked(_table, _observed(workspace, path, "after", sql, max_rows))
 
 
 def _observed(workspace: Workspace, path: str, side: Side, sql: str, max_rows: int) -> Mapping[str, Any]:
@@ -119,6 +112,27 @@ def _read(ran: RunResult, name: str, fault: type[AgentFault | WorkspaceError]) -
     if "refused" in told:
         raise fault(f"{name} is no sound database: {shown(str(told['refused']))}")
     return told
+
+
+def _checked(read: Callable[[Mapping[str, Any]], Found], told: Mapping[str, Any]) -> Found:
+    """What is read from an observation.
+
+    Raises:
+        WorkspaceError: it has not the form of one.
+    """
+    try:
+        return read(told)
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+        raise WorkspaceError("the reader of the database printed no observation") from None
+
+
+def _table(told: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """The columns and rows of a query."""
+    columns = [str(column) for column in told["columns"]]
+    rows = [[_value(cell) for cell in row] for row in told["rows"]]
+    if any(len(row) != len(columns) for row in rows):
+        raise ValueError("rows of another width")
+    return columns, rows
 
 
 def _database(told: Mapping[str, Any]) -> Database:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from verikit.artifacts.box import BoxReader, observe
-from verikit.artifacts.readers.reach import VOLATILE
+from verikit.artifacts.readers.reach import MOST_SPANNED, VOLATILE
 from verikit.artifacts.readers.references import CellArea, letters, reference
 from verikit.artifacts.shape import Shape, each, mapping, record, scalar, text, truth
-from verikit.errors import AgentFault
+from verikit.errors import AgentFault, WorkspaceError
 
 _MANY = 200_000
 
@@ -101,13 +101,21 @@ class SeenWorkbook:
         return self.asked(name)[0]
 
     def reached(self, key: str) -> set[str]:
-        """A cell of the model and all that its formulas need."""
-        seen, pending, areas = {key}, [key], set[str]()
+        """A cell of the model and all that its formulas need.
+
+        Raises:
+            WorkspaceError: they span more cells than the reader follows.
+        """
+        seen, pending, areas, spanned = {key}, [key], set[str](), 0
         while pending:
             for area in self.model["needs"].get(pending.pop(), ()):
                 if area not in areas:
                     areas.add(area)
-                    fresh = set(keys_of(area)) - seen
+                    needed = keys_of(area)
+                    spanned += len(needed)
+                    if spanned > MOST_SPANNED:
+                        raise WorkspaceError("the reader of the workbook told of more cells than it follows")
+                    fresh = set(needed) - seen
                     seen |= fresh
                     pending += fresh
         return seen

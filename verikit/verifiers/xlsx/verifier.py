@@ -17,7 +17,7 @@ from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier
 
 
-@dataclass(frozen=True, eq=False)  # mappings have no hash, a verifier has
+@dataclass(frozen=True, eq=False)
 class Xlsx(WorkspaceVerifier):
     """1.0 if a workbook that an agent left passes every check that is asked for.
 
