@@ -8,6 +8,7 @@ import pytest
 import verikit
 from tests.artifacts.books import left
 from verikit.errors import UsageError
+from verikit.verifiers.docx.verifier import _cells
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 TYPES = '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>'
@@ -116,6 +117,15 @@ def test_a_table_is_compared_cell_by_cell():
     assert graded(f"<w:tbl>{rows}</w:tbl>", table=[[["a", "1"], ["b", "2"]]]).value == 1.0
     assert graded(f"<w:tbl>{rows}</w:tbl>", table=[[["a", "1"], ["b", "3"]]]).value == 0.0
     assert graded(p(r("a 1")) + p(r("b 2")), table=[[["a", "1"], ["b", "2"]]]).value == 0.0
+
+
+def test_very_many_tables_are_read_in_linear_time(linear):
+    def cells(text):
+        run = {"text": "x", "hidden": ""}
+        found = _cells([{"table": number, "row": 0, "column": 0, "runs": [run]} for number in range(len(text))])
+        assert found == [[["x"]]] * len(text)
+
+    linear(cells, "t", 16_000)
 
 
 def test_styles_are_effective_ones_however_they_come_about():

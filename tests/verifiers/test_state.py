@@ -170,3 +170,10 @@ def test_a_reader_that_lies_leaves_no_value(told, monkeypatch):
         sqlite_file.database(None, "app.db")
     with pytest.raises(WorkspaceError, match="printed no observation"):
         sqlite_file.queried(None, "app.db", "SELECT 1")
+
+
+def test_rows_are_found_by_their_key_however_many_changes_are_expected():
+    cell = ("integer", 7)
+    table = sqlite_file.StoredTable(("id", "a"), ("INTEGER", ""), ("id",), ((cell, ("text", "x")),))
+    assert table.by_key == {(cell,): (cell, ("text", "x"))}
+    assert table.by_key is table.by_key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
@@ -261,9 +262,9 @@ def _text_of(run: ElementTree.Element) -> str:
 
 def _boxes(run: ElementTree.Element, boxes: list[tuple[ElementTree.Element, str]]) -> None:
     """The text boxes of a run, each once: what stands beside them for old programs is left out."""
-    pending = [(child, "") for child in run]
+    pending = deque((child, "") for child in run)
     while pending:
-        element, hidden = pending.pop(0)
+        element, hidden = pending.popleft()
         if element.tag == f"{_MC}Fallback":
             continue
         if element.tag == f"{_W}txbxContent":
@@ -271,7 +272,7 @@ def _boxes(run: ElementTree.Element, boxes: list[tuple[ElementTree.Element, str]
             continue
         if element.tag == f"{_WP}anchor":
             hidden = hidden or _away(element)
-        pending += [(child, hidden) for child in element]
+        pending.extend((child, hidden) for child in element)
 
 
 def _away(anchor: ElementTree.Element) -> str:

@@ -127,7 +127,7 @@ class Docx(WorkspaceVerifier):
                     yield f"{text!r} is not under {heading!r}"
 
     def _tables(self, blocks: Sequence[Block]) -> Iterator[str]:
-        tables = [_rows(blocks, number) for number in sorted({block["table"] for block in blocks} - {-1})]
+        tables = _cells(blocks)
         for wanted in self.table:
             if [[plain(cell) for cell in row] for row in wanted] not in tables:
                 yield f"no table that begins with {[str(cell) for cell in wanted[0]]}"
@@ -183,12 +183,17 @@ def _section(blocks: Sequence[Block], heading: str) -> list[Block]:
     return section
 
 
-def _rows(blocks: Sequence[Block], table: int) -> list[list[str]]:
-    rows: dict[int, dict[int, list[str]]] = {}
+def _cells(blocks: Sequence[Block]) -> list[list[list[str]]]:
+    """The texts of all tables, by rows and columns. One pass: a document may have very many tables."""
+    texts: dict[int, dict[int, dict[int, list[str]]]] = {}
     for block in blocks:
-        if block["table"] == table:
+        if block["table"] != -1:
+            rows = texts.setdefault(block["table"], {})
             rows.setdefault(block["row"], {}).setdefault(block["column"], []).append(shown(block))
-    return [[plain(" ".join(texts)) for _, texts in sorted(row.items())] for _, row in sorted(rows.items())]
+    return [
+        [[plain(" ".join(cell)) for _, cell in sorted(row.items())] for _, row in sorted(rows.items())]
+        for rows in texts.values()
+    ]
 
 
 def _has_style(block: Block, text: str, wanted: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 from verikit.errors import AgentFault, WorkspaceError
@@ -28,7 +29,7 @@ Cell = tuple[str, Any]
 """A value with sqlite's own name of its type."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoredTable:
     """A base table of a database."""
 
@@ -38,6 +39,12 @@ class StoredTable:
     key: tuple[str, ...]
     """The columns of the primary key, in its order; none where it has none."""
     rows: tuple[tuple[Cell, ...], ...]
+
+    @cached_property
+    def by_key(self) -> Mapping[tuple[Cell, ...], tuple[Cell, ...]]:
+        """The rows by their primary keys."""
+        places = [self.columns.index(column) for column in self.key]
+        return {tuple(row[place] for place in places): row for row in self.rows}
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ def _as_expected(before: Database, after: Database, name: str, key: Key, change:
     table = after.tables.get(name)
     if table is None:
         return Score(0.0, reason="the table is gone")
-    row, old = _by_key(table).get(key), _by_key(before.tables[name]).get(key)
+    row, old = table.by_key.get(key), before.tables[name].by_key.get(key)
     if change.get("deleted"):
         if old is None:
             raise WorkspaceError(f"the row of {name} that is to be deleted was not there")
@@ -151,11 +151,6 @@ def _as_expected(before: Database, after: Database, name: str, key: Key, change:
 
 def _cells(table: StoredTable, row: Row | None) -> dict[str, Cell]:
     return {} if row is None else dict(zip(table.columns, row, strict=True))
-
-
-def _by_key(table: StoredTable) -> dict[Key, Row]:
-    places = [table.columns.index(column) for column in table.key]
-    return {tuple(row[place] for place in places): row for row in table.rows}
 
 
 def _schema(before: Database, after: Database, allowed: frozenset[str]) -> Score:
