@@ -44,7 +44,10 @@ def _seconds(item):
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked slow
 def pytest_collection_modifyitems(config, items):
     """Mark the cases that are known to be slow; put the longest first, so that no worker ends with a long one."""
-    if "VERIKIT_TIMES" not in os.environ:
+    whole = any(
+        (config.invocation_params.dir / argument).resolve() in (ROOT, ROOT / "tests") for argument in config.args
+    )
+    if whole and "VERIKIT_TIMES" not in os.environ:  # a file that is named runs all of its cases
         known = json.loads(TIMES.read_text("utf-8"))
         for item in items:
             if item.nodeid in known:
