@@ -1,4 +1,4 @@
-.PHONY: check format lint types test stubs slow nightly
+.PHONY: check format lint types test quick times stubs slow nightly
 
 check: lint types test
 
@@ -16,6 +16,14 @@ types:
 
 test:
 	pytest
+
+# One case of each test.
+quick:
+	VERIKIT_QUICK=1 pytest -n 2
+
+# Which cases take a second or more, and therefore count as slow.
+times:
+	VERIKIT_TIMES=1 pytest -n 2
 
 stubs:
 	python -m tests.stubs

@@ -69,7 +69,10 @@ class Columns:
 
 
 def _texts(found: Any, column: str) -> list[str]:
-    listed = found if isinstance(found, (list, tuple)) else [] if found is None else [found]
+    if isinstance(found, (list, tuple)):
+        listed = list(found)
+    else:
+        listed = [] if found is None else [found]
     if wrong := [answer for answer in listed if not isinstance(answer, (str, int, float))]:
         told = type(wrong[0]).__name__
         raise SchemaError(f"an answer is a text or number, or a list of these, not {told}", field=column)

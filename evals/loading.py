@@ -7,6 +7,7 @@ takes half a minute to read its own 14,000 names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -170,5 +171,6 @@ def task_file(name: str) -> Path:
         return own
     if name.endswith((".yaml", ".yml")) and Path(name).is_file():
         return Path(name)
-    near = [known for known in task_names() if name.removeprefix(PREFIX).split("_")[0] in known]
-    raise UsageError(f"there is no task {name!r}", hint=f"one of {', '.join(near or task_names())}, or a YAML file")
+    near = get_close_matches(f"{PREFIX}{name.removeprefix(PREFIX)}", task_names(), n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`verikit list tasks` shows all; or give a YAML file"
+    raise UsageError(f"there is no task {name!r}", hint=hint)

@@ -55,7 +55,11 @@ class Jury(Verifier, Comparer):
             return Comparison(fmean(known), f"mean of {len(votes)} judges", orders, usage=usage)
         wins, losses = sum(p > TIE for p in known), sum(p < TIE for p in known)
         needed = len(votes) if self.rule == "minimum" else len(votes) // 2 + 1
-        side = 1.0 if wins >= needed else 0.0 if losses >= needed else TIE
+        side = TIE
+        if wins >= needed:
+            side = 1.0
+        elif losses >= needed:
+            side = 0.0
         return Comparison(side, f"{wins} to {losses} of {len(votes)} judges", orders, usage=usage)
 
 

@@ -296,7 +296,9 @@ def within_words(text: str, opponent: str, most: int) -> bool:
 
 def side(preference: float) -> str:
     """A preference in a word: win, loss or tie."""
-    return "tie" if preference == TIE else "win" if preference > TIE else "loss"
+    if preference == TIE:
+        return "tie"
+    return "win" if preference > TIE else "loss"
 
 
 def _orders(n: int) -> str:

@@ -161,7 +161,8 @@ class ReplyFormat:
             return [said] if said in self.labels else []
         number = isinstance(said, (int, float)) and not isinstance(said, bool) and _finite(said)
         written = json.dumps(said) if number or isinstance(said, bool) else ""
-        return [written] if (number if self.scale else written in self.labels) else []
+        fits = number if self.scale else written in self.labels
+        return [written] if fits else []
 
     def parse(self, output: Output, *, held: bool = False) -> JudgeVerdict:
         """Read a reply; what can't be read is a verdict with an error. `held`: it was held to the verdicts."""

@@ -30,29 +30,61 @@ SLOWEST = float(os.environ.get("VERIKIT_SLOWEST", "inf"))
 """CPU seconds: a slow test that takes longer, by its mark, is left out."""
 PASSED = os.environ.get("VERIKIT_PASSED")
 """A file of names of tests: what it holds is left out, and what passes is added. So CI runs no test twice."""
+QUICK = "VERIKIT_QUICK" in os.environ
+"""Whether only the first case of each test is run."""
+TIMES = ROOT / "tests" / "times.json"
+"""Seconds of the cases that take a second or more. `VERIKIT_TIMES=1 pytest` writes them anew for what it runs."""
+A_SECOND = 1.0
 
 
 def _seconds(item):
     return max((mark.kwargs.get("seconds", 0) for mark in item.iter_markers("slow")), default=0)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is marked slow
 def pytest_collection_modifyitems(config, items):
-    """Put slow tests first, longest first (`@pytest.mark.slow(seconds=90)`), so that no worker ends with a long one."""
+    """Mark the cases that are known to be slow; put the longest first, so that no worker ends with a long one."""
+    whole = any(
+        (config.invocation_params.dir / argument).resolve() in (ROOT, ROOT / "tests") for argument in config.args
+    )
+    if whole and "VERIKIT_TIMES" not in os.environ:  # a file that is named runs all of its cases
+        known = json.loads(TIMES.read_text("utf-8"))
+        for item in items:
+            if item.nodeid in known:
+                item.add_marker(pytest.mark.slow(seconds=known[item.nodeid]))
     done = set(Path(PASSED).read_text("utf-8").split("\n")) if PASSED and os.path.exists(PASSED) else set()
-    left_out = [item for item in items if item.nodeid in done or _seconds(item) > SLOWEST]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item.nodeid not in done and _seconds(item) <= SLOWEST]
+    wanted = [item for item in items if item.nodeid not in done and _seconds(item) <= SLOWEST]
+    if QUICK:
+        cases = [item for item in wanted if not item.get_closest_marker("slow")]
+        wanted = list({item.nodeid.partition("[")[0]: item for item in reversed(cases)}.values())
+    if len(wanted) < len(items):
+        kept = set(wanted)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = wanted
     items.sort(key=lambda item: -_seconds(item))
 
 
 def pytest_sessionfinish(session):
     """Add what passed to the file of tests that need not run again; only the process that leads the workers knows."""
-    if not PASSED or hasattr(session.config, "workerinput"):
+    if hasattr(session.config, "workerinput"):
         return
-    passed = session.config.pluginmanager.get_plugin("terminalreporter").stats.get("passed", [])
-    with open(PASSED, "a", encoding="utf-8") as file:
-        file.writelines(f"{report.nodeid}\n" for report in passed if report.when == "call")
+    reports = session.config.pluginmanager.get_plugin("terminalreporter").stats
+    passed = [report for report in reports.get("passed", []) if report.when == "call"]
+    if PASSED:
+        with open(PASSED, "a", encoding="utf-8") as file:
+            file.writelines(f"{report.nodeid}\n" for report in passed)
+    if "VERIKIT_TIMES" in os.environ:
+        write_times({report.nodeid: report.duration for report in passed})
+
+
+def write_times(seconds):
+    """Replace the times of what ran; cases below a second are not kept, nor is what no longer exists in these files."""
+    files = {name.partition("::")[0] for name in seconds}
+    kept = {
+        name: old for name, old in json.loads(TIMES.read_text("utf-8")).items() if name.partition("::")[0] not in files
+    }
+    kept |= {name: round(new, 1) for name, new in seconds.items() if new >= A_SECOND}
+    TIMES.write_text(json.dumps(dict(sorted(kept.items())), indent=0, ensure_ascii=False) + "\n", "utf-8")
 
 
 @pytest.fixture(scope="session", autouse=True)

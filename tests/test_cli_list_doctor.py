@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import ROOT
 from verikit.cli import COMMANDS, cli, doctor
 from verikit.errors import SpecError, VerikitError
 from verikit.names.registry import registered
@@ -63,7 +64,7 @@ def test_a_reader_that_stops_reading_ends_the_command_quietly():
     assert "Traceback" not in done.stderr
 
 
-def test_list_shows_each_name_with_its_options_and_one_line_of_help():
+def test_list_shows_each_name_with_one_line_of_help_and_in_json_its_options():
     table = json.loads(CliRunner().invoke(cli, ["list", "--json"]).output)
     assert set(table) == {"verifiers", "selectors", "engines", "recipes", "retrievers", "tasks", "adapters"}
     for kind in ("verifiers", "selectors", "engines"):
@@ -76,7 +77,31 @@ def test_list_shows_each_name_with_its_options_and_one_line_of_help():
     assert table["verifiers"]["numeric"]["call"] == "numeric(rel_tol=0.0, abs_tol=0.0, extract='stated', reads='reply')"
     assert table["verifiers"]["tags"]["call"] == "tags(*names, strict=True)"
     text = CliRunner().invoke(cli, ["list"]).output
-    assert all(entry["call"] in text and entry["help"] in text for e in table.values() for entry in e.values())
+    shown = text.splitlines()
+    for name, entry in ((name, entry) for entries in table.values() for name, entry in entries.items()):
+        assert any(line.split() == [name, *entry["help"].split()] for line in shown)
+
+
+def test_verifiers_are_listed_under_the_headings_of_their_page():
+    shown = CliRunner().invoke(cli, ["list", "verifiers"]).output.splitlines()
+    jobs = [line.strip() for line in shown if line.startswith("  ") and not line.startswith("    ")]
+    page = [line[3:] for line in (ROOT / "docs" / "verifiers.md").read_text("utf-8").splitlines() if line[:3] == "## "]
+    assert jobs == [heading for heading in page if heading in jobs]
+    assert shown.index("  A choice") + 1 == next(at for at, line in enumerate(shown) if line.split()[0] == "choice")
+
+
+def test_the_list_loads_no_verifier_of_ours():
+    code = "from verikit.cli.list import lines; lines('verifiers'); import sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "verikit.cli.list" in loaded
+    assert not [name for name in loaded if name.startswith(("verikit.verifiers.", "verikit.answers"))]
+
+
+def test_a_mistyped_command_is_answered_by_the_nearest_one():
+    done = CliRunner().invoke(cli, ["scor", "rows.jsonl"])
+    assert done.exit_code == 2
+    assert "Did you mean 'score'?" in done.output
+    assert "Did you mean" not in CliRunner().invoke(cli, ["xyz"]).output
 
 
 def test_list_of_one_kind_shows_only_that():

@@ -109,3 +109,12 @@ def test_a_public_class_name_means_one_thing():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert {name: where for name, where in homes.items() if len(where) > 1 and name not in TWO_MEANINGS} == {}
+
+
+def test_no_conditional_expression_stands_in_another():
+    nested = []
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            branches = (node.body, node.orelse) if isinstance(node, ast.IfExp) else ()
+            nested += [f"{path.relative_to(ROOT)}:{node.lineno}" for part in branches if isinstance(part, ast.IfExp)]
+    assert nested == []

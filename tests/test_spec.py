@@ -408,3 +408,18 @@ def test_a_bad_spec_of_a_toml_file_is_told_with_file_and_name(tmp_path):
 def test_what_is_no_text_is_no_spec(spec):
     with pytest.raises(SpecError, match="a spec is text"):
         load(spec)
+
+
+@pytest.mark.parametrize(
+    "text", ["length(max=300, unit=words)", "exact(squad)", "all_of(answer, length(max=300, unit=words))"]
+)
+def test_a_bare_word_as_an_argument_is_answered_by_how_a_text_is_written(text):
+    with pytest.raises(SpecError, match="is not a number, a text or a name") as caught:
+        load(text)
+    assert caught.value.hint in ("a text is written in quotes: unit='words'", "a text is written in quotes: 'squad'")
+
+
+def test_a_mistyped_verifier_as_an_argument_is_answered_by_the_nearest_one():
+    with pytest.raises(SpecError, match="no verifier is called 'answr'") as caught:
+        load("all_of(answr, length(max=300))")
+    assert caught.value.hint == "did you mean answer?"

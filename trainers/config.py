@@ -318,7 +318,7 @@ def load_config(source: str, changes: Sequence[str] = ()) -> Config:
     path = named.get(source) if own else Path(source)
     if path is None:
         near = get_close_matches(source, named, n=3)
-        hint = f"there are {', '.join(near or named)}; or give a FILE.toml"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(named)}; or give a FILE.toml"
         raise ConfigError(f"no config is called {source!r}", hint=hint)
     try:
         table = tomllib.loads(path.read_text("utf-8"))

@@ -112,7 +112,9 @@ class Learner:
         logp = logp.to(micro.advantage.dtype)
         now = logp.detach()
         supervised = self.loss.kind == "likelihood"
-        old = micro.old if micro.old is not None else now if self.loss.mismatch != "ignore" else micro.sampled
+        old = micro.old
+        if old is None:
+            old = now if self.loss.mismatch != "ignore" else micro.sampled
         value, clipped = self._objective(logp, old, micro)
         if self.loss.mismatch != "ignore" and not supervised:
             kind, cap = self.loss.mismatch, self.loss.mismatch_cap

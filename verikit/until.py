@@ -157,8 +157,14 @@ def _dirichlet_lead(shapes: Sequence[int]) -> float:
         density = math.exp((first - 1) * math.log(x) - x - math.lgamma(first))
         for shape in others:
             density *= _gamma_below(x, shape)
-        total += density * (1 if i == _STEPS else 4 if i % 2 else 2)
+        total += density * _simpson_weight(i)
     return min(1.0, total * width / 3)
+
+
+def _simpson_weight(i: int) -> int:
+    if i == _STEPS:
+        return 1
+    return 4 if i % 2 else 2
 
 
 def _gamma_below(x: float, shape: int) -> float:

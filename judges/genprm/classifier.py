@@ -129,7 +129,9 @@ class Classifier(StepVerifier):
         if isinstance(pick, list):
             return logits[:, pick].softmax(-1)[:, 1]
         single = logits.shape[-1] == 1
-        chosen = self.activation if self.activation != "auto" else "sigmoid" if single else "softmax"
+        chosen = self.activation
+        if chosen == "auto":
+            chosen = "sigmoid" if single else "softmax"
         if chosen == "softmax":
             logits = logits.softmax(-1)
         elif chosen == "sigmoid":

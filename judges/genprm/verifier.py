@@ -219,7 +219,9 @@ class GenPRM(StepVerifier):
         reward = self.fallback if review.reward is None and review.label is None else review.reward
         if reward is None:
             return Score.error(review.reason, text=text)
-        label = None if review.label is None else self.file.yes if review.label else self.file.no
+        label = None
+        if review.label is not None:
+            label = self.file.yes if review.label else self.file.no
         return Score(reward, answer=label, reason=review.reason or HOW[review.how], text=text)
 
 

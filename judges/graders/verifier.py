@@ -311,7 +311,9 @@ def _lacking(problem: NoValue, ends: tuple[float, float] = (0.0, 1.0)) -> Score:
 def _threshold(grader: Any, value: float) -> str:
     """Whether a grade reaches the threshold that the grader has."""
     at = grader.pass_threshold
-    return "" if at is None else f"; {'passes' if value >= at else 'fails'} at {at:g}"
+    if at is None:
+        return ""
+    return f"; {'passes' if value >= at else 'fails'} at {at:g}"
 
 
 def _item(sample: Sample) -> dict[str, Any]:

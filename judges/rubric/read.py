@@ -224,7 +224,10 @@ def _categories(item: Mapping[str, Any]) -> tuple[str, ...]:
     found: list[str] = []
     for name in ("category", "axis", "task_category", "tags"):
         value = item.get(name)
-        found += [value] if isinstance(value, str) else list(map(str, value)) if isinstance(value, list) else []
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, list):
+            found += map(str, value)
     return tuple(dict.fromkeys(filter(None, found)))
 
 

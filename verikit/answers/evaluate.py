@@ -227,11 +227,13 @@ def substitute(node: Node, name: str, value: Node) -> Node:
         return node
     if node.op in ("sum", "prod", "int", "lim") and node.args[0].args[0] == name:
         return node
-    return Node(node.op, tuple(
-        substitute(a, name, value) if type(a) is Node
-        else tuple(substitute(b, name, value) if type(b) is Node else b for b in a) if type(a) is tuple else a
-        for a in node.args
-    ))  # fmt: skip
+
+    def within(argument: Any) -> Any:
+        if type(argument) is Node:
+            return substitute(argument, name, value)
+        return tuple(map(within, argument)) if type(argument) is tuple else argument
+
+    return Node(node.op, tuple(map(within, node.args)))
 
 
 def numerator(node: Node) -> tuple[Node, Node]:
@@ -258,7 +260,9 @@ def numerator(node: Node) -> tuple[Node, Node]:
 
 
 def _product(a: Node, b: Node) -> Node:
-    return b if a == ONE else a if b == ONE else Node("mul", (a, b))
+    if a == ONE:
+        return b
+    return a if b == ONE else Node("mul", (a, b))
 
 
 def _tidy(value: Number) -> Number:
@@ -306,8 +310,8 @@ class ExactField(Field):
                 raise Undefined("a division by zero")
             if abs(base) != 1 and base and _bits(base) * abs(e) > MAX_BITS:
                 raise TooBig("a power too large to compute")
-            if abs(e) > MAX_BITS:
-                e = e % 2 + 2 if base in (1, -1) else 1 if base == 0 else e
+            if abs(e) > MAX_BITS and base in (0, 1, -1):
+                e = e % 2 + 2  # as odd or even as it was, which decides the sign
             return _tidy(Fraction(base) ** e)
         root = exact_root(base, e.denominator)
         if root is None or abs(e.numerator) > 1_000:

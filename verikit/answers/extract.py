@@ -49,10 +49,9 @@ def within_marks(text: str) -> str:
     text = reply_text(text)
     if "<" in text:
         for opening, closing in _TAGS:
-            start = text.rfind(opening)
-            stop = text.find(closing, start) if start >= 0 else -1
-            inner = text[start + len(opening) : stop if stop >= 0 else None] if start >= 0 else ""
-            if inner.strip():
+            _, found, inner = text.rpartition(opening)
+            inner = inner.partition(closing)[0]
+            if found and inner.strip():
                 return inner
     return text
 

@@ -133,11 +133,9 @@ def _unreadable(text: str) -> str:
         depth += {"{": 1, "}": -1}.get(match[0], 0)
         if depth < 0:
             break
-    return (
-        "the gold is unreadable: its braces don't match"
-        if depth
-        else ("the gold is unreadable: it ends inside of a formula" if _CUT.search(text) else "")
-    )
+    if depth:
+        return "the gold is unreadable: its braces don't match"
+    return "the gold is unreadable: it ends inside of a formula" if _CUT.search(text) else ""
 
 
 def _undefined(tree: Node) -> str:

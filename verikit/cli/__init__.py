@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -70,6 +71,15 @@ class LazyGroup(click.Group):
         module, _, attribute = self.table[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command by its name; of an unknown one, name the nearest."""
+        near = get_close_matches(args[0], self.table, n=1)
+        if args[0] not in self.table and near and not ctx.resilient_parsing:
+            raise click.UsageError(f"No such command {args[0]!r}. Did you mean {near[0]!r}?", ctx)
+        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names from the table: click would import every command at a press of the key."""

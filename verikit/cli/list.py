@@ -5,17 +5,34 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import shutil
+import sys
 import textwrap
-from collections.abc import Mapping
-from typing import Any, get_args
+from functools import cache
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict, cast, get_args
 
 import click
 
 from verikit.cli.options import json_option
 from verikit.errors import SpecError, UsageError, VerikitError
 from verikit.names.option_docs import options
-from verikit.names.registry import Kind, find, registered, tables
+from verikit.names.registry import Kind, find, foreign, registered, tables
 from verikit.names.spec import import_object, names_object
+
+LISTED = Path(__file__).with_name("listed.json")
+"""The lines of verikit's own names, as `python -m tests.stubs` writes them: to load all of them takes seconds."""
+
+
+class Line(TypedDict):
+    """What the list holds about a name."""
+
+    call: str
+    help: str
+    job: NotRequired[str]
+    """Of a verifier of ours: what it is for, a heading of docs/verifiers.md."""
+    combines: NotRequired[bool]
+    """Of a verifier: whether it is made from others."""
 
 
 @click.command("list")
@@ -24,14 +41,14 @@ from verikit.names.spec import import_object, names_object
 def list_(what: str | None, as_json: bool) -> None:
     """List what there is, by kind: verifiers, selectors, engines, recipes, retrievers, tasks, adapters.
 
-    With a KIND only that; with a NAME (or `package.module:Name`, `file.py:Name`) all it says of itself, and what each
-    of its options means.
+    With a KIND, list only that. With a NAME (or `package.module:Name`, `file.py:Name`), explain it and each of its
+    options.
     """
     kinds: tuple[str, ...] = get_args(Kind)
     if what is None:
-        _print({kind: _kind(kind) for kind in (*kinds, "retrievers", "tasks", "adapters")}, as_json)
+        _print({kind: lines(kind) for kind in (*kinds, "retrievers", "tasks", "adapters")}, as_json)
     elif what in kinds or what in tables():
-        _print({what: _kind(what)}, as_json)
+        _print({what: lines(what)}, as_json)
     else:
         found = _named(what)
         if as_json:
@@ -40,23 +57,44 @@ def list_(what: str | None, as_json: bool) -> None:
         click.echo("\n\n".join(_page(what, kind, made) for kind, made in found))
 
 
-def _print(shown: dict[str, dict[str, dict[str, str]]], as_json: bool) -> None:
+def _print(shown: dict[str, dict[str, Line]], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(shown, indent=2))
         return
-    for kind, entries in shown.items():
-        click.secho(_heading(kind, entries), bold=True)
-        for entry in entries.values():
-            click.echo(f"  {entry['call']}")
-            click.echo(f"      {entry['help']}")
+    for kind, listed in shown.items():
+        click.secho(_heading(kind, listed), bold=True)
+        for job, names in _by_job(listed).items():
+            indent = "  "
+            if job:
+                click.echo(f"  {job}")
+                indent = "    "
+            width = max(map(len, names))
+            for name in names:
+                click.echo(_fitting(f"{indent}{name:{width}}  {listed[name]['help']}"))
+    click.echo("\n`verikit list NAME` explains one, with its options.")
 
 
-def _heading(kind: str, names: Mapping[str, object]) -> str:
+def _by_job(listed: dict[str, Line]) -> dict[str, list[str]]:
+    """Names by what they are for, in the order of docs/verifiers.md; those of other packages last."""
+    groups: dict[str, list[str]] = {job: [] for job in _listed()["jobs"]}
+    for name, line in listed.items():
+        groups.setdefault(line.get("job", ""), []).append(name)
+    return {job: names for job, names in groups.items() if names}
+
+
+def _fitting(line: str) -> str:
+    """A line cut to the terminal's width; whole where the output is no terminal."""
+    width = shutil.get_terminal_size().columns
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    return f"{line[: width - 1]}…" if terminal and len(line) > width else line
+
+
+def _heading(kind: str, listed: dict[str, Line]) -> str:
     """A kind; of verifiers also how many score by themselves, and how many combine or guard others."""
     if kind != "verifiers":
         return kind
-    combining = sum(combines(name) for name in names)
-    return f"verifiers ({len(names) - combining}, and {combining} that combine or guard verifiers)"
+    combining = sum(line.get("combines", False) for line in listed.values())
+    return f"verifiers ({len(listed) - combining}, and {combining} that combine or guard verifiers)"
 
 
 def combines(name: str) -> bool:
@@ -70,21 +108,34 @@ def combines(name: str) -> bool:
     return any(re.search(r"\b(?:Part|Verifier)\b", str(taken)) for taken in inspect.signature(made).parameters.values())
 
 
-def _kind(kind: Any) -> dict[str, dict[str, str]]:
-    if kind in get_args(Kind):
-        return {name: _entry(kind, name) for name in registered(kind)}
+@cache
+def _listed() -> dict[str, Any]:
+    return cast("dict[str, Any]", json.loads(LISTED.read_text("utf-8")))
+
+
+def lines(kind: str) -> dict[str, Line]:
+    """The line of each name of a kind. Only what other packages register is loaded."""
+    ours: dict[str, Line] = _listed().get(kind, {})
+    if kind not in get_args(Kind):
+        return ours if tables()[kind].value.startswith("verikit.") else _table(kind)
+    refused = {name.name for name in foreign() if name.others}
+    return {
+        name: ours[name]
+        if name in ours and entry.value.startswith("verikit.") and name not in refused
+        else line_of(cast("Kind", kind), name)
+        for name, entry in registered(cast("Kind", kind)).items()
+    }
+
+
+def _table(kind: str) -> dict[str, Line]:
     try:
         return {name: {"call": name, "help": line} for name, line in tables()[kind].load()().items()}
     except ImportError as error:
-        return {
-            kind: {
-                "call": f"({kind})",
-                "help": f"needs {(error.name or kind).partition('.')[0]}: pip install 'verikit[eval]'",
-            }
-        }
+        return {kind: {"call": f"({kind})", "help": f"can't be imported: {error}"}}
 
 
-def _entry(kind: Kind, name: str) -> dict[str, str]:
+def line_of(kind: Kind, name: str) -> Line:
+    """The line of a name, from the object itself."""
     try:
         made = find(kind, name)
     except VerikitError as error:
@@ -93,7 +144,10 @@ def _entry(kind: Kind, name: str) -> dict[str, str]:
     if kind == "recipes":  # they are configured, not called
         return {"call": name, "help": help_}
     taken = (option.name + (f"={option.default}" if option.default else "") for option in options(made))
-    return {"call": f"{name}({', '.join(taken)})", "help": help_}
+    line: Line = {"call": f"{name}({', '.join(taken)})", "help": help_}
+    if kind == "verifiers":
+        line["combines"] = combines(name)
+    return line
 
 
 def _named(name: str) -> list[tuple[str, Any]]:

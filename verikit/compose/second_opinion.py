@@ -62,7 +62,10 @@ class Rescue(Verifier):
         if called:
             usage = {**second.usage, **usage}
         kept = replace(first if second.scored and not rescued and first.scored else second, answer=first.answer)
-        how = "accepts" if rescued else "refuses, too," if second.scored else "has no verdict on"
+        if rescued:
+            how = "accepts"
+        else:
+            how = "refuses, too," if second.scored else "has no verdict on"
         reason = f"the judge {how} what the rule did not take ({first.reason})"
         return replace(kept, reason=reason if second.scored else f"{reason}: {second.reason}", parts=parts, usage=usage)
 

@@ -57,8 +57,10 @@ def bfcl(row: JsonRow) -> Iterator[JsonRow]:
     id = str(row.get("id") or "")
     category = str(row.get("category") or id.rpartition("_")[0])
     calls = row.get("ground_truth")
-    if calls is None:
-        calls = [] if "irrelevance" in category else "any" if "relevance" in category else None
+    if calls is None and "irrelevance" in category:
+        calls = []
+    elif calls is None and "relevance" in category:
+        calls = "any"
     if calls is None:
         raise SchemaError(
             "no expected calls",

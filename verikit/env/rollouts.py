@@ -188,7 +188,10 @@ def _episode(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[R
         lost = [name for name in rewards if name not in parts]
         if not trace.get("ok", True) or lost:
             errors = [error.get("message") for error in _list(trace, "errors") if isinstance(error, Mapping)]
-            why = str(errors[-1])[:500] if errors else f"no reward {lost[0]!r}" if lost else "the rollout failed"
+            if errors:
+                why = str(errors[-1])[:500]
+            else:
+                why = f"no reward {lost[0]!r}" if lost else "the rollout failed"
             yield Rollout(sample, None, why, where, parts)
         elif not parts:
             yield Rollout(sample, None, "nothing rewards it", where)

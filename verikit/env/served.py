@@ -60,7 +60,10 @@ def environment_name(client: Any, wanted: str) -> str:
     names = _of_kind(list, asked(client, "GET", "/list_environments"), "/list_environments")
     name = wanted or (str(names[0]) if len(names) == 1 else "")
     if name not in names:
-        told = f"has no environment {name!r}" if name else "has several environments" if names else "has no environment"
+        if name:
+            told = f"has no environment {name!r}"
+        else:
+            told = "has several environments" if names else "has no environment"
         hint = f"name it behind the address, as in {_address(client)}/{names[0]}" if len(names) > 1 else ""
         hint = hint if not wanted else f"there are {', '.join(map(str, names[:20]))}"
         raise UsageError(f"{_address(client)} {told}", hint=hint)
@@ -77,7 +80,9 @@ def _of_kind(kind: type[Any], found: Any, path: str, key: str = "") -> Any:
     Raises:
         VerikitError: it isn't: the server speaks another protocol.
     """
-    value = found.get(key) if key and isinstance(found, dict) else None if key else found
+    value = found
+    if key:
+        value = found.get(key) if isinstance(found, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
         raise VerikitError(
             f"{path}: the reply is none of OpenEnv's or ORS's", hint="is it the address of another server?"

@@ -190,7 +190,12 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             raise UsageError(f"calculate_output {text[:200]!r}: {text[at:].lstrip()[:1]!r} is not expected")
         at = match.end()
         number, name, sign = match.groups()
-        yield ("number", number) if number else ("name", name) if name else ("sign", sign)
+        if number:
+            yield "number", number
+        elif name:
+            yield "name", name
+        else:
+            yield "sign", sign
 
 
 def _value(node: FormulaNode, scores: Mapping[str, float]) -> float:

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from verikit.base import Verifier, describe, raised_at
 from verikit.errors import SpecError, VerikitError
-from verikit.names.registry import Kind, find, misfit
+from verikit.names.registry import Kind, find, misfit, registered
 from verikit.names.reward_functions import function_verifier
 from verikit.platform.folders import check_code
 
@@ -145,11 +145,11 @@ class _Reader:
             case ast.Name(id=name):
                 return self._named(node, name)
             case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-                options = {k.arg: self.value(k.value) for k in keywords if k.arg is not None}
+                options = {k.arg: self._argument(k.value, f"{k.arg}=") for k in keywords if k.arg is not None}
                 if len(options) < len(keywords):
                     raise self._refuse(node, "** is not allowed")
                 make = import_object(self.named[name], self.folder) if name in self.named else find(self.kind, name)
-                return self._call(node, make, [self.value(a) for a in args], options)
+                return self._call(node, make, [self._argument(a) for a in args], options)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self._operand(operand) * -1
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
@@ -172,6 +172,17 @@ class _Reader:
             others = {k: v for k, v in self.scope.items() if k != name}
             return _read(self.scope[name], self.kind, others, self.folder)
         return self._call(node, find(self.kind, name), [], {})
+
+    def _argument(self, node: ast.expr, option: str = "") -> Any:
+        """An argument of a call. A bare word that names nothing is most often a text without its quotes."""
+        try:
+            return self.value(node)
+        except SpecError as error:
+            known = {*self.named, *self.scope, *registered(self.kind)}
+            if not isinstance(node, ast.Name) or node.id in known or "did you mean" in (error.hint or ""):
+                raise
+            problem = f"{option}{node.id}: {node.id} is not a number, a text or a name"
+            raise SpecError(problem, hint=f"a text is written in quotes: {option}{node.id!r}") from None
 
     def _call(self, node: ast.expr, make: Any, args: list[Any], options: dict[str, Any]) -> Any:
         if isinstance(make, Verifier):

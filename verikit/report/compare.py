@@ -149,7 +149,9 @@ def _flat(settings: Any, prefix: str = "") -> dict[str, str]:
     """Settings by dotted name, as text."""
     if not isinstance(settings, dict) or not settings:
         told = ", ".join(map(str, settings)) if isinstance(settings, list) else str(settings)
-        return {prefix: "" if settings is None else told} if prefix else {}
+        if not prefix:
+            return {}
+        return {prefix: "" if settings is None else told}
     found: dict[str, str] = {}
     for name, value in settings.items():
         found |= _flat(value, f"{prefix}.{name}" if prefix else str(name))

@@ -171,7 +171,9 @@ def shown(value: Cell) -> str:
         if not value.percent:
             return f"{number} [{value.low:.4g}, {value.high:.4g}]"
         return f"{number} [{in_percent(value.low)}, {in_percent(value.high)}]"
-    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else _line(value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else _line(value)
 
 
 def _latex(table: Table, label: str) -> str:

@@ -23,7 +23,9 @@ TAIL = 4
 
 def verdict_of(value: float | None) -> str:
     """Right, wrong or unscored."""
-    return UNSCORED if value is None else RIGHT if value >= PASS_MARK else WRONG
+    if value is None:
+        return UNSCORED
+    return RIGHT if value >= PASS_MARK else WRONG
 
 
 def leaves(row: JsonObject, prefix: str = "") -> Iterator[tuple[str, JsonObject]]:

@@ -162,10 +162,9 @@ def _spread(values: Sequence[float | None]) -> float:
 def with_questions(pair: RunDifference, rows: Rows) -> RunDifference:
     """A difference whose changed rows show what was asked, where that is known; else nothing beside their id."""
     asked = rows_of(rows, pair.difference.task)
-    changed = tuple(
-        replace(change, question=asked[change.id].question if change.id in asked else "")
-        if change.question == change.id
-        else change
-        for change in pair.difference.changed
-    )
-    return pair._replace(difference=replace(pair.difference, changed=changed))
+    changed = []
+    for change in pair.difference.changed:
+        if change.question == change.id:
+            change = replace(change, question=asked[change.id].question if change.id in asked else "")
+        changed.append(change)
+    return pair._replace(difference=replace(pair.difference, changed=tuple(changed)))

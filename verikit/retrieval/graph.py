@@ -181,7 +181,10 @@ class Graph(Index):
             part = self._weights[key] / (weights * sum(shares) or 1.0)
             for row, share in zip(titled, shares, strict=True):
                 start[row] = start.get(row, 0.0) + part * share
-        share = SHARE if any(key < self._titles for key in keys) else NAMED_ONLY if start else 1.0
+        if any(key < self._titles for key in keys):
+            share = SHARE
+        else:
+            share = NAMED_ONLY if start else 1.0
         share /= sum(found.values()) or 1.0
         for row, mass in found.items():
             start[row] = start.get(row, 0.0) + share * mass

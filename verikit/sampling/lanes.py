@@ -45,7 +45,10 @@ class Lanes:
         self._engine = engine
         self._held = engine.tokenizer is not None
         self.batched: bool = engine.batched
-        self.width, self.size = BATCHED if self.batched else HELD if self._held else SERVED
+        if self.batched:
+            self.width, self.size = BATCHED
+        else:
+            self.width, self.size = HELD if self._held else SERVED
         self.busy = 0
         """Waves under way."""
         self._events: SimpleQueue[Event] = SimpleQueue()

@@ -134,7 +134,9 @@ class ForkServer:
             record_cap: bytes of the record; 0: as the limits say.
         """
         self.runs += 1
-        cpu = limits.cpu_s if limits.cpu_s is not None else (limits.wall_s + 1) * (_STEPS if session else 1)
+        cpu = limits.cpu_s
+        if cpu is None:
+            cpu = (limits.wall_s + 1) * (_STEPS if session else 1)
         order = {
             "wall": wall_s, "cpu": cpu, "memory": limits.memory_mb << 20, "disk": limits.disk_mb << 20,
             "files": limits.files, "threads": limits.threads, "session": session,

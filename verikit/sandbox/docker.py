@@ -221,7 +221,9 @@ class _Container:
         elif why == "exit":
             stdout = out
         cap = self._caps["stdout"]
-        over = why if why in ("stdout", "stderr") else "stdout" if len(stdout) > cap else ""
+        over = "stdout" if len(stdout) > cap else ""
+        if why in ("stdout", "stderr"):
+            over = why
         data = {"stdout": stdout[:cap], "stderr": bytes(self._err)[: self._caps["stderr"]], "record": record}
         if why == "wall":
             ended |= {"why": why, "seconds": time.monotonic() - self._begun}

@@ -64,7 +64,8 @@ def ruleset(version: int, allowed: Iterable[bytes]) -> int:
     """A descriptor of rules that allow what they say and nothing else."""
     everything = _everything(version)
     attributes = struct.pack("QQQ", everything, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
-    size = 24 if version >= 6 else 16 if version >= 4 else 8
+    fields = 1 + (version >= 4) + (version >= 6)  # files, then the network, then scopes
+    size = 8 * fields
     rules = linux.syscall(_CREATE, ctypes.c_char_p(attributes), size, 0)
     for rule in allowed:
         linux.landlock_add_rule(rules, rule)

@@ -103,13 +103,14 @@ def _layers(facts: dict[str, Any], refusal: str | None, *, paranoid: bool) -> di
     """Which mechanisms are in force, and why others are not."""
     abi = facts["landlock"]
     spaces = "active" if facts["namespaces"] else f"missing: {refusal}"
+    other_user = "active"
+    if not facts["user_drop"]:
+        other_user = f"{'missing' if facts['root'] else 'not needed'}: stays the user"
     return {
         "landlock": f"active (ABI {abi})" if abi else "missing: the kernel has none",
         "seccomp": "active",
         "limits": "active",
-        "user_drop": "active"
-        if facts["user_drop"]
-        else f"{'missing' if facts['root'] else 'not needed'}: stays the user",
+        "user_drop": other_user,
         "namespaces": spaces,
         "fresh_tmpfs": spaces,
         "paranoid": "active" if paranoid and facts["namespaces"] else "off",

@@ -295,6 +295,6 @@ def _lower_user(readable: list[str]) -> tuple[int | None, int]:
             os._exit(2)
         os._exit(0 if all(os.access(path, os.R_OK) for path in (os.__file__, *readable)) else 1)
     found = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return (
-        (None, 0) if found == 2 else (namespaces.NOBODY, linux.CAP_DAC_READ_SEARCH if found and landlock.abi() else 0)
-    )
+    if found == 2:
+        return None, 0
+    return namespaces.NOBODY, linux.CAP_DAC_READ_SEARCH if found and landlock.abi() else 0

@@ -182,7 +182,9 @@ def _exit_code(result: RunResult) -> int | None:
     if result.status == "error" and result.error is not None and result.error.type == "SystemExit":
         said = result.error.message
         return int(said) & 0xFF if said.lstrip("-").isdecimal() and len(said) < 10 else 1
-    return result.exit_code if result.exit_code else -9 if result.status in ("output", "disk", "killed") else 1
+    if result.exit_code:
+        return result.exit_code
+    return -9 if result.status in ("output", "disk", "killed") else 1
 
 
 def _command(result: RunResult) -> dict[str, Any]:

@@ -140,7 +140,9 @@ class Summary:
             for k in reached:
                 self._means[f"mean@{k}"].add(mean)
         known = [rank for rank in scored.ranks if rank is not None]
-        ranks = [-math.inf if rank is None else rank for rank in scored.ranks] if known else None
+        ranks = None
+        if known:
+            ranks = [-math.inf if rank is None else rank for rank in scored.ranks]
         self._add_closed_forms(scored.values, ranks, reached)
         if scored.votes is not None:
             self._add_votes("maj", scored.values, scored.votes, None, reached)

@@ -107,6 +107,12 @@ class Answer(Equality, TextVerifier):
             told = f"computer algebra: {error}"
         return "\n".join((told, *(f"claim: {claim}" for claim in claims(sample.completion))))
 
+    def _tail_of(self, tail: bool | TailCall) -> TailCall | None:
+        """What decides the pairs that the rules leave open; None: nothing does."""
+        if not self.tail_seconds or tail is False:
+            return None
+        return _tail(self.tail_seconds) if tail is True else tail
+
     def verdict(self, sample: Sample, *, tail: bool | TailCall = True) -> AnswerVerdict:
         """The whole verdict on a sample; without `tail`, computer algebra is not asked.
 
@@ -129,7 +135,7 @@ class Answer(Equality, TextVerifier):
             question=_text(sample.prompt),
             options=[str(option) for option in options] if isinstance(options, list | tuple) else (),
             equality=self.rules,
-            tail=(_tail(self.tail_seconds) if tail is True else tail or None) if self.tail_seconds else None,
+            tail=self._tail_of(tail),
             letters=self._letters,
             aliases=from_file(self.aliases) if isinstance(self.aliases, str) else self.aliases,
         )

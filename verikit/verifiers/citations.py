@@ -132,8 +132,9 @@ def passages_of(meta: Mapping[str, Any]) -> list[str]:
         ValueError: there are none.
     """
     given = next((meta[key] for key in PASSAGE_KEYS if meta.get(key)), None)
-    listed = [given] if isinstance(given, str | Mapping) else list(given) if isinstance(given, Sequence) else []
-    texts = [_text(passage) for passage in listed]
+    if isinstance(given, str | Mapping):
+        given = [given]
+    texts = [_text(passage) for passage in given] if isinstance(given, Sequence) else []
     if not texts or any(text is None for text in texts):
         raise ValueError(f"the row has no passages: meta has none of {', '.join(PASSAGE_KEYS)}, or one without text")
     return [text for text in texts if text is not None]

@@ -111,7 +111,9 @@ class Environment:
         samples = [Sample("", f"<answer>{answer}</answer>", meta=problem.meta()) for answer in answers]
         verdicts = []
         for score in score_all(self._program, samples):
-            fault: Fault = "error" if score.value is None else "" if score.value == 1.0 else "wrong"
+            fault: Fault = "error"
+            if score.value is not None:
+                fault = "" if score.value == 1.0 else "wrong"
             verdicts.append(ProgramVerdict(fault, score.reason))
         return verdicts
 

@@ -101,7 +101,9 @@ class MoreRight(Verifier):
         if self.looks_at == "last":
             ours, theirs = ours[-1:], theirs[-1:]
         gap = sum(ours) - sum(theirs)
-        outcome = "tie" if gap == 0 else "win" if gap > 0 else "loss"
+        outcome = "tie"
+        if gap:
+            outcome = "win" if gap > 0 else "loss"
         return Score({"win": 1.0, "tie": 0.5, "loss": 0.0}[outcome], answer=outcome)
 
 

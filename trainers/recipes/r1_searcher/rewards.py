@@ -62,7 +62,9 @@ def stage2_reward(
     """Reward the answer (0 without one), and take 2 (repository's Llama: 1) off for a wrong format."""
     wrong = faults(rollout, preset, thinks=thinks)
     answer = answer_of(rollout.text)
-    penalty = 0.0 if not wrong else -1.0 if preset == "repo-llama" else -2.0
+    penalty = 0.0
+    if wrong:
+        penalty = -1.0 if preset == "repo-llama" else -2.0
     parts = {"answer": 0.0 if answer is None else measure(answer, golds, how), "format": penalty}
     return StageReward(sum(parts.values()), answer or "", wrong, parts)
 

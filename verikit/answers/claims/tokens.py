@@ -106,8 +106,9 @@ def sentence_after(text: str, position: int) -> str:
     stop = _BREAK.search(text, position, limit)
     if stop is not None and (offered := another_offer(text, stop.end())):
         return text[position:offered]
-    end = (stop.end() if stop[0] in "?？" else stop.start()) if stop else limit
-    return text[position:end]
+    if stop is None:
+        return text[position:limit]
+    return text[position : stop.end() if stop[0] in "?？" else stop.start()]
 
 
 def sentence_end(text: str, position: int) -> int:

@@ -65,7 +65,9 @@ def read_species(text: str) -> Species | None:
         found = _atoms(part[hydrate.end() :].strip() if hydrate else part)
         if found is None:
             return None
-        atoms += [("*", int(hydrate[0]) if hydrate else 1), *found] if index else found
+        if index:
+            atoms.append(("*", int(hydrate[0]) if hydrate else 1))
+        atoms += found
     return Species(count, tuple(atoms), charge)
 
 

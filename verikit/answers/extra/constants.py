@@ -103,7 +103,9 @@ def _same(gold: General, answer: General) -> bool | None:
     verdicts = [_depends(gap, basis, gold.variable) for gap in gaps]
     if _depends(theirs[1], theirs[2:], gold.variable) is not False:
         return None  # the answer's own constants are not independent
-    return False if False in verdicts else None if None in verdicts else True
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
 
 
 def _linear(general: General) -> list[Node] | None:

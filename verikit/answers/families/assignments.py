@@ -58,8 +58,10 @@ def read(text: str) -> Assigned | None:
     if (member := _MEMBER.match(text)) is not None:
         order = _names(member[1])
         rest = text[member.end() :]
+        if not order:
+            return None
         inner = _SET.fullmatch(rest)
-        return _from_tuples(pieces(inner[1] if inner else rest), order) if order else None
+        return _from_tuples(pieces(inner[1] if inner else rest), order)
     if "=" not in text:
         inner = _SET.fullmatch(text)
         return _from_tuples(pieces(inner[1] if inner else text), ())

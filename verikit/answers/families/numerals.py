@@ -64,7 +64,9 @@ def number_at(text: str) -> tuple[Node, int] | None:
     if match is None:
         return None
     value, places = _value(match)
-    return None if value is None else (num(-value if match["sign"] == "-" else value, places), match.end())
+    if value is None:
+        return None
+    return num(-value if match["sign"] == "-" else value, places), match.end()
 
 
 def _value(match: re.Match[str]) -> tuple[Fraction | None, int | None]:

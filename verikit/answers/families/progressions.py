@@ -100,8 +100,10 @@ def read(text: str) -> Progressions | None:
     text = " ".join(bare(text).split())
     if (found := _congruence(text)) is not None:
         return found
-    inner = _SET.fullmatch(text)
-    text = _NAMED.sub("", inner[1], count=1) if inner and _NAMED.match(inner[1]) else inner[1] if inner else text
+    if (inner := _SET.fullmatch(text)) is not None:
+        text = inner[1]
+        if (named := _NAMED.match(text)) is not None:
+            text = text[named.end() :]
     stated = _INTEGER.search(text)
     said = stated is not None
     if stated:

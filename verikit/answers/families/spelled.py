@@ -107,9 +107,11 @@ def _whole(word: str, language: NumberWords) -> int | None:
         head, found, rest = word.partition(name)
         if not found:
             continue
-        count = language.table.get(head.removeprefix(language.joiner) if seen else head)
-        if count is None:
-            count = 1 if head in ("", "a", "un", "ein", "eine", "um", language.joiner if seen else "") else None
+        if seen:
+            head = head.removeprefix(language.joiner)
+        count = language.table.get(head)
+        if count is None and head in ("", "a", "un", "ein", "eine", "um"):
+            count = 1
         if not count:
             return None
         total, seen, word = total + count * scale, True, rest

@@ -19,8 +19,9 @@ def literal(token: Token) -> Node:
     text = token.text
     if "(" in text:
         head, _, repeat = text.rstrip(")").partition("(")
-        places = len(head.partition(".")[2])
-        base = Fraction(head + "0" if head[-1] == "." else head) if head != "." else Fraction(0)
+        whole, _, decimals = head.partition(".")
+        places = len(decimals)
+        base = Fraction(f"{whole or 0}.{decimals or 0}")
         return num(base + Fraction(int(repeat), 10**places * (10 ** len(repeat) - 1)))
     mantissa, _, exponent = text.lower().partition("e")
     if exponent and abs(int(exponent)) > 400:

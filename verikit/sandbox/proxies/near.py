@@ -59,7 +59,10 @@ def _text(value: str, variant: int) -> str:
         return value + (value[-1:] or "a") * (1 + variant)
     at = places[0 if variant else -1]
     letter = value[at]
-    first, many = ("0", 10) if letter.isdigit() else ("a" if letter.islower() else "A", 26)
+    if letter.isdigit():
+        first, many = "0", 10
+    else:
+        first, many = "a" if letter.islower() else "A", 26
     other = chr(ord(first) + (ord(letter) - ord(first) + 1 + variant) % many)
     return value[:at] + other + value[at + 1 :]
 

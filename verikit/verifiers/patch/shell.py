@@ -99,7 +99,10 @@ def _simple(tokens: list[str]) -> Iterator[Command]:
                 yield current
                 current = Command(substituted=True)
             elif at + 1 < len(tokens) and not token.endswith("&"):
-                (current.reads if token == "<" else current.writes if ">" in token else []).append(tokens[at + 1])
+                if token == "<":
+                    current.reads.append(tokens[at + 1])
+                elif ">" in token:
+                    current.writes.append(tokens[at + 1])
                 at += 1
             elif token.endswith("&"):
                 at += 1

@@ -55,7 +55,9 @@ def _cell(value: Any) -> Hashable:
         kind, inner = value["kind"], value["value"]
         if kind == "list":
             return ("list", tuple(map(_cell, inner)))
-        return _decimal(inner) if kind == "decimal" else str(inner) if kind == "text" else (str(kind), str(inner))
+        if kind == "decimal":
+            return _decimal(inner)
+        return str(inner) if kind == "text" else (str(kind), str(inner))
     if isinstance(value, list):
         return ("list", tuple(map(_cell, value)))
     if isinstance(value, bool):
@@ -103,7 +105,9 @@ def in_blocks(
 def _collated(cell: Hashable, collation: str) -> Hashable:
     if not isinstance(cell, str):
         return cell
-    return cell.translate(_ASCII_LOWER) if collation == "nocase" else cell.rstrip(" ") if collation == "rtrim" else cell
+    if collation == "nocase":
+        return cell.translate(_ASCII_LOWER)
+    return cell.rstrip(" ") if collation == "rtrim" else cell
 
 
 def difference(gold: Result, said: Result, columns: Columns, tolerance: float, *, distinct: bool = False) -> str:
@@ -216,7 +220,9 @@ class _Ids:
             return ("number", self._ids[cell])  # type: ignore[index]
         if isinstance(cell, tuple) and cell[0] == "list":
             return ("list", tuple(map(self._id, cell[1])))
-        return "nan" if isinstance(cell, float) else ("text", cell) if isinstance(cell, str) else cell
+        if isinstance(cell, float):
+            return "nan"
+        return ("text", cell) if isinstance(cell, str) else cell
 
 
 def _flat(cells: Iterable[Hashable]) -> Iterable[Any]:

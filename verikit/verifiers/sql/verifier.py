@@ -283,7 +283,10 @@ def _golds(sample: Sample) -> list[str]:
 
 
 def _texts(value: object, key: str) -> list[str]:
-    texts = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else []
+    if isinstance(value, str):
+        texts = [value]
+    else:
+        texts = list(value) if isinstance(value, Iterable) else []
     if not texts or not all(isinstance(text, str) and text for text in texts):
         raise SchemaError("a text or a list of texts is expected", field=key)
     return texts

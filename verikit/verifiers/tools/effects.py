@@ -103,7 +103,11 @@ def effects_of(call: ToolCall, root: str) -> Iterator[Effect]:
     doing = f"{name} {call.arguments.get('command', '')}".lower()
     edits, looks = (any(word in doing for word in words) for words in (_EDITS, _LOOKS))
     for path in paths:
-        does: Does = "writes" if edits else "reads" if looks else "names"
+        does: Does = "names"
+        if edits:
+            does = "writes"
+        elif looks:
+            does = "reads"
         yield Effect(does, placed(path, "", root), told=told)
 
 
@@ -300,7 +304,9 @@ class _Shell:
         if self._cwd is None and not absolute:
             return Effect(does, "", known=False, told=told)
         text = word.text if word.known else _before_the_unknown(word.text)
-        path = placed(text, "" if absolute else self._cwd or "", self._root) if text or word.known else ""
+        path = ""
+        if text or word.known:
+            path = placed(text, "" if absolute else self._cwd or "", self._root)
         return Effect(does, path, word.known, word.pattern, told=told)
 
 

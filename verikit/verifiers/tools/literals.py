@@ -266,15 +266,18 @@ def _bracketed(text: str, position: int) -> tuple[list[str] | None, int]:
     return (None, position) if end is None else (pieces(text[position:end]), end + 1)
 
 
+_BASES = {"hex": 16, "binary": 2, "octal": 8}
+
+
 def _number(text: str, kind: type, suffixes: Sequence[str]) -> Any:
     """A number of a type with one of the suffixes; the text if it is not that."""
     found = _NUMBER.match(text) if text.isascii() else None
     if found is None or found["suffix"].lower() not in suffixes:
         return text
-    digits = next((found[name] for name in ("hex", "binary", "octal") if found[name]), None)
+    digits = next((found[name] for name in _BASES if found[name]), None)
     try:
         if digits is not None:
-            base = 16 if found["hex"] else 2 if found["binary"] else 8
+            base = next(base for name, base in _BASES.items() if found[name])
             value: Any = kind(int(digits.replace("_", ""), base))
         elif kind is int and found["decimal"] != found["whole"]:
             return text

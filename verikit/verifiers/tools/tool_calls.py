@@ -184,7 +184,9 @@ def judged(made: Sequence[ToolCall], wanted: Prepared, order: Order = "any") -> 
     answer = _answer(made)
     if isinstance(wanted, str):
         readable = any(not call.problem for call in made)
-        reason = "a call" if readable else made[0].problem if made else "no call was made"
+        reason = "a call"
+        if not readable:
+            reason = made[0].problem if made else "no call was made"
         return Score(float(readable), answer=answer, reason=reason)
     if len(made) == 1 and not made[0].name:
         return Score(0.0, reason=made[0].problem)
@@ -219,7 +221,9 @@ def _language(sample: Sample) -> Language:
     if "java" not in str(sample.id) and "java" not in str(category):
         return "python"
     named = f"{sample.id} {category}"
-    return "javascript" if "simple_javascript" in named else "java" if "simple_java" in named else "python"
+    if "simple_javascript" in named:
+        return "javascript"
+    return "java" if "simple_java" in named else "python"
 
 
 def _written_in(wanted: Prepared, language: Language) -> Language:

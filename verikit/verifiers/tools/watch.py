@@ -117,8 +117,9 @@ def concerns(effect: Effect, doing: Doing, target: str, root: str) -> bool | Non
     pattern = placed(target, "", root)
     if not effect.known or effect.pattern:
         literal = effect.path.split("*")[0].split("?")[0].split("[")[0]
-        fits = effect.known and _same(pattern, effect.path, below=False)
-        return True if fits and effect.does == doing else None if _may_meet(literal, pattern) else False
+        if effect.does == doing and effect.known and _same(pattern, effect.path, below=False):
+            return True
+        return None if _may_meet(literal, pattern) else False
     if not _same(pattern, effect.path, below=effect.below):
         return False
     return True if effect.does == doing else None

@@ -65,4 +65,6 @@ def _mixed(numbers: Mapping[str, float], random: Random) -> dict[str, Content]:
 
 def _grain(value: float) -> float:
     """The step that a number may change by: 1 for a whole one, less for a fraction."""
-    return 1.0 if value == int(value) else 0.01 if abs(value) < 1 else 0.25
+    if value == int(value):
+        return 1.0
+    return 0.01 if abs(value) < 1 else 0.25

@@ -129,7 +129,9 @@ def _plain(token: str) -> str:
         return token[1:]
     if token.startswith("[$"):
         return token[2:-1].partition("-")[0]
-    return "" if token[0] in "[*" else " " if token[0] == "_" else token
+    if token[0] in "[*":
+        return ""
+    return " " if token[0] == "_" else token
 
 
 def _general(number: float, locale: Locale) -> str:
