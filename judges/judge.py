@@ -26,8 +26,9 @@ from verikit.platform import tracing
 from verikit.replies.text import accepted
 from verikit.replies.views import text_read
 from verikit.types import Sample, Score
+from verikit.workspaces.grading import SHOWN_DIGITS
 
-Shows = Literal["reply", "turns", "trajectory"]
+Shows = Literal["reply", "turns", "trajectory", "workspace"]
 TooLong = Literal["unscored", "zero", "pieces"]
 ANSWERS = ("answer", "answer_1", "answer_2")
 """Names of the texts that candidates wrote."""
@@ -64,8 +65,10 @@ class Judge(TextVerifier):
     """An answer of more characters is `unscored`, has the lowest value (`zero`, for training), or is judged in
     `pieces`: the engine makes notes on each part, and the judge sees the notes and the answer's end."""
     shows: Shows = "reply"
-    """The `reply`, all `turns` of a conversation, or the `trajectory`: what was said and called, the results and the
-    changed files, as numbered entries."""
+    """The `reply`, all `turns` of a conversation, the `trajectory` (what was said and called, the results and the
+    changed files, as numbered entries), or the `workspace`: also all files that were left."""
+    scope: Sequence[str] = ()
+    """Of a workspace, paths and patterns of the files whose content is shown; none: all changed files and outputs."""
     budget: int = 8000
     """Tokens of a conversation that are shown, at four bytes a token. Long entries keep head, tail and rare lines."""
     changes: str = "workspace"
@@ -99,6 +102,11 @@ class Judge(TextVerifier):
                 raise ConfigError(f"{name} is one of {', '.join(get_args(allowed))}, not {getattr(self, name)!r}")
         if isinstance(self.engine, str) and self.engine.startswith("openai:"):
             check_spec(self.engine.removeprefix("openai:"))
+        patterns = (self.scope,) if isinstance(self.scope, str) else tuple(self.scope)
+        if not all(isinstance(pattern, str) and pattern for pattern in patterns) or (patterns and not self._sees_files):
+            hint = "shows='workspace', scope=['report.docx']"
+            raise ConfigError("scope is a list of paths and patterns of a workspace", hint=hint)
+        object.__setattr__(self, "scope", patterns)
         if "api_key" in self.options:
             raise ConfigError("options are written down with the run", hint="set OPENAI_API_KEY instead of api_key")
         if not isinstance(self.options, Mapping):
@@ -113,8 +121,24 @@ class Judge(TextVerifier):
         shown["prompt"] = f"{self.prompt}#{self.file.digest}"
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
-    def shown_reply(self, text: str, messages: Sequence[CompletionMessage], changes: Any = None) -> Shown:
-        """What is shown of an answer: its text, or the run that it came from."""
+    @property
+    def _sees_files(self) -> bool:
+        return self.shows == "workspace"
+
+    def score_missing(self, sample: Sample, reason: str) -> Score:
+        """0.0, unless the judge sees more than the reply."""
+        return self.score([sample])[0] if self._sees_files else super().score_missing(sample, reason)
+
+    def shown_reply(
+        self, text: str, messages: Sequence[CompletionMessage], changes: Any = None, left: Sample | None = None
+    ) -> Shown:
+        """What is shown of an answer: its text, the run that it came from, or also the workspace of a sample."""
+        if self._sees_files:
+            from verikit.judges.evidence.workspace import workspace_evidence  # loads the readers of files
+
+            budget = DigestBudget(self.budget, clearing(self._engine.tokenizer), whole=True)
+            sample = replace(left or Sample(), completion=text, messages=messages)
+            return workspace_evidence(sample, self.scope, budget, lambda said: text_read(said, self.reads))
         if self.shows == "reply" or not (messages or (changes and self.shows == "trajectory")):
             return reply_shown(text, messages)
         run = messages or ({"role": "assistant", "content": text},)
@@ -126,7 +150,7 @@ class Judge(TextVerifier):
 
     def shown_sample(self, sample: Sample) -> Shown:
         """What is shown of a sample's completion."""
-        return self.shown_reply(sample.completion, sample.messages, sample.meta.get(self.changes))
+        return self.shown_reply(sample.completion, sample.messages, sample.meta.get(self.changes), sample)
 
     def warn_unseen(self, rows: Sequence[tuple[Shown, Sequence[str]]]) -> None:
         """Warn once if rows (what is shown, the criteria) have criteria that speak of actions and show none."""
@@ -172,9 +196,13 @@ class Judge(TextVerifier):
         return [next(answered) if isinstance(request, Request) else self.unasked(request) for request in requests]
 
     def unasked(self, problem: VerikitError) -> JudgeVerdict:
-        """The verdict where nothing could be asked: the worst for an answer that is too long, if that is wanted."""
-        name = problem.too_long if isinstance(problem, NotShown) else ""
-        if self.too_long != "zero" or name not in ANSWERS:
+        """The verdict where nothing could be asked: the worst where the agent left nothing to judge.
+
+        The same for an answer that is too long, if that is wanted.
+        """
+        too_long = problem.too_long if isinstance(problem, NotShown) and self.too_long == "zero" else ""
+        name = problem.nothing or too_long if isinstance(problem, NotShown) else ""
+        if name not in ANSWERS:
             return JudgeVerdict(None, error=problem)
         low, high = self.file.reply.span
         return JudgeVerdict(high if name == "answer_2" else low, unasked=str(problem))
@@ -233,7 +261,11 @@ def with_entries_shown(score: Score, texts: Mapping[str, Shown]) -> Score:
 def entries_shown(texts: Mapping[str, Shown]) -> str:
     """How many of the entries of each run were shown, to be put behind a reason; "" where there is no run."""
     runs = [shown for shown in texts.values() if isinstance(shown, Evidence) and shown.entries]
-    return "".join(f"; shown {run.seen} of {run.entries} entries" for run in runs)
+    return "".join(f"; shown {run.seen} of {run.entries} entries{_of_workspace(run)}" for run in runs)
+
+
+def _of_workspace(run: Evidence) -> str:
+    return f" with workspace {run.workspace[:SHOWN_DIGITS]}" if run.workspace else ""
 
 
 def usage_of_shown(texts: Mapping[str, Shown]) -> dict[str, float]:

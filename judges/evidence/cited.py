@@ -1,21 +1,93 @@
-"""Citations of entries in a judge's reply: `[#3]`, `[#3, #4]`."""
+"""Citations in a judge's reply: entries `[#3]`, `[#3, #4]`, files `[@src/a.py]`, and words of both `[#3 "passed"]`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from verikit.errors import UnparseableVerdict
 from verikit.replies.split import split
 
 _CITED = re.compile(r"\[#[#\d,; –-]{1,200}\]")
+_QUOTED = re.compile(r'\[(?:#(\d{1,9})|@([^\[\]"“”\n]{1,400}?))[ ,:]{0,3}["“]')
+_PATH = re.compile(r'\[@([^\[\]"“”\n]{1,400})\]')
+_ENDS = ('"]', "”]")
+MAX_QUOTE = 4_000
+CITABLE = "citable"
+"""Key of a request's `meta` with what its reply may cite."""
+_SHOWN = 80
 
 
 class FalseCitation(UnparseableVerdict):
-    """The judge cited an entry that does not exist."""
+    """The judge cited an entry, a file or words that do not exist."""
 
 
-def check_citations(reply: str, entries: int) -> FalseCitation | None:
-    """What is wrong with a reply's citations of a run of so many entries; None where nothing is."""
-    cited = [int(number) for found in _CITED.findall(split(reply).reply) for number in re.findall(r"\d{1,9}", found)]
-    wrong = next((number for number in cited if not 1 <= number <= entries), None)
-    return None if wrong is None else FalseCitation(f"the judge cites entry #{wrong} of {entries}")
+@dataclass(frozen=True)
+class Citable:
+    """What a reply may cite of the runs that its request shows."""
+
+    entries: Sequence[Sequence[str]] = ()
+    """The texts that each entry may be quoted from, by its number from 1."""
+    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By path, the texts of the file that were shown: none of a file that is only listed."""
+
+    def __add__(self, other: Citable) -> Citable:
+        """Both, the other's entries counted on from these."""
+        paths = {
+            path: (*self.paths.get(path, ()), *other.paths.get(path, ())) for path in {**self.paths, **other.paths}
+        }
+        return Citable((*self.entries, *other.entries), paths)
+
+
+class _Quotation(NamedTuple):
+    number: str
+    path: str
+    words: str
+
+
+def check_citations(reply: str, citable: Citable) -> FalseCitation | None:
+    """What is wrong with a reply's citations; None where nothing is."""
+    said, total = split(reply).reply, len(citable.entries)
+    cited = [int(number) for found in _CITED.findall(said) for number in re.findall(r"\d{1,9}", found)]
+    quotations = [each for each in _quotations(said) if each.number or citable.paths]
+    cited += [int(each.number) for each in quotations if each.number]
+    wrong = next((number for number in cited if not 1 <= number <= total), None)
+    if wrong is not None:
+        return FalseCitation(f"the judge cites entry #{wrong} of {total}")
+    named = _PATH.findall(said) if citable.paths else []
+    paths = [*(path.strip() for path in named), *(each.path for each in quotations if each.path)]
+    unknown = next((path for path in paths if path not in citable.paths), None)
+    if unknown is not None:
+        return FalseCitation(f"the judge cites the file {unknown[:_SHOWN]!r}, which does not exist")
+    false = next((each for each in quotations if not _quoted(each, citable)), None)
+    if false is None:
+        return None
+    place = f"entry #{false.number}" if false.number else false.path[:_SHOWN]
+    return FalseCitation(f"the judge cites words that {place} does not have: {false.words[:_SHOWN]!r}")
+
+
+def _quotations(said: str) -> Iterator[_Quotation]:
+    """The citations that quote words, each up to the nearest end of a quotation."""
+    for found in _QUOTED.finditer(said):
+        ends = [at for end in _ENDS if (at := said.find(end, found.end(), found.end() + MAX_QUOTE)) >= 0]
+        if ends:
+            yield _Quotation(found[1] or "", (found[2] or "").strip(), said[found.end() : min(ends)])
+
+
+def _quoted(each: _Quotation, citable: Citable) -> bool:
+    """Whether the words of a quotation are there, but for blanks; an ellipsis stands for anything."""
+    texts = citable.entries[int(each.number) - 1] if each.number else citable.paths.get(each.path, ())
+    pieces = [" ".join(piece.split()) for piece in each.words.replace("...", "…").split("…")]
+    return any(_in_order(pieces, " ".join(text.split())) for text in texts)
+
+
+def _in_order(pieces: Sequence[str], text: str) -> bool:
+    at = 0
+    for piece in pieces:
+        at = text.find(piece, at)
+        if at < 0:
+            return False
+        at += len(piece)
+    return True

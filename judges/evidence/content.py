@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from verikit.errors import UsageError, VerikitError
+from verikit.judges.evidence.cited import Citable
 from verikit.judges.evidence.entries import call_text
 from verikit.judges.shown import NotShown
 from verikit.messages import (
@@ -61,6 +62,12 @@ class Evidence:
     """How many of them are shown, whole or in part."""
     acts: bool = False
     """Whether something was done: a call, a result, a changed file."""
+    citable: Citable = field(default_factory=Citable)
+    """What a judge may cite of it."""
+    workspace: str = ""
+    """Digest of the files that are part of it."""
+    whole: str = ""
+    """All of it as one text, where it is too long to be shown and may be read in pieces."""
 
 
 Shown = str | Sequence[Any] | Mapping[str, Any] | Evidence | None
