@@ -16,6 +16,7 @@ from verikit.judges.evidence import Evidence, Shown, reply_shown
 from verikit.judges.evidence.actions import speaks_of_actions
 from verikit.judges.evidence.digest import DigestBudget, digest
 from verikit.judges.evidence.entries import entries
+from verikit.judges.evidence.looks import LookingEngine, LookLimits, offered
 from verikit.judges.evidence.pieces import read_in_pieces
 from verikit.judges.prompt import JudgePrompt, Task, load_prompt
 from verikit.judges.reply import JudgeVerdict
@@ -69,6 +70,10 @@ class Judge(TextVerifier):
     changed files, as numbered entries), or the `workspace`: also all files that were left."""
     scope: Sequence[str] = ()
     """Of a workspace, paths and patterns of the files whose content is shown; none: all changed files and outputs."""
+    looks: int = 0
+    """How often the judge may look closer at entries and files before its verdict. Files may then be shown in part."""
+    look_chars: int = 20_000
+    """The most characters that all looks of a request show."""
     budget: int = 8000
     """Tokens of a conversation that are shown, at four bytes a token. Long entries keep head, tail and rare lines."""
     changes: str = "workspace"
@@ -94,6 +99,8 @@ class Judge(TextVerifier):
             ("probe", self.probe, 0),
             ("max_chars", self.max_chars, 1),
             ("budget", self.budget, 1),
+            ("looks", self.looks, 0),
+            ("look_chars", self.look_chars, 1),
         ):
             if not isinstance(value, int) or value < least:
                 raise ConfigError(f"{name} is a whole number from {least} up, not {value!r}")
@@ -102,6 +109,8 @@ class Judge(TextVerifier):
                 raise ConfigError(f"{name} is one of {', '.join(get_args(allowed))}, not {getattr(self, name)!r}")
         if isinstance(self.engine, str) and self.engine.startswith("openai:"):
             check_spec(self.engine.removeprefix("openai:"))
+        if self.looks and self.shows == "reply":
+            raise ConfigError("looks is for judges that see runs", hint="shows='workspace', looks=8")
         patterns = (self.scope,) if isinstance(self.scope, str) else tuple(self.scope)
         if not all(isinstance(pattern, str) and pattern for pattern in patterns) or (patterns and not self._sees_files):
             hint = "shows='workspace', scope=['report.docx']"
@@ -136,7 +145,7 @@ class Judge(TextVerifier):
         if self._sees_files:
             from verikit.judges.evidence.workspace import workspace_evidence  # loads the readers of files
 
-            budget = DigestBudget(self.budget, clearing(self._engine.tokenizer), whole=True)
+            budget = DigestBudget(self.budget, clearing(self._engine.tokenizer), whole=not self.looks)
             sample = replace(left or Sample(), completion=text, messages=messages)
             return workspace_evidence(sample, self.scope, budget, lambda said: text_read(said, self.reads))
         if self.shows == "reply" or not (messages or (changes and self.shows == "trajectory")):
@@ -175,16 +184,14 @@ class Judge(TextVerifier):
     def request(self, texts: Mapping[str, Shown], criterion: str = "") -> Request | VerikitError:
         """The request that shows these texts, and asks to judge by this criterion alone; or why there is none."""
         engine = self._engine
+        clear = clearing(engine.tokenizer)
         try:
-            return self.file.request(
-                texts,
-                max_chars=self.max_chars,
-                criterion=criterion,
-                clear=clearing(engine.tokenizer),
-                engine=engine.identity,
+            made = self.file.request(
+                texts, max_chars=self.max_chars, criterion=criterion, clear=clear, engine=engine.identity
             )
         except (NotShown, EngineError) as error:
             return error
+        return made if not self.looks else offered(made, texts, LookLimits(self.looks, self.look_chars), clear)
 
     def ask(self, requests: Sequence[Request | VerikitError]) -> list[JudgeVerdict]:
         """Ask the engine, all in one call; what can't be asked gets a verdict without a reply.
@@ -212,7 +219,7 @@ class Judge(TextVerifier):
             f"judge {self.name}", verikit__judge__prompt=self.prompt, verikit__requests=len(requests)
         ) as span:
             verdicts = ask(
-                self._engine,
+                self.asked,
                 requests,
                 self.file.reply,
                 remind=self.file.remind,
@@ -236,6 +243,11 @@ class Judge(TextVerifier):
             SpecError, ConfigError, MissingExtra: there is none.
         """
         return self._engine
+
+    @property
+    def asked(self) -> Engine:
+        """The engine as verdicts are asked of it: perhaps one whose looks are answered."""
+        return LookingEngine(self._engine) if self.looks else self._engine
 
     @property
     def _engine(self) -> Engine:

@@ -14,6 +14,8 @@ _CITED = re.compile(r"\[#[#\d,; –-]{1,200}\]")
 _QUOTED = re.compile(r'\[(?:#(\d{1,9})|@([^\[\]"“”\n]{1,400}?))[ ,:]{0,3}["“]')
 _PATH = re.compile(r'\[@([^\[\]"“”\n]{1,400})\]')
 _ENDS = ('"]', "”]")
+PLACEHOLDER = "PATH"
+"""Stands for a path where citations are explained. Judges may repeat that."""
 MAX_QUOTE = 4_000
 CITABLE = "citable"
 """Key of a request's `meta` with what its reply may cite."""
@@ -32,6 +34,8 @@ class Citable:
     """The texts that each entry may be quoted from, by its number from 1."""
     paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By path, the texts of the file that were shown: none of a file that is only listed."""
+    opened: dict[str, list[str]] = field(default_factory=dict)
+    """By path, the texts of the files that the judge has opened since."""
 
     def __add__(self, other: Citable) -> Citable:
         """Both, the other's entries counted on from these."""
@@ -51,14 +55,14 @@ def check_citations(reply: str, citable: Citable) -> FalseCitation | None:
     """What is wrong with a reply's citations; None where nothing is."""
     said, total = split(reply).reply, len(citable.entries)
     cited = [int(number) for found in _CITED.findall(said) for number in re.findall(r"\d{1,9}", found)]
-    quotations = [each for each in _quotations(said) if each.number or citable.paths]
+    quotations = [each for each in _quotations(said) if each.number or (citable.paths and each.path != PLACEHOLDER)]
     cited += [int(each.number) for each in quotations if each.number]
     wrong = next((number for number in cited if not 1 <= number <= total), None)
     if wrong is not None:
         return FalseCitation(f"the judge cites entry #{wrong} of {total}")
     named = _PATH.findall(said) if citable.paths else []
     paths = [*(path.strip() for path in named), *(each.path for each in quotations if each.path)]
-    unknown = next((path for path in paths if path not in citable.paths), None)
+    unknown = next((path for path in paths if path not in citable.paths and path != PLACEHOLDER), None)
     if unknown is not None:
         return FalseCitation(f"the judge cites the file {unknown[:_SHOWN]!r}, which does not exist")
     false = next((each for each in quotations if not _quoted(each, citable)), None)
@@ -78,7 +82,10 @@ def _quotations(said: str) -> Iterator[_Quotation]:
 
 def _quoted(each: _Quotation, citable: Citable) -> bool:
     """Whether the words of a quotation are there, but for blanks; an ellipsis stands for anything."""
-    texts = citable.entries[int(each.number) - 1] if each.number else citable.paths.get(each.path, ())
+    if each.number:
+        texts = citable.entries[int(each.number) - 1]
+    else:
+        texts = (*citable.paths.get(each.path, ()), *citable.opened.get(each.path, ()))
     pieces = [" ".join(piece.split()) for piece in each.words.replace("...", "…").split("…")]
     return any(_in_order(pieces, " ".join(text.split())) for text in texts)
 

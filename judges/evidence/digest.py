@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from verikit.judges.evidence.cited import Citable
+from verikit.judges.evidence.cited import PLACEHOLDER, Citable
 from verikit.judges.evidence.content import Evidence, Turn
 from verikit.judges.evidence.entries import ACTIONS, RunEntry
 from verikit.judges.evidence.fold import MOST, fold, forms, head_and_tail, with_gaps
@@ -31,8 +31,8 @@ _NOTE = (
     "entry has makes your verdict void."
 )
 _QUOTING = (
-    ' Quote them like [#3 "words"], and name files by their paths like [@src/a.py] or [@src/a.py "words"]. A file that '
-    "does not exist or words that are not there make your verdict void."
+    f' Quote them like [#N "words"], and name files by their paths like [@{PLACEHOLDER}] or [@{PLACEHOLDER} "words"]. '
+    "A file that does not exist or words that are not there make your verdict void."
 )
 
 
@@ -49,7 +49,7 @@ class DigestBudget(NamedTuple):
 def digest(found: Sequence[RunEntry], budget: DigestBudget, *, actions: bool = True) -> Evidence:
     """The evidence of a run's entries; without `actions` only what was said."""
     chosen = [entry for entry in found if actions or entry.kind in _TURNS]
-    texts = [_legible(entry.text, budget.clear) for entry in chosen]
+    texts = [legible(entry.text, budget.clear) for entry in chosen]
     room = _characters(budget.tokens, texts)
     must = {number for number, entry in enumerate(chosen) if budget.whole and entry.kind in _FILES}
     ends = {len(chosen) - 1} if chosen and chosen[-1].kind == "says" else set[int]()
@@ -98,7 +98,7 @@ def _citable(chosen: Sequence[RunEntry], texts: Sequence[str], clear: Callable[[
     entries: list[tuple[str, ...]] = []
     paths: dict[str, tuple[str, ...]] = {}
     for entry, text in zip(chosen, texts, strict=True):
-        entries.append((text, *(_legible(source, clear) for source in entry.sources)))
+        entries.append((text, *(legible(source, clear) for source in entry.sources)))
         if entry.path:
             paths[entry.path] = (*paths.get(entry.path, ()), *entries[-1])
     return Citable(entries, paths)
@@ -143,10 +143,10 @@ def _cap(chosen: Sequence[RunEntry], texts: Sequence[str], kept: Sequence[int], 
     return low
 
 
-def _legible(text: str, clear: Callable[[str], str]) -> str:
-    """A text as a judge may see it, in which no entry is cited."""
+def legible(text: str, clear: Callable[[str], str]) -> str:
+    """A text as a judge may see it, in which no entry and no file is cited."""
     text = head_and_tail(text, MOST)
-    return visible(text, max(len(text), 1) * 8, clear).replace("[#", "[ #")
+    return visible(text, max(len(text), 1) * 8, clear).replace("[#", "[ #").replace("[@", "[ @")
 
 
 def _characters(tokens: int, texts: Sequence[str]) -> int:

@@ -80,6 +80,16 @@ def left_files(workspace: Workspace, scope: Sequence[str] = ()) -> LeftFiles:
     return LeftFiles((listing, *files), tuple(map(shown, paths)))
 
 
+def listing(workspace: Workspace) -> Iterator[str]:
+    """A line for each file that was left, and for each that was deleted.
+
+    Raises:
+        AgentFault: what is there is no workspace.
+        WorkspaceError: it can't be read.
+    """
+    return _listing(_compared(workspace), workspace.after.manifest)
+
+
 def _compared(workspace: Workspace) -> _Compared:
     if not workspace.knows_before:
         return _Compared(workspace, Changes((), (), ()))

@@ -11,6 +11,7 @@ from verikit.judges.evidence.content import Evidence
 from verikit.judges.evidence.digest import DigestBudget, digest
 from verikit.judges.evidence.entries import entries
 from verikit.judges.evidence.left import left_files
+from verikit.judges.evidence.opening import OpenFiles
 from verikit.judges.shown import NotShown
 from verikit.messages import CompletionMessage, last_said
 from verikit.types import WORKSPACE, Sample
@@ -44,7 +45,7 @@ def workspace_evidence(
         return Evidence(error=NotShown(str(error), hint=error.hint))
     made = digest(entries(steps, None, reply, left.entries), budget)
     listed = Citable((), dict.fromkeys(left.paths, ()))
-    return replace(made, citable=listed + made.citable, workspace=digests)
+    return replace(made, citable=listed + made.citable, workspace=digests, files=OpenFiles(workspace))
 
 
 def _workspace(sample: Sample) -> Workspace:
