@@ -143,7 +143,7 @@ def _range(rest: str) -> tuple[str, int, int]:
 
 def offered(request: Request, texts: Mapping[str, Shown], limits: LookLimits, clear: Callable[[str], str]) -> Request:
     """The request with the offer to look behind its last message."""
-    *before, last = request.prompt
+    last = request.prompt[-1]
     assert isinstance(last, Mapping), "judge prompts are conversations"
     runs = [
         (name.replace("_", " "), shown.files)
@@ -154,7 +154,7 @@ def offered(request: Request, texts: Mapping[str, Shown], limits: LookLimits, cl
         return request
     looking = Looking(runs, request.meta[CITABLE], clear, request.meta["fence"], *limits)
     offer = _OFFER.format(looks=limits.looks, chars=limits.chars)
-    said = [*before, Message(role=last["role"], content=f"{str(last['content']).rstrip()}\n{offer}")]
+    said = [*request.prompt[:-1], Message(role=last["role"], content=f"{str(last['content']).rstrip()}\n{offer}")]
     return replace(request, prompt=said, meta={**request.meta, LOOKING: looking})
 
 
