@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -53,23 +53,39 @@ class _Quotation(NamedTuple):
 
 def check_citations(reply: str, citable: Citable) -> FalseCitation | None:
     """What is wrong with a reply's citations; None where nothing is."""
-    said, total = split(reply).reply, len(citable.entries)
+    said = split(reply).reply
+    quotations = list(_quotations(said))
+    problem = _false_entry(said, quotations, len(citable.entries))
+    if not problem and citable.paths:
+        problem = _false_path(said, quotations, citable.paths)
+    if not problem:
+        problem = _false_words(quotations, citable)
+    return FalseCitation(f"the judge cites {problem}") if problem else None
+
+
+def _false_entry(said: str, quotations: Sequence[_Quotation], total: int) -> str:
+    """An entry that does not exist, in words; "" where all do."""
     cited = [int(number) for found in _CITED.findall(said) for number in re.findall(r"\d{1,9}", found)]
-    quotations = [each for each in _quotations(said) if each.number or (citable.paths and each.path != PLACEHOLDER)]
     cited += [int(each.number) for each in quotations if each.number]
     wrong = next((number for number in cited if not 1 <= number <= total), None)
-    if wrong is not None:
-        return FalseCitation(f"the judge cites entry #{wrong} of {total}")
-    named = _PATH.findall(said) if citable.paths else []
-    paths = [*(path.strip() for path in named), *(each.path for each in quotations if each.path)]
-    unknown = next((path for path in paths if path not in citable.paths and path != PLACEHOLDER), None)
-    if unknown is not None:
-        return FalseCitation(f"the judge cites the file {unknown[:_SHOWN]!r}, which does not exist")
-    false = next((each for each in quotations if not _quoted(each, citable)), None)
+    return "" if wrong is None else f"entry #{wrong} of {total}"
+
+
+def _false_path(said: str, quotations: Sequence[_Quotation], known: Container[str]) -> str:
+    """A file that does not exist, in words; "" where all do."""
+    paths = [*(path.strip() for path in _PATH.findall(said)), *(each.path for each in quotations if each.path)]
+    unknown = next((path for path in paths if path not in known and path != PLACEHOLDER), None)
+    return "" if unknown is None else f"the file {unknown[:_SHOWN]!r}, which does not exist"
+
+
+def _false_words(quotations: Sequence[_Quotation], citable: Citable) -> str:
+    """Words that are not where they are quoted from, in words; "" where all are."""
+    checked = [each for each in quotations if each.number or (citable.paths and each.path != PLACEHOLDER)]
+    false = next((each for each in checked if not _quoted(each, citable)), None)
     if false is None:
-        return None
+        return ""
     place = f"entry #{false.number}" if false.number else false.path[:_SHOWN]
-    return FalseCitation(f"the judge cites words that {place} does not have: {false.words[:_SHOWN]!r}")
+    return f"words that {place} does not have: {false.words[:_SHOWN]!r}"
 
 
 def _quotations(said: str) -> Iterator[_Quotation]:

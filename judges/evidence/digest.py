@@ -6,7 +6,7 @@ a workspace are not cut: where they don't fit, nothing is shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -50,35 +50,50 @@ def digest(found: Sequence[RunEntry], budget: DigestBudget, *, actions: bool = T
     """The evidence of a run's entries; without `actions` only what was said."""
     chosen = [entry for entry in found if actions or entry.kind in _TURNS]
     texts = [legible(entry.text, budget.clear) for entry in chosen]
-    room = _characters(budget.tokens, texts)
-    must = {number for number, entry in enumerate(chosen) if budget.whole and entry.kind in _FILES}
-    ends = {len(chosen) - 1} if chosen and chosen[-1].kind == "says" else set[int]()
-    needed = sum(len(texts[number]) + _HEAD for number in must | ends)
-    if needed > room or any(len(chosen[number].text) > MOST for number in must):
-        return _too_long(chosen, texts, needed, budget)
-    must |= ends
-    kept = _kept(chosen, texts, room - needed, must)
-    cap = _cap(chosen, texts, [number for number in kept if number not in must], room - needed)
+    must = _must(chosen, whole=budget.whole)
+    room = _characters(budget.tokens, texts) - sum(len(texts[number]) + _HEAD for number in must)
+    # A file of more than `MOST` is cut already, whatever the budget.
+    if room < 0 or (budget.whole and any(len(chosen[number].text) > MOST for number in must)):
+        return _too_long(chosen, texts, must, budget)
+    kept = _kept(chosen, texts, room, must)
+    cap = _cap(chosen, texts, [number for number in kept if number not in must], room)
     shown = {
         number: texts[number] if number in must else fold(texts[number], _WEIGHTS.get(chosen[number].kind, 1) * cap)
         for number in kept
     }
-    cut = sum(len(shown[number]) < len(texts[number]) for number in kept)
-    what = "what was said and called, the results, and changes of files" if actions else "what was said"
-    note = _NOTE.format(total=len(chosen), seen=len(kept), what=what, folded=f", {cut} of them in part" if cut else "")
-    note += _QUOTING if any(entry.kind == "manifest" for entry in chosen) else ""
     return Evidence(
         tuple(_rows(chosen, shown)),
-        note,
+        _note(chosen, texts, shown, actions=actions),
         entries=len(chosen),
         seen=len(kept),
-        acts=any(e.kind in ACTIONS for e in chosen),
+        acts=_acts(chosen),
         citable=_citable(chosen, texts, budget.clear),
     )
 
 
-def _too_long(chosen: Sequence[RunEntry], texts: Sequence[str], needed: int, budget: DigestBudget) -> Evidence:
+def _must(chosen: Sequence[RunEntry], *, whole: bool) -> set[int]:
+    """The entries that are never cut: the last words, and perhaps all files."""
+    ends = {len(chosen) - 1} if chosen and chosen[-1].kind == "says" else set()
+    return ends | {number for number, entry in enumerate(chosen) if whole and entry.kind in _FILES}
+
+
+def _note(chosen: Sequence[RunEntry], texts: Sequence[str], shown: Mapping[int, str], *, actions: bool) -> str:
+    """What the judge is told of the entries."""
+    cut = sum(len(text) < len(texts[number]) for number, text in shown.items())
+    what = "what was said and called, the results, and changes of files" if actions else "what was said"
+    note = _NOTE.format(total=len(chosen), seen=len(shown), what=what, folded=f", {cut} of them in part" if cut else "")
+    return note + (_QUOTING if any(entry.kind == "manifest" for entry in chosen) else "")
+
+
+def _acts(chosen: Sequence[RunEntry]) -> bool:
+    return any(entry.kind in ACTIONS for entry in chosen)
+
+
+def _too_long(
+    chosen: Sequence[RunEntry], texts: Sequence[str], must: AbstractSet[int], budget: DigestBudget
+) -> Evidence:
     """Evidence of entries that don't fit; with files it may be read in pieces."""
+    needed = sum(len(texts[number]) + _HEAD for number in must)
     what = "ends in" if not budget.whole else "has files and last words of"
     problem = f"the answer {what} {needed:,} characters, over a budget of {budget.tokens:,} tokens for the whole run"
     cut = any(len(entry.text) > MOST for entry in chosen)
@@ -87,7 +102,7 @@ def _too_long(chosen: Sequence[RunEntry], texts: Sequence[str], needed: int, bud
     ]
     return Evidence(
         error=NotShown(problem, hint="raise budget", too_long="answer"),
-        acts=any(entry.kind in ACTIONS for entry in chosen),
+        acts=_acts(chosen),
         citable=_citable(chosen, texts, budget.clear),
         whole="\n\n".join(numbered) if budget.whole and not cut else "",
     )

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from verikit.errors import AgentFault, WorkspaceError
+from verikit.errors import AgentFault, MissingExtra, WorkspaceError
 from verikit.judges.evidence.entries import RunEntry
 from verikit.judges.evidence.file_text import file_text
 from verikit.judges.evidence.linediff import line_diff
@@ -74,7 +74,10 @@ def left_files(workspace: Workspace, scope: Sequence[str] = ()) -> LeftFiles:
     gone = [path for path in compared.changes.removed if not scope or _in(path, scope)]
     chosen = _asked_for(workspace, scope, gone) if scope else _usual(compared)
     listing = RunEntry("manifest", "\n".join(_listing(compared, chosen)))
-    files = [*(_removed(workspace, path) for path in gone), *(_file(compared, entry) for entry in chosen.values())]
+    files = [_removed(workspace, path) for path in gone]
+    for entry in chosen.values():
+        asked = bool(scope) or workspace.outputs is None or _in(entry.path, workspace.outputs)
+        files.append(_file(compared, entry) if asked else _beside(compared, entry))
     before = workspace.before.manifest if workspace.knows_before else {}
     paths = dict.fromkeys((*workspace.after.manifest, *before))
     return LeftFiles((listing, *files), tuple(map(shown, paths)))
@@ -186,6 +189,15 @@ def _removed(workspace: Workspace, path: str) -> RunEntry:
     text = file_text(workspace, entry, "before") if entry.kind == "file" else ""
     lines = "".join(f"\n-{line}" for line in text.splitlines())
     return RunEntry("file", f"deleted {shown(path)}{lines}", path=shown(path), sources=(text,))
+
+
+def _beside(compared: _Compared, entry: FileEntry) -> RunEntry:
+    """A file that nobody asked for. If it can't be read that is told: else an agent could escape its score by it."""
+    try:
+        return _file(compared, entry)
+    except (WorkspaceError, MissingExtra) as error:
+        name = shown(entry.path)
+        return RunEntry("file", f"{compared.state(entry.path)} {name}\n⟨not readable: {error}⟩", path=name)
 
 
 def _file(compared: _Compared, entry: FileEntry) -> RunEntry:

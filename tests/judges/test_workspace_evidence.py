@@ -16,8 +16,10 @@ from tests.artifacts.books import sales
 from tests.judges.scripted import Scripted, asked, shown
 from tests.verifiers.test_docx import p, packed, r
 from verikit import Sample, score_all
+from verikit.artifacts.box import BoxReader
 from verikit.errors import ConfigError
 from verikit.judges import Pairwise, Pointwise, Reference, Rubric
+from verikit.judges.evidence import file_text
 from verikit.judges.evidence.cited import Citable, check_citations
 from verikit.judges.evidence.linediff import line_diff, stretches
 from verikit.types import Group
@@ -302,6 +304,22 @@ def test_an_archive_that_grows_too_much_is_told_and_hides_no_other_file(kind):
     assert score.value == 1.0
     assert "⟨not readable: " in asked(request)
     assert "\nhere" in asked(request)
+
+
+@pytest.mark.parametrize(("outputs", "status"), [(["b.txt"], "ok"), (["*"], "error"), (None, "error")])
+def test_a_file_that_takes_over_its_reader_costs_the_score_only_where_it_is_asked_for(outputs, status, monkeypatch):
+    """An agent may leave such a file anywhere, and must not escape its score by that."""
+
+    def lies(observed):
+        raise ValueError("no observation")
+
+    reader = BoxReader("verikit.artifacts.readers.archive", {}, "office", lies)
+    monkeypatch.setattr(file_text, "_ARCHIVES", reader)
+    engine = Scripted(lambda _: "[[10]]")
+    left = Workspace({"a.zip": zipped({"x": "y"}), "b.txt": "here"}, {"b.txt": "was"}, outputs=outputs)
+    (score,) = score_all(Pointwise(engine, shows="workspace"), [Sample("q", workspace=left)])
+    assert score.status == status, score.reason
+    assert not engine.requests or "new a.zip\n⟨not readable: " in asked(engine.requests[0])
 
 
 def test_of_many_files_those_that_did_not_change_are_counted():
