@@ -21,7 +21,7 @@ _NAMED = 10
 
 
 @dataclass(frozen=True)
-class LeftFiles:
+class FilesShown:
     """What a workspace shows a judge."""
 
     entries: tuple[RunEntry, ...]
@@ -57,7 +57,7 @@ class _Compared:
         return frozenset(self.changes.added)
 
 
-def left_files(workspace: Workspace, scope: Sequence[str] = ()) -> LeftFiles:
+def left_files(workspace: Workspace, scope: Sequence[str] = ()) -> FilesShown:
     """The entries of what an agent left.
 
     Args:
@@ -80,7 +80,7 @@ def left_files(workspace: Workspace, scope: Sequence[str] = ()) -> LeftFiles:
         files.append(_file(compared, entry) if asked else _beside(compared, entry))
     before = workspace.before.manifest if workspace.knows_before else {}
     paths = dict.fromkeys((*workspace.after.manifest, *before))
-    return LeftFiles((listing, *files), tuple(map(shown, paths)))
+    return FilesShown((listing, *files), tuple(map(shown, paths)))
 
 
 def listing(workspace: Workspace) -> Iterator[str]:
