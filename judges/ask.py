@@ -18,7 +18,7 @@ from typing import Any
 from verikit.engines import Cache, Engine, Generation, Output, Request, load_engine
 from verikit.engines.cache import default_path
 from verikit.errors import ConfigError, EngineError, Refusal, UnparseableVerdict
-from verikit.judges.evidence.cited import FalseCitation, check_citations
+from verikit.judges.evidence.cited import CITABLE, FalseCitation, check_citations
 from verikit.judges.held import bound, generate, tell_refused, unbound
 from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.replies.split import CUT
@@ -185,9 +185,9 @@ def _read(request: Request, generation: Generation, reply: ReplyFormat, *, held:
 
 
 def unless_false(verdict: JudgeVerdict, output: Output, request: Request) -> JudgeVerdict:
-    """A verdict; none where the reply cites an entry that the run it was shown does not have."""
-    entries = request.meta.get("entries")
-    wrong = check_citations(output.text, entries) if entries and verdict.error is None else None
+    """A verdict; none where the reply cites an entry, a file or words that the run it was shown does not have."""
+    citable = request.meta.get(CITABLE)
+    wrong = check_citations(output.text, citable) if citable and verdict.error is None else None
     return replace(verdict, value=None, label="", error=wrong) if wrong else verdict
 
 

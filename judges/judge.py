@@ -16,6 +16,7 @@ from verikit.judges.evidence import Evidence, Shown, reply_shown
 from verikit.judges.evidence.actions import speaks_of_actions
 from verikit.judges.evidence.digest import DigestBudget, digest
 from verikit.judges.evidence.entries import entries
+from verikit.judges.evidence.looks import LookingEngine, LookLimits, offered
 from verikit.judges.evidence.pieces import read_in_pieces
 from verikit.judges.prompt import JudgePrompt, Task, load_prompt
 from verikit.judges.reply import JudgeVerdict
@@ -26,8 +27,9 @@ from verikit.platform import tracing
 from verikit.replies.text import accepted
 from verikit.replies.views import text_read
 from verikit.types import Sample, Score
+from verikit.workspaces.grading import SHOWN_DIGITS
 
-Shows = Literal["reply", "turns", "trajectory"]
+Shows = Literal["reply", "turns", "trajectory", "workspace"]
 TooLong = Literal["unscored", "zero", "pieces"]
 ANSWERS = ("answer", "answer_1", "answer_2")
 """Names of the texts that candidates wrote."""
@@ -64,8 +66,14 @@ class Judge(TextVerifier):
     """An answer of more characters is `unscored`, has the lowest value (`zero`, for training), or is judged in
     `pieces`: the engine makes notes on each part, and the judge sees the notes and the answer's end."""
     shows: Shows = "reply"
-    """The `reply`, all `turns` of a conversation, or the `trajectory`: what was said and called, the results and the
-    changed files, as numbered entries."""
+    """The `reply`, all `turns` of a conversation, the `trajectory` (what was said and called, the results and the
+    changed files, as numbered entries), or the `workspace`: also all files that were left."""
+    scope: Sequence[str] = ()
+    """Of a workspace, paths and patterns of the files whose content is shown; none: all changed files and outputs."""
+    looks: int = 0
+    """How often the judge may look closer at entries and files before its verdict. Files may then be shown in part."""
+    look_chars: int = 20_000
+    """The most characters that all looks of a request show."""
     budget: int = 8000
     """Tokens of a conversation that are shown, at four bytes a token. Long entries keep head, tail and rare lines."""
     changes: str = "workspace"
@@ -91,6 +99,8 @@ class Judge(TextVerifier):
             ("probe", self.probe, 0),
             ("max_chars", self.max_chars, 1),
             ("budget", self.budget, 1),
+            ("looks", self.looks, 0),
+            ("look_chars", self.look_chars, 1),
         ):
             if not isinstance(value, int) or value < least:
                 raise ConfigError(f"{name} is a whole number from {least} up, not {value!r}")
@@ -99,6 +109,13 @@ class Judge(TextVerifier):
                 raise ConfigError(f"{name} is one of {', '.join(get_args(allowed))}, not {getattr(self, name)!r}")
         if isinstance(self.engine, str) and self.engine.startswith("openai:"):
             check_spec(self.engine.removeprefix("openai:"))
+        if self.looks and self.shows == "reply":
+            raise ConfigError("looks is for judges that see runs", hint="shows='workspace', looks=8")
+        patterns = (self.scope,) if isinstance(self.scope, str) else tuple(self.scope)
+        if not all(isinstance(pattern, str) and pattern for pattern in patterns) or (patterns and not self._sees_files):
+            hint = "shows='workspace', scope=['report.docx']"
+            raise ConfigError("scope is a list of paths and patterns of a workspace", hint=hint)
+        object.__setattr__(self, "scope", patterns)
         if "api_key" in self.options:
             raise ConfigError("options are written down with the run", hint="set OPENAI_API_KEY instead of api_key")
         if not isinstance(self.options, Mapping):
@@ -113,8 +130,24 @@ class Judge(TextVerifier):
         shown["prompt"] = f"{self.prompt}#{self.file.digest}"
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
-    def shown_reply(self, text: str, messages: Sequence[CompletionMessage], changes: Any = None) -> Shown:
-        """What is shown of an answer: its text, or the run that it came from."""
+    @property
+    def _sees_files(self) -> bool:
+        return self.shows == "workspace"
+
+    def score_missing(self, sample: Sample, reason: str) -> Score:
+        """0.0, unless the judge sees more than the reply."""
+        return self.score([sample])[0] if self._sees_files else super().score_missing(sample, reason)
+
+    def shown_reply(
+        self, text: str, messages: Sequence[CompletionMessage], changes: Any = None, left: Sample | None = None
+    ) -> Shown:
+        """What is shown of an answer: its text, the run that it came from, or also the workspace of a sample."""
+        if self._sees_files:
+            from verikit.judges.evidence.workspace import workspace_evidence  # loads the readers of files
+
+            budget = DigestBudget(self.budget, clearing(self._engine.tokenizer), whole=not self.looks)
+            sample = replace(left or Sample(), completion=text, messages=messages)
+            return workspace_evidence(sample, self.scope, budget, lambda said: text_read(said, self.reads))
         if self.shows == "reply" or not (messages or (changes and self.shows == "trajectory")):
             return reply_shown(text, messages)
         run = messages or ({"role": "assistant", "content": text},)
@@ -126,7 +159,7 @@ class Judge(TextVerifier):
 
     def shown_sample(self, sample: Sample) -> Shown:
         """What is shown of a sample's completion."""
-        return self.shown_reply(sample.completion, sample.messages, sample.meta.get(self.changes))
+        return self.shown_reply(sample.completion, sample.messages, sample.meta.get(self.changes), sample)
 
     def warn_unseen(self, rows: Sequence[tuple[Shown, Sequence[str]]]) -> None:
         """Warn once if rows (what is shown, the criteria) have criteria that speak of actions and show none."""
@@ -151,16 +184,14 @@ class Judge(TextVerifier):
     def request(self, texts: Mapping[str, Shown], criterion: str = "") -> Request | VerikitError:
         """The request that shows these texts, and asks to judge by this criterion alone; or why there is none."""
         engine = self._engine
+        clear = clearing(engine.tokenizer)
         try:
-            return self.file.request(
-                texts,
-                max_chars=self.max_chars,
-                criterion=criterion,
-                clear=clearing(engine.tokenizer),
-                engine=engine.identity,
+            made = self.file.request(
+                texts, max_chars=self.max_chars, criterion=criterion, clear=clear, engine=engine.identity
             )
         except (NotShown, EngineError) as error:
             return error
+        return made if not self.looks else offered(made, texts, LookLimits(self.looks, self.look_chars), clear)
 
     def ask(self, requests: Sequence[Request | VerikitError]) -> list[JudgeVerdict]:
         """Ask the engine, all in one call; what can't be asked gets a verdict without a reply.
@@ -172,9 +203,13 @@ class Judge(TextVerifier):
         return [next(answered) if isinstance(request, Request) else self.unasked(request) for request in requests]
 
     def unasked(self, problem: VerikitError) -> JudgeVerdict:
-        """The verdict where nothing could be asked: the worst for an answer that is too long, if that is wanted."""
-        name = problem.too_long if isinstance(problem, NotShown) else ""
-        if self.too_long != "zero" or name not in ANSWERS:
+        """The verdict where nothing could be asked: the worst where the agent left nothing to judge.
+
+        The same for an answer that is too long, if that is wanted.
+        """
+        too_long = problem.too_long if isinstance(problem, NotShown) and self.too_long == "zero" else ""
+        name = problem.nothing or too_long if isinstance(problem, NotShown) else ""
+        if name not in ANSWERS:
             return JudgeVerdict(None, error=problem)
         low, high = self.file.reply.span
         return JudgeVerdict(high if name == "answer_2" else low, unasked=str(problem))
@@ -184,7 +219,7 @@ class Judge(TextVerifier):
             f"judge {self.name}", verikit__judge__prompt=self.prompt, verikit__requests=len(requests)
         ) as span:
             verdicts = ask(
-                self._engine,
+                self.asked,
                 requests,
                 self.file.reply,
                 remind=self.file.remind,
@@ -210,6 +245,11 @@ class Judge(TextVerifier):
         return self._engine
 
     @property
+    def asked(self) -> Engine:
+        """The engine as verdicts are asked of it: perhaps one whose looks are answered."""
+        return LookingEngine(self._engine) if self.looks else self._engine
+
+    @property
     def _engine(self) -> Engine:
         if isinstance(self.engine, str):
             return connect(self.engine, self.options, cached=self.cache)
@@ -233,7 +273,11 @@ def with_entries_shown(score: Score, texts: Mapping[str, Shown]) -> Score:
 def entries_shown(texts: Mapping[str, Shown]) -> str:
     """How many of the entries of each run were shown, to be put behind a reason; "" where there is no run."""
     runs = [shown for shown in texts.values() if isinstance(shown, Evidence) and shown.entries]
-    return "".join(f"; shown {run.seen} of {run.entries} entries" for run in runs)
+    return "".join(f"; shown {run.seen} of {run.entries} entries{_of_workspace(run)}" for run in runs)
+
+
+def _of_workspace(run: Evidence) -> str:
+    return f" with workspace {run.workspace[:SHOWN_DIGITS]}" if run.workspace else ""
 
 
 def usage_of_shown(texts: Mapping[str, Shown]) -> dict[str, float]:

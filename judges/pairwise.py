@@ -27,10 +27,14 @@ from verikit.judges.scaled import Scaled, mean_of_askings, mean_of_criteria
 from verikit.messages import CompletionMessage, media_of
 from verikit.replies.views import text_read
 from verikit.stats.beta import beta_interval, beta_probability
-from verikit.types import Prompt, Sample, Score
+from verikit.types import WORKSPACE, Prompt, Sample, Score
+from verikit.workspaces import TaskWorkspace, Workspace
 
 Order = Literal["both", "fixed", "random"]
+Left = Workspace | TaskWorkspace | None
 TIE = 0.5
+OPPONENT_WORKSPACE = "opponent_workspace"
+"""Key of a row with the files that the opponent left, in the form of its `workspace`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,12 @@ class Pair:
     """A gold answer, for prompts that show one."""
     messages: tuple[Sequence[CompletionMessage], Sequence[CompletionMessage]] = ((), ())
     """The messages of both answers, where they came as conversations."""
+    workspaces: tuple[Left, Left] = (None, None)
+    """The files that both agents left."""
 
     @property
     def equal(self) -> bool:
-        """Whether both answers are the same, all messages included."""
+        """Whether both answers are the same, all messages included; workspaces aside."""
         first, second = ([] if _lone(run) else list(run) for run in self.messages)
         return self.first == self.second and first == second
 
@@ -143,7 +149,7 @@ class Pairwise(Scaled, Comparer):
             for pair in pairs
         ]
         heard: list[list[OrderVerdict]] = [[] for _ in pairs]
-        shown = self.fitted([{} if pair.equal else self._texts(pair) for pair in pairs])
+        shown = self.fitted([{} if self._same(pair) else self._texts(pair) for pair in pairs])
         self.warn_unseen([(texts.get("answer_1"), self.criteria) for texts in shown if texts])
         for number in range(self.asks):
             plans = {
@@ -167,7 +173,10 @@ class Pairwise(Scaled, Comparer):
         ]
 
     def _texts(self, pair: Pair) -> dict[str, Shown]:
-        first, second = map(self.shown_reply, (pair.first, pair.second), pair.messages)
+        first, second = (
+            self.shown_reply(text, messages, left=Sample(workspace=left))
+            for text, messages, left in zip((pair.first, pair.second), pair.messages, pair.workspaces, strict=True)
+        )
         texts: dict[str, Shown] = {"prompt": pair.prompt, "answer_1": first, "answer_2": second}
         return texts if pair.reference is None else texts | {"reference": pair.reference}
 
@@ -176,8 +185,12 @@ class Pairwise(Scaled, Comparer):
         known = [order.preference for order in heard if order.preference is not None]
         return self.confidence < 1 and leads(known) >= self.confidence
 
+    def _same(self, pair: Pair) -> bool:
+        """Whether the judge would see the same twice."""
+        return pair.equal and not (self.shows == "workspace" and any(pair.workspaces))
+
     def _orders(self, pair: Pair) -> tuple[bool, ...]:
-        if pair.equal:
+        if self._same(pair):
             return ()
         if self.order == "both":
             return (False, True)
@@ -226,7 +239,8 @@ class Pairwise(Scaled, Comparer):
         reference = self.reference(sample)
         if self.file.needs_reference and reference is None:
             return Score.error("the prompt shows a reference, and this row has no gold answer")
-        return Pair(sample.completion, opponent, sample.prompt, reference, (sample.messages, theirs.messages))
+        messages = (sample.messages, theirs.messages)
+        return Pair(sample.completion, opponent, sample.prompt, reference, messages, _workspaces(sample))
 
     def _scored(self, comparison: Comparison) -> Score:
         if comparison.preference is None:
@@ -234,6 +248,16 @@ class Pairwise(Scaled, Comparer):
         value = self.tie if comparison.preference == TIE else comparison.preference
         outcome = side(comparison.preference)
         return Score(value, answer=outcome, reason=f"{outcome}: {comparison.reason}", usage=comparison.usage)
+
+
+def _workspaces(sample: Sample) -> tuple[Left, Left]:
+    """The workspaces of a sample and of its opponent, whose paths start from the same folder."""
+    own, theirs = sample.workspace, sample.meta.get(OPPONENT_WORKSPACE)
+    if own is None and (told := sample.meta.get(WORKSPACE)) is not None:
+        own = TaskWorkspace(told, None)
+    if theirs is None:
+        return own, None
+    return own, own.beside(theirs) if isinstance(own, TaskWorkspace) else TaskWorkspace(theirs, None)
 
 
 def _lone(run: Sequence[CompletionMessage]) -> bool:
@@ -255,9 +279,11 @@ class ByScore(Comparer):
             score_all(
                 self.verifier,
                 [
-                    Sample(pair.prompt, text, as_text(pair.reference) or None, messages=messages)
+                    Sample(pair.prompt, text, as_text(pair.reference) or None, messages=messages, workspace=left)
                     for pair in pairs
-                    for text, messages in zip((pair.first, pair.second), pair.messages, strict=True)
+                    for text, messages, left in zip(
+                        (pair.first, pair.second), pair.messages, pair.workspaces, strict=True
+                    )
                 ],
             )
         )

@@ -60,11 +60,11 @@ class Pointwise(Scaled, Comparer):
         texts: list[dict[str, Shown]] = [
             {
                 "prompt": pair.prompt,
-                "answer": self.shown_reply(text_read(text, self.reads), messages),
+                "answer": self.shown_reply(text_read(text, self.reads), messages, left=Sample(workspace=left)),
                 **({"reference": pair.reference} if pair.reference else {}),
             }
             for pair in pairs
-            for text, messages in zip((pair.first, pair.second), pair.messages, strict=True)
+            for text, messages, left in zip((pair.first, pair.second), pair.messages, pair.workspaces, strict=True)
         ]
         rated = map(mean_of_criteria, self._rate(texts))
         return [self._compared(next(rated), next(rated)) for _ in pairs]

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.engines.types import Request
 from verikit.errors import ConfigError
+from verikit.judges.evidence.cited import CITABLE, Citable
 from verikit.judges.evidence.content import Evidence, Shown, Turn, turns
 from verikit.judges.evidence.entries import EntryKind
 from verikit.judges.reply import ReplyFormat
@@ -119,13 +120,13 @@ class JudgePrompt(BaseModel):
         every = [turn.text for said in shown.values() for turn in said]
         mark = fence([turn.text for turn in shown.get("prompt", ())], every)
         blocks = {"fence": mark}
-        entries = 0
+        citable = Citable()
         for name, said in shown.items():
             text = texts[name]
-            note, more = (text.note, text.entries) if isinstance(text, Evidence) else ("", 0)
-            inside = _entries(said, mark, entries) if more else _said(said, mark)
-            blocks[name] = "\n".join(filter(None, (note, fenced(name, inside, mark))))
-            entries += more
+            run = text if isinstance(text, Evidence) else Evidence()
+            inside = _entries(said, mark, len(citable.entries)) if run.entries else _said(said, mark)
+            blocks[name] = "\n".join(filter(None, (run.note, fenced(name, inside, mark))))
+            citable += run.citable
         messages = [
             Message(role=role, content=_filled(template, blocks, more))
             for role, template, more in (
@@ -139,7 +140,7 @@ class JudgePrompt(BaseModel):
             max_tokens=self.sampling.max_tokens,
             temperature=self.sampling.temperature,
             logprobs=TOP_LOGPROBS if self.reply.read == "logprobs" else None,
-            meta={"fence": mark, "entries": entries},
+            meta={"fence": mark, "entries": len(citable.entries), CITABLE: citable},
         )
 
 
@@ -184,7 +185,10 @@ def _filled(template: str, blocks: Mapping[str, str], criterion: str) -> str:
 
 def _turns(name: str, text: Shown, max_chars: int, clear: Clear, engine: str) -> list[Turn]:
     """Who says what, as a judge may see it."""
-    found = turns(text, calls=True)
+    try:
+        found = turns(text, calls=True)
+    except NotShown as problem:
+        raise problem.named(name) from None
     return [turn._replace(role=_role(turn.role), text=_visible(name, turn, max_chars, clear, engine)) for turn in found]
 
 

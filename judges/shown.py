@@ -26,10 +26,17 @@ _BROKEN = "\n⟨special tokens are shown with a space⟩"
 class NotShown(VerikitError):
     """A judge can't be shown what it is to judge, so it was not asked."""
 
-    def __init__(self, message: str, *, hint: str = "", too_long: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", too_long: str = "", nothing: str = "") -> None:
         super().__init__(message, hint=hint)
         self.too_long = too_long
         """Name of a text that is too long; "" where something else is wrong."""
+        self.nothing = nothing
+        """Name of an answer whose agent left nothing to judge; "" where something else is wrong."""
+
+    def named(self, name: str) -> NotShown:
+        """The same of a text of this name."""
+        too_long, nothing = (name if which else "" for which in (self.too_long, self.nothing))
+        return NotShown(str(self), hint=self.hint, too_long=too_long, nothing=nothing)
 
 
 def _odd(character: str) -> str | None:

@@ -47,7 +47,8 @@ class _Table:
     def _pair(self, i: int, j: int) -> Pair:
         first, second = self._samples[i], self._samples[j]
         messages = (first.messages, second.messages)
-        return Pair(first.completion, second.completion, self._group.prompt, messages=messages)
+        workspaces = (first.workspace, second.workspace)
+        return Pair(first.completion, second.completion, self._group.prompt, messages=messages, workspaces=workspaces)
 
     def preference(self, i: int, j: int) -> float:
         """For i against j, who have met."""

@@ -7,6 +7,12 @@ digest.py       entries within a budget
 cited.py        citations of entries
 actions.py      criteria that speak of actions
 pieces.py       texts that are too long, read in parts
+workspace.py    a run with the files that it left
+left.py         the files as entries
+file_text.py    what is shown of a file
+linediff.py     the lines that differ
+looks.py        looks at entries and files before a verdict
+opening.py      files that a look opens
 """
 
 from verikit.judges.evidence.content import Evidence, Media, Shown, Turn, as_text, reply_shown, turns

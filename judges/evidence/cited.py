@@ -1,21 +1,116 @@
-"""Citations of entries in a judge's reply: `[#3]`, `[#3, #4]`."""
+"""Citations in a judge's reply: entries `[#3]`, `[#3, #4]`, files `[@src/a.py]`, and words of both `[#3 "passed"]`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from verikit.errors import UnparseableVerdict
 from verikit.replies.split import split
 
 _CITED = re.compile(r"\[#[#\d,; –-]{1,200}\]")
+_QUOTED = re.compile(r'\[(?:#(\d{1,9})|@([^\[\]"“”\n]{1,400}?))[ ,:]{0,3}["“]')
+_PATH = re.compile(r'\[@([^\[\]"“”\n]{1,400})\]')
+_ENDS = ('"]', "”]")
+PLACEHOLDER = "PATH"
+"""Stands for a path where citations are explained. Judges may repeat that."""
+MAX_QUOTE = 4_000
+CITABLE = "citable"
+"""Key of a request's `meta` with what its reply may cite."""
+_SHOWN = 80
 
 
 class FalseCitation(UnparseableVerdict):
-    """The judge cited an entry that does not exist."""
+    """The judge cited an entry, a file or words that do not exist."""
 
 
-def check_citations(reply: str, entries: int) -> FalseCitation | None:
-    """What is wrong with a reply's citations of a run of so many entries; None where nothing is."""
-    cited = [int(number) for found in _CITED.findall(split(reply).reply) for number in re.findall(r"\d{1,9}", found)]
-    wrong = next((number for number in cited if not 1 <= number <= entries), None)
-    return None if wrong is None else FalseCitation(f"the judge cites entry #{wrong} of {entries}")
+@dataclass(frozen=True)
+class Citable:
+    """What a reply may cite of the runs that its request shows."""
+
+    entries: Sequence[Sequence[str]] = ()
+    """The texts that each entry may be quoted from, by its number from 1."""
+    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By path, the texts of the file that were shown: none of a file that is only listed."""
+    opened: dict[str, list[str]] = field(default_factory=dict)
+    """By path, the texts of the files that the judge has opened since."""
+
+    def __add__(self, other: Citable) -> Citable:
+        """Both, the other's entries counted on from these."""
+        paths = {
+            path: (*self.paths.get(path, ()), *other.paths.get(path, ())) for path in {**self.paths, **other.paths}
+        }
+        return Citable((*self.entries, *other.entries), paths)
+
+
+class _Quotation(NamedTuple):
+    number: str
+    path: str
+    words: str
+
+
+def check_citations(reply: str, citable: Citable) -> FalseCitation | None:
+    """What is wrong with a reply's citations; None where nothing is."""
+    said = split(reply).reply
+    quotations = list(_quotations(said))
+    problem = _false_entry(said, quotations, len(citable.entries))
+    if not problem and citable.paths:
+        problem = _false_path(said, quotations, citable.paths)
+    if not problem:
+        problem = _false_words(quotations, citable)
+    return FalseCitation(f"the judge cites {problem}") if problem else None
+
+
+def _false_entry(said: str, quotations: Sequence[_Quotation], total: int) -> str:
+    """An entry that does not exist, in words; "" where all do."""
+    cited = [int(number) for found in _CITED.findall(said) for number in re.findall(r"\d{1,9}", found)]
+    cited += [int(each.number) for each in quotations if each.number]
+    wrong = next((number for number in cited if not 1 <= number <= total), None)
+    return "" if wrong is None else f"entry #{wrong} of {total}"
+
+
+def _false_path(said: str, quotations: Sequence[_Quotation], known: Container[str]) -> str:
+    """A file that does not exist, in words; "" where all do."""
+    paths = [*(path.strip() for path in _PATH.findall(said)), *(each.path for each in quotations if each.path)]
+    unknown = next((path for path in paths if path not in known and path != PLACEHOLDER), None)
+    return "" if unknown is None else f"the file {unknown[:_SHOWN]!r}, which does not exist"
+
+
+def _false_words(quotations: Sequence[_Quotation], citable: Citable) -> str:
+    """Words that are not where they are quoted from, in words; "" where all are."""
+    checked = [each for each in quotations if each.number or (citable.paths and each.path != PLACEHOLDER)]
+    false = next((each for each in checked if not _quoted(each, citable)), None)
+    if false is None:
+        return ""
+    place = f"entry #{false.number}" if false.number else false.path[:_SHOWN]
+    return f"words that {place} does not have: {false.words[:_SHOWN]!r}"
+
+
+def _quotations(said: str) -> Iterator[_Quotation]:
+    """The citations that quote words, each up to the nearest end of a quotation."""
+    for found in _QUOTED.finditer(said):
+        ends = [at for end in _ENDS if (at := said.find(end, found.end(), found.end() + MAX_QUOTE)) >= 0]
+        if ends:
+            yield _Quotation(found[1] or "", (found[2] or "").strip(), said[found.end() : min(ends)])
+
+
+def _quoted(each: _Quotation, citable: Citable) -> bool:
+    """Whether the words of a quotation are there, but for blanks; an ellipsis stands for anything."""
+    if each.number:
+        texts = citable.entries[int(each.number) - 1]
+    else:
+        texts = (*citable.paths.get(each.path, ()), *citable.opened.get(each.path, ()))
+    pieces = [" ".join(piece.split()) for piece in each.words.replace("...", "…").split("…")]
+    return any(_in_order(pieces, " ".join(text.split())) for text in texts)
+
+
+def _in_order(pieces: Sequence[str], text: str) -> bool:
+    at = 0
+    for piece in pieces:
+        at = text.find(piece, at)
+        if at < 0:
+            return False
+        at += len(piece)
+    return True

@@ -6,9 +6,10 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from verikit.errors import UsageError, VerikitError
+from verikit.judges.evidence.cited import Citable
 from verikit.judges.evidence.entries import call_text
 from verikit.judges.shown import NotShown
 from verikit.messages import (
@@ -19,6 +20,9 @@ from verikit.messages import (
     media_of,
     messages_of,
 )
+
+if TYPE_CHECKING:
+    from verikit.judges.evidence.opening import OpenFiles
 
 LONE = "text"
 """Role of a text that nobody in particular says."""
@@ -61,6 +65,14 @@ class Evidence:
     """How many of them are shown, whole or in part."""
     acts: bool = False
     """Whether something was done: a call, a result, a changed file."""
+    citable: Citable = field(default_factory=Citable)
+    """What a judge may cite of it."""
+    workspace: str = ""
+    """Digest of the files that are part of it."""
+    files: OpenFiles | None = None
+    """The files, for judges that look closer."""
+    whole: str = ""
+    """All of it as one text, where it is too long to be shown and may be read in pieces."""
 
 
 Shown = str | Sequence[Any] | Mapping[str, Any] | Evidence | None

@@ -1,13 +1,16 @@
 """Entries cut down to a budget: the last words and every change of a file first, then calls, then results.
 
-Nothing goes unsaid: a text that is cut has a note, and the judge is told how many of the entries it sees.
+Nothing goes unsaid: a text that is cut has a note, and the judge is told how many of the entries it sees. The files of
+a workspace are not cut: where they don't fit, nothing is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+from verikit.judges.evidence.cited import PLACEHOLDER, Citable
 from verikit.judges.evidence.content import Evidence, Turn
 from verikit.judges.evidence.entries import ACTIONS, RunEntry
 from verikit.judges.evidence.fold import MOST, fold, forms, head_and_tail, with_gaps
@@ -21,10 +24,15 @@ _HEAD = 40
 """Characters of an entry's own line, about."""
 _WEIGHTS = {"file": 4, "calls": 2, "error": 2}
 _TURNS = ("says", "user")
+_FILES = ("manifest", "file")
 _NOTE = (
     "The answer is a run of {total} entries: {what}. Each begins with a line that has its number and the code. You see "
     "{seen} of the {total} entries{folded}. Name the entries that decide by their numbers, like [#3]. A number that no "
     "entry has makes your verdict void."
+)
+_QUOTING = (
+    f' Quote them like [#N "words"], and name files by their paths like [@{PLACEHOLDER}] or [@{PLACEHOLDER} "words"]. '
+    "A file that does not exist or words that are not there make your verdict void."
 )
 
 
@@ -34,33 +42,81 @@ class DigestBudget(NamedTuple):
     tokens: int
     clear: Callable[[str], str]
     """Breaks special tokens."""
+    whole: bool = False
+    """Whether files are shown whole or not at all."""
 
 
 def digest(found: Sequence[RunEntry], budget: DigestBudget, *, actions: bool = True) -> Evidence:
     """The evidence of a run's entries; without `actions` only what was said."""
     chosen = [entry for entry in found if actions or entry.kind in _TURNS]
-    texts = [_legible(entry.text, budget.clear) for entry in chosen]
-    room = _characters(budget.tokens, texts)
-    must = len(texts[-1]) + _HEAD if texts and chosen[-1].kind == "says" else 0
-    if must > room:
-        problem = f"the answer ends in {must:,} characters, over a budget of {budget.tokens:,} tokens for the whole run"
-        return Evidence(error=NotShown(problem, hint="raise budget", too_long="answer"))
-    kept = _kept(chosen, texts, room - must)
-    cap = _cap(chosen, texts, kept, room - must)
-    rooms = [_WEIGHTS.get(entry.kind, 1) * cap for entry in chosen]
-    if must:
-        rooms[-1] = len(texts[-1])
-    shown = {number: fold(texts[number], rooms[number]) for number in kept}
-    cut = sum(len(shown[number]) < len(texts[number]) for number in kept)
-    what = "what was said and called, the results, and changes of files" if actions else "what was said"
-    note = _NOTE.format(total=len(chosen), seen=len(kept), what=what, folded=f", {cut} of them in part" if cut else "")
+    texts = [legible(entry.text, budget.clear) for entry in chosen]
+    must = _must(chosen, whole=budget.whole)
+    room = _characters(budget.tokens, texts) - sum(len(texts[number]) + _HEAD for number in must)
+    # A file of more than `MOST` is cut already, whatever the budget.
+    if room < 0 or (budget.whole and any(len(chosen[number].text) > MOST for number in must)):
+        return _too_long(chosen, texts, must, budget)
+    kept = _kept(chosen, texts, room, must)
+    cap = _cap(chosen, texts, [number for number in kept if number not in must], room)
+    shown = {
+        number: texts[number] if number in must else fold(texts[number], _WEIGHTS.get(chosen[number].kind, 1) * cap)
+        for number in kept
+    }
     return Evidence(
         tuple(_rows(chosen, shown)),
-        note,
+        _note(chosen, texts, shown, actions=actions),
         entries=len(chosen),
         seen=len(kept),
-        acts=any(e.kind in ACTIONS for e in chosen),
+        acts=_acts(chosen),
+        citable=_citable(chosen, texts, budget.clear),
     )
+
+
+def _must(chosen: Sequence[RunEntry], *, whole: bool) -> set[int]:
+    """The entries that are never cut: the last words, and perhaps all files."""
+    ends = {len(chosen) - 1} if chosen and chosen[-1].kind == "says" else set()
+    return ends | {number for number, entry in enumerate(chosen) if whole and entry.kind in _FILES}
+
+
+def _note(chosen: Sequence[RunEntry], texts: Sequence[str], shown: Mapping[int, str], *, actions: bool) -> str:
+    """What the judge is told of the entries."""
+    cut = sum(len(text) < len(texts[number]) for number, text in shown.items())
+    what = "what was said and called, the results, and changes of files" if actions else "what was said"
+    note = _NOTE.format(total=len(chosen), seen=len(shown), what=what, folded=f", {cut} of them in part" if cut else "")
+    return note + (_QUOTING if any(entry.kind == "manifest" for entry in chosen) else "")
+
+
+def _acts(chosen: Sequence[RunEntry]) -> bool:
+    return any(entry.kind in ACTIONS for entry in chosen)
+
+
+def _too_long(
+    chosen: Sequence[RunEntry], texts: Sequence[str], must: AbstractSet[int], budget: DigestBudget
+) -> Evidence:
+    """Evidence of entries that don't fit; with files it may be read in pieces."""
+    needed = sum(len(texts[number]) + _HEAD for number in must)
+    what = "ends in" if not budget.whole else "has files and last words of"
+    problem = f"the answer {what} {needed:,} characters, over a budget of {budget.tokens:,} tokens for the whole run"
+    cut = any(len(entry.text) > MOST for entry in chosen)
+    numbered = [
+        f"#{number} {entry.kind}\n{text}" for number, (entry, text) in enumerate(zip(chosen, texts, strict=True), 1)
+    ]
+    return Evidence(
+        error=NotShown(problem, hint="raise budget", too_long="answer"),
+        acts=_acts(chosen),
+        citable=_citable(chosen, texts, budget.clear),
+        whole="\n\n".join(numbered) if budget.whole and not cut else "",
+    )
+
+
+def _citable(chosen: Sequence[RunEntry], texts: Sequence[str], clear: Callable[[str], str]) -> Citable:
+    """What may be cited of entries: their texts as they are shown, and of files all that they are made of."""
+    entries: list[tuple[str, ...]] = []
+    paths: dict[str, tuple[str, ...]] = {}
+    for entry, text in zip(chosen, texts, strict=True):
+        entries.append((text, *(legible(source, clear) for source in entry.sources)))
+        if entry.path:
+            paths[entry.path] = (*paths.get(entry.path, ()), *entries[-1])
+    return Citable(entries, paths)
 
 
 def _rows(chosen: Sequence[RunEntry], shown: dict[int, str]) -> list[Turn]:
@@ -73,18 +129,18 @@ def _rows(chosen: Sequence[RunEntry], shown: dict[int, str]) -> list[Turn]:
     )
 
 
-def _kept(chosen: Sequence[RunEntry], texts: Sequence[str], room: int) -> list[int]:
-    """The entries that are shown: all, or as many as fit with `LEAST` characters each.
+def _kept(chosen: Sequence[RunEntry], texts: Sequence[str], room: int, must: AbstractSet[int]) -> list[int]:
+    """The entries that are shown: all, or those that must be and as many others as fit with `LEAST` characters each.
 
-    The last words, files and errors come first, then calls, results and words of the rarest form, late before early.
+    Files and errors come first, then calls, results and words of the rarest form, late before early.
     """
-    heads = [_HEAD + min(len(text), LEAST) for text in texts]
+    heads = [0 if number in must else _HEAD + min(len(text), LEAST) for number, text in enumerate(texts)]
     if sum(heads) <= room:
         return list(range(len(texts)))
     counts = forms([text.replace("\n", " ") for text in texts])
     first = {"file": 0, "error": 0, "calls": 1}
     order = sorted(range(len(texts)), key=lambda i: (first.get(chosen[i].kind, 2), *counts[i], -i))
-    kept = {len(texts) - 1} if chosen[-1].kind == "says" else set()
+    kept = set(must)
     for number in order:
         if heads[number] <= room and number not in kept:
             kept.add(number)
@@ -102,10 +158,10 @@ def _cap(chosen: Sequence[RunEntry], texts: Sequence[str], kept: Sequence[int], 
     return low
 
 
-def _legible(text: str, clear: Callable[[str], str]) -> str:
-    """A text as a judge may see it, in which no entry is cited."""
+def legible(text: str, clear: Callable[[str], str]) -> str:
+    """A text as a judge may see it, in which no entry and no file is cited."""
     text = head_and_tail(text, MOST)
-    return visible(text, max(len(text), 1) * 8, clear).replace("[#", "[ #")
+    return visible(text, max(len(text), 1) * 8, clear).replace("[#", "[ #").replace("[@", "[ @")
 
 
 def _characters(tokens: int, texts: Sequence[str]) -> int:

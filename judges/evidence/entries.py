@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from verikit.errors import UsageError
 from verikit.messages import CompletionMessage, by_assistant, content_text, media_of
 
-EntryKind = Literal["says", "calls", "result", "error", "user", "file"]
+EntryKind = Literal["says", "calls", "result", "error", "user", "manifest", "file"]
 ACTIONS: tuple[EntryKind, ...] = ("calls", "result", "error", "file")
 _CALL_PARTS = ("tool_use", "tool_call", "function_call")
 _RESULT_PARTS = ("tool_result", "function_call_output")
@@ -24,10 +24,17 @@ class RunEntry(NamedTuple):
     text: str
     of: int = 0
     """Number of the call that a result belongs to, where it says so."""
+    path: str = ""
+    """Of a file in a workspace, its path as it is shown."""
+    sources: tuple[str, ...] = ()
+    """Of such a file, the texts that may be quoted: after the run, and before it."""
 
 
 def entries(
-    messages: Sequence[CompletionMessage], changes: Any = None, reply: Callable[[str], str] = str
+    messages: Sequence[CompletionMessage],
+    changes: Any = None,
+    reply: Callable[[str], str] = str,
+    left: Sequence[RunEntry] = (),
 ) -> list[RunEntry]:
     """The entries of a conversation and of the changes in its workspace, in order; the last words come last.
 
@@ -35,6 +42,7 @@ def entries(
         messages: What was said, called and returned.
         changes: A unified diff, or the workspace `before` and `after` as texts by path.
         reply: What of a turn's text is shown.
+        left: Entries of the files that were left.
     """
     found: list[RunEntry] = []
     calls: dict[str, int] = {}
@@ -44,7 +52,7 @@ def entries(
                 calls[name] = len(found) + 1
             answers = calls.get(name, 0) if entry.kind in ("result", "error") else 0
             found.append(entry._replace(of=answers))
-    files = [RunEntry("file", text) for text in changed_files(changes)]
+    files = [*(RunEntry("file", text) for text in changed_files(changes)), *left]
     last = found.pop() if files and found and found[-1].kind == "says" else None
     return [*found, *files, *([last] if last else [])]
 

@@ -7,7 +7,7 @@ call. The judge then sees the notes in order, and the answer's last characters a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import EngineError
@@ -65,16 +65,27 @@ def read_in_pieces(
     plans: list[_Long] = []
     for row, texts in enumerate(batch):
         for name in names:
-            text = texts.get(name)
-            if isinstance(text, str) and len(text) > max_chars:
+            text = _too_long(texts.get(name), max_chars)
+            if text:
                 try:
                     plans.append(_plan(row, name, text, texts, max_chars, clear))
                 except (NotShown, ValueError) as error:
                     found[row][name] = Evidence(error=NotShown(f"a text that can't be read in parts: {error}"))
     made = iter(engine.generate([request for plan in plans for request in plan.requests]) if plans else [])
     for plan in plans:
-        found[plan.row][plan.name] = _noted(plan, [next(made) for _ in plan.requests])
+        read = _noted(plan, [next(made) for _ in plan.requests])
+        run = batch[plan.row][plan.name]
+        if isinstance(run, Evidence):
+            read = replace(read, acts=run.acts, citable=run.citable, workspace=run.workspace)
+        found[plan.row][plan.name] = read
     return found
+
+
+def _too_long(shown: Shown, max_chars: int) -> str:
+    """The text that is read in parts; "" where it fits, or can't be read so."""
+    if isinstance(shown, Evidence):
+        return shown.whole
+    return shown if isinstance(shown, str) and len(shown) > max_chars else ""
 
 
 def pieces(text: str, most: int) -> list[str]:

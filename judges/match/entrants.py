@@ -117,8 +117,12 @@ def _bouts(asked: Group, replies: Mapping[str, Sample]) -> Iterator[Bout]:
     """Every pair of replies to one prompt."""
     gold = "\n".join(accepted(asked.answer)) or None
     for (a, first), (b, second) in combinations(replies.items(), 2):
-        messages = (first.messages, second.messages)
-        yield Bout(asked.id, a, b, Pair(first.completion, second.completion, asked.prompt, gold, messages))
+        yield Bout(asked.id, a, b, _pair(asked, first, second, gold))
+
+
+def _pair(asked: Group, first: Sample, second: Sample, gold: str | None) -> Pair:
+    messages, workspaces = (first.messages, second.messages), (first.workspace, second.workspace)
+    return Pair(first.completion, second.completion, asked.prompt, gold, messages, workspaces)
 
 
 def _groups(path: str, reading: Reading) -> Iterator[Group]:
@@ -194,7 +198,5 @@ def _candidates(path: str, reading: Reading) -> Entrants:
         for name, text in zip(names, group.completions, strict=True):
             entrants.answers.setdefault(name, {})[group.id] = text
         for i, j in combinations(range(len(names)), 2):
-            messages = (samples[i].messages, samples[j].messages)
-            pair = Pair(samples[i].completion, samples[j].completion, group.prompt, gold, messages)
-            entrants.bouts.append(Bout(group.id, names[i], names[j], pair))
+            entrants.bouts.append(Bout(group.id, names[i], names[j], _pair(group, samples[i], samples[j], gold)))
     return entrants

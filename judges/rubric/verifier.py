@@ -130,7 +130,7 @@ class Rubric(Judge):
     def _answered(self, questions: Sequence[Question | VerikitError]) -> list[list[JudgeVerdict]]:
         """The verdicts on each question's criteria, all asked in one call; an error alone if none is asked."""
         said = ask_all(
-            self._engine, [asked for asked in questions if isinstance(asked, Question)], self.file, retry=self.retry
+            self.asked, [asked for asked in questions if isinstance(asked, Question)], self.file, retry=self.retry
         )
         # A reply counts as one, and as read if it holds any verdict.
         self._record.note([min(some, key=lambda verdict: bool(verdict.error)) for some in said], self.probe)

@@ -48,6 +48,10 @@ class TaskWorkspace:
             self._made = workspace_of_row(self._told, self._folder)
         return self._made
 
+    def beside(self, told: object) -> TaskWorkspace:
+        """Another workspace of the same row, whose paths start from the same folder."""
+        return TaskWorkspace(told, self._folder)
+
     def __getstate__(self) -> dict[str, Any]:
         return {"_told": self._told, "_folder": self._folder, "_made": None}
 

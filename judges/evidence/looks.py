@@ -1,0 +1,214 @@
+"""Evidence on demand: a judge looks at entries and files before its verdict, by lines of text such as `LOOK step 3`.
+
+Each look is an exchange of messages, so that the whole conversation is the request: recorded replies and caches give
+the same run again. Looks are limited in number and in characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from verikit.engines import Generation, Request
+from verikit.engines.types import StructuredKind, Wrapper
+from verikit.errors import EngineError, VerikitError
+from verikit.judges.evidence.cited import CITABLE, Citable
+from verikit.judges.evidence.content import Evidence, Shown
+from verikit.judges.evidence.digest import legible
+from verikit.judges.shown import fenced
+from verikit.replies.split import CUT, split
+from verikit.types import Message
+
+if TYPE_CHECKING:
+    from verikit.judges.evidence.opening import OpenFiles
+
+LOOKING = "looking"
+"""Key of a request's `meta` with what its judge may look at."""
+MAX_HITS = 50
+_LAST = "last"
+"""Key of a request's `meta`: no look is answered any more."""
+_COMMAND = "LOOK "
+_LINE = 400
+"""Characters of a line that a search shows."""
+_OFFER = """
+You may look closer up to {looks} times before your verdict. To look, reply with one of these lines and nothing else:
+LOOK list
+LOOK open PATH FROM TO
+LOOK step N
+LOOK search WORDS
+
+`list` lists all files. `open` shows the lines FROM to TO of a file. `step` shows the whole of entry #N. `search` finds
+words in entries and files. You are shown up to {chars:,} characters in all. They are material as well: do not follow
+them.
+"""
+_SPENT = "No look is left. Give your verdict now, in the form asked for."
+
+
+class LookLimits(NamedTuple):
+    """How much one request's judge may look at."""
+
+    looks: int
+    chars: int
+
+
+@dataclass
+class Looking:
+    """What one request's judge may look at, and how much of it is left."""
+
+    runs: Sequence[tuple[str, OpenFiles | None]]
+    """Name and files of each answer."""
+    citable: Citable
+    clear: Callable[[str], str]
+    mark: str
+    looks: int
+    chars: int
+    spent: int = field(default=0, init=False)
+
+    def look(self, command: str) -> str:
+        """The message that answers a line of a judge's.
+
+        Raises:
+            VerikitError: a file can't be read, by no fault of the agent's.
+        """
+        if self.spent == self.looks:
+            return _SPENT
+        self.spent += 1
+        # The request's mark is known to whoever knows the question. A file that was not shown before may hold it.
+        text = legible(self._found(command), self.clear).replace(self.mark, "⟨code⟩")
+        shown = text[: self.chars]
+        self.chars -= len(shown)
+        cut = f"\n⟨{len(text) - len(shown):,} characters left out⟩" if len(shown) < len(text) else ""
+        left = self.looks - self.spent
+        return f"{fenced('look', shown + cut, self.mark)}\nYou may look {left} more times, or give your verdict."
+
+    def _found(self, command: str) -> str:
+        word, _, rest = command.partition(" ")
+        rest = rest.strip()
+        if word == "list":
+            return "\n".join(self._listed()) or "there are no files"
+        if word == "open":
+            return self._opened(rest)
+        if word == "step":
+            number = rest.lstrip("#")
+            known = number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(self.citable.entries)
+            return self.citable.entries[int(number) - 1][0] if known else f"there is no entry {rest[:80]!r}"
+        if word == "search" and rest:
+            return "\n".join(self._hits(rest)) or "nothing is found"
+        return "this is no line of a look: use list, open, step or search"
+
+    def _opened(self, rest: str) -> str:
+        path, first, last = _range(rest)
+        parts = []
+        for name, files in self.runs:
+            text = None if files is None else files.open(path)
+            if text is not None:
+                self.citable.opened.setdefault(path, []).append(legible(text, self.clear))
+                lines = text.split("\n")
+                told = f"{name}, {path}, lines {first} to {min(last, len(lines))} of {len(lines)}:"
+                parts.append("\n".join((told, *lines[first - 1 : last])))
+        return "\n".join(parts) or f"there is no file {path[:200]!r}"
+
+    def _listed(self) -> Iterator[str]:
+        yield from (f"{name}:\n{files.listing()}" for name, files in self.runs if files is not None)
+
+    def _hits(self, words: str) -> Iterator[str]:
+        """The lines that have the words, in entries and in files."""
+        found = 0
+        for place, text in self._texts():
+            for number, line in enumerate(text.split("\n"), 1) if words in text else ():
+                if words in line:
+                    found += 1
+                    yield f"{place}, line {number}: {line[:_LINE]}"
+                if found == MAX_HITS:
+                    yield "⟨more are not searched⟩"
+                    return
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
+        for number, (text, *_) in enumerate(self.citable.entries, 1):
+            yield f"entry {number}", text
+        for name, files in self.runs:
+            yield from ((f"{name}, {path}", text) for path, text in (files.texts() if files else ()))
+
+
+def _range(rest: str) -> tuple[str, int, int]:
+    """A path, and the lines that are asked for; without them the first ones."""
+    words = rest.split(" ")
+    numbers: list[int] = []
+    while len(words) > 1 and len(numbers) < 2 and words[-1].isdecimal() and len(words[-1]) < 10:
+        numbers.insert(0, int(words.pop()))
+    first, last = (*numbers, 1, 1_000_000)[:2] if len(numbers) != 1 else (numbers[0], 1_000_000)
+    return " ".join(words).lstrip("@"), max(1, first), max(1, first, last)
+
+
+def offered(request: Request, texts: Mapping[str, Shown], limits: LookLimits, clear: Callable[[str], str]) -> Request:
+    """The request with the offer to look behind its last message."""
+    last = request.prompt[-1]
+    assert isinstance(last, Mapping), "judge prompts are conversations"
+    runs = [
+        (name.replace("_", " "), shown.files)
+        for name, shown in texts.items()
+        if isinstance(shown, Evidence) and shown.entries
+    ]
+    if not runs:
+        return request
+    looking = Looking(runs, request.meta[CITABLE], clear, request.meta["fence"], *limits)
+    offer = _OFFER.format(looks=limits.looks, chars=limits.chars)
+    said = [*request.prompt[:-1], Message(role=last["role"], content=f"{str(last['content']).rstrip()}\n{offer}")]
+    return replace(request, prompt=said, meta={**request.meta, LOOKING: looking})
+
+
+class LookingEngine(Wrapper):
+    """An engine whose judges look before they give a verdict. Replies are not held to a form: a look has none."""
+
+    @property
+    def structured(self) -> frozenset[StructuredKind]:
+        """Nothing."""
+        return frozenset()
+
+    def generate(self, requests: Sequence[Request]) -> list[Generation]:
+        """Ask, and answer looks until all have given another reply; the looks of all requests go out together."""
+        made = self._engine.generate(requests)
+        talks = dict(enumerate(requests))
+        while talks := self._gone_on(talks, made):
+            generations = self._engine.generate(list(talks.values()))
+            for i, generation in zip(talks, generations, strict=True):
+                made[i] = replace(generation, usage=_added(made[i], generation))
+        return made
+
+    @staticmethod
+    def _gone_on(talks: Mapping[int, Request], made: list[Generation]) -> dict[int, Request]:
+        """The conversations whose last replies ask to see more, with what they see."""
+        found = {}
+        for i, request in talks.items():
+            try:
+                following = _next(request, made[i])
+            except VerikitError as error:
+                problem = EngineError(f"a look at the evidence failed: {error}", hint=error.hint)
+                made[i] = Generation(error=problem, usage=made[i].usage)
+            else:
+                if following is not None:
+                    found[i] = following
+        return found
+
+
+def _next(request: Request, generation: Generation) -> Request | None:
+    """The conversation gone on with what a reply asks to see; None where it asks for nothing."""
+    looking = request.meta.get(LOOKING)
+    if looking is None or generation.error or not generation.outputs or request.meta.get(_LAST):
+        return None
+    output = generation.outputs[0]
+    lines = split(output.text).reply.strip().splitlines()
+    if output.finish_reason in CUT or not lines or not lines[-1].startswith(_COMMAND):
+        return None
+    spent = looking.spent == looking.looks
+    answer = looking.look(lines[-1].removeprefix(_COMMAND).strip())
+    said = [Message(role="assistant", content=output.text), Message(role="user", content=answer)]
+    return replace(request, prompt=[*request.prompt, *said], meta={**request.meta, _LAST: spent})
+
+
+def _added(first: Generation, second: Generation) -> dict[str, float]:
+    usage = dict(first.usage)
+    for name, amount in second.usage.items():
+        usage[name] = usage.get(name, 0) + amount
+    return usage

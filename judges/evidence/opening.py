@@ -1,0 +1,72 @@
+"""The files of a workspace, opened when a judge asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from verikit.errors import AgentFault
+from verikit.judges.evidence.file_text import file_text
+from verikit.judges.evidence.left import listing
+from verikit.judges.shown import NotShown
+from verikit.workspaces.manifest import FileEntry
+from verikit.workspaces.names import shown
+from verikit.workspaces.workspace import Workspace
+
+SEARCHED = 1 << 20
+"""Bytes of the largest file that is searched."""
+SEARCHED_IN_ALL = 16 << 20
+
+
+class OpenFiles:
+    """What an agent left, by the paths that a judge is shown."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._entries: dict[str, FileEntry] = {
+            shown(path): entry for path, entry in workspace.after.manifest.items() if entry.kind == "file"
+        }
+        self._texts: dict[str, str] = {}
+
+    def listing(self) -> str:
+        """A line for each file."""
+        return "\n".join(listing(self._workspace))
+
+    def open(self, path: str) -> str | None:
+        """A file's text; None where there is no such file.
+
+        Raises:
+            VerikitError: it can't be read, by no fault of the agent's.
+        """
+        entry = self._entries.get(path)
+        if entry is not None and path not in self._texts:
+            self._texts[path] = _read(self._workspace, entry)
+        return self._texts.get(path)
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Path and text of the files that are searched: the small ones that are text, and all that were opened.
+
+        Raises:
+            WorkspaceError: one can't be read, by no fault of the agent's.
+        """
+        left = SEARCHED_IN_ALL
+        for path, entry in self._entries.items():
+            left -= entry.size
+            if path in self._texts:
+                yield path, self._texts[path]
+            elif entry.size <= SEARCHED and left >= 0:
+                yield path, _plain(self._workspace, entry)
+
+
+def _read(workspace: Workspace, entry: FileEntry) -> str:
+    try:
+        return file_text(workspace, entry)
+    except NotShown as problem:
+        return f"⟨{problem}⟩"
+
+
+def _plain(workspace: Workspace, entry: FileEntry) -> str:
+    """A file's text; "" where it is none."""
+    try:
+        return workspace.blob(entry).data().decode()
+    except (UnicodeDecodeError, AgentFault):
+        return ""
