@@ -245,7 +245,7 @@ def _widgets(document: Any, page: Any) -> list[tuple[str, str, str, bool, tuple[
     import pypdfium2.raw as pdfium
 
     form = document.formenv
-    found = []
+    found: list[tuple[str, str, str, bool, tuple[float, ...]]] = []
     for index in range(pdfium.FPDFPage_GetAnnotCount(page) if form else 0):
         annotation = pdfium.FPDFPage_GetAnnot(page, index)
         if pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_WIDGET:
