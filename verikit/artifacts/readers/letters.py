@@ -86,14 +86,15 @@ class PageBox:
 
 @dataclass(frozen=True)
 class _Known:
-    """The reference: a row of features for each drawn character."""
+    """The reference: a row of features for each drawn character, the rows of one character next to each other."""
 
     texts: list[str]
     patterns: Any
     measures: Any
-    own: dict[str, Any]
-    other: dict[str, Any]
-    """By character, the rows of those that it can't be mistaken for."""
+    starts: Any
+    """Where the rows of each character begin."""
+    rivals: Any
+    """For each character, those that it can't be mistaken for."""
     digits: Any
 
 
@@ -198,6 +199,7 @@ def verdicts(found: list[Letter], drawn: Any) -> list[str]:
     import numpy
 
     known = reference()
+    index = {text: place for place, text in enumerate(known.texts)}
     flat, measures = _unit(drawn), _measures(found)
     told: list[str] = []
     for start in range(0, len(found), 500):
@@ -205,26 +207,26 @@ def verdicts(found: list[Letter], drawn: Any) -> list[str]:
         likeness = flat[block] @ known.patterns.T
         away = numpy.abs(measures[block, None, :] - known.measures[None])
         likeness -= 0.25 * numpy.minimum(away[:, :, 0], 2) + 0.5 * away[:, :, 1] + 0.7 * away[:, :, 2]
-        told += [_verdict(known, letter.text, row) for letter, row in zip(found[block], likeness, strict=True)]
+        best = numpy.maximum.reduceat(likeness, known.starts, axis=1)
+        places = numpy.array([index.get(letter.text, 0) for letter in found[block]])
+        others = numpy.where(known.rivals[places], best, -9.0)
+        digits = numpy.where(known.digits, others, -9.0).max(axis=1)
+        own, other, likeliest = best[range(len(best)), places], others.max(axis=1), others.argmax(axis=1)
+        for row, letter in enumerate(found[block]):
+            verdict = _verdict(letter.text, own[row], other[row], digits[row]) if letter.text in index else "?"
+            told.append(known.texts[likeliest[row]] if verdict == "other" else verdict)
     return told
 
 
-def _verdict(known: _Known, text: str, likeness: Any) -> str:
-    if text not in known.own:
-        return "?"
-    own = likeness[known.own[text]].max()
-    rivals = known.other[text]
-    other = likeness[rivals].max()
+def _verdict(text: str, own: float, other: float, digit: float) -> str:
+    """Empty for a character that is itself, `other` for one that is another, `?` for one that nobody can tell."""
     if text.isdecimal():
-        best = own >= likeness[known.digits & rivals].max()
-        near, clear = (_NEAR, _CLEAR) if best else (0.0, _NEAR)
+        near, clear = (_NEAR, _CLEAR) if own >= digit else (0.0, _NEAR)
     else:
         near, clear = (_CLEAR if own >= _FAIR else _NEAR), _CLEAR
     if own >= other - near:
         return ""
-    if other < own + clear or other < 0.6:
-        return "?"
-    return known.texts[int((likeness - 100.0 * ~rivals).argmax())]
+    return "?" if other < own + clear or other < 0.6 else "other"
 
 
 def _unit(drawn: Any) -> Any:
@@ -254,13 +256,13 @@ def reference() -> _Known:
     page = document[0]
     found = letters(page.get_textpage(), PageBox(0.0, 0.0, _WIDTH, _HEIGHT), 100_000)
     drawn = ink(page, text_objects(page), 1.0, rendered(page, 1.0))
-    texts = [one.text for one in found]
-    every, of = numpy.unique(numpy.array(texts), return_inverse=True)
-    own = {str(text): of == number for number, text in enumerate(every)}
-    other = {str(text): numpy.array([not _alike(str(text), str(one)) for one in every])[of] for text in every}
-    digits = numpy.array([one.isdecimal() for one in texts])
     features = _unit(patterns(drawn, boxes(found), 1.0, page.get_height()))
-    return _Known(texts, features, _measures(found), own, other, digits)
+    order = sorted(range(len(found)), key=lambda row: found[row].text)
+    every, starts = numpy.unique(numpy.array([found[row].text for row in order]), return_index=True)
+    texts = [str(text) for text in every]
+    rivals = numpy.array([[not _alike(one, other) for other in texts] for one in texts])
+    digits = numpy.array([one.isdecimal() for one in texts])
+    return _Known(texts, features[order], _measures(found)[order], starts, rivals, digits)
 
 
 def _alike(one: str, other: str) -> bool:
