@@ -265,10 +265,8 @@ def calls_doc(row: Row) -> Doc:
     doc = _doc({**row, "question": "\n\n".join(texts) if messages else asked})
     category = str(_first(row, CATEGORY) or doc["id"].rpartition("_")[0])
     calls = row.get("ground_truth")
-    if calls is None and "irrelevance" in category:
-        calls = []
-    elif calls is None and "relevance" in category:
-        calls = "any"
+    if calls is None and "relevance" in category:
+        calls = [] if "irrelevance" in category else "any"
     if calls is None:
         raise SchemaError(
             "no expected calls in the row or in the folder possible_answer beside the file", field="ground_truth"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import verikit
+from tests.artifacts.pdfs import pdf, shown
 from tests.judges.scripted import Scripted, asked
 from verikit.base import Verifier
 from verikit.engines import Output, Request, TopLogprob
@@ -174,6 +175,11 @@ ROWS: dict[str, SoundRow] = {
         {"workspace": {"after_tar": tar("a.docx", DOCUMENT)}}, sandboxed=True,
     ),
     "files": SoundRow(lambda: verikit.files(exist=["a.csv"]), "done", None, LEFT),
+    "pdf": SoundRow(
+        lambda: verikit.pdf(text=["It is 4."]), "done", None,
+        {"workspace": {"after_tar": tar("a.pdf", pdf(shown("It is 4.")))}},
+        needs=("numpy", "pypdfium2"), sandboxed=True,
+    ),
     "state": SoundRow(
         lambda: verikit.state("a.db", changed=[{"table": "t", "key": 2, "set": {"a": 4}}]), "done", None,
         {"workspace": {"before_tar": tar("a.db", stored(1, 2)), "after_tar": tar("a.db", stored(1, 4))}},

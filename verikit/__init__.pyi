@@ -70,6 +70,7 @@ from verikit.verifiers.overlap.sacrebleu import Ter as ter
 from verikit.verifiers.overlap.wer import Cer as cer
 from verikit.verifiers.overlap.wer import Wer as wer
 from verikit.verifiers.patch import Patch as patch
+from verikit.verifiers.pdf import Pdf as pdf
 from verikit.verifiers.proposals.program import Program as program
 from verikit.verifiers.reasoning_gym import ReasoningGym as reasoning_gym
 from verikit.verifiers.regex import Regex as regex
@@ -149,6 +150,7 @@ __all__ = [
     'openai_grader',
     'pairwise',
     'patch',
+    'pdf',
     'prm',
     'program',
     'reasoning_gym',

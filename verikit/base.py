@@ -246,9 +246,8 @@ def parts_of(verifier: Verifier) -> Iterator[Verifier]:
     names: list[str] = [field.name for field in fields(verifier)] if is_dataclass(verifier) else []
     for name in names:
         value = getattr(verifier, name)
-        if isinstance(value, Mapping):
-            value = tuple(value.values())
-        for part in value if isinstance(value, tuple) else (value,):
+        below = tuple(value.values()) if isinstance(value, Mapping) else value
+        for part in below if isinstance(below, tuple) else (below,):
             if isinstance(part, Verifier):
                 yield part
 

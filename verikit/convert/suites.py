@@ -57,10 +57,8 @@ def bfcl(row: JsonRow) -> Iterator[JsonRow]:
     id = str(row.get("id") or "")
     category = str(row.get("category") or id.rpartition("_")[0])
     calls = row.get("ground_truth")
-    if calls is None and "irrelevance" in category:
-        calls = []
-    elif calls is None and "relevance" in category:
-        calls = "any"
+    if calls is None and "relevance" in category:
+        calls = [] if "irrelevance" in category else "any"
     if calls is None:
         raise SchemaError(
             "no expected calls",

@@ -1,0 +1,269 @@
+"""Reads a PDF in the sandbox: the text in sight by lines, what hides the rest, fields of forms, scripts. Runs nothing.
+
+A character is in sight if the rendered page changes where it stands once its text is taken away.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from verikit.artifacts.readers import container, letters, lines, scripts
+from verikit.artifacts.readers.letters import Letter, PageBox
+
+MOST_PAGES = 200
+MOST_LETTERS = 400_000
+"""Of a file."""
+_PAGE_LETTERS = 30_000
+_SCALE, _MOST_PIXELS = 2.0, 6_000_000
+_CONTRAST = 40
+"""Of 255: less can't be told from the ground."""
+_SMALLEST = 3.0
+"""Points."""
+_MOST_PICTURES = 100
+"""Of a page, under which invisible text is looked for."""
+_MOST_FIELDS = 2000
+_MOST_SINGLE = 12
+"""Text objects of a page that are looked at one by one, because others lie on them."""
+
+
+def warm() -> None:
+    """Draw the reference letters, once for all children of a fork server."""
+    letters.reference()
+
+
+def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
+    """The observation of one PDF. `scan`: invisible text counts where a picture lies under it."""
+    import pypdfium2
+
+    try:
+        container.signed(blobs[0], "pdf")
+        document = pypdfium2.PdfDocument(blobs[0])
+    except container.BadContainer as problem:
+        return {"refused": str(problem)}
+    except pypdfium2.PdfiumError as problem:
+        return {"refused": f"the file can't be opened as a PDF: {problem}"}
+    if len(document) > MOST_PAGES:
+        return {"refused": f"{len(document)} pages, at most {MOST_PAGES} are read"}
+    document.init_forms()
+    seen, fields, count = [], [], 0
+    for index in range(len(document)):
+        page = _Page(document, index, bool(request.get("scan")))
+        seen.append(page.observation())
+        fields += page.fields
+        count += len(page.letters)
+        if count > MOST_LETTERS or len(fields) > _MOST_FIELDS:
+            return {"refused": f"more than {MOST_LETTERS} characters or {_MOST_FIELDS} fields"}
+    return {"pages": seen, "fields": fields, "scripts": scripts.scripts(blobs[0])}
+
+
+class _Page:
+    def __init__(self, document: Any, index: int, scan: bool) -> None:
+        import pypdfium2.raw as pdfium
+
+        page = document[index]
+        widgets = []
+        if pdfium.FPDFPage_GetAnnotCount(page):
+            page.render(scale=0.1)  # makes the appearance of fields that have none
+            widgets = _widgets(document, page)
+            if pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS:
+                page.close()
+                page = document[index]
+        self.page = page
+        left, bottom, right, top = page.get_cropbox()
+        self.box = PageBox(left, bottom, right - left, top - bottom)
+        self.turned = page.get_rotation() // 90
+        width, height = page.get_size()
+        self.size = float(width), float(height)
+        self.scale = min(_SCALE, (_MOST_PIXELS / max(width * height, 1.0)) ** 0.5)
+        self.letters = letters.letters(page.get_textpage(), self.box, _PAGE_LETTERS)
+        self.full = letters.rendered(page, self.scale)
+        self.hidden = [""] * len(self.letters)
+        self.doubtful: set[int] = set()
+        self.misread: list[dict[str, str]] = []
+        if self.letters:
+            self._look(scan)
+        rows = letters.boxes([replace(one, right=-1e9) if one.turns != self.turned else one for one in self.letters])
+        self.middles = (rows[:, 0] + rows[:, 2]) / 2, (rows[:, 1] + rows[:, 3]) / 2
+        self.fields = [self._field(*widget) for widget in widgets]
+
+    def observation(self) -> dict[str, Any]:
+        """Its size, its text in sight, and the text that is not, with the reason."""
+        order = [index for index, why in enumerate(self.hidden) if not why]
+        found = [self.letters[index] for index in order]
+        doubtful = {place for place, index in enumerate(order) if index in self.doubtful}
+        unseen: list[dict[str, str]] = []
+        for letter, why in zip(self.letters, self.hidden, strict=True):
+            if why and unseen and unseen[-1]["why"] == why:
+                unseen[-1]["text"] += letter.text
+            elif why:
+                unseen.append({"text": letter.text, "why": why})
+        return {
+            "width": self.size[0], "height": self.size[1], "pieces": lines.pieces(found, doubtful),
+            "hidden": [*unseen, *self.misread][:1000],
+        }  # fmt: skip
+
+    def _look(self, scan: bool) -> None:
+        """Finds why characters are out of sight, and whose shape is another character's."""
+        objects = letters.text_objects(self.page)
+        self.ink = {-2: letters.ink(self.page, objects, self.scale, self.full)}
+        self._part_overlaps(objects)
+        told = [""] * len(self.letters)
+        for frame in {(one.turns, self._source(one)) for one in self.letters}:
+            rows = [index for index, one in enumerate(self.letters) if (one.turns, self._source(one)) == frame]
+            own = [self.letters[index] for index in rows]
+            drawn = self._upright(self.ink[frame[1]], frame[0])
+            fields = letters.patterns(drawn, letters.boxes(own), self.scale, drawn.shape[0] / self.scale)
+            for index, verdict in zip(rows, letters.verdicts(own, fields), strict=True):
+                told[index] = "?" if frame[0] == -1 else verdict
+                self.hidden[index] = self.hidden[index] or self._unseen(self.letters[index], drawn)
+        pictures = _pictures(self.page) if scan else []
+        for index, letter in enumerate(self.letters):
+            if self.hidden[index] and letter.mode == 3 and self._in_any(letter, pictures):
+                self.hidden[index] = ""
+            elif not self.hidden[index]:
+                self._shape(index, told[index])
+
+    def _source(self, letter: Letter) -> int:
+        """Which ink shows a character: its own object's, or that of all text."""
+        return letter.place if letter.place in self.ink else -2
+
+    def _upright(self, drawn: Any, turns: int) -> Any:
+        """An image of the page, turned so that characters with these turns stand upright."""
+        import numpy
+
+        return numpy.rot90(drawn, -((max(turns, 0) - self.turned) % 4))
+
+    def _part_overlaps(self, objects: list[Any]) -> None:
+        """Looks at text objects one by one where characters of others lie on theirs."""
+        import numpy
+
+        contested: dict[int, None] = {}
+        owners: dict[int, Any] = {}
+        for index, letter in enumerate(self.letters):
+            if letter.turns not in owners:
+                shape = self._upright(self.ink[-2], letter.turns).shape
+                owners[letter.turns] = numpy.full(shape, -1, dtype=numpy.int32)
+            area = owners[letter.turns][self._window(letter, owners[letter.turns])]
+            others = area[area >= 0]
+            if others.size * 2 > area.size:
+                other = self.letters[int(numpy.bincount(others).argmax())]
+                if other.place != letter.place and other.text != letter.text:
+                    contested |= {other.place: None, letter.place: None}
+            area[:] = index
+        by_place = {ctypes.addressof(one.contents): one for one in objects}
+        crowded = set(contested)
+        for place in [place for place in contested if place in by_place][:_MOST_SINGLE]:
+            self.ink[place] = letters.ink(self.page, [by_place[place]], self.scale, self.full)
+            crowded.discard(place)
+        for index, letter in enumerate(self.letters):
+            if letter.place in crowded:
+                self.hidden[index] = "other text lies on it"
+
+    def _window(self, letter: Letter, drawn: Any) -> tuple[slice, slice]:
+        """The pixels of a character's box in an image where it stands upright."""
+        top, bottom = drawn.shape[0] - letter.top * self.scale, drawn.shape[0] - letter.bottom * self.scale
+        left, right = letter.left * self.scale, letter.right * self.scale
+        return slice(max(int(top), 0), max(int(bottom + 1), 0)), slice(max(int(left), 0), max(int(right + 1), 0))
+
+    def _unseen(self, letter: Letter, drawn: Any) -> str:
+        """Why nobody sees a character; empty if one does."""
+        if letter.em < _SMALLEST:
+            return f"{letter.em:.2g} points"
+        area = drawn[self._window(letter, drawn)]
+        if not area.size:
+            return "off the page"
+        strong = int((area >= _CONTRAST).sum())
+        if strong < 1 or strong < 0.02 * area.size:
+            return "invisible by its mode" if letter.mode == 3 else "nothing of it shows"
+        return ""
+
+    def _in_any(self, letter: Letter, boxes: list[tuple[float, ...]]) -> bool:
+        return any(_inside(letter, self.box.turned(box, max(letter.turns, 0))) for box in boxes)
+
+    def _shape(self, index: int, told: str) -> None:
+        """Reads a character as the one that it is drawn as."""
+        letter = self.letters[index]
+        if told and self._of_ligature(index):
+            return
+        if told == "?":
+            self.doubtful.add(index)
+        elif told:
+            self.misread.append({"text": letter.text, "why": f"drawn as {told!r}"})
+            self.letters[index] = replace(letter, text=told)
+
+    def _of_ligature(self, index: int) -> bool:
+        """Whether a character is a part of a usual ligature: its characters have one box."""
+        own = self.letters[index]
+        joined = [
+            one.text for one in self.letters[max(index - 2, 0) : index + 3]
+            if (one.left, one.bottom, one.top) == (own.left, own.bottom, own.top)
+        ]  # fmt: skip
+        return "".join(joined) in letters.LIGATURES or own.text in "\ufb00\ufb01\ufb02\ufb03\ufb04"
+
+    def _field(self, name: str, kind: str, value: str, checked: bool, box: tuple[float, ...]) -> dict[str, Any]:
+        """A field's value, and what the page shows in its place."""
+        import numpy
+
+        left, bottom, right, top = self.box.turned(box, self.turned)
+        across, up = self.middles
+        among = (left <= across) & (across <= right) & (bottom <= up) & (up <= top)
+        inside = [int(index) for index in numpy.flatnonzero(among) if not self.hidden[index]]
+        doubtful = {place for place, index in enumerate(inside) if index in self.doubtful}
+        shown = lines.pieces([self.letters[index] for index in inside], doubtful)
+        wide, high, rows = 0.2 * (right - left), 0.2 * (top - bottom), self.full.shape[0]
+        area = self.full[
+            max(int(rows - (top - high) * self.scale), 0) : max(int(rows - (bottom + high) * self.scale), 0) + 1,
+            max(int((left + wide) * self.scale), 0) : max(int((right - wide) * self.scale), 0) + 1,
+        ]
+        ink = bool(area.size and int(numpy.ptp(area.astype(int), axis=(0, 1)).max()) >= _CONTRAST)
+        return {
+            "name": name, "kind": kind, "value": value, "checked": checked, "ink": ink,
+            "drawn": " ".join(one["text"] for one in shown), "doubtful": bool(doubtful),
+        }  # fmt: skip
+
+
+def _pictures(page: Any) -> list[tuple[float, ...]]:
+    import pypdfium2.raw as pdfium
+
+    found = page.get_objects(filter=[pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=20)
+    return [one.get_bounds() for one in islice(found, _MOST_PICTURES)]
+
+
+def _inside(letter: Letter, box: tuple[float, ...]) -> bool:
+    across, up = (letter.left + letter.right) / 2, (letter.bottom + letter.top) / 2
+    return box[0] <= across <= box[2] and box[1] <= up <= box[3]
+
+
+_KINDS = {2: "checkbox", 3: "radio", 4: "choice", 5: "choice", 6: "text"}
+
+
+def _widgets(document: Any, page: Any) -> list[tuple[str, str, str, bool, tuple[float, ...]]]:
+    """The fields of a page: name, kind, value, whether they are ticked, and where they are."""
+    import pypdfium2.raw as pdfium
+
+    form = document.formenv
+    found: list[tuple[str, str, str, bool, tuple[float, ...]]] = []
+    for index in range(pdfium.FPDFPage_GetAnnotCount(page) if form else 0):
+        annotation = pdfium.FPDFPage_GetAnnot(page, index)
+        if pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_WIDGET:
+            kind = _KINDS.get(pdfium.FPDFAnnot_GetFormFieldType(form, annotation), "other")
+            box = pdfium.FS_RECTF()
+            pdfium.FPDFAnnot_GetRect(annotation, box)
+            found.append((
+                _told(pdfium.FPDFAnnot_GetFormFieldName, form, annotation), kind,
+                _told(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation),
+                bool(pdfium.FPDFAnnot_IsChecked(form, annotation)), (box.left, box.bottom, box.right, box.top),
+            ))  # fmt: skip
+        pdfium.FPDFPage_CloseAnnot(annotation)
+    return found
+
+
+def _told(function: Any, form: Any, annotation: Any) -> str:
+    """A text of UTF-16 by the two calls that PDFium wants for it."""
+    size = min(function(form, annotation, None, 0), 1 << 20)
+    buffer = (ctypes.c_ushort * (size // 2 + 1))()
+    function(form, annotation, buffer, size)
+    return bytes(buffer)[: max(size - 2, 0)].decode("utf-16-le", "replace")

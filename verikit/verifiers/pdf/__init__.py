@@ -1,0 +1,5 @@
+"""PDFs: sizes, texts in sight, tables and forms as a person sees them on the rendered page."""
+
+from verikit.verifiers.pdf.verifier import Pdf
+
+__all__ = ["Pdf"]

@@ -1,0 +1,185 @@
+"""Does the PDF show what it should? Text counts where the rendered page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from verikit.artifacts.box import observe
+from verikit.artifacts.options import of_row
+from verikit.base import Verifier, score_all
+from verikit.errors import UsageError, WorkspaceError
+from verikit.names.spec import load
+from verikit.types import Sample, Score
+from verikit.verifiers.pdf import pages as seen
+from verikit.verifiers.pdf.pages import READER, Found, Page, plain
+from verikit.workspaces import Workspace
+from verikit.workspaces.grading import WorkspaceVerifier, all_hold
+
+_SIZES = {"A3": (841.9, 1190.6), "A4": (595.3, 841.9), "A5": (419.5, 595.3), "letter": (612.0, 792.0),
+          "legal": (612.0, 1008.0)}  # fmt: skip
+_TOLERANCE = 2.0
+"""Points."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pdf(WorkspaceVerifier):
+    """1.0 if a PDF that an agent left passes every check that is asked for.
+
+    Only text in sight counts: the rendered page must change where a character stands once the text is taken away, and
+    the character must have its own shape. A row's own options are under its key `pdf`.
+    """
+
+    file: str = "*.pdf"
+    """Path or pattern of the PDF, which must name one file."""
+    text: Sequence[str] | str | Verifier = ()
+    """Texts that a page must show, or the verifier (or its spec) that gets all text in sight."""
+    absent: Sequence[str] = ()
+    """Texts that no page may show."""
+    table: Sequence[Sequence[Sequence[str]]] = ()
+    """Tables, each as rows of texts: lines that follow each other, with a wide gap between cells."""
+    pages: int | Sequence[int] = 0
+    """How many pages there must be, or the least and the most."""
+    size: str | Sequence[float] = ""
+    """The size of every page: A3, A4, A5, letter, legal (with ` landscape`), or width and height in points."""
+    form: Mapping[str, str | bool] = field(default_factory=dict)
+    """Fields and their values. The page must show the value in the field's place; true is a ticked box."""
+    script: bool = False
+    """Whether the file may hold JavaScript, launch actions and encrypted objects. They never run."""
+    scan: bool = False
+    """Whether invisible text counts where a picture lies under it, as scanners write it."""
+    undecided: float | None = None
+    """The value where a text depends on characters whose shape nobody can tell; None: no value."""
+    name = "pdf"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.text, str) and self.text:
+            object.__setattr__(self, "text", load(self.text))
+        for option in ("absent", "table"):
+            if isinstance(getattr(self, option), str):
+                raise UsageError(f"{option} is a list, not a text")
+        size = self.size.removesuffix(" landscape") if isinstance(self.size, str) else self.size
+        if (isinstance(size, str) and size and size not in _SIZES) or (not isinstance(size, str) and len(size) != 2):
+            raise UsageError(f"size {self.size!r} is unknown", hint=", ".join(_SIZES))
+        if not isinstance(self.pages, int) and len(self.pages) != 2:
+            raise UsageError("pages is a number, or the least and the most")
+
+    def check(self, workspace: Workspace, sample: Sample) -> Score:
+        """Read the PDF in the sandbox and put it through the checks."""
+        return of_row(self, sample, "pdf").checked(workspace, sample)
+
+    def checked(self, workspace: Workspace, sample: Sample) -> Score:
+        """Check one PDF by these options."""
+        told = observe(READER, [workspace.one(self.file).data()], {"scan": self.scan})
+        pages: Sequence[Page] = told["pages"]
+        offered: dict[str, tuple[object, Callable[[], Score]]] = {
+            "script": (told["scripts"] and not self.script,
+                       lambda: Score(0.0, reason=f"the file has {', '.join(told['scripts'])[:200]}")),
+            "pages": (self.pages, lambda: _of(self._count(len(pages)))),
+            "size": (self.size, lambda: _of(self._sizes(pages))),
+            "text": (self.text, lambda: self._text(pages, sample)),
+            "absent": (self.absent, lambda: _of(self._absent(pages))),
+            "table": (self.table, lambda: self._decided(
+                (f"no table that begins with {[str(cell) for cell in table[0]]}", seen.has_table(pages, table))
+                for table in self.table)),
+            "form": (self.form, lambda: self._decided(self._fields(told["fields"]))),
+        }  # fmt: skip
+        parts = {name: check() for name, (asked, check) in offered.items() if asked}
+        if not parts:
+            raise WorkspaceError("the pdf verifier has nothing to check", hint='text=["…"]')
+        return all_hold(parts)
+
+    def _count(self, count: int) -> Iterator[str]:
+        least, most = (self.pages, self.pages) if isinstance(self.pages, int) else self.pages
+        if not least <= count <= most:
+            yield f"{count} pages, {least if least == most else f'{least} to {most}'} are asked for"
+
+    def _sizes(self, pages: Sequence[Page]) -> Iterator[str]:
+        if isinstance(self.size, str):
+            wide, high = _SIZES[self.size.removesuffix(" landscape")]
+            wide, high = (high, wide) if self.size.endswith(" landscape") else (wide, high)
+        else:
+            wide, high = self.size
+        for number, page in enumerate(pages, 1):
+            if abs(page["width"] - wide) > _TOLERANCE or abs(page["height"] - high) > _TOLERANCE:
+                yield f"page {number} is {page['width']:.0f} by {page['height']:.0f} points"
+
+    def _text(self, pages: Sequence[Page], sample: Sample) -> Score:
+        if isinstance(self.text, Verifier):
+            return self._graded(self.text, pages, sample)
+        return self._decided(
+            (f"{text!r} is not in sight{_elsewhere(pages, text)}", seen.found(pages, text)) for text in self.text
+        )
+
+    def _graded(self, verifier: Verifier, pages: Sequence[Page], sample: Sample) -> Score:
+        """The verifier's score of the text in sight, if characters without a clear shape make no difference."""
+        texts = list(dict.fromkeys((seen.lines(pages), seen.lines(pages, "\N{REPLACEMENT CHARACTER}"))))
+        scores = score_all(verifier, [replace(sample, completion=text, thoughts="", messages=()) for text in texts])
+        if len({score.value for score in scores}) > 1:
+            return self._unclear("the text has characters whose shape nobody can tell")
+        return scores[0]
+
+    def _decided(self, checks: Iterator[tuple[str, Found]]) -> Score:
+        """0.0 by the first that fails; without a value if one is doubtful."""
+        doubtful = ""
+        for fault, result in checks:
+            if result == "no":
+                return Score(0.0, reason=fault[:300])
+            if result == "doubtful":
+                doubtful = doubtful or fault
+        return (
+            self._unclear(f"{doubtful[:200]}, or has characters whose shape nobody can tell")
+            if doubtful
+            else Score(1.0)
+        )
+
+    def _unclear(self, reason: str) -> Score:
+        return Score.error(reason) if self.undecided is None else Score(self.undecided, reason=reason)
+
+    def _absent(self, pages: Sequence[Page]) -> Iterator[str]:
+        yield from (f"{text!r} is in sight" for text in self.absent if seen.found(pages, text) != "no")
+
+    def _fields(self, fields: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Found]]:
+        for name, wanted in self.form.items():
+            own = [one for one in fields if one["name"] == name]
+            if not own:
+                yield f"no field {name!r}", "no"
+            elif isinstance(wanted, bool):
+                ticked = any(one["checked"] and one["ink"] for one in own)
+                empty = not any(one["checked"] or one["ink"] for one in own)
+                yield (
+                    f"{name!r} is not {'ticked' if wanted else 'empty'}",
+                    "yes" if (ticked if wanted else empty) else "no",
+                )
+            else:
+                yield from (_shows(name, wanted, one) for one in own)
+
+
+def _shows(name: str, wanted: str, one: Mapping[str, Any]) -> tuple[str, Found]:
+    """Whether a field has a value, and the page shows it there."""
+    if plain(one["value"]) != plain(wanted):
+        return f"the field {name!r} has the value {one['value'][:80]!r}", "no"
+    if one["kind"] in ("checkbox", "radio"):
+        return f"the field {name!r} is not ticked", "yes" if one["checked"] and one["ink"] else "no"
+    if plain(one["drawn"]).replace(" ", "") != plain(wanted).replace(" ", ""):
+        return f"the field {name!r} shows {one['drawn'][:80]!r}", "no"
+    return f"the field {name!r} shows another value", "doubtful" if one["doubtful"] else "yes"
+
+
+def _elsewhere(pages: Sequence[Page], text: str) -> str:
+    """Why a text that is not in sight is hidden, if it is there."""
+    close = "".join(text.split())
+    for page in pages:
+        for hidden in page["hidden"]:
+            if close and close in hidden["text"]:
+                return f": {hidden['why']}"
+    return ""
+
+
+def _of(faults: Iterator[str]) -> Score:
+    fault = next(faults, "")
+    return Score(0.0, reason=fault[:300]) if fault else Score(1.0)
+
+
+__all__ = ["Pdf"]
