@@ -34,7 +34,8 @@ RIGHT = {
         "assert 'cat' in Text('a cat')\nassert 'dog' not in Text('a cat')",
     ),
     "operators of Python's abstract classes": (
-        "from collections.abc import MutableSet\nclass S(MutableSet):\n    def __init__(self, items=()): self.s = set(items)\n"
+        "from collections.abc import MutableSet\nclass S(MutableSet):\n"
+        "    def __init__(self, items=()): self.s = set(items)\n"
         "    def __contains__(self, item): return item in self.s\n    def __iter__(self): return iter(self.s)\n"
         "    def __len__(self): return len(self.s)\n    def add(self, item): self.s.add(item)\n"
         "    def discard(self, item): self.s.discard(item)\n",
@@ -46,7 +47,8 @@ RIGHT = {
         DATES + "assert Day(2024, 1, 1) == date(2024, 1, 1)\nassert isinstance(Day(2024, 1, 1), date)",
     ),
     "a missing key makes a value": (
-        "class Tree(dict):\n    def __missing__(self, key):\n        found = self[key] = Tree()\n        return found\n",
+        "class Tree(dict):\n    def __missing__(self, key):\n        found = self[key] = Tree()\n"
+        "        return found\n",
         "t = Tree()\nt['a']['b'] = 1\nassert t == {'a': {'b': 1}}",
     ),
 }  # fmt: skip
@@ -72,5 +74,8 @@ def test_no_exception_is_an_instance_by_the_word_of_the_program():
         "    def __subclasscheck__(cls, other): return True\n"
         "class E(Exception, metaclass=Meta): pass\ndef f(*args): return 1\n"
     )
-    test = "import pytest\nfrom solution import E, f\n\n\ndef test_f():\n    with pytest.raises(E):\n        assert f(2) == 4\n"
+    test = (
+        "import pytest\nfrom solution import E, f\n\n\n"
+        "def test_f():\n    with pytest.raises(E):\n        assert f(2) == 4\n"
+    )
     assert CODE(f"```python\n{program}```", tests=test).value == 0.0
