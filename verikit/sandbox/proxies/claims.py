@@ -125,7 +125,7 @@ class Claims:
     def _weighed(self, claim: Claim, result: Any) -> Any:
         """What a comparison gave: false if as much is claimed of other values."""
         if claim.name == "__contains__":  # `in` takes the truth of anything
-            return (result is NotImplemented or bool(result)) and self._is_founded(claim)
+            return result is not NotImplemented and bool(result) and self._is_founded(claim)
         if (far := far_of(result)) is not None:
             self._given[far.key] = claim
             return result

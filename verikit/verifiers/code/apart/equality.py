@@ -36,6 +36,7 @@ _UNDECIDED, _SPENT = (json.dumps({"status": "turn", "value": ["named", name]}) f
 """The program's own child is to answer: nobody else can, or there were too many comparisons."""
 _OF_WORLD = frozenset("nothing print printed warned logged input stdin".split())
 """What a program may have the tests do without an object of theirs."""
+_NOT_IMPLEMENTED = ["named", "NotImplemented"]
 _EMPTY = json.dumps({"status": "turn", "value": ["value", ""]})
 MADE = ["made"]
 """Stands for the object in the operations that make it."""
@@ -196,7 +197,7 @@ def _value(answer: Any) -> Any:
 def _is_true(answer: Any) -> bool:
     """Whether an answer is a true value; an object is taken for one."""
     node = _value(answer)
-    if not isinstance(node, list) or len(node) < 2:
+    if not isinstance(node, list) or len(node) < 2 or node == _NOT_IMPLEMENTED:
         return False
     if node[0] == "value":
         return bool(values.decode(node[1]))
@@ -213,7 +214,7 @@ def _is_plain(answer: str) -> bool:
 
 def _is_final(answer: str) -> bool:
     """Whether an answer is plain and claims nothing."""
-    return _is_plain(answer) and (_value(answer) == ["named", "NotImplemented"] or not _is_true(answer))
+    return _is_plain(answer) and not _is_true(answer)
 
 
 def _operation(line: str) -> list[Any]:
