@@ -28,7 +28,7 @@ _MOST_TESTED = 20
 """Claims of one run of the tests that are tested; later ones are believed."""
 
 
-class Claim(NamedTuple):
+class ObjectClaim(NamedTuple):
     """A comparison with another value that an object of the program calls true."""
 
     value: Any
@@ -38,7 +38,7 @@ class Claim(NamedTuple):
     """Lines that were sent before it was asked."""
 
 
-class Claims:
+class ObjectClaims:
     """Tests what the program claims.
 
     Args:
@@ -47,7 +47,7 @@ class Claims:
 
     def __init__(self, peer: TestsSide) -> None:
         self._peer = peer
-        self._given: dict[str, Claim] = {}
+        self._given: dict[str, ObjectClaim] = {}
         """By key, the comparison that gave an object."""
         self._tested = 0
         self._is_spent = False
@@ -74,7 +74,7 @@ class Claims:
         self._is_spent = self._is_spent or verdict is MISSING
         if verdict is not ... and verdict is not MISSING:
             return verdict
-        claim = Claim(value, "__eq__", other, self._peer.turns)
+        claim = ObjectClaim(value, "__eq__", other, self._peer.turns)
         result = self._peer.ask("special", value, "__eq__", other)
         return result if far_of(other) is not None and far_of(result) is None else self._weighed(claim, result)
 
@@ -95,7 +95,7 @@ class Claims:
         result = self._peer.ask("special", value, "__ne__", other)
         if (far := far_of(result)) is None:
             return True
-        self._given[far.key] = Claim(value, "__ne__", other, self._peer.turns)
+        self._given[far.key] = ObjectClaim(value, "__ne__", other, self._peer.turns)
         return result
 
     def weighed(self, value: Any, name: str, args: Sequence[Any], result: Any, turn: int) -> Any:
@@ -112,7 +112,7 @@ class Claims:
             return self.truth(value, result)
         if name not in _OPPOSITES or far_of(args[0]) is not None or not _is_data(args[0]):
             return result
-        return self._weighed(Claim(value, name, args[0], turn), result)
+        return self._weighed(ObjectClaim(value, name, args[0], turn), result)
 
     def truth(self, value: Any, result: bool) -> bool:
         """The truth of an object that says it is `result`."""
@@ -122,7 +122,7 @@ class Claims:
             return result
         return claim.name == "__ne__" or (result and self._is_founded(claim))
 
-    def _weighed(self, claim: Claim, result: Any) -> Any:
+    def _weighed(self, claim: ObjectClaim, result: Any) -> Any:
         """What a comparison gave: false if as much is claimed of other values."""
         if claim.name == "__contains__":  # `in` takes the truth of anything
             return result is not NotImplemented and bool(result) and self._is_founded(claim)
@@ -133,7 +133,7 @@ class Claims:
             return result
         return False
 
-    def _is_founded(self, claim: Claim) -> bool:
+    def _is_founded(self, claim: ObjectClaim) -> bool:
         """Whether a claim is more than what the object claims of everything; if not, a test has failed."""
         if far_of(claim.other) is not None:
             return self._refused(claim)
@@ -149,13 +149,13 @@ class Claims:
         asked = ["claim", border.pack(claim.value), claim.name, right, others, str(claim.turn)]
         return self._peer.outcome(self._peer.exchange("compare", lambda: asked)) is True or self._refused(claim)
 
-    def _refused(self, claim: Claim) -> bool:
+    def _refused(self, claim: ObjectClaim) -> bool:
         message = f"an object of the program answers every comparison ({claim.name}) alike"
         self._peer.failed.append(EndedCallError(message))
         return False
 
 
-def _contrary(claim: Claim) -> list[tuple[str, Any]]:
+def _contrary(claim: ObjectClaim) -> list[tuple[str, Any]]:
     """Comparisons that can't be true beside a claim; of `==` and `in` not all of them."""
     if claim.name == "__eq__":
         return [(claim.name, other) for other in _others(claim.other)]

@@ -30,7 +30,7 @@ from typing import Any
 
 from verikit.sandbox import values
 from verikit.sandbox.lost import EndedCallError
-from verikit.sandbox.proxies.claims import Claims
+from verikit.sandbox.proxies.claims import ObjectClaims
 from verikit.sandbox.proxies.describe import ClassFacts
 from verikit.sandbox.proxies.mirror import far_of
 from verikit.sandbox.proxies.peer import Peer, Transport
@@ -79,7 +79,7 @@ class TestsSide(Peer):
         if "numpy" in sys.modules:
             numpy_random = importlib.import_module("numpy.random")
             numpy_random.seed = partial(self._seed, "numpy.random", numpy_random.seed)  # type: ignore[attr-defined]
-        self._claims = Claims(self)
+        self._claims = ObjectClaims(self)
         self._streams: list[Any] = []
         """What `sys.stdout` and `sys.stderr` have been: the program may hold on to one that tests replaced."""
         self._world = self._seen_world()
