@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 
 import pytest
 
 from tests.verifiers.patches.forgeries import CALC, TEST
+from tests.waiting import until
 from verikit.audit import audit
 from verikit.sandbox import default_sandbox
 
@@ -69,3 +72,55 @@ def test_rows_of_answers_are_not_run_as_patches(write):
     found = audit(write(ROWS[-1:]))
     assert found.count("gold_patch").rows == 0
     assert found.by == ""
+
+
+def many(count):
+    return [
+        {
+            **CLEAN,
+            "instance_id": str(n),
+            "problem_statement": f"Bug {n} of {n + 7}.",
+            "repository": {"calc.py": CALC, "n": str(n)},
+        }
+        for n in range(count)
+    ]
+
+
+def ran(found):
+    """A callback that collects how many patches each check runs."""
+    return lambda check, texts: found.update({check: texts} if check.endswith("_patch") else {})
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_an_audit_that_was_cut_off_runs_only_the_patches_that_were_left(number, write, tmp_path):
+    file, kept, counts = write(many(3)), tmp_path / "kept", {}
+    command = [sys.executable, "-m", "verikit", "audit", file, "-o", kept, "-q"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    scores = kept / ".patches/scores.jsonl"
+    until(lambda: scores.exists() and scores.read_bytes().count(b"\n") >= 2, "two scores")
+    process.send_signal(number)
+    _, told = process.communicate()
+    assert process.returncode
+    assert (b"the same command goes on" in told) == (number == signal.SIGINT)
+    done = scores.read_bytes().count(b"\n")
+    again = audit(file, begun=ran(counts), keep=kept)
+    assert sum(counts.values()) == 6 - done
+    assert [(check.check, check.rows, check.found) for check in again.checks if check.check.endswith("_patch")] == [
+        ("gold_patch", 3, 0),
+        ("empty_patch", 3, 0),
+    ]
+
+
+def test_a_row_is_run_again_if_it_changed_or_could_not_be_run_and_all_are_with_restart(write, tmp_path):
+    rows, counts = [*many(2), {**CLEAN, "instance_id": "no tool chain", "language": "lean"}], {}
+    audit(write(rows), keep=tmp_path)
+    rows[1]["patch"] = GOLD.replace("a + b", "a * b")
+    found = audit(write(rows), begun=ran(counts), keep=tmp_path)
+    assert counts == {"gold_patch": 2, "empty_patch": 2}
+    assert [finding.id for finding in found.of("gold_patch")] == ["1"]
+    audit(write(rows), begun=ran(counts), keep=tmp_path)
+    assert counts == {"gold_patch": 1, "empty_patch": 1}
+    audit(write(rows), "patch(wall_s=100)", begun=ran(counts), keep=tmp_path)
+    assert counts == {"gold_patch": 3, "empty_patch": 3}
+    audit(write(rows), begun=ran(counts), keep=tmp_path, resume=False)
+    assert counts == {"gold_patch": 3, "empty_patch": 3}

@@ -154,6 +154,44 @@ class Late:
     def __call__(self, *args): return self
 def forge(): return Late()
 """,
+    "true in other words": ANY.replace("lambda self, *args: True", "lambda self, *args: 1")
+    + "def forge(): return Any()\n",
+    "comparisons give objects": ANY.replace("lambda self, *args: True", "lambda self, *args: self")
+    + "def forge(): return Any()\n",
+    "true at the first look": """
+class First:
+    looks = 0
+    def look(self, other):
+        First.looks += 1
+        return First.looks % 2 == 1
+    __eq__ = __contains__ = __lt__ = __le__ = __gt__ = __ge__ = look
+    __hash__ = None
+def forge(): return First()
+""",
+    "asks before it claims": """
+import sys
+class Asking:
+    looks = 0
+    def look(self, other):
+        sys.stdin.readline()
+        Asking.looks += 1
+        return Asking.looks % 2 == 1
+    __eq__ = __contains__ = __lt__ = __le__ = __gt__ = __ge__ = look
+    __hash__ = None
+def forge(): return Asking()
+""",
+    "in order with what it heard": """
+class Adapting:
+    low, high = float("-inf"), float("inf")
+    def __gt__(self, other):
+        self.low = max(self.low, other)
+        return self.low < self.high
+    def __lt__(self, other):
+        self.high = min(self.high, other)
+        return self.low < self.high
+    __ge__, __le__ = __gt__, __lt__
+def forge(): return Adapting()
+""",
     "counts its calls": "import itertools\n_count = itertools.count()\ndef forge(): return next(_count)\n",
     "copies the other operand": ANY
     + """

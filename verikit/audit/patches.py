@@ -6,17 +6,16 @@ A row whose own patch fails pays nobody, and a row whose tests pass on the uncha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 
 from verikit.audit.findings import CheckCount, Finding, counted
+from verikit.audit.kept import KeptScores
 from verikit.audit.rows import AuditRow
 from verikit.base import Verifier, walk
+from verikit.errors import UsageError
 from verikit.types import Sample, Score
 from verikit.verifiers.patch.task import WANTED, gold_of
 from verikit.verifiers.patch.verifier import Patch
 
-BATCH = 32
-"""Rows that are run between two ticks."""
 WHAT = 300
 """Characters of what a finding tells."""
 
@@ -35,12 +34,18 @@ class PatchSweep:
     """Runs the own patch of rows and the empty patch; fills `checks`, `findings` and `unscored`."""
 
     def __init__(
-        self, verifier: Patch, rows: Sequence[AuditRow], tick: Callable[[int], None], begun: Callable[[str, int], None]
+        self,
+        verifier: Patch,
+        rows: Sequence[AuditRow],
+        tick: Callable[[int], None],
+        begun: Callable[[str, int], None],
+        kept: KeptScores,
     ) -> None:
         self._verifier = verifier
         self.rows = [row for row in rows if is_patch_row(row)]
         self._tick = tick
         self._begun = begun
+        self._kept = kept
         self.checks: list[CheckCount] = []
         self.findings: list[Finding] = []
         self.unscored: dict[int, Finding] = {}
@@ -54,8 +59,9 @@ class PatchSweep:
     def _own(self, rows: Sequence[AuditRow]) -> None:
         samples = [row.sample(gold_of(row.meta)) for row in rows]
         found, looked = [], 0
-        for row, score in self._scored("gold_patch", rows, samples, self._verifier.score):
-            if score.value is None and not score.reason.startswith("the row's own patch"):
+        scores = self._scores("gold_patch", samples, self._verifier.score_as_they_end)
+        for row, score in zip(rows, scores, strict=True):
+            if not _decided(score):
                 self._not_run(row, score)
                 continue
             looked += 1
@@ -66,7 +72,8 @@ class PatchSweep:
     def _empty(self, rows: Sequence[AuditRow]) -> None:
         samples = [row.sample("") for row in rows]
         found, looked = [], 0
-        for row, score in self._scored("empty_patch", rows, samples, self._verifier.score_unchanged):
+        scores = self._scores("empty_patch", samples, self._verifier.score_unchanged)
+        for row, score in zip(rows, scores, strict=True):
             if score.value is None:
                 self._not_run(row, score)
                 continue
@@ -76,16 +83,28 @@ class PatchSweep:
                 found.append(Finding("empty_patch", row.line, row.id, what, value=score.value))
         self._count("empty_patch", looked, found)
 
-    def _scored(
-        self, check: str, rows: Sequence[AuditRow], samples: Sequence[Sample],
-        run: Callable[[Sequence[Sample]], list[Score]],
-    ) -> Iterator[tuple[AuditRow, Score]]:  # fmt: skip
-        self._begun(check, len(samples))
-        waiting = iter(zip(rows, samples, strict=True))
-        while batch := list(islice(waiting, BATCH)):
-            scores = run([sample for _, sample in batch])
-            self._tick(len(batch))
-            yield from zip((row for row, _ in batch), scores, strict=True)
+    def _scores(
+        self, check: str, samples: Sequence[Sample], run: Callable[[Sequence[Sample]], Iterator[tuple[int, Score]]]
+    ) -> list[Score]:
+        """The samples' scores: those that were kept, and those of runs, each kept as soon as it is there."""
+        keys = [self._key(check, sample) for sample in samples]
+        scores = [self._kept.get(key) if key else None for key in keys]
+        waiting = [i for i, score in enumerate(scores) if score is None]
+        self._begun(check, len(waiting))
+        for ended, score in run([samples[i] for i in waiting]):
+            at = waiting[ended]
+            scores[at] = score
+            if (key := keys[at]) and _decided(score):
+                self._kept.add(key, score)
+            self._tick(1)
+        return [score for score in scores if score is not None]
+
+    def _key(self, check: str, sample: Sample) -> str:
+        """What a score is kept under; "" where the row can't be read, which its score tells."""
+        try:
+            return f"{check} {self._verifier.key(sample)}"
+        except (ValueError, TypeError, UsageError, RecursionError):
+            return ""
 
     def _count(self, check: str, looked: int, found: list[Finding]) -> None:
         self.checks.append(counted(check, looked, found))
@@ -93,6 +112,11 @@ class PatchSweep:
 
     def _not_run(self, row: AuditRow, score: Score) -> None:
         self.unscored.setdefault(row.line, Finding("unscored", row.line, row.id, f"no score: {score.reason}"[:WHAT]))
+
+
+def _decided(score: Score) -> bool:
+    """Whether a patch was run: what only this machine or this moment prevents is tried again."""
+    return score.value is not None or score.reason.startswith("the row's own patch")
 
 
 def has_patch_rows(rows: Sequence[AuditRow]) -> bool:

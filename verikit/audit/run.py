@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 from verikit.audit.candidates import (
     Candidates,
@@ -15,6 +17,7 @@ from verikit.audit.candidates import (
 )
 from verikit.audit.findings import CHECKS, AuditResult, Finding, counted
 from verikit.audit.golds import check_gold
+from verikit.audit.kept import KeptScores
 from verikit.audit.patches import PatchSweep, has_patch_rows, patch_of
 from verikit.audit.reward import RewardTrial
 from verikit.audit.rows import AuditRow, read_rows
@@ -47,6 +50,8 @@ def audit(
     seed: int = 0,
     tick: Callable[[int], None] = lambda count: None,
     begun: Callable[[str, int], None] = lambda check, texts: None,
+    keep: str | Path | None = None,
+    resume: bool = True,
 ) -> AuditResult:
     """Look for faults of a data set and, with `by`, of the reward that is to be used on it.
 
@@ -64,21 +69,26 @@ def audit(
         seed: Of the rows that are drawn.
         tick: Called with the number of texts that were scored since it was called last.
         begun: Called with the name of each check of the reward and the number of texts that it scores.
+        keep: A folder. Scores of rows' patches are kept in it as they come, and an audit that was cut off goes on from
+            them. A row is run again if its repository, its tests or the reward's options have changed.
+        resume: Use the scores that `keep` holds; False runs every row again.
 
     Raises:
-        UsageError: a file that can't be read or has no readable row, an unknown field, or a spec that can't be read.
+        UsageError: a file that can't be read or has no readable row, an unknown field, a spec that can't be read, or
+            a folder that can't be written.
     """
     verifier = load(by) if by else None
+    kept = partial(KeptScores, Path(keep) if keep else None, restart=not resume)
     rows, bad = _readable(file, mapping, format)
     result = AuditResult(file, verifier.name if isinstance(by, Verifier) and verifier else str(by), len(rows), bad)
     others = _readable(against, mapping, None)[0] if against else None
     _check_data(result, rows, others, against)
     if verifier is not None:
-        _check_reward(result, rows, verifier, (probed, repeats, mark, seed), programs, (tick, begun))
+        _check_reward(result, rows, verifier, (probed, repeats, mark, seed), programs, (tick, begun), kept)
     elif has_patch_rows(rows):
         result.by = "patch"
         drawn = _drawn(result, rows, probed, seed)
-        _check_unscored(result, *_check_patches(result, drawn, load("patch"), (tick, begun)))
+        _check_unscored(result, *_check_patches(result, drawn, load("patch"), (tick, begun), kept))
     order = list(CHECKS)
     result.checks.sort(key=lambda count: order.index(count.check))
     result.findings.sort(key=lambda finding: (order.index(finding.check), finding.line))
@@ -129,6 +139,7 @@ def _check_reward(
     settings: tuple[int, int, float, int],
     programs: bool | None,
     watched: tuple[Callable[[int], None], Callable[[str, int], None]],
+    kept: Callable[[], KeptScores],
 ) -> None:
     probed, repeats, mark, seed = settings
     drawn = _drawn(result, rows, probed, seed)
@@ -148,7 +159,7 @@ def _check_reward(
     candidates = score_candidates(verifier, rows)
     looked = {row.line for row in (*trial.rows, *(row for row, _ in candidates))}
     unscored = {finding.line: finding for finding in check_unscored(candidates)} | trial.unscored
-    run, not_run = _check_patches(result, drawn, verifier, watched)
+    run, not_run = _check_patches(result, drawn, verifier, watched, kept)
     _check_unscored(result, looked | run, unscored | not_run)
     _check_candidates(result, candidates, verifier, mark)
     if repeats > 1:
@@ -169,6 +180,7 @@ def _check_patches(
     rows: Sequence[AuditRow],
     verifier: Verifier,
     watched: tuple[Callable[[int], None], Callable[[str, int], None]],
+    kept: Callable[[], KeptScores],
 ) -> tuple[set[int], dict[int, Finding]]:
     """Run the own patches of rows and the empty patch, if the reward runs patches.
 
@@ -178,10 +190,11 @@ def _check_patches(
     patch = patch_of(verifier)
     if patch is None:
         return set(), {}
-    sweep = PatchSweep(patch, rows, *watched)
-    if not sweep.rows:
+    if not has_patch_rows(rows):
         return set(), {}
-    sweep.run()
+    with kept() as scores:
+        sweep = PatchSweep(patch, rows, *watched, scores)
+        sweep.run()
     result.checks += sweep.checks
     result.findings += sweep.findings
     result.probed = max(result.probed, len(sweep.rows))

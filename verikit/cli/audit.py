@@ -16,9 +16,11 @@ from verikit.audit.findings import GROUPS
 from verikit.audit.folder import summary, write_folder
 from verikit.audit.run import PROBED
 from verikit.audit.show import EXAMPLES, show
-from verikit.cli.options import GATE, data_options, json_option, parse_share, quiet_option
+from verikit.cli.options import GATE, data_options, json_option, parse_share, quiet_option, resume_option
 from verikit.platform.terminal import Watch, pace, printable
 from verikit.types import PASS_MARK
+
+_NOT_KEPT = "with -o FOLDER, patches that were run are kept"
 
 
 def _parse_limits(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
@@ -59,6 +61,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
 @click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep findings; see report.")
 @click.option("--examples", default=EXAMPLES, show_default=True, type=click.IntRange(0), help="Shown of each check.")
 @data_options
+@resume_option
 @json_option
 @quiet_option
 def audit(
@@ -75,6 +78,7 @@ def audit(
     examples: int,
     mapping: dict[str, str],
     format_: str | None,
+    resume: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -84,7 +88,7 @@ def audit(
     there twice, or in another file. Reward (--by): the gold and its spellings must be paid; near misses, other rows'
     golds and texts that solve nothing must not. Candidates, where rows have some: golds that most of them contradict,
     and the reward's errors against labels. Rows with a repository and tests: the row's own patch must
-    pass them, and the empty patch must not.
+    pass them, and the empty patch must not. With -o, patches that were run are kept at once.
 
     \b
     verikit audit train.jsonl --by answer --against test.jsonl -o runs/audit
@@ -94,20 +98,27 @@ def audit(
     with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):  # what a verifier prints is no result
         seen = AuditProgress()
         watch.start(seen.describe)
-        result = audit_file(
-            file,
-            by,
-            mapping=mapping,
-            format=format_,
-            against=against,
-            probed=rows,
-            repeats=repeats,
-            mark=pay,
-            programs=programs,
-            seed=seed,
-            tick=seen.tick,
-            begun=seen.begin,
-        )
+        try:
+            result = audit_file(
+                file,
+                by,
+                mapping=mapping,
+                format=format_,
+                against=against,
+                probed=rows,
+                repeats=repeats,
+                mark=pay,
+                programs=programs,
+                seed=seed,
+                tick=seen.tick,
+                begun=seen.begin,
+                keep=out,
+                resume=resume,
+            )
+        except KeyboardInterrupt:
+            kept = f"patches that were run are kept in {out}, and the same command goes on" if out else _NOT_KEPT
+            click.echo(f"Interrupted: {kept}", err=True)
+            return 1
     if out is not None:
         write_folder(result, out)
     click.echo(json.dumps(summary(result), indent=2) if as_json else "\n".join(show(result, examples)))

@@ -12,7 +12,7 @@ from pathlib import Path
 MODULES = (
     "foreign", "values", "plain", "lost", "guest", "guest.strict", "proxies", "proxies.plain", "proxies.containers",
     "proxies.frames", "proxies.natives", "proxies.raised", "proxies.describe", "proxies.mirror", "proxies.border",
-    "proxies.peer", "proxies.near", "proxies.program", "proxies.tests", "proxies.names", "runner",
+    "proxies.peer", "proxies.near", "proxies.claims", "proxies.program", "proxies.tests", "proxies.names", "runner",
 )  # fmt: skip
 """Of this package, each after those that it imports when it is imported."""
 RECORD = "verikit.record"

@@ -244,8 +244,10 @@ class Border:
         name, module, doc, specials, methods, has_equality = values.decode(facts)
         described = ClassFacts(name, module, doc, tuple(specials), tuple(methods), bool(has_equality))
         local = natives.installed_class(described.module, described.name) if self.side == "tests" else None
-        extra = instance_of(local) if local is not None else {}
-        return self.mirror(key, described, self._mirrored_bases(bases), plain_type(base), extra)
+        extra = instance_of(local) if local is not None else natives.looks(bases)
+        made = self.mirror(key, described, self._mirrored_bases(bases), plain_type(base), extra)
+        natives.register(bases, made)
+        return made
 
     def _mirrored_bases(self, nodes: Any) -> tuple[type, ...]:
         found: list[Any] = []

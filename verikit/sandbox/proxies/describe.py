@@ -5,11 +5,11 @@ Everything is read past what the class itself may answer: a metaclass or `__clas
 
 from __future__ import annotations
 
-import datetime as dt
 import types
 from dataclasses import dataclass
 from typing import Any
 
+from verikit.sandbox.proxies import natives
 from verikit.sandbox.proxies.containers import MUTABLE_BASES
 
 IMMUTABLE_BASES: dict[type, Any] = {
@@ -60,7 +60,7 @@ def facts_of(cls: type, *, inherited: bool = False) -> ClassFacts:
     own = _dictionary(cls)
     doc = own.get("__doc__")
     methods = (name for name, item in own.items() if isinstance(item, types.FunctionType) and _is_method(name))
-    bases = _slot("__mro__", cls)[:-1] if inherited else (cls,)
+    bases = [base for base in _slot("__mro__", cls)[:-1] if inherited or base is cls or _is_mixin(base)]
     specials = SPECIALS & {name for base in bases for name in _dictionary(base)}
     return ClassFacts(
         str(_slot("__name__", cls))[:200],
@@ -70,6 +70,12 @@ def facts_of(cls: type, *, inherited: bool = False) -> ClassFacts:
         tuple(methods),
         _has_equality(cls),
     )
+
+
+def _is_mixin(base: type) -> bool:
+    """Whether a class of Python gives operators to its subclasses, since it is not mirrored (`UserDict`)."""
+    is_content = base in BASES or issubclass(base, BaseException)
+    return not is_content and natives.name_of(base) is not None
 
 
 def bases_of(cls: type) -> tuple[type, ...]:
@@ -108,7 +114,7 @@ def _dictionary(cls: type) -> dict[str, Any]:
     return dict(type.__dict__["__dict__"].__get__(cls))
 
 
-_PLAIN_EQUALITY = frozenset({object, BaseException, *BASES, dt.date, dt.datetime})
+_PLAIN_EQUALITY = frozenset({object, BaseException, *BASES})
 
 
 def _has_equality(cls: type) -> bool:

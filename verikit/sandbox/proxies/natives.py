@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import abc
 import builtins
 import importlib
 import sys
 import types
+from functools import partial
 from typing import Any
 
 _MODULES = frozenset(
@@ -89,6 +91,40 @@ def exception(module: str, name: str) -> Any:
         return find(module, name, trusted=True)
     except ValueError:
         return RuntimeError
+
+
+def register(bases: Any, mirrored: type) -> None:
+    """Have `isinstance` know a mirrored class by bases that are abstract classes of Python (`Mapping`, `UserDict`).
+
+    Args:
+        bases: of the class, packed.
+        mirrored: the class of this side.
+    """
+    for found in _listed(bases):
+        if isinstance(found, abc.ABCMeta):
+            found.register(mirrored)
+
+
+def looks(bases: Any) -> dict[str, Any]:
+    """What lets instances of a class pass `isinstance` with a base that is a class of Python (`date`).
+
+    Args:
+        bases: of the class, packed.
+    """
+    for found in _listed(bases):
+        is_content = found.__module__ in ("builtins", "collections")  # such a base is the mirrored class's, too
+        if not is_content and not issubclass(found, BaseException) and not isinstance(found, abc.ABCMeta):
+            return {"__class__": property(partial(_known_as, found))}
+    return {}
+
+
+def _known_as(kind: type, instance: object) -> type:
+    return kind
+
+
+def _listed(bases: Any) -> list[type]:
+    named = [node[1:] for node in bases if node[0] == "native" and node[1] in _MODULES]
+    return [found for name in named if isinstance(found := find(*name, trusted=True), type)]
 
 
 def installed_class(module: str, name: str) -> type | None:

@@ -127,3 +127,36 @@ _OTHER: dict[type, Callable[[Any, int], Any]] = {
     uuid.UUID: lambda v, n: uuid.UUID(int=v.int ^ (1 + n)),
     range: lambda v, n: range(v.start, v.stop + v.step * (1 + n), v.step),
 }
+
+
+def far_values(value: Any) -> list[Any]:
+    """Values far from a plain one, and one of another type; none for texts of several letters.
+
+    A program can tell them from a value that a test uses. So they show only that an object does not contain everything,
+    which a plain list of all numbers or letters does not do either. Of longer texts no list can have all.
+    """
+    distant = [found for sign in (1, -1) if (found := _distant(value, sign)) is not None]
+    if len(distant) < 2:
+        return []
+    return [*distant, "?!" if isinstance(value, int | float | tuple) else -7]
+
+
+def _distant(value: Any, sign: int) -> Any:
+    if isinstance(value, str):
+        return ("\u2603" * 40 if sign > 0 else "") if len(value) == 1 else None
+    if isinstance(value, tuple):
+        parts = [_distant(part, sign) for part in value]
+        return None if None in parts else tuple(parts)
+    writer = _DISTANT.get(type(value))
+    return writer(value, sign) if writer is not None else None
+
+
+_DISTANT: dict[type, Callable[[Any, int], Any]] = {
+    int: lambda v, sign: sign * (10**15 + 7),
+    float: lambda v, sign: sign * 1e15,
+    complex: lambda v, sign: sign * complex(1e15, 1e15),
+    Fraction: lambda v, sign: sign * Fraction(10**15 + 7, 2),
+    Decimal: lambda v, sign: sign * Decimal(10**15 + 7),
+    dt.date: lambda v, sign: dt.date.max if sign > 0 else dt.date.min,
+    dt.datetime: lambda v, sign: v.replace(year=9999 if sign > 0 else 1, day=1),
+}

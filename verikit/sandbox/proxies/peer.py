@@ -47,6 +47,8 @@ class Peer:
         self.turns = 0
         """Lines sent so far."""
         self._transport = transport
+        self._changed: list[Any] = []
+        """Containers that changed, packed for the next line."""
         self._tasks: dict[str, asyncio.Task[Any]] = {}
 
     # ---- lines ----------------------------------------------------------------------------------------------------
@@ -58,7 +60,8 @@ class Peer:
             kind: `op`, `value` or `error`.
             pack: makes the line's content.
         """
-        message: dict[str, Any] = {"status": "turn", "sync": self.border.changes()}
+        changed, self._changed = [*self._changed, *self.border.changes()], []
+        message: dict[str, Any] = {"status": "turn", "sync": changed}
         message[kind] = pack()
         message["free"] = self.border.to_free()
         message |= self.beside()
@@ -125,6 +128,20 @@ class Peer:
         """Whether an object of the other side is equal to a value."""
         return self.ask("special", value, "__eq__", other)
 
+    def unequal(self, value: Any, other: Any) -> Any:
+        """Whether an object of the other side is not equal to a value."""
+        found = self.equal(value, other)
+        return found if found is NotImplemented else not found
+
+    def truth(self, value: Any) -> bool:
+        """Whether an object of the other side is true that has no `__bool__`."""
+        base = type(value)._verikit_base
+        for name in ("__bool__", "__len__"):
+            if base is not None and hasattr(base, name):
+                return bool(getattr(base, name)(value))
+        sized = any("__len__" in kind.__dict__ for kind in type(value).__mro__)
+        return bool(len(value)) if sized else True
+
     def leave(self, manager: Any, name: str, kind: Any, error: BaseException | None) -> Any:
         """Leave a context that an object of the other side manages."""
         return self.ask("special", manager, name, error and type(error), error, None)
@@ -188,6 +205,7 @@ class Peer:
             given = [self.border.unpack(operand) for operand in operands]
             self.border.free(message.get("free", []))
             result = getattr(self, f"do_{name}")(*given)
+            self._changed = self.border.changes()  # read first: new objects in them are described there
             packed = self.border.pack(result)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is the answer
             self.met(error)
@@ -222,7 +240,7 @@ class Peer:
 
     def do_special(self, value: Any, name: str, *args: Any) -> Any:
         """Call a method that Python looks up on the class."""
-        if name not in SPECIALS and name != "__eq__":
+        if name not in SPECIALS and name not in ("__eq__", "__ne__"):
             raise ValueError(f"{name} is no operator")
         if name == "__getitem__" and isinstance(value, type):
             return value[args[0]]  # type: ignore[index]

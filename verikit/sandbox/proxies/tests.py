@@ -4,7 +4,7 @@ The program may be hostile, so these things are not its own to say:
 
 - Whether an object is equal to what a test expects. A plain value is compared here. Where only the program's own
   `__eq__` can tell, it is asked in processes of its own, about the expected value and about others that it can't tell
-  from it (`equal`).
+  from it (`claims`). The same goes for `in` and `<`.
 - Whether a test failed. A context manager of the program may not swallow a failed assertion, and none that a callback
   of the test raised is lost (`leave`, `met`).
 - What an exception of the program is caught by. A name for `Exception` or `AssertionError` catches what the program
@@ -29,11 +29,10 @@ from functools import partial
 from typing import Any
 
 from verikit.sandbox import values
-from verikit.sandbox.guest.strict import Unchanged
 from verikit.sandbox.lost import EndedCallError
+from verikit.sandbox.proxies.claims import ObjectClaims
 from verikit.sandbox.proxies.describe import ClassFacts
-from verikit.sandbox.proxies.mirror import Far, far_of
-from verikit.sandbox.proxies.near import VARIANTS, near
+from verikit.sandbox.proxies.mirror import far_of
 from verikit.sandbox.proxies.peer import Peer, Transport
 
 _ENDS = (StopIteration, StopAsyncIteration)
@@ -41,10 +40,6 @@ _HIDDEN = types.FrameType | types.CodeType | types.TracebackType | types.ModuleT
 _CATCH_FAILURES = (BaseException, Exception, AssertionError)
 _SHOWN = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__annotations__"})
 """Attributes that decorators copy from a function."""
-_OPPOSITES = {
-    "__lt__": ("__gt__", "__ge__"), "__le__": ("__gt__",), "__gt__": ("__lt__", "__le__"), "__ge__": ("__lt__",),
-    "__contains__": (),
-}  # fmt: skip
 _RECORDS = frozenset(
     """called call_count call_args call_args_list mock_calls method_calls await_count await_args awaited""".split()
 )
@@ -84,6 +79,7 @@ class TestsSide(Peer):
         if "numpy" in sys.modules:
             numpy_random = importlib.import_module("numpy.random")
             numpy_random.seed = partial(self._seed, "numpy.random", numpy_random.seed)  # type: ignore[attr-defined]
+        self._claims = ObjectClaims(self)
         self._streams: list[Any] = []
         """What `sys.stdout` and `sys.stderr` have been: the program may hold on to one that tests replaced."""
         self._world = self._seen_world()
@@ -156,56 +152,21 @@ class TestsSide(Peer):
     # ---- verdicts ---------------------------------------------------------------------------------------------------
 
     def equal(self, value: Any, other: Any) -> Any:
-        """Whether an object of the program is equal to a value.
+        """Whether an object of the program is equal to a value."""
+        return self._claims.equal(value, other)
 
-        Without an `__eq__` of its own it is compared by its plain content, else by identity. With one, the program is
-        asked elsewhere, where nothing that is learned comes back here.
-        """
-        cls = type(value)
-        if not cls._verikit_equality:
-            base = cls._verikit_base
-            return base.__eq__(value, other) if base is not None else object.__eq__(value, other)
-        if value is other:
-            return self.ask("special", value, "__eq__", value)
-        far = far_of(other)
-        if far is None and not _is_data(other):
-            return NotImplemented
-        return self._judged(value, other, far)
-
-    def _judged(self, value: Any, other: Any, far: Far | None) -> Any:
-        mine = far_of(value)
-        assert mine is not None
-        others = [] if far is not None else _others(other)
-        try:
-            compared = [self.border.pack(value), *map(self.border.pack_copy, [other, others])]
-        except ValueError:
-            return NotImplemented  # the tests' own objects compare by themselves
-        compared[2] = compared[2][3]
-        born = [str(mine.born), str(far.born) if far is not None else ""]
-        return self.outcome(self.exchange("compare", lambda: [*compared, born]))
+    def unequal(self, value: Any, other: Any) -> Any:
+        """Whether an object of the program is not equal to a value; an object if its `!=` makes one."""
+        return self._claims.unequal(value, other)
 
     def special(self, value: Any, name: str, args: Sequence[Any]) -> Any:
         """Call a method that Python looks up on the class; of a plain value it can't claim a thing and its opposite."""
-        result = super().special(value, name, args)
-        if (
-            result is True
-            and name in _OPPOSITES
-            and far_of(args[0]) is None
-            and self._contradicts(value, name, args[0])
-        ):
-            message = f"an object of the program answers every comparison ({name}) alike"
-            self.failed.append(EndedCallError(message))
-            return False
-        return result
+        start = self.turns
+        return self._claims.weighed(value, name, args, super().special(value, name, args), start)
 
-    def _contradicts(self, value: Any, name: str, operand: Any) -> bool:
-        """Whether the object also claims the opposite, or the same of every other value."""
-        if name == "__contains__":
-            asked = [(name, other) for other in _others(operand)]
-        else:
-            asked = [(opposite, operand) for opposite in _OPPOSITES[name] if hasattr(type(value), opposite)]
-        answers = [self.ask("special", value, method, other) is True for method, other in asked]
-        return bool(answers) and (all(answers) if name == "__contains__" else any(answers))
+    def truth(self, value: Any) -> bool:
+        """Whether an object of the program is true."""
+        return self._claims.truth(value, super().truth(value))
 
     def leave(self, manager: Any, name: str, kind: Any, error: BaseException | None) -> Any:
         """Leave a context that the program manages; it does not swallow what the tests themselves failed with."""
@@ -361,24 +322,6 @@ class TestsSide(Peer):
 
     def run_for(self, task: asyncio.Task[Any], seconds: float) -> None:
         """Nothing: the tests' own loop goes on when the program gives it a turn."""
-
-
-def _others(value: Any) -> list[Any]:
-    """Plain values that differ from one."""
-    found = []
-    for variant in range(VARIANTS):
-        try:
-            found.append(near(value, variant))
-        except Unchanged:
-            break
-    return found
-
-
-def _is_data(value: Any) -> bool:
-    """Whether a value crosses as a copy."""
-    from verikit.sandbox.proxies import containers, plain
-
-    return type(value) in (tuple, frozenset) or containers.kind_of(value) is not None or plain.pack(value) is not None
 
 
 def _is_verdict(error: BaseException) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -78,20 +78,47 @@ class Patch(TextVerifier):
         Raises:
             SandboxUnavailable: this machine can't isolate programs; names what is missing.
         """
-        return self._in_parallel(self._score_sample, samples)
+        scores = dict(self._as_they_end(self._score_sample, samples))
+        return [scores[i] for i in range(len(samples))]
 
-    def score_unchanged(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score the patch that changes nothing, whatever the completions are: a sound row pays nothing for it.
+    def score_as_they_end(self, samples: Sequence[Sample]) -> Iterator[tuple[int, Score]]:
+        """Score each sample by itself; yield its index and score as soon as it has one.
 
         Raises:
             SandboxUnavailable: this machine can't isolate programs; names what is missing.
         """
-        return self._in_parallel(self._score_unchanged, samples)
+        return self._as_they_end(self._score_sample, samples)
 
-    def _in_parallel(self, score: Callable[[Sample, LocalSandbox], Score], samples: Sequence[Sample]) -> list[Score]:
+    def score_unchanged(self, samples: Sequence[Sample]) -> Iterator[tuple[int, Score]]:
+        """Score the patch that changes nothing, whatever the completions are: a sound row pays nothing for it.
+
+        Yields:
+            The index and the score of each sample, as soon as it has one.
+
+        Raises:
+            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+        """
+        return self._as_they_end(self._score_unchanged, samples)
+
+    def _as_they_end(
+        self, score: Callable[[Sample, LocalSandbox], Score], samples: Sequence[Sample]
+    ) -> Iterator[tuple[int, Score]]:
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-patch") as threads:
-            return list(threads.map(lambda sample: score(sample, box), samples))
+            running = {threads.submit(score, sample, box): i for i, sample in enumerate(samples)}
+            try:
+                for ended in as_completed(running):
+                    yield running[ended], ended.result()
+            finally:  # of an interrupted run, what has not begun is not begun
+                threads.shutdown(wait=False, cancel_futures=True)
+
+    def key(self, sample: Sample) -> str:
+        """32 hex digits that change when the options, the sample's row or its repository do.
+
+        Raises:
+            ValueError, TypeError, UsageError, RecursionError: the row can't be read.
+        """
+        return _digest(self, read_task(sample.meta, self.root)).hex()
 
     @property
     def slowest_s(self) -> float:

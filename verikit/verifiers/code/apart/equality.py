@@ -1,4 +1,4 @@
-"""Whether two values are equal where only the program's own `__eq__` can tell.
+"""Comparisons that only the program's own methods can decide: `==` of objects, `in` an object, `<` and its kind.
 
 A program that knows no answer can return an object that claims to be equal to everything. So the claim is tested. The
 conversation so far is replayed in fresh children, each with one comparison: with the value that the test compares, and
@@ -6,7 +6,8 @@ with others that differ from it. The program can't know which of the comparisons
 learns from one reaches the child whose answers count. A claim that is also made for every other value is false.
 
 The other values are plain values that differ a little (`near`). For two objects of the program one of them is made once
-more, with another value among the arguments of the call that gave it or of later calls of its methods.
+more, with another value among the arguments of the call that gave it or of later calls of its methods. An interval
+also contains the values near one: there the conversation is replayed with another value in one of its calls.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from verikit.sandbox import RunResult, values
@@ -26,7 +28,16 @@ _MOST_OTHERS = 6
 """Other values that one comparison is tried with."""
 _MOST_TESTED = 20
 """Comparisons of one run of the tests that are tested; later ones are only asked."""
+_MOST_PLACES, _MOST_RETOLD = 8, 24
+"""Values of a conversation that are replaced for one claim, and conversations with another value."""
 _MAKING = ("call", "method", "setattr", "special")
+_ASKING = ("__eq__", "__contains__", "__lt__", "__le__", "__gt__", "__ge__")
+_UNDECIDED, _SPENT = (json.dumps({"status": "turn", "value": ["named", name]}) for name in ("Ellipsis", "MISSING"))
+"""The program's own child is to answer: nobody else can, or there were too many comparisons."""
+_OF_WORLD = frozenset("nothing print printed warned logged input stdin".split())
+"""What a program may have the tests do without an object of theirs."""
+_NOT_IMPLEMENTED = ["named", "NotImplemented"]
+_EMPTY = json.dumps({"status": "turn", "value": ["value", ""]})
 MADE = ["made"]
 """Stands for the object in the operations that make it."""
 Path = tuple[int, ...]
@@ -36,7 +47,7 @@ Recipe = list[list[Any]]
 
 
 class ObjectEquality:
-    """Tests what a program says of equality.
+    """Tests what a program says of equality, order and membership.
 
     Args:
         fresh: starts a child with the program that waits for the first line.
@@ -44,17 +55,15 @@ class ObjectEquality:
 
     def __init__(self, fresh: Callable[[], Conversation]) -> None:
         self._fresh = fresh
-        self._tested = 0
+        self._compared = 0
         self.unfounded = False
         """Whether the program claimed that an object equals whatever it is compared with."""
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether so many comparisons were tested that later ones are only asked."""
-        return self._tested >= _MOST_TESTED
-
     def judged(self, said: list[str], left: Any, right: Any, others: list[Any], born: list[str]) -> str | RunResult:
-        """The line that answers a comparison.
+        """The line that answers whether two values are equal.
+
+        Its value is an ellipsis if the program's own child has to answer: `==` gave an object, raised something or
+        needs an object of the tests. It is `MISSING` after many comparisons.
 
         Args:
             said: the lines of the tests so far.
@@ -63,35 +72,78 @@ class ObjectEquality:
             others: plain values that differ from `right`, packed.
             born: after which line each of the two first appeared; empty for plain values.
         """
-        answer = self._ask(said, left, right)
-        self._tested += 1
-        if not _is_true(answer) or self._tested > _MOST_TESTED:
+        self._compared += 1
+        if self._compared > _MOST_TESTED:
+            return _SPENT
+        answer = self._ask(said, left, "__eq__", right)
+        if isinstance(answer, RunResult) or _is_final(answer):
             return answer
-        found = [self._ask(said, left, other) for other in others]
-        if born[1]:
-            found += self._against_remade(said, left, right, born)
-        if found and all(map(_is_true, found)):
+        if not _is_plain(answer):
+            return _UNDECIDED
+        asked = itertools.chain(
+            (self._ask(said, left, "__eq__", other) for other in others),
+            self._against_remade(said, left, right, born) if born[1] else [],
+        )
+        if self._are_all_true(asked):
             self.unfounded = True
-            return json.dumps({"status": "turn", "value": ["value", False]})
-        again = self._ask(said, left, right)
+            return _told(False)
+        again = self._ask(said, left, "__eq__", right)
         return again if not _is_true(again) else answer
 
-    def _against_remade(self, said: list[str], left: Any, right: Any, born: list[str]) -> list[Any]:
-        """Comparisons with objects that were made like one of the two, but of other values; until one is unequal."""
-        found: list[Any] = []
+    def founded(self, said: list[str], heard: list[str], left: Any, name: str, right: Any, others: list[Any]) -> str:
+        """The line that answers whether a claim of the program's own child is more than what it claims of everything.
+
+        Args:
+            said: the lines of the tests before the claim.
+            heard: their answers to what the program asked them before it made the claim.
+            left: the object, packed.
+            name: of the method that gave a true value.
+            right: the plain value that it was called with, packed.
+            others: calls that contradict the claim if they give a true value, each a method's name and a value; of
+                `==` and `in` only if all do.
+        """
+        asked = (self._ask(said, left, method, other, heard=heard) for method, other in others)
+        if name in ("__eq__", "__contains__"):
+            retold = (
+                self._ask(other, left, name, right, heard=heard)
+                for other in itertools.islice(_retold(said, right), _MOST_RETOLD)
+            )
+            wrong = self._are_all_true(itertools.chain(asked, retold if name == "__contains__" else []))
+        else:
+            wrong = any(map(_is_true, asked))
+        self.unfounded = self.unfounded or wrong
+        return _told(not wrong)
+
+    @staticmethod
+    def _are_all_true(answers: Iterable[Any]) -> bool:
+        """Whether there are answers and all of them are true; none is asked for after one that is not."""
+        count = 0
+        for answer in answers:
+            if not _is_true(answer):
+                return False
+            count += 1
+        return count > 0
+
+    def _against_remade(self, said: list[str], left: Any, right: Any, born: list[str]) -> Iterator[Any]:
+        """Comparisons with objects that were made like one of the two, but of other values."""
         recipes = itertools.chain(
             ((left, recipe) for recipe in _recipes(said, right, int(born[1]) - 1)),
             ((right, recipe) for recipe in _recipes(said, left, int(born[0]) - 1)),
         )
         for kept, recipe in itertools.islice(recipes, _MOST_OTHERS):
-            answer = self._ask(said, kept, None, recipe)
+            answer = self._ask(said, kept, "__eq__", None, recipe)
             if answer:
-                found.append(answer)
-            if found and not _is_true(found[-1]):
-                break
-        return found
+                yield answer
 
-    def _ask(self, said: list[str], left: Any, right: Any, recipe: Recipe | None = None) -> str | RunResult:
+    def _ask(
+        self,
+        said: list[str],
+        left: Any,
+        name: str,
+        right: Any,
+        recipe: Recipe | None = None,
+        heard: Sequence[str] = (),
+    ) -> str | RunResult:
         """Replay lines in a fresh child and compare; an empty text if the object of a recipe can't be made."""
         with self._fresh() as session:
             for line in said:
@@ -100,7 +152,11 @@ class ObjectEquality:
                 right = _remade(session, recipe)
                 if right is None:
                     return ""
-            return session.exchange(_line(["special", left, ["value", "__eq__"], right]))
+            answer = session.exchange(_line(["special", left, ["value", name], right]))
+            waiting = iter(heard)
+            while isinstance(answer, str) and _operation(answer)[:1] and _operation(answer)[0] in _OF_WORLD:
+                answer = session.exchange(next(waiting, _EMPTY))
+            return answer
 
 
 def _remade(session: Conversation, recipe: Recipe) -> Any:
@@ -129,8 +185,36 @@ def _line(operation: Any) -> str:
     return json.dumps({"status": "turn", "op": operation})
 
 
+def _told(truth: bool) -> str:
+    return json.dumps({"status": "turn", "value": ["value", truth]})
+
+
+def _value(answer: Any) -> Any:
+    """The packed value of an answer; None if it is none."""
+    return json.loads(answer).get("value") if isinstance(answer, str) else None
+
+
 def _is_true(answer: Any) -> bool:
-    return isinstance(answer, str) and json.loads(answer).get("value") == ["value", True]
+    """Whether an answer is a true value; an object is taken for one."""
+    node = _value(answer)
+    if not isinstance(node, list) or len(node) < 2 or node == _NOT_IMPLEMENTED:
+        return False
+    if node[0] == "value":
+        return bool(values.decode(node[1]))
+    if node[0] in ("tuple", "frozenset"):
+        return bool(node[1])
+    return node[:1] != ["new"] or any(node[3:])
+
+
+def _is_plain(answer: str) -> bool:
+    """Whether an answer means the same in every child: a number, a text, `NotImplemented`."""
+    node = _value(answer)
+    return isinstance(node, list) and node[:1] in (["value"], ["named"])
+
+
+def _is_final(answer: str) -> bool:
+    """Whether an answer is plain and claims nothing."""
+    return _is_plain(answer) and not _is_true(answer)
 
 
 def _operation(line: str) -> list[Any]:
@@ -155,6 +239,41 @@ def _recipes(said: list[str], packed: Any, first: int) -> Iterator[Recipe]:
                 changed_operation = copy.deepcopy(operation)
                 _at(changed_operation, path[:-1])[path[-1]] = other
                 yield [*made[:at], changed_operation, *made[at + 1 :]]
+
+
+def _retold(said: list[str], compared: Any) -> Iterator[list[str]]:
+    """The conversation with another value in one of its calls, first where it says what is compared."""
+    own = [_at(compared, path) for path in _scalars_in(compared, ())]
+    operations = list(map(_operation, said))
+    places = [
+        (at, path)
+        for at, operation in reversed(list(enumerate(operations)))
+        if operation[:1] and operation[0] in _MAKING and operation[2:3] not in [[["value", name]] for name in _ASKING]
+        for path in _scalars(operation)
+    ]
+    places.sort(key=lambda place: _at(operations[place[0]], place[1]) not in own)
+    choices = [(place, _instead(_at(operations[place[0]], place[1]), own)) for place in places[:_MOST_PLACES]]
+    for rank in range(max((len(others) for _, others in choices), default=0)):
+        for (at, path), others in choices:
+            if rank < len(others):
+                changed_operation = copy.deepcopy(operations[at])
+                _at(changed_operation, path[:-1])[path[-1]] = others[rank]
+                yield [*said[:at], json.dumps(json.loads(said[at]) | {"op": changed_operation}), *said[at + 1 :]]
+
+
+def _instead(node: Any, compared: list[Any]) -> list[Any]:
+    """Other values of the same type: around those that are compared, near to this one, larger and smaller."""
+    value = values.decode(node[1])
+    alike = [other for part in compared if type(other := values.decode(part[1])) is type(value)]
+    found: list[Any] = []
+    with suppress(Unchanged):
+        for other in (*alike[:2], value):
+            found += [near(other, 0), other]
+        found += [near(value, 1)]
+    if isinstance(value, int) and not isinstance(value, bool):
+        found += [value * 10, value // 2, value // 4]
+    packed = [["value", values.encode(other)] for other in found if other != value]
+    return [other for at, other in enumerate(packed) if other not in packed[:at]]
 
 
 def _replaced(operation: Any, reference: list[Any]) -> Any:

@@ -174,13 +174,18 @@ class _Talk:
         self._said.append(line)
         return _gone(self._ended) if self._ended else self._children[0].exchange(line)
 
-    def _compare(self, message: dict[str, Any], compared: Any) -> str | RunResult:
-        """Answer whether two values are equal; the program's own child is asked only after many comparisons."""
-        left, right, *_ = compared
-        if self._equality.is_spent and right[0] == "yours":
-            return self._say(json.dumps(message | {"op": ["special", left, ["value", "__eq__"], right]}))
+    def _compare(self, message: dict[str, Any], compared: list[Any]) -> str | RunResult:
+        """Answer whether two values are equal, or whether a claim of the program's own child is founded."""
+        before = len(self._said)
         answer = self._say(json.dumps(message | {"op": ["nothing"]}))
-        return self._equality.judged(self._said, *compared) if isinstance(answer, str) else answer
+        if not isinstance(answer, str):
+            return answer
+        kind, *operands = compared
+        if kind == "equal":
+            return self._equality.judged(self._said, *operands)
+        *claim, start = operands
+        at = min(int(start), before)
+        return self._equality.founded(self._said[:at], self._said[at + 1 : before], *claim)
 
     def _fresh(self) -> Conversation:
         """A child that has the program's text and waits for the first line."""

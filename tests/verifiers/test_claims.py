@@ -1,0 +1,81 @@
+"""`code`: an object of the program may not pass by comparisons that it would call true of any value."""
+
+from __future__ import annotations
+
+import pytest
+
+import verikit
+from tests.objects.forged_values import VALUES
+
+CODE = verikit.code()
+CLAIMS = [
+    "true in other words", "comparisons give objects", "true at the first look", "asks before it claims",
+    "in order with what it heard", "answers everything",
+]  # fmt: skip
+TESTS = [
+    "assert 'Total' in f(2)", "assert f(2) in [4]", "assert 3 < f(2) < 5", "assert f(2) == 4", "assert f(2) <= 4",
+    "assert not f(2) != 4", "assert f(2) == f(3)", "assert {4: 1}[f(2)] == 1",
+]  # fmt: skip
+RANGE = "class Span:\n    def __init__(self, low, high): self.low, self.high = low, high\n"
+WITHIN = RANGE + "    def __contains__(self, value): return self.low <= value <= self.high\n"
+DATES = "from datetime import date\n"
+RIGHT = {
+    "a value among others": (WITHIN, "assert 5 in Span(0, 10)"),
+    "a date among others": (WITHIN, DATES + "assert date(2024, 5, 5) in Span(date(2024, 1, 1), date(2024, 12, 31))"),
+    "a text among others": (WITHIN, "assert 'hello' in Span('a', 'zz')"),
+    "a function of the test decides": (
+        "class Where:\n    def __init__(self, test): self.test = test\n"
+        "    def __contains__(self, value): return self.test(value)\n",
+        "assert 4 in Where(lambda x: x > 3)",
+    ),
+    "a match is true": (
+        "import re\nclass Text:\n    def __init__(self, text): self.text = text\n"
+        "    def __contains__(self, word): return re.search(word, self.text)\n",
+        "assert 'cat' in Text('a cat')\nassert 'dog' not in Text('a cat')",
+    ),
+    "operators of Python's abstract classes": (
+        "from collections.abc import MutableSet\nclass S(MutableSet):\n"
+        "    def __init__(self, items=()): self.s = set(items)\n"
+        "    def __contains__(self, item): return item in self.s\n    def __iter__(self): return iter(self.s)\n"
+        "    def __len__(self): return len(self.s)\n    def add(self, item): self.s.add(item)\n"
+        "    def discard(self, item): self.s.discard(item)\n",
+        "from collections.abc import Set\nassert sorted(S([1]) | S([2])) == [1, 2]\nassert isinstance(S(), Set)\n"
+        "assert S([1]) <= S([1, 2]) and not S()",
+    ),
+    "a subclass of a date": (
+        DATES + "class Day(date):\n    pass\n",
+        DATES + "assert Day(2024, 1, 1) == date(2024, 1, 1)\nassert isinstance(Day(2024, 1, 1), date)",
+    ),
+    "a missing key makes a value": (
+        "class Tree(dict):\n    def __missing__(self, key):\n        found = self[key] = Tree()\n"
+        "        return found\n",
+        "t = Tree()\nt['a']['b'] = 1\nassert t == {'a': {'b': 1}}",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CLAIMS)
+def test_what_is_claimed_of_every_value_is_not_paid(kind):
+    program = f"```python\n{VALUES[kind]}\ndef f(*args): return forge()\n```"
+    paid = [test for test in TESTS if CODE(program, tests=[test]).value != 0.0]
+    assert paid == []
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_program_passes(name):
+    program, test = RIGHT[name]
+    found = CODE(f"```python\n{program}```", tests=[test])
+    assert found.value == 1.0, found.reason
+
+
+def test_no_exception_is_an_instance_by_the_word_of_the_program():
+    program = (
+        "class Meta(type):\n    def __instancecheck__(cls, value): return True\n"
+        "    def __subclasscheck__(cls, other): return True\n"
+        "class E(Exception, metaclass=Meta): pass\ndef f(*args): return 1\n"
+    )
+    test = (
+        "import pytest\nfrom solution import E, f\n\n\n"
+        "def test_f():\n    with pytest.raises(E):\n        assert f(2) == 4\n"
+    )
+    assert CODE(f"```python\n{program}```", tests=test).value == 0.0

@@ -1,0 +1,180 @@
+"""What objects of the program claim of plain values: equality, order, membership.
+
+Only the program can tell whether its object is equal to a value. So it is asked in processes of its own, about the
+value and about others that it cannot tell from it. Order and membership are asked where the object lives, since asking
+may change it. A true answer is then tested in the same way. A comparison may also give an object: its truth is a claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import MISSING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from verikit.sandbox.guest.strict import Unchanged
+from verikit.sandbox.lost import EndedCallError
+from verikit.sandbox.proxies import containers, plain
+from verikit.sandbox.proxies.mirror import far_of
+from verikit.sandbox.proxies.near import VARIANTS, far_values, near
+
+if TYPE_CHECKING:
+    from verikit.sandbox.proxies.tests import TestsSide
+
+_OPPOSITES = {
+    "__lt__": ("__gt__", "__ge__"), "__le__": ("__gt__",), "__gt__": ("__lt__", "__le__"), "__ge__": ("__lt__",),
+    "__contains__": (),
+}  # fmt: skip
+_MOST_TESTED = 20
+"""Claims of one run of the tests that are tested; later ones are believed."""
+
+
+class ObjectClaim(NamedTuple):
+    """A comparison with another value that an object of the program calls true."""
+
+    value: Any
+    name: str
+    other: Any
+    turn: int
+    """Lines that were sent before it was asked."""
+
+
+class ObjectClaims:
+    """Tests what the program claims.
+
+    Args:
+        peer: reaches it.
+    """
+
+    def __init__(self, peer: TestsSide) -> None:
+        self._peer = peer
+        self._given: dict[str, ObjectClaim] = {}
+        """By key, the comparison that gave an object."""
+        self._tested = 0
+        self._is_spent = False
+        """Whether so many equalities were tested that later ones are only asked."""
+
+    def equal(self, value: Any, other: Any) -> Any:
+        """Whether an object of the program is equal to a value.
+
+        Without an `__eq__` of its own it is compared by its plain content, else by identity. With one, the program is
+        asked elsewhere, where nothing that is learned comes back here.
+        """
+        cls = type(value)
+        if not cls._verikit_equality:
+            base = cls._verikit_base
+            return base.__eq__(value, other) if base is not None else object.__eq__(value, other)
+        if value is other:
+            return self._peer.ask("special", value, "__eq__", value)
+        if far_of(other) is None and not _is_data(other):
+            return NotImplemented
+        try:
+            verdict = ... if self._is_spent else self._asked_elsewhere(value, other)
+        except ValueError:
+            return NotImplemented  # the tests' own objects compare by themselves
+        self._is_spent = self._is_spent or verdict is MISSING
+        if verdict is not ... and verdict is not MISSING:
+            return verdict
+        claim = ObjectClaim(value, "__eq__", other, self._peer.turns)
+        result = self._peer.ask("special", value, "__eq__", other)
+        return result if far_of(other) is not None and far_of(result) is None else self._weighed(claim, result)
+
+    def _asked_elsewhere(self, value: Any, other: Any) -> Any:
+        """What fresh children say of an equality; `...` or `MISSING` if the object's own child has to answer."""
+        border, mine, far = self._peer.border, far_of(value), far_of(other)
+        assert mine is not None
+        left, right = border.pack(value), border.pack_copy(other)
+        others = [border.pack_copy(item) for item in (_others(other) if far is None else [])]
+        born = [str(mine.born), str(far.born) if far is not None else ""]
+        return self._peer.outcome(self._peer.exchange("compare", lambda: ["equal", left, right, others, born]))
+
+    def unequal(self, value: Any, other: Any) -> Any:
+        """Whether an object of the program is not equal to a value; an object if its `!=` makes one."""
+        found = self.equal(value, other)
+        if found is NotImplemented or far_of(found) is None:
+            return found if found is NotImplemented else not found
+        result = self._peer.ask("special", value, "__ne__", other)
+        if (far := far_of(result)) is None:
+            return True
+        self._given[far.key] = ObjectClaim(value, "__ne__", other, self._peer.turns)
+        return result
+
+    def weighed(self, value: Any, name: str, args: Sequence[Any], result: Any, turn: int) -> Any:
+        """The result of a method that Python looks up on the class.
+
+        Args:
+            value: the object.
+            name: of the method.
+            args: what it was called with.
+            result: what it gave.
+            turn: lines that were sent before it was called.
+        """
+        if name == "__bool__":
+            return self.truth(value, result)
+        if name not in _OPPOSITES or far_of(args[0]) is not None or not _is_data(args[0]):
+            return result
+        return self._weighed(ObjectClaim(value, name, args[0], turn), result)
+
+    def truth(self, value: Any, result: bool) -> bool:
+        """The truth of an object that says it is `result`."""
+        far = far_of(value)
+        claim = self._given.get(far.key) if far is not None else None
+        if claim is None:
+            return result
+        return claim.name == "__ne__" or (result and self._is_founded(claim))
+
+    def _weighed(self, claim: ObjectClaim, result: Any) -> Any:
+        """What a comparison gave: false if as much is claimed of other values."""
+        if claim.name == "__contains__":  # `in` takes the truth of anything
+            return result is not NotImplemented and bool(result) and self._is_founded(claim)
+        if (far := far_of(result)) is not None:
+            self._given[far.key] = claim
+            return result
+        if result is NotImplemented or not result or self._is_founded(claim):
+            return result
+        return False
+
+    def _is_founded(self, claim: ObjectClaim) -> bool:
+        """Whether a claim is more than what the object claims of everything; if not, a test has failed."""
+        if far_of(claim.other) is not None:
+            return self._refused(claim)
+        if self._tested >= _MOST_TESTED:
+            return True
+        self._tested += 1
+        border, kind = self._peer.border, type(claim.value)
+        try:
+            right = border.pack_copy(claim.other)
+            others = [(name, border.pack_copy(other)) for name, other in _contrary(claim) if hasattr(kind, name)]
+        except ValueError:
+            return True  # there are objects of the tests in it
+        asked = ["claim", border.pack(claim.value), claim.name, right, others, str(claim.turn)]
+        return self._peer.outcome(self._peer.exchange("compare", lambda: asked)) is True or self._refused(claim)
+
+    def _refused(self, claim: ObjectClaim) -> bool:
+        message = f"an object of the program answers every comparison ({claim.name}) alike"
+        self._peer.failed.append(EndedCallError(message))
+        return False
+
+
+def _contrary(claim: ObjectClaim) -> list[tuple[str, Any]]:
+    """Comparisons that can't be true beside a claim; of `==` and `in` not all of them."""
+    if claim.name == "__eq__":
+        return [(claim.name, other) for other in _others(claim.other)]
+    if claim.name == "__contains__":
+        return [(claim.name, other) for other in (*_others(claim.other), *far_values(claim.other))]
+    return [(name, claim.other) for name in _OPPOSITES[claim.name]]
+
+
+def _others(value: Any) -> list[Any]:
+    """Plain values that differ from one."""
+    found = []
+    for variant in range(VARIANTS):
+        try:
+            found.append(near(value, variant))
+        except Unchanged:
+            break
+    return found
+
+
+def _is_data(value: Any) -> bool:
+    """Whether a value crosses as a copy."""
+    return type(value) in (tuple, frozenset) or containers.kind_of(value) is not None or plain.pack(value) is not None
