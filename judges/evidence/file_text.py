@@ -108,7 +108,9 @@ def _cells(blocks: Iterator[Block]) -> Iterator[str]:
 
 
 def _paragraph(block: Block) -> str:
-    mark = f"{'#' * block['level']} " if block["level"] else "- " if block["list"] else ""
+    mark = "- " if block["list"] else ""
+    if block["level"]:
+        mark = f"{'#' * block['level']} "
     return mark + _runs(block)
 
 

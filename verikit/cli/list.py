@@ -24,7 +24,7 @@ LISTED = Path(__file__).with_name("listed.json")
 """The lines of verikit's own names, as `python -m tests.stubs` writes them: to load all of them takes seconds."""
 
 
-class Line(TypedDict):
+class ListedName(TypedDict):
     """What the list holds about a name."""
 
     call: str
@@ -57,7 +57,7 @@ def list_(what: str | None, as_json: bool) -> None:
         click.echo("\n\n".join(_page(what, kind, made) for kind, made in found))
 
 
-def _print(shown: dict[str, dict[str, Line]], as_json: bool) -> None:
+def _print(shown: dict[str, dict[str, ListedName]], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(shown, indent=2))
         return
@@ -74,7 +74,7 @@ def _print(shown: dict[str, dict[str, Line]], as_json: bool) -> None:
     click.echo("\n`verikit list NAME` explains one, with its options.")
 
 
-def _by_job(listed: dict[str, Line]) -> dict[str, list[str]]:
+def _by_job(listed: dict[str, ListedName]) -> dict[str, list[str]]:
     """Names by what they are for, in the order of docs/verifiers.md; those of other packages last."""
     groups: dict[str, list[str]] = {job: [] for job in _listed()["jobs"]}
     for name, line in listed.items():
@@ -89,7 +89,7 @@ def _fitting(line: str) -> str:
     return f"{line[: width - 1]}…" if terminal and len(line) > width else line
 
 
-def _heading(kind: str, listed: dict[str, Line]) -> str:
+def _heading(kind: str, listed: dict[str, ListedName]) -> str:
     """A kind; of verifiers also how many score by themselves, and how many combine or guard others."""
     if kind != "verifiers":
         return kind
@@ -113,9 +113,9 @@ def _listed() -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(LISTED.read_text("utf-8")))
 
 
-def lines(kind: str) -> dict[str, Line]:
+def lines(kind: str) -> dict[str, ListedName]:
     """The line of each name of a kind. Only what other packages register is loaded."""
-    ours: dict[str, Line] = _listed().get(kind, {})
+    ours: dict[str, ListedName] = _listed().get(kind, {})
     if kind not in get_args(Kind):
         return ours if tables()[kind].value.startswith("verikit.") else _table(kind)
     refused = {name.name for name in foreign() if name.others}
@@ -127,14 +127,14 @@ def lines(kind: str) -> dict[str, Line]:
     }
 
 
-def _table(kind: str) -> dict[str, Line]:
+def _table(kind: str) -> dict[str, ListedName]:
     try:
         return {name: {"call": name, "help": line} for name, line in tables()[kind].load()().items()}
     except ImportError as error:
         return {kind: {"call": f"({kind})", "help": f"can't be imported: {error}"}}
 
 
-def line_of(kind: Kind, name: str) -> Line:
+def line_of(kind: Kind, name: str) -> ListedName:
     """The line of a name, from the object itself."""
     try:
         made = find(kind, name)
@@ -144,7 +144,7 @@ def line_of(kind: Kind, name: str) -> Line:
     if kind == "recipes":  # they are configured, not called
         return {"call": name, "help": help_}
     taken = (option.name + (f"={option.default}" if option.default else "") for option in options(made))
-    line: Line = {"call": f"{name}({', '.join(taken)})", "help": help_}
+    line: ListedName = {"call": f"{name}({', '.join(taken)})", "help": help_}
     if kind == "verifiers":
         line["combines"] = combines(name)
     return line

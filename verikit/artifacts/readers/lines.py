@@ -28,7 +28,7 @@ class _Line:
 
 
 @dataclass
-class Piece:
+class LineSpan:
     """Characters of a line without a wide gap."""
 
     text: str
@@ -67,7 +67,7 @@ def pieces(found: list[Letter], doubtful: set[int]) -> list[dict[str, Any]]:
     return told
 
 
-def _read(lines: list[list[Piece]]) -> list[dict[str, Any]]:
+def _read(lines: list[list[LineSpan]]) -> list[dict[str, Any]]:
     """Pieces in the file's order, each with whether a person reads on to it from the one before."""
     beside = {id(left): right for line in lines for left, right in pairwise(line)}
     cut = sorted((piece for line in lines for piece in line), key=lambda piece: (piece.first, piece.line))
@@ -108,17 +108,17 @@ def _line_at(lines: dict[float, _Line], known: list[float], middle: float) -> _L
     return None
 
 
-def _cut(found: list[Letter], line: _Line, number: int, doubtful: set[int]) -> list[Piece]:
+def _cut(found: list[Letter], line: _Line, number: int, doubtful: set[int]) -> list[LineSpan]:
     """A line's pieces. Lines with letters that run from right to left keep the file's order."""
     items = sorted(line.items)
     if not any(unicodedata.bidirectional(found[index].text[0]) in ("R", "AL") for index in items):
         items.sort(key=lambda index: (found[index].start, index))
-    cut: list[Piece] = []
+    cut: list[LineSpan] = []
     for index in items:
         letter = found[index]
         gap = letter.start - cut[-1].right if cut else 0.0
         if not cut or gap > _CELL * letter.em or gap < -2 * letter.em:
-            cut.append(Piece("", [], number, letter.start, letter.end, letter.baseline, letter.em, index))
+            cut.append(LineSpan("", [], number, letter.start, letter.end, letter.baseline, letter.em, index))
             gap = 0.0
         piece = cut[-1]
         if gap > _BLANK * letter.em:
@@ -130,7 +130,7 @@ def _cut(found: list[Letter], line: _Line, number: int, doubtful: set[int]) -> l
     return cut
 
 
-def _below(cut: list[Piece]) -> list[int]:
+def _below(cut: list[LineSpan]) -> list[int]:
     """For each piece the line of the nearest piece under it; -1: none is near."""
     order = sorted(range(len(cut)), key=lambda index: -cut[index].baseline)
     found = [-1] * len(cut)
@@ -146,7 +146,7 @@ def _below(cut: list[Piece]) -> list[int]:
     return found
 
 
-def _flows(before: Piece, piece: Piece, below: int) -> bool:
+def _flows(before: LineSpan, piece: LineSpan, below: int) -> bool:
     """Whether a person reads on from one piece to another, on another line."""
     if piece.line == before.line:
         return False

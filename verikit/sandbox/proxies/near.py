@@ -143,7 +143,9 @@ def far_values(value: Any) -> list[Any]:
 
 def _distant(value: Any, sign: int) -> Any:
     if isinstance(value, str):
-        return ("\u2603" * 40 if sign > 0 else "") if len(value) == 1 else None
+        if len(value) != 1:
+            return None
+        return "\u2603" * 40 if sign > 0 else ""
     if isinstance(value, tuple):
         parts = [_distant(part, sign) for part in value]
         return None if None in parts else tuple(parts)
