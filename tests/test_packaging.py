@@ -156,7 +156,7 @@ def exercise(environment):
     python = environment / "bin" / "python"
     assert run(python, "-c", EXERCISE, cwd=environment).strip() == "exercised"
     assert "Usage: verikit" in run(environment / "bin" / "verikit", "--help", cwd=environment)
-    assert "numeric(" in run(environment / "bin" / "verikit", "list", cwd=environment)
+    assert "    numeric " in run(environment / "bin" / "verikit", "list", cwd=environment)
     assert run(python, "-m", "verikit", "--version", cwd=environment).startswith("verikit, version")
 
 
