@@ -139,15 +139,15 @@ class Judge(TextVerifier):
         return self.score([sample])[0] if self._sees_files else super().score_missing(sample, reason)
 
     def shown_reply(
-        self, text: str, messages: Sequence[CompletionMessage], changes: Any = None, left: Sample | None = None
+        self, text: str, messages: Sequence[CompletionMessage], changes: Any = None, sample: Sample | None = None
     ) -> Shown:
         """What is shown of an answer: its text, the run that it came from, or also the workspace of a sample."""
         if self._sees_files:
             from verikit.judges.evidence.workspace import workspace_evidence  # loads the readers of files
 
             budget = DigestBudget(self.budget, clearing(self._engine.tokenizer), whole=not self.looks)
-            sample = replace(left or Sample(), completion=text, messages=messages)
-            return workspace_evidence(sample, self.scope, budget, lambda said: text_read(said, self.reads))
+            answered = replace(sample or Sample(), completion=text, messages=messages)
+            return workspace_evidence(answered, self.scope, budget, lambda said: text_read(said, self.reads))
         if self.shows == "reply" or not (messages or (changes and self.shows == "trajectory")):
             return reply_shown(text, messages)
         run = messages or ({"role": "assistant", "content": text},)

@@ -31,7 +31,8 @@ from verikit.types import WORKSPACE, Prompt, Sample, Score
 from verikit.workspaces import TaskWorkspace, Workspace
 
 Order = Literal["both", "fixed", "random"]
-Left = Workspace | TaskWorkspace | None
+AgentFiles = Workspace | TaskWorkspace | None
+"""What an agent left, if the row has it."""
 TIE = 0.5
 OPPONENT_WORKSPACE = "opponent_workspace"
 """Key of a row with the files that the opponent left, in the form of its `workspace`."""
@@ -48,7 +49,7 @@ class Pair:
     """A gold answer, for prompts that show one."""
     messages: tuple[Sequence[CompletionMessage], Sequence[CompletionMessage]] = ((), ())
     """The messages of both answers, where they came as conversations."""
-    workspaces: tuple[Left, Left] = (None, None)
+    workspaces: tuple[AgentFiles, AgentFiles] = (None, None)
     """The files that both agents left."""
 
     @property
@@ -174,8 +175,8 @@ class Pairwise(Scaled, Comparer):
 
     def _texts(self, pair: Pair) -> dict[str, Shown]:
         first, second = (
-            self.shown_reply(text, messages, left=Sample(workspace=left))
-            for text, messages, left in zip((pair.first, pair.second), pair.messages, pair.workspaces, strict=True)
+            self.shown_reply(text, messages, sample=Sample(workspace=workspace))
+            for text, messages, workspace in zip((pair.first, pair.second), pair.messages, pair.workspaces, strict=True)
         )
         texts: dict[str, Shown] = {"prompt": pair.prompt, "answer_1": first, "answer_2": second}
         return texts if pair.reference is None else texts | {"reference": pair.reference}
@@ -250,7 +251,7 @@ class Pairwise(Scaled, Comparer):
         return Score(value, answer=outcome, reason=f"{outcome}: {comparison.reason}", usage=comparison.usage)
 
 
-def _workspaces(sample: Sample) -> tuple[Left, Left]:
+def _workspaces(sample: Sample) -> tuple[AgentFiles, AgentFiles]:
     """The workspaces of a sample and of its opponent, whose paths start from the same folder."""
     own, theirs = sample.workspace, sample.meta.get(OPPONENT_WORKSPACE)
     if own is None and (told := sample.meta.get(WORKSPACE)) is not None:
@@ -279,9 +280,9 @@ class ByScore(Comparer):
             score_all(
                 self.verifier,
                 [
-                    Sample(pair.prompt, text, as_text(pair.reference) or None, messages=messages, workspace=left)
+                    Sample(pair.prompt, text, as_text(pair.reference) or None, messages=messages, workspace=workspace)
                     for pair in pairs
-                    for text, messages, left in zip(
+                    for text, messages, workspace in zip(
                         (pair.first, pair.second), pair.messages, pair.workspaces, strict=True
                     )
                 ],

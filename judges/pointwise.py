@@ -60,11 +60,11 @@ class Pointwise(Scaled, Comparer):
         texts: list[dict[str, Shown]] = [
             {
                 "prompt": pair.prompt,
-                "answer": self.shown_reply(text_read(text, self.reads), messages, left=Sample(workspace=left)),
+                "answer": self.shown_reply(text_read(text, self.reads), messages, sample=Sample(workspace=workspace)),
                 **({"reference": pair.reference} if pair.reference else {}),
             }
             for pair in pairs
-            for text, messages, left in zip((pair.first, pair.second), pair.messages, pair.workspaces, strict=True)
+            for text, messages, workspace in zip((pair.first, pair.second), pair.messages, pair.workspaces, strict=True)
         ]
         rated = map(mean_of_criteria, self._rate(texts))
         return [self._compared(next(rated), next(rated)) for _ in pairs]

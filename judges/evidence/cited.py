@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 from verikit.errors import UnparseableVerdict
@@ -81,7 +82,8 @@ def _false_path(said: str, quotations: Sequence[_Quotation], known: Container[st
 def _false_words(quotations: Sequence[_Quotation], citable: Citable) -> str:
     """Words that are not where they are quoted from, in words; "" where all are."""
     checked = [each for each in quotations if each.number or (citable.paths and each.path != PLACEHOLDER)]
-    false = next((each for each in checked if not _quoted(each, citable)), None)
+    single_spaced = cache(lambda text: " ".join(text.split()))  # a reply may quote one file many times
+    false = next((each for each in checked if not _quoted(each, citable, single_spaced)), None)
     if false is None:
         return ""
     place = f"entry #{false.number}" if false.number else false.path[:_SHOWN]
@@ -96,14 +98,14 @@ def _quotations(said: str) -> Iterator[_Quotation]:
             yield _Quotation(found[1] or "", (found[2] or "").strip(), said[found.end() : min(ends)])
 
 
-def _quoted(each: _Quotation, citable: Citable) -> bool:
+def _quoted(each: _Quotation, citable: Citable, single_spaced: Callable[[str], str]) -> bool:
     """Whether the words of a quotation are there, but for blanks; an ellipsis stands for anything."""
     if each.number:
         texts = citable.entries[int(each.number) - 1]
     else:
         texts = (*citable.paths.get(each.path, ()), *citable.opened.get(each.path, ()))
-    pieces = [" ".join(piece.split()) for piece in each.words.replace("...", "…").split("…")]
-    return any(_in_order(pieces, " ".join(text.split())) for text in texts)
+    pieces = [single_spaced(piece) for piece in each.words.replace("...", "…").split("…")]
+    return any(_in_order(pieces, single_spaced(text)) for text in texts)
 
 
 def _in_order(pieces: Sequence[str], text: str) -> bool:

@@ -34,7 +34,7 @@ def entries(
     messages: Sequence[CompletionMessage],
     changes: Any = None,
     reply: Callable[[str], str] = str,
-    left: Sequence[RunEntry] = (),
+    workspace_files: Sequence[RunEntry] = (),
 ) -> list[RunEntry]:
     """The entries of a conversation and of the changes in its workspace, in order; the last words come last.
 
@@ -42,7 +42,7 @@ def entries(
         messages: What was said, called and returned.
         changes: A unified diff, or the workspace `before` and `after` as texts by path.
         reply: What of a turn's text is shown.
-        left: Entries of the files that were left.
+        workspace_files: Entries of the files that were left.
     """
     found: list[RunEntry] = []
     calls: dict[str, int] = {}
@@ -52,7 +52,7 @@ def entries(
                 calls[name] = len(found) + 1
             answers = calls.get(name, 0) if entry.kind in ("result", "error") else 0
             found.append(entry._replace(of=answers))
-    files = [*(RunEntry("file", text) for text in changed_files(changes)), *left]
+    files = [*(RunEntry("file", text) for text in changed_files(changes)), *workspace_files]
     last = found.pop() if files and found and found[-1].kind == "says" else None
     return [*found, *files, *([last] if last else [])]
 

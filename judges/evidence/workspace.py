@@ -34,7 +34,7 @@ def workspace_evidence(
     """
     try:
         workspace = _workspace(sample)
-        left = left_files(workspace, scope)
+        files = left_files(workspace, scope)
         steps = _steps(sample, workspace)
         digests = workspace.digest
     except AgentFault as fault:
@@ -43,8 +43,8 @@ def workspace_evidence(
         return Evidence(error=problem)
     except VerikitError as error:
         return Evidence(error=NotShown(str(error), hint=error.hint))
-    made = digest(entries(steps, None, reply, left.entries), budget)
-    listed = Citable((), dict.fromkeys(left.paths, ()))
+    made = digest(entries(steps, None, reply, files.entries), budget)
+    listed = Citable((), dict.fromkeys(files.paths, ()))
     return replace(made, citable=listed + made.citable, workspace=digests, files=OpenFiles(workspace))
 
 

@@ -12,6 +12,8 @@ from typing import Any
 MOST_BYTES = 64 << 20
 """Of all members, unpacked."""
 MOST_MEMBERS = 10_000
+_MOST_ENTRIES = 10 * MOST_MEMBERS
+"""Of a tar, folders included."""
 MOST_TEXT = 1 << 20
 """Characters of all texts together."""
 
@@ -40,7 +42,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
         return {"refused": str(problem)}
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, NotImplementedError, OSError, ValueError) as problem:
         return {"refused": f"the file is no sound archive: {problem}"}
-    except RuntimeError as problem:  # zipfile's word for encrypted members
+    except (RuntimeError, MemoryError) as problem:  # the former is zipfile's word for encrypted members
         return {"refused": f"a member of the archive can't be read: {problem}"}
     return {"members": members, "whole": whole}
 
@@ -55,7 +57,9 @@ def _zipped(blob: bytes) -> Iterator[tuple[str, bytes]]:
 
 def _tarred(blob: bytes) -> Iterator[tuple[str, bytes]]:
     with tarfile.open(fileobj=io.BytesIO(blob), mode="r:*") as archive:
-        for member in archive:
+        for number, member in enumerate(archive):
+            if number >= _MOST_ENTRIES:
+                raise BadArchive(f"the archive has over {_MOST_ENTRIES:,} members and folders")
             content = archive.extractfile(member) if member.isfile() else None
             if content is not None:
                 yield member.name, _bounded(content.read(MOST_BYTES + 1))

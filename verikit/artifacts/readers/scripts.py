@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import Counter
 
 _FOUND = {b"JavaScript": "JavaScript", b"Launch": "a launch action", b"RichMedia": "rich media"}
 """Every script's action has one of these names; a name may be written with escapes."""
 _NAME = re.compile(rb"/((?:[A-Za-z]|#[0-9A-Fa-f]{2}){6,12})(?![A-Za-z0-9#_.-])")
 _ESCAPE = re.compile(rb"#([0-9A-Fa-f]{2})")
+_WORD = re.compile(rb"ObjStm|Predictor|Decode")
 _STREAM = re.compile(rb"\bstream\r?\n")
 _MOST_BYTES = 64 << 20
-_HEAD = 1 << 14
+_FIRST_CHUNK = 256
 
 
 def scripts(blob: bytes) -> list[str]:
     """The kinds of scripts that a PDF names, and why more may be there than could be looked for."""
     found = set(_named(blob))
     left = _MOST_BYTES
+    seen, words = 0, Counter[bytes]()
     for match in _STREAM.finditer(blob):
-        start = max(match.start() - _HEAD, 0)
-        head = _plain(blob[max(blob.rfind(b"endobj", start, match.start()), start) : match.start()])
-        try:
-            part = zlib.decompressobj().decompress(blob[match.end() :], max(left, 1))
-        except zlib.error:
-            part = b""
-        if b"ObjStm" in head and (not part or b"Predictor" in head or head.count(b"Decode") > 1):
+        # Each byte is looked at once: a file may consist of beginnings of streams.
+        _, ended, head = blob[seen : match.start()].rpartition(b"endobj")
+        seen = match.end()
+        if ended:
+            words.clear()
+        words.update(_WORD.findall(_plain(head)))
+        part = _unpacked(blob, seen, max(left, 1))
+        if words[b"ObjStm"] and (not part or words[b"Predictor"] or words[b"Decode"] > 1):
             found.add("packed objects that can't be looked through")
         left -= len(part)
         if left <= 0:
@@ -33,6 +37,21 @@ def scripts(blob: bytes) -> list[str]:
             break
         found |= _named(part)
     return sorted(found)
+
+
+def _unpacked(blob: bytes, start: int, most: int) -> bytes:
+    """The first bytes of a packed stream; none if it can't be unpacked. What follows the stream is not copied."""
+    header = blob[start : start + 2]
+    if len(header) < 2 or header[0] & 15 != 8 or int.from_bytes(header, "big") % 31:
+        return b""
+    unpacking, parts, size = zlib.decompressobj(), list[bytes](), _FIRST_CHUNK
+    try:
+        while most > 0 and start < len(blob) and not unpacking.eof:
+            parts.append(unpacking.decompress(blob[start : start + size], most))
+            start, size, most = start + size, size * 2, most - len(parts[-1])
+    except zlib.error:
+        return b""
+    return b"".join(parts)
 
 
 def _named(part: bytes) -> set[str]:
