@@ -79,3 +79,11 @@ def test_no_exception_is_an_instance_by_the_word_of_the_program():
         "def test_f():\n    with pytest.raises(E):\n        assert f(2) == 4\n"
     )
     assert CODE(f"```python\n{program}```", tests=test).value == 0.0
+
+
+@pytest.mark.parametrize("rest", ["while True: print('x')", "while True: input()"])
+def test_a_claim_that_is_never_ended_for_other_values_ends_with_the_rows_time(rest):
+    program = f"class Box:\n    def __contains__(self, value):\n        if value == 5: return True\n        {rest}\n"
+    score = verikit.code(wall_s=2, row_s=3)(f"```python\n{program}```", tests=["assert 5 in Box()"])
+    assert (score.value, score.status) == (0.0, "ok")
+    assert "all runs of a row together took 3 s" in score.reason

@@ -51,10 +51,11 @@ class ObjectEquality:
 
     Args:
         fresh: starts a child with the program that waits for the first line.
+        late: the result of a row whose time is over; None while it is not. A claim takes many children.
     """
 
-    def __init__(self, fresh: Callable[[], Conversation]) -> None:
-        self._fresh = fresh
+    def __init__(self, fresh: Callable[[], Conversation], late: Callable[[], RunResult | None]) -> None:
+        self._fresh, self._late = fresh, late
         self._compared = 0
         self.unfounded = False
         """Whether the program claimed that an object equals whatever it is compared with."""
@@ -90,8 +91,12 @@ class ObjectEquality:
         again = self._ask(said, left, "__eq__", right)
         return again if not _is_true(again) else answer
 
-    def founded(self, said: list[str], heard: list[str], left: Any, name: str, right: Any, others: list[Any]) -> str:
+    def founded(
+        self, said: list[str], heard: list[str], left: Any, name: str, right: Any, others: list[Any]
+    ) -> str | RunResult:
         """The line that answers whether a claim of the program's own child is more than what it claims of everything.
+
+        If the row's time is over before that is known, the result of a row that is late.
 
         Args:
             said: the lines of the tests before the claim.
@@ -112,7 +117,7 @@ class ObjectEquality:
         else:
             wrong = any(map(_is_true, asked))
         self.unfounded = self.unfounded or wrong
-        return _told(not wrong)
+        return self._late() or _told(not wrong)
 
     @staticmethod
     def _are_all_true(answers: Iterable[Any]) -> bool:
@@ -145,6 +150,8 @@ class ObjectEquality:
         heard: Sequence[str] = (),
     ) -> str | RunResult:
         """Replay lines in a fresh child and compare; an empty text if the object of a recipe can't be made."""
+        if (late := self._late()) is not None:
+            return late
         with self._fresh() as session:
             for line in said:
                 session.exchange(line)
@@ -154,8 +161,8 @@ class ObjectEquality:
                     return ""
             answer = session.exchange(_line(["special", left, ["value", name], right]))
             waiting = iter(heard)
-            while isinstance(answer, str) and _operation(answer)[:1] and _operation(answer)[0] in _OF_WORLD:
-                answer = session.exchange(next(waiting, _EMPTY))
+            while isinstance(answer, str) and _is_of_world(answer):  # which a program may go on with for ever
+                answer = self._late() or session.exchange(next(waiting, _EMPTY))
             return answer
 
 
@@ -187,6 +194,12 @@ def _line(operation: Any) -> str:
 
 def _told(truth: bool) -> str:
     return json.dumps({"status": "turn", "value": ["value", truth]})
+
+
+def _is_of_world(answer: str) -> bool:
+    """Whether a line asks for something that needs no object of the tests, such as printing."""
+    operation = _operation(answer)
+    return bool(operation) and operation[0] in _OF_WORLD
 
 
 def _value(answer: Any) -> Any:

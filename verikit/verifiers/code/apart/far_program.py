@@ -135,7 +135,9 @@ class _Talk:
         self._children: list[Conversation] = []
         self._said: list[str] = []
         self._ended = ""
-        self._equality = ObjectEquality(self._fresh)
+        self._equality = ObjectEquality(self._fresh, self._late)
+        self._charged_s = 0.0
+        """Seconds of the children that the row's budget has been charged with."""
         self.met = False
         self.plain = True
         """Whether the program gave nothing but values that are equal to one value only, however they are compared."""
@@ -153,10 +155,9 @@ class _Talk:
         self.met = self.met or operation != "names"
         if self._ended or self._far.budget.is_spent:
             return _gone(self._ended or "timeout: the row has no time left")
-        before = self._used_s
         compared = message.pop("compare", None)
         answer = self._say(line) if compared is None else self._compare(message, compared)
-        self._far.budget.spend(self._used_s - before)
+        self._charge()
         if isinstance(answer, RunResult):
             self._end(answer)
             return _gone(self._ended)
@@ -164,9 +165,15 @@ class _Talk:
             self.plain = self.plain and is_plain_line(answer)
         return answer
 
-    @property
-    def _used_s(self) -> float:
-        return sum(child.used_s for child in self._children)
+    def _charge(self) -> None:
+        used_s = sum(child.used_s for child in self._children)
+        self._far.budget.spend(used_s - self._charged_s)
+        self._charged_s = used_s
+
+    def _late(self) -> RunResult | None:
+        """The result of a row without time left; None while there is some."""
+        self._charge()
+        return self._far.budget.late() if self._far.budget.is_spent else None
 
     def _say(self, line: str) -> str | RunResult:
         if not self._children:
