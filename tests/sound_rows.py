@@ -8,7 +8,7 @@ import re
 import sqlite3
 import tarfile
 import zipfile
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -167,6 +167,9 @@ BOOK = packed({
     "xl/sheet.xml": f'<worksheet {MAIN}><sheetData><row r="1"><c r="A1"><v>2</v></c><c r="B1"><f>A1+2</f></c></row>'
     "</sheetData></worksheet>",
 })  # fmt: skip
+TWO_PIXELS = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAIAAAB7QOjdAAAAD0lEQVR4nGP4z8DAwMAAAAYBAQCwl0YTAAAAAElFTkSuQmCC"
+)
 LEFT = {"workspace": {"after": {"a.csv": "a\n4\n"}}}
 
 ROWS: dict[str, SoundRow] = {
@@ -175,6 +178,10 @@ ROWS: dict[str, SoundRow] = {
         {"workspace": {"after_tar": tar("a.docx", DOCUMENT)}}, sandboxed=True,
     ),
     "files": SoundRow(lambda: verikit.files(exist=["a.csv"]), "done", None, LEFT),
+    "image": SoundRow(
+        lambda: verikit.image(size=[2, 1]), "done", None,
+        {"workspace": {"after_tar": tar("a.png", TWO_PIXELS)}}, needs=("numpy", "PIL"), sandboxed=True,
+    ),
     "pdf": SoundRow(
         lambda: verikit.pdf(text=["It is 4."]), "done", None,
         {"workspace": {"after_tar": tar("a.pdf", pdf(shown("It is 4.")))}},

@@ -18,6 +18,7 @@ TEXT = (ROOT / "docs" / "verifiers.md").read_text("utf-8")
 GROUPS = {part.partition("\n")[0].strip(): part for part in re.split(r"^## ", TEXT, flags=re.M)[1:]}
 NEEDS = {
     "`bfcl_multi_turn`": ["bfcl_eval", "mpmath"],
+    "`image`": ["numpy", "PIL"],
     "`pdf`": ["numpy", "pypdfium2"],
     "`prm`": ["torch", "transformers"],
     "`reasoning_gym`": ["reasoning_gym"],

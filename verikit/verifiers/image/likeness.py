@@ -1,0 +1,192 @@
+"""How like two pictures are: the worst block decides, so that a large ground of one colour counts for nothing.
+
+Each picture is taken as its difference from its own ground, the usual colour of its border. Where that difference can
+be seen there is content. The pictures are aligned by their content, cut into blocks, and compared block by block:
+
+- overlap: how much of the content of each lies at most two pixels from content of the other,
+- colour: the mean difference from the ground over the content of both,
+- structure: SSIM (Wang et al. 2004, with uniform windows) of the brightness over the content of both.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+SEEN = 24
+"""Of 255: a difference from the ground that can be seen."""
+BLOCK = 32
+"""Pixels of a block's side; a picture's longer side has 768."""
+SHIFT = 4
+"""Pixels by which the pictures may be shifted."""
+LEAST_CONTENT = 1e-4
+"""Share of a picture's pixels below which it is blank."""
+OTHER_GROUND = 40
+"""Of 255: grounds that differ by more are different colours."""
+_REACH = 2
+"""Pixels within which content may lie beside the other's."""
+_FEW = 40
+"""Pixels: where a block holds less content, it counts as if it held so much."""
+_STRAY, _STRICT = 0.03, 6
+"""Mean difference of colour, of 1, that compression and smoothing bring about; what each further one costs."""
+
+
+class Likeness(NamedTuple):
+    """The worst block of two pictures."""
+
+    value: float
+    """0 to 1."""
+    reason: str
+
+
+def likeness(picture: Any, expected: Any) -> Likeness:
+    """Compare two pictures.
+
+    Args:
+        picture: (high, wide, 3) of uint8.
+        expected: of the same kind; its size may differ by a few pixels.
+    """
+    import numpy
+
+    high, wide = (min(picture.shape[axis], expected.shape[axis]) for axis in (0, 1))
+    own, wanted = picture[:high, :wide].astype(numpy.float32), expected[:high, :wide].astype(numpy.float32)
+    grounds = ground(own), ground(wanted)
+    if numpy.abs(grounds[0] - grounds[1]).max() > OTHER_GROUND:
+        return Likeness(0.0, "the ground has another colour")
+    own, wanted = own - grounds[0], wanted - grounds[1]
+    if content(own).mean() < LEAST_CONTENT:
+        return Likeness(0.0, "the picture is blank")
+    own = aligned(own, wanted)
+    parts = {"overlap": _overlap(own, wanted), "colour": _colour(own, wanted), "structure": _structure(own, wanted)}
+    used = _blocks(content(own) | content(wanted)) > 0
+    worst = {name: numpy.where(used, values, 1.0) for name, values in parts.items()}
+    name = min(worst, key=lambda part: worst[part].min())
+    down, right = numpy.unravel_index(int(worst[name].argmin()), worst[name].shape)
+    place = f"at {50 * right * BLOCK // wide} % from the left and {50 * down * BLOCK // high} % from the top"
+    value = float(worst[name].min())
+    return Likeness(max(value, 0.0), f"{name} {value:.2f} {place}")
+
+
+def ground(picture: Any) -> Any:
+    """The usual colour of a picture's border."""
+    import numpy
+
+    edge = 4
+    border = [picture[:edge], picture[-edge:], picture[:, :edge], picture[:, -edge:]]
+    return numpy.median(numpy.concatenate([part.reshape(-1, 3) for part in border]), axis=0)
+
+
+def content(difference: Any) -> Any:
+    """Where a picture differs visibly from its ground."""
+    import numpy
+
+    return numpy.abs(difference).max(axis=2) > SEEN
+
+
+def aligned(own: Any, wanted: Any) -> Any:
+    """The picture, shifted to where most of its content lies in the rows and columns of the other's."""
+    strong, other = (abs(difference).max(axis=2) for difference in (own, wanted))
+    down, right = (_shift(strong.sum(axis=axis), other.sum(axis=axis)) for axis in (1, 0))
+    return _between(_between(own, down, 0), right, 1)
+
+
+def _shift(mine: Any, theirs: Any) -> float:
+    """By how many places, in quarters, to move a row of sums so that it is nearest to another."""
+    import numpy
+
+    places = numpy.arange(len(mine))
+    inner = slice(SHIFT, len(mine) - SHIFT)
+    shifts = sorted((quarters / 4 for quarters in range(-4 * SHIFT, 4 * SHIFT + 1)), key=abs)
+
+    def distance(shift: float) -> float:
+        return float(numpy.abs(numpy.interp(places - shift, places, mine)[inner] - theirs[inner]).sum())
+
+    return min(shifts, key=distance)
+
+
+def _between(image: Any, shift: float, axis: int) -> Any:
+    """An image shifted along an axis; parts of a pixel by its neighbours' mean."""
+    whole = math.floor(shift)
+    part = shift - whole
+    steps = ((whole, 0), (whole + 1, 0)) if axis == 0 else ((0, whole), (0, whole + 1))
+    first = _moved(image, *steps[0])
+    return first if part == 0 else (1 - part) * first + part * _moved(image, *steps[1])
+
+
+def _moved(image: Any, down: int, right: int) -> Any:
+    """An image shifted over ground."""
+    import numpy
+
+    moved = numpy.zeros_like(image)
+    high, wide = image.shape[:2]
+    moved[max(down, 0) : high + min(down, 0), max(right, 0) : wide + min(right, 0)] = image[
+        max(-down, 0) : high + min(-down, 0), max(-right, 0) : wide + min(-right, 0)
+    ]
+    return moved
+
+
+def _blocks(image: Any) -> Any:
+    """Sums over blocks, each half a block after the one before; the last ones are filled up with nothing."""
+    import numpy
+
+    half = BLOCK // 2
+    high, wide = (max(side, BLOCK) for side in image.shape)
+    more = ((0, high + -high % half - image.shape[0]), (0, wide + -wide % half - image.shape[1]))
+    padded = numpy.pad(image.astype(numpy.float64), more)
+    cells = padded.reshape(padded.shape[0] // half, half, padded.shape[1] // half, half).sum(axis=(1, 3))
+    return cells[:-1, :-1] + cells[1:, :-1] + cells[:-1, 1:] + cells[1:, 1:]
+
+
+def _near(mask: Any) -> Any:
+    """The pixels at most `_REACH` from a mask."""
+    import numpy
+
+    reached = numpy.zeros_like(mask)
+    for down in range(-_REACH, _REACH + 1):
+        reached |= _moved(mask, down, 0)
+    near = numpy.zeros_like(mask)
+    for right in range(-_REACH, _REACH + 1):
+        near |= _moved(reached, 0, right)
+    return near
+
+
+def _overlap(own: Any, wanted: Any) -> Any:
+    import numpy
+
+    mine, theirs = content(own), content(wanted)
+    strays = _blocks(mine & ~_near(theirs)), _blocks(theirs & ~_near(mine))
+    return 1.0 - numpy.maximum(
+        strays[0] / numpy.maximum(_blocks(mine), _FEW), strays[1] / numpy.maximum(_blocks(theirs), _FEW)
+    )
+
+
+def _colour(own: Any, wanted: Any) -> Any:
+    import numpy
+
+    around = _near(content(own) | content(wanted))
+    size = numpy.maximum(_blocks(around), _FEW)
+    gaps = [numpy.abs(_blocks((own[..., at] - wanted[..., at]) * around)) / size / 255 for at in range(3)]
+    return 1.0 - numpy.clip((numpy.maximum.reduce(gaps) - _STRAY) * _STRICT, 0.0, 1.0)
+
+
+def _structure(own: Any, wanted: Any) -> Any:
+    import numpy
+
+    first, second = (_window(image.mean(axis=2) / 255, 3) for image in (own, wanted))
+    mean_1, mean_2 = _window(first, 7), _window(second, 7)
+    var_1, var_2 = _window(first * first, 7) - mean_1**2, _window(second * second, 7) - mean_2**2
+    both = _window(first * second, 7) - mean_1 * mean_2
+    c_1, c_2 = 0.01**2, 0.03**2
+    ssim = ((2 * mean_1 * mean_2 + c_1) * (2 * both + c_2)) / ((mean_1**2 + mean_2**2 + c_1) * (var_1 + var_2 + c_2))
+    either = content(own) | content(wanted)
+    size = _blocks(either)
+    return (_blocks(ssim * either) + numpy.maximum(_FEW - size, 0)) / numpy.maximum(size, _FEW)
+
+
+def _window(image: Any, side: int) -> Any:
+    """Means over squares of pixels."""
+    import numpy
+
+    padded = numpy.pad(image, side // 2 + 1, mode="edge")[:-1, :-1]
+    sums = padded.cumsum(axis=0, dtype=numpy.float64).cumsum(axis=1)
+    return (sums[side:, side:] - sums[:-side, side:] - sums[side:, :-side] + sums[:-side, :-side]) / side**2

@@ -1,0 +1,169 @@
+"""Is the picture what was asked for? It is decoded in the sandbox and compared outside of it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from verikit.artifacts import shape
+from verikit.artifacts.box import BoxReader, observe
+from verikit.artifacts.options import of_row
+from verikit.artifacts.shape import Observed, record
+from verikit.errors import AgentFault, UsageError, WorkspaceError
+from verikit.sandbox import RunLimits
+from verikit.types import Sample, Score
+from verikit.verifiers.image.likeness import likeness
+from verikit.workspaces import Workspace
+from verikit.workspaces.grading import WorkspaceVerifier, all_hold
+
+_ENDINGS = {
+    "png": (".png",), "jpeg": (".jpg", ".jpeg"), "gif": (".gif",), "webp": (".webp",), "bmp": (".bmp",),
+    "tiff": (".tif", ".tiff"),
+}  # fmt: skip
+_EMBEDDED = "data:"
+_SIZES: dict[str, shape.Shape] = dict.fromkeys(("width", "height", "wide", "high"), shape.whole)
+_SHAPE = record({"format": shape.text, "frames": shape.whole, "pixels": shape.raw} | _SIZES)
+
+
+def _checked(value: Any) -> Observed:
+    """An observation whose pixels have the size that it gives."""
+    found: Observed = _SHAPE(value)
+    sides = found["wide"], found["high"]
+    if min(sides) < 1 or max(sides) > 4096 or len(found["pixels"]) != 3 * sides[0] * sides[1]:
+        raise ValueError("an observation with other pixels than it gives the size of")
+    return found
+
+
+READER = BoxReader(
+    "verikit.artifacts.readers.picture",
+    {"PIL": "reading pictures", "numpy": "comparing pictures"},
+    "image",
+    _checked,
+    kind="picture",
+    warm=True,
+    limits=RunLimits(wall_s=120.0, cpu_s=20.0, memory_mb=1536, output_kb=64, value_kb=8 << 10, disk_mb=8),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Image(WorkspaceVerifier):
+    """1.0 if a picture that an agent left passes every check that is asked for.
+
+    The file must be of the format that its name ends in, and of no other kind as well. A row's own options are under
+    its key `image`.
+    """
+
+    file: str = "*.png"
+    """Path or pattern of the picture, which must name one file."""
+    format: str | Sequence[str] = ()
+    """The formats that are accepted: png, jpeg, gif, webp, bmp, tiff."""
+    size: Sequence[int] = ()
+    """Width and height in pixels."""
+    least_size: Sequence[int] = ()
+    """The least width and height in pixels."""
+    like: str = ""
+    """The expected picture: a path, or `data:image/png;base64,…`. A row can only give the latter."""
+    least_alike: float = 0.6
+    """The least likeness of the worst block, 0 to 1."""
+    name = "image"
+
+    def __post_init__(self) -> None:
+        formats = [self.format] if isinstance(self.format, str) else list(self.format)
+        if unknown := [name for name in formats if name not in _ENDINGS]:
+            raise UsageError(f"format {unknown[0]!r} is unknown", hint=", ".join(_ENDINGS))
+        object.__setattr__(self, "format", formats)
+        for option in ("size", "least_size"):
+            value = getattr(self, option)
+            if value and (isinstance(value, str) or len(value) != 2):
+                raise UsageError(f"{option} is a width and a height")
+
+    def check(self, workspace: Workspace, sample: Sample) -> Score:
+        """Decode the picture in the sandbox and put it through the checks."""
+        told = sample.meta.get("image")
+        like = told.get("like", "") if isinstance(told, Mapping) else ""
+        if not isinstance(like, str) or (like and not like.startswith(_EMBEDDED)):
+            raise WorkspaceError("a row's expected picture is not embedded", hint='"like": "data:image/png;base64,…"')
+        return of_row(self, sample, "image").checked(workspace)
+
+    def checked(self, workspace: Workspace) -> Score:
+        """Check one picture by these options."""
+        blob = workspace.one(self.file)
+        seen = observe(READER, [blob.data()], {})
+        checks: dict[str, tuple[object, Callable[[], Score]]] = {
+            "format": (True, lambda: _of(self._formats(seen["format"], blob.path))),
+            "size": (self.size or self.least_size, lambda: _of(self._sizes(seen["width"], seen["height"]))),
+            "like": (self.like, lambda: self._alike(seen)),
+        }
+        return all_hold({name: check() for name, (asked, check) in checks.items() if asked})
+
+    def _formats(self, found: str, path: str) -> Iterator[str]:
+        ending = PurePosixPath(path).suffix.lower()
+        if ending not in _ENDINGS.get(found, ()):
+            yield f"the file is a {found} picture, and its name ends in {ending or 'nothing'}"
+        if self.format and found not in self.format:
+            yield f"the file is a {found} picture, {' or '.join(self.format)} is asked for"
+
+    def _sizes(self, width: int, height: int) -> Iterator[str]:
+        if self.size and (width, height) != tuple(self.size):
+            yield f"{width} by {height} pixels, {self.size[0]} by {self.size[1]} are asked for"
+        if self.least_size and (width < self.least_size[0] or height < self.least_size[1]):
+            yield f"{width} by {height} pixels, at least {self.least_size[0]} by {self.least_size[1]} are asked for"
+
+    def _alike(self, seen: Observed) -> Score:
+        if seen["frames"] > 1:
+            return Score(0.0, reason=f"the file has {seen['frames']} frames or pages, and one picture is asked for")
+        expected = _expected(self.like)
+        shapes = seen["width"] / seen["height"], expected["width"] / expected["height"]
+        if abs(shapes[0] / shapes[1] - 1) > 0.01:
+            return Score(0.0, reason=f"{seen['width']} by {seen['height']} pixels are of another shape")
+        found = likeness(_pixels(seen), _pixels(expected))
+        return Score(float(found.value >= self.least_alike), reason=f"the least alike block: {found.reason}")
+
+
+def _pixels(seen: Observed) -> Any:
+    import numpy
+
+    return numpy.frombuffer(seen["pixels"], numpy.uint8).reshape(seen["high"], seen["wide"], 3)
+
+
+@lru_cache(maxsize=64)
+def _expected(like: str) -> Observed:
+    """The expected picture, decoded in a child of its own.
+
+    Raises:
+        WorkspaceError: it can't be read, or has no content to compare.
+    """
+    from verikit.verifiers.image.likeness import LEAST_CONTENT, content, ground
+
+    try:
+        blob = _embedded(like) if like.startswith(_EMBEDDED) else Path(like).read_bytes()
+        found = observe(READER, [blob], {})
+    except (AgentFault, OSError, ValueError) as problem:
+        raise WorkspaceError(f"the expected picture can't be read: {problem}") from None
+    pixels = _pixels(found).astype("float32")
+    if content(pixels - ground(pixels)).mean() < LEAST_CONTENT:
+        raise WorkspaceError("the expected picture is blank")
+    return found
+
+
+def _embedded(text: str) -> bytes:
+    head, comma, data = text.partition(",")
+    if not comma or not head.endswith(";base64"):
+        raise ValueError("it is no data:…;base64 text")
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error as problem:
+        raise ValueError(f"its base64 can't be read: {problem}") from None
+
+
+def _of(faults: Iterator[str]) -> Score:
+    fault = next(faults, "")
+    return Score(0.0, reason=fault[:300]) if fault else Score(1.0)
+
+
+__all__ = ["Image"]
