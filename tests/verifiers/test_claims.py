@@ -87,3 +87,34 @@ def test_a_claim_that_is_never_ended_for_other_values_ends_with_the_rows_time(re
     score = verikit.code(wall_s=2, row_s=3)(f"```python\n{program}```", tests=["assert 5 in Box()"])
     assert (score.value, score.status) == (0.0, "ok")
     assert "all runs of a row together took 3 s" in score.reason
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '"value": ["value", ["int", "zz"]]', '"value": ["value", ["complex", "x"]]', '"value": ["value", []]',
+        '"value": ["tuple", null]', '"op": [["x"]]', '"op": [{}]', '"op": {}', '"value": {}',
+    ],
+)  # fmt: skip
+def test_an_answer_to_a_comparison_that_is_not_well_formed_is_a_zero(answer):
+    line = f'{{"status": "turn", {answer}}}'
+    program = f"import os\nclass Box:\n    def __eq__(self, other):\n        os.write(3, b'{line}\\n')\n"
+    score = CODE(f"```python\n{program}        os.close(3)\n```", tests=["assert Box() == 5"])
+    assert (score.value, score.status) == (0.0, "ok"), score
+
+
+@pytest.mark.parametrize("method", ["__eq__", "__contains__"])
+def test_an_answer_to_a_comparison_that_is_too_large_is_a_zero(method):
+    program = f"class Box:\n    def {method}(self, other): return 10 ** 10 ** 6\n"
+    score = CODE(f"```python\n{program}```", tests=[f"assert Box().{method}(5) is True", "assert Box() == 5"])
+    assert (score.value, score.status) == (0.0, "ok"), score
+
+
+def test_numbers_at_the_end_of_what_is_carried_are_compared():
+    round_one = "class Round:\n    def __contains__(self, value): return value % 1000 == 0\n"
+    assert CODE(f"```python\n{round_one}```", tests=["assert 10 ** 200_000 in Round()"]).value == 1.0
+    whole = (
+        "from datetime import timedelta\nclass Whole:\n    def __contains__(self, value): return value > timedelta(5)\n"
+    )
+    tests = ["from datetime import timedelta\nassert timedelta.max in Whole()"]
+    assert CODE(f"```python\n{whole}```", tests=tests).value == 1.0

@@ -15,6 +15,8 @@ from typing import Any
 from verikit.sandbox.guest.strict import Unchanged
 
 VARIANTS = 2
+_MOST_ROUND = 10**40
+"""The roundness of a larger power of ten is not kept: finding it takes quadratic time."""
 
 
 def near(value: Any, variant: int) -> Any:
@@ -29,7 +31,10 @@ def near(value: Any, variant: int) -> Any:
     """
     writer = _OTHER.get(type(value))
     if writer is not None:
-        return writer(value, variant)
+        try:
+            return writer(value, variant)
+        except ArithmeticError:  # at the end of a type's range
+            raise Unchanged(f"{value!r:.80} has no neighbour") from None
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         import numpy
 
@@ -39,7 +44,7 @@ def near(value: Any, variant: int) -> Any:
 
 def _int(value: int, variant: int) -> int:
     step = 1
-    while value and value % (10 * step) == 0:
+    while value and step < _MOST_ROUND and value % (10 * step) == 0:
         step *= 10
     return value + (step if value >= 0 else -step) * (1 + variant)
 

@@ -37,6 +37,8 @@ _UNDECIDED, _SPENT = (json.dumps({"status": "turn", "value": ["named", name]}) f
 _OF_WORLD = frozenset("nothing print printed warned logged input stdin".split())
 """What a program may have the tests do without an object of theirs."""
 _NOT_IMPLEMENTED = ["named", "NotImplemented"]
+_UNREADABLE = ...
+"""Stands for a value that is malformed or too large. A program may send it, and the tests' side refuses it."""
 _EMPTY = json.dumps({"status": "turn", "value": ["value", ""]})
 MADE = ["made"]
 """Stands for the object in the operations that make it."""
@@ -198,8 +200,8 @@ def _told(truth: bool) -> str:
 
 def _is_of_world(answer: str) -> bool:
     """Whether a line asks for something that needs no object of the tests, such as printing."""
-    operation = _operation(answer)
-    return bool(operation) and operation[0] in _OF_WORLD
+    name = next(iter(_operation(answer)), None)
+    return isinstance(name, str) and name in _OF_WORLD
 
 
 def _value(answer: Any) -> Any:
@@ -213,10 +215,19 @@ def _is_true(answer: Any) -> bool:
     if not isinstance(node, list) or len(node) < 2 or node == _NOT_IMPLEMENTED:
         return False
     if node[0] == "value":
-        return bool(values.decode(node[1]))
+        value = _decoded(node)
+        return value is not _UNREADABLE and bool(value)
     if node[0] in ("tuple", "frozenset"):
         return bool(node[1])
     return node[:1] != ["new"] or any(node[3:])
+
+
+def _decoded(node: list[Any]) -> Any:
+    """The value of a packed plain value."""
+    try:
+        return values.decode(node[1])
+    except ValueError:
+        return _UNREADABLE
 
 
 def _is_plain(answer: str) -> bool:
@@ -257,6 +268,7 @@ def _recipes(said: list[str], packed: Any, first: int) -> Iterator[Recipe]:
 def _retold(said: list[str], compared: Any) -> Iterator[list[str]]:
     """The conversation with another value in one of its calls, first where it says what is compared."""
     own = [_at(compared, path) for path in _scalars_in(compared, ())]
+    own_lines = set(map(json.dumps, own))
     operations = list(map(_operation, said))
     places = [
         (at, path)
@@ -264,7 +276,7 @@ def _retold(said: list[str], compared: Any) -> Iterator[list[str]]:
         if operation[:1] and operation[0] in _MAKING and operation[2:3] not in [[["value", name]] for name in _ASKING]
         for path in _scalars(operation)
     ]
-    places.sort(key=lambda place: _at(operations[place[0]], place[1]) not in own)
+    places.sort(key=lambda place: json.dumps(_at(operations[place[0]], place[1])) not in own_lines)
     choices = [(place, _instead(_at(operations[place[0]], place[1]), own)) for place in places[:_MOST_PLACES]]
     for rank in range(max((len(others) for _, others in choices), default=0)):
         for (at, path), others in choices:
@@ -276,8 +288,8 @@ def _retold(said: list[str], compared: Any) -> Iterator[list[str]]:
 
 def _instead(node: Any, compared: list[Any]) -> list[Any]:
     """Other values of the same type: around those that are compared, near to this one, larger and smaller."""
-    value = values.decode(node[1])
-    alike = [other for part in compared if type(other := values.decode(part[1])) is type(value)]
+    value = _decoded(node)
+    alike = [other for part in compared if type(other := _decoded(part)) is type(value)]
     found: list[Any] = []
     with suppress(Unchanged):
         for other in (*alike[:2], value):
@@ -319,10 +331,10 @@ def _at(operation: Any, path: Path) -> Any:
 
 def _other_scalars(node: Any, elsewhere: list[Any]) -> Iterator[Any]:
     """Other values of the same type: one made of this one, and one that the tests use elsewhere."""
-    value = values.decode(node[1])
+    value = _decoded(node)
     try:
         yield ["value", values.encode(near(value, 0))]
     except Unchanged:
         return
-    alike = (other for other in elsewhere if other != node and type(values.decode(other[1])) is type(value))
+    alike = (other for other in elsewhere if other != node and type(_decoded(other)) is type(value))
     yield from itertools.islice(alike, 1)
