@@ -24,7 +24,9 @@ _OFFER = re.compile(
     r"[^\n.!?。？！]{1,60}(?:[.!?。？！]|$)",
     re.IGNORECASE,
 )
-_BREAK = re.compile(r"[.!?;。！？；।\n](?!\d)")
+_STOP = r"[.!?;。！？；।\n](?!\d)"
+_BREAK = re.compile(_STOP)
+_LAST_BREAK = re.compile(f".*{_STOP}(?=.)", re.DOTALL)
 
 
 class ClaimToken(NamedTuple):
@@ -93,11 +95,8 @@ def sentence_before(text: str, position: int) -> str:
     """What of a position's sentence stands before it."""
     window = text[max(0, position - MAX_SIDE) : position]
     said = len(window.rstrip(" *$(\"'“`_"))
-    start = 0
-    for stop in _BREAK.finditer(window, 0, said):
-        if stop.end() < said:
-            start = stop.end()
-    return window[start:]
+    ended = _LAST_BREAK.match(window, 0, said)
+    return window[ended.end() :] if ended else window
 
 
 def sentence_after(text: str, position: int) -> str:
