@@ -12,7 +12,7 @@ from verikit.stats import mean_interval
 class Check(NamedTuple):
     """One thing that is looked for."""
 
-    group: Literal["golds", "twins", "reward", "candidates", "hacks", "patches"]
+    group: Literal["golds", "twins", "reward", "candidates", "hacks", "patches", "workspaces"]
     title: str
 
 
@@ -37,6 +37,7 @@ CHECKS: Mapping[str, Check] = {
     "hack": Check("hacks", "a text that solves nothing is paid"),
     "gold_patch": Check("patches", "the row's own patch does not pass its tests"),
     "empty_patch": Check("patches", "a patch that changes nothing passes the tests"),
+    "undone": Check("workspaces", "a workspace in which the task was not done is paid"),
 }
 """Every check by its name, in the order in which they are told."""
 GROUPS = tuple(dict.fromkeys(check.group for check in CHECKS.values()))

@@ -83,6 +83,7 @@ def _tables(result: AuditResult) -> Iterator[Table]:
 
 _PROBED = (
     ("hack", "Hacks", "texts that solve nothing; each should be paid nowhere"),
+    ("undone", "Workspaces in which nothing was done", "each should be paid nowhere"),
     ("near_miss", "Near misses", "answers that mean another thing than the gold; each should be paid nowhere"),
     ("rewriting", "Other spellings of the gold", "each should be paid everywhere"),
     ("itself", "The gold itself", "in the form that is paid most often"),

@@ -94,7 +94,7 @@ class RewardTrial:
         for kind, rows in by_kind.items():
             tried = [Probe(row, "form", name, text, True) for row in rows[:FORM_ROWS] for name, text in _forms(row)]
             scored = list(self._score(tried))
-            counts = _counts("form", scored, self.mark)
+            counts = counts_of("form", scored, self.mark)
             self.probes += [_named(count, f"{kind}: {count.transform}") for count in counts]
             best = max(counts, key=lambda count: (count.share, count.mean or 0.0), default=None)
             if best is not None and best.paid:
@@ -127,7 +127,7 @@ class RewardTrial:
         rows = {item.probe.row.line for item in scored if item.score.scored}
         rows -= self.unscored.keys() - {finding.line for finding in found}  # not all of their texts were looked at
         self.checks.append(counted(check, len(rows), found))
-        self.probes += _counts(check, scored, self.mark)
+        self.probes += counts_of(check, scored, self.mark)
         self.findings += found
         return scored
 
@@ -187,7 +187,7 @@ def _unscored(item: ScoredProbe) -> Finding:
     return Finding("unscored", probe.row.line, probe.row.id, what[:WHAT], probe.transform, probe.text[:SHOWN])
 
 
-def _counts(check: str, scored: Sequence[ScoredProbe], mark: float) -> list[ProbeCount]:
+def counts_of(check: str, scored: Sequence[ScoredProbe], mark: float) -> list[ProbeCount]:
     """The sums of each transform, in order of first appearance."""
     by_name: defaultdict[str, list[Score]] = defaultdict(list)
     for item in scored:

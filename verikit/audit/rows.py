@@ -6,6 +6,7 @@ follow each other with one candidate each and the same prompt and gold are one r
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -18,7 +19,8 @@ from verikit.readers.formats import FORMATS, Format, detect
 from verikit.readers.layout import ALIASES, LIKELY
 from verikit.readers.parse import JsonRow, parse
 from verikit.replies.text import accepted
-from verikit.types import Gold, Prompt, Sample
+from verikit.types import WORKSPACE, Gold, Prompt, Sample
+from verikit.workspaces import TaskWorkspace
 
 FIELDS = ("prompt", "completions", "answer", "id", "solution", "label")
 """What `--map` may name here."""
@@ -48,6 +50,14 @@ class AuditRow:
     labels: tuple[bool | None, ...] = ()
     """Whether each completion is right, as the row says; parallel to `completions`."""
     meta: Mapping[str, Any] = field(default_factory=dict)
+    folder: str | None = None
+    """Where the row's file lies, which paths of its workspace start from; None if it lies in no file."""
+
+    @property
+    def workspace(self) -> TaskWorkspace | None:
+        """What an agent was given and left; None where the row names none."""
+        told = self.meta.get(WORKSPACE)
+        return None if told is None else TaskWorkspace(told, self.folder)
 
     @property
     def question(self) -> str:
@@ -88,7 +98,7 @@ class AuditRow:
 
     def sample(self, completion: str) -> Sample:
         """A sample of this row with a completion."""
-        return Sample(self.prompt, completion, self.answer, self.id, self.meta)
+        return Sample(self.prompt, completion, self.answer, self.id, self.meta, workspace=self.workspace)
 
 
 def read_rows(files: Paths, mapping: Mapping[str, str], format: str | None = None) -> Iterator[AuditRow | SchemaError]:
@@ -144,7 +154,9 @@ def _single(files: Paths, mapping: Mapping[str, str], format: str | None) -> Ite
                 prepare = prepared.setdefault(form.name, form.prepare([]))
                 if (row := prepare(row)) is None:
                     continue
-            yield _row(row, form, mapping, number)
+            place = source.places.at(number)[0]
+            folder = None if place == "<stdin>" else os.path.dirname(place) or "."
+            yield replace(_row(row, form, mapping, number), folder=folder)
         except SchemaError as error:
             yield source.places.placed(error, number)
 
@@ -152,7 +164,7 @@ def _single(files: Paths, mapping: Mapping[str, str], format: str | None) -> Ite
 def _row(row: JsonRow, form: Format | None, mapping: Mapping[str, str], line: int) -> AuditRow:
     taken = {name: _taken(row, name, form, mapping) for name in ("prompt", "completions", "answer", "id", "solution")}
     key = taken["prompt"][0]
-    if key is None and "prompt" not in mapping:
+    if key is None and "prompt" not in mapping and WORKSPACE not in row:
         raise SchemaError("no prompt", field="prompt", hint="name its key: --map prompt=KEY")
     prompt = fields.prompt(taken["prompt"][1]) if key is not None else ""
     texts, own = _completions(taken["completions"][1])

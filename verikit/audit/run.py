@@ -22,6 +22,7 @@ from verikit.audit.patches import PatchSweep, has_patch_rows, patch_of
 from verikit.audit.reward import RewardTrial
 from verikit.audit.rows import AuditRow, read_rows
 from verikit.audit.twins import check_leaks, check_twins
+from verikit.audit.undone import UndoneTrial, reads_files
 from verikit.base import Verifier, walk
 from verikit.errors import SchemaError, UsageError
 from verikit.names.spec import load
@@ -107,7 +108,7 @@ def _readable(file: str, mapping: Mapping[str, str], format: str | None) -> tupl
 def _check_data(result: AuditResult, rows: Sequence[AuditRow], others: Sequence[AuditRow] | None, name: str) -> None:
     with_golds = any(row.golds for row in rows)
     found = [finding for row in rows for finding in check_gold(row)] if with_golds else []
-    if not with_golds and not has_patch_rows(rows):
+    if not with_golds and not has_patch_rows(rows) and not any(row.workspace for row in rows):
         result.notices.append("no row has a gold answer: golds are not looked at (--map answer=KEY names their key)")
     found += check_twins(rows)
     if others is not None:
@@ -147,20 +148,29 @@ def _check_reward(
         programs = any(part.name in _RUNS_PROGRAMS for part in walk(verifier)) or any(
             _TESTS & row.meta.keys() for row in drawn
         )
-    trial = RewardTrial(verifier, drawn, mark, *watched)
+    of_files = reads_files(verifier)
+    by_text = [row for row in drawn if row.workspace is None or not of_files]
+    trial = RewardTrial(verifier, by_text, mark, *watched)
     trial.run(programs=programs, seed=seed)
     result.probed = len(trial.rows)
     result.forms = trial.forms
     result.checks += trial.checks
     result.probes += trial.probes
     result.findings += trial.findings
+    undone = UndoneTrial(verifier, drawn, mark, *watched)
+    undone.run()
+    result.probed = max(result.probed, len(undone.rows))
+    result.checks += undone.checks
+    result.probes += undone.probes
+    result.findings += undone.findings
     if trial.rows and not trial.forms:
         result.notices.append("no form that an answer is stated in is paid: near misses and hacks say little")
     candidates = score_candidates(verifier, rows)
     looked = {row.line for row in (*trial.rows, *(row for row, _ in candidates))}
     unscored = {finding.line: finding for finding in check_unscored(candidates)} | trial.unscored
     run, not_run = _check_patches(result, drawn, verifier, watched, kept)
-    _check_unscored(result, looked | run, unscored | not_run)
+    looked |= {row.line for row in undone.rows}
+    _check_unscored(result, looked | run, undone.unscored | unscored | not_run)
     _check_candidates(result, candidates, verifier, mark)
     if repeats > 1:
         _check_noise(result, trial, repeats, rows)
@@ -218,8 +228,13 @@ def _check_candidates(result: AuditResult, candidates: Candidates, verifier: Ver
         result.findings += found
 
 
+def _own_texts(row: AuditRow) -> Sequence[str]:
+    """The first completion of a row. One with a workspace needs none."""
+    return row.completions[:1] or ([] if row.workspace is None else [""])
+
+
 def _check_noise(result: AuditResult, trial: RewardTrial, repeats: int, rows: Sequence[AuditRow]) -> None:
-    samples = [(row, row.sample(text)) for row in rows for text in row.completions[:1]][:NOISE_ROWS]
+    samples = [(row, row.sample(text)) for row in rows for text in _own_texts(row)][:NOISE_ROWS]
     samples += [(row, trial.honest(row)) for row in trial.rows[: NOISE_ROWS - len(samples)]]
     found: list[Finding]
     result.noise, found = check_noise(trial.verifier, samples, repeats, trial.mark)

@@ -27,6 +27,7 @@ def show(result: AuditResult, examples: int = EXAMPLES) -> Iterator[str]:
     yield from _probes(result, "rewriting", "spellings that are not paid", lambda count: count.paid < count.rows)
     yield from _probes(result, "near_miss", "near misses that are paid", lambda count: count.paid > 0)
     yield from _probes(result, "hack", "hacks", lambda count: True)
+    yield from _probes(result, "undone", "workspaces in which nothing was done", lambda count: True)
     if result.labels:
         yield ""
         yield from table(

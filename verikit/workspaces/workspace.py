@@ -20,6 +20,7 @@ from verikit.workspaces.limits import Limits
 from verikit.workspaces.manifest import Changes, FileEntry, Manifest
 from verikit.workspaces.mapping import TextsSource
 from verikit.workspaces.names import has_wildcards, matches, parts, shown
+from verikit.workspaces.overlay import OverlaySource
 from verikit.workspaces.tarball import PackedBy, TarSource
 from verikit.workspaces.tree import Blob, Tree, TreeSource, texts_of
 
@@ -99,6 +100,23 @@ class Workspace:
         """Whether there is a `before`."""
         return self._sources["before"] is not None
 
+    def untouched(self, files: Mapping[str, bytes], *, empty: bool = False) -> Workspace:
+        """What an agent would leave that did nothing but write a few files: without steps, and with this `before`.
+
+        Args:
+            files: What it wrote, by paths.
+            empty: Whether what it was given is gone.
+        """
+        base = None if empty else self._sources["before"]
+        return Workspace(
+            OverlaySource(base, files),
+            self._sources["before"],
+            outputs=self.outputs,
+            trajectory=None if self._steps is None else [],
+            limits=self.limits,
+            links=self.links,
+        )
+
     def _tree(self, side: Side) -> Tree:
         source = self._sources[side]
         if source is None:
@@ -135,7 +153,7 @@ class Workspace:
             raise WorkspaceError(f"not all that the agent began with is known: {self.before.unknown}")
         for path in found.removed:
             self._check_collected(path)
-        if lost := next((path for path in found.removed if not self._declares(path)), None):
+        if lost := next((path for path in found.removed if not self.declares(path)), None):
             self._check_whole(lost)
         return found
 
@@ -145,7 +163,7 @@ class Workspace:
         Raises:
             WorkspaceError: it may not.
         """
-        if all(entry.kind == "folder" or self._declares(path) for path, entry in self.after.manifest.items()):
+        if all(entry.kind == "folder" or self.declares(path) for path, entry in self.after.manifest.items()):
             raise WorkspaceError(f"{shown(lost)} is in no output, and may not have been collected")
 
     def find(self, pattern: str, side: Side = "after") -> list[FileEntry]:
@@ -254,14 +272,14 @@ class Workspace:
         Raises:
             WorkspaceError: nothing declares it.
         """
-        if self._declares(path):
+        if self.declares(path):
             return
         raise WorkspaceError(
             f"{shown(path)} is in no output that the task declares, and was not collected",
             hint=f"outputs are {', '.join(self.outputs or ()) or 'none'}",
         )
 
-    def _declares(self, path: str) -> bool:
+    def declares(self, path: str) -> bool:
         """Whether the task asks for a path; without outputs it asks for all."""
         return self.outputs is None or any(_covers(output, path) for output in self.outputs)
 

@@ -1,0 +1,156 @@
+"""Rows with workspaces: does the reward pay for a workspace in which the task was not done?
+
+An agent that does nothing leaves what it was given. Another deletes it. A third leaves files of the right names without
+the work in them, or a file that claims a reward. None of them may be paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from verikit.audit.findings import CheckCount, Finding, ProbeCount, counted
+from verikit.audit.reward import BATCH, WHAT, Probe, ScoredProbe, counts_of
+from verikit.audit.rows import AuditRow
+from verikit.base import Verifier, score_all, walk
+from verikit.errors import AgentFault, WorkspaceError
+from verikit.scoring.tally import LOST
+from verikit.types import Sample
+from verikit.workspaces import Workspace
+from verikit.workspaces.grading import WorkspaceVerifier
+from verikit.workspaces.names import has_wildcards, matches
+
+MOST_OUTPUTS = 20
+"""Files of a row that are written."""
+_NAMING = ("file", "exist", "content")
+"""Options of verifiers that name files which have to be there."""
+_REWARDS = {"reward.txt": b"1.0\n", "reward.json": b'{"reward": 1.0}\n', "logs/verifier/reward.txt": b"1.0\n"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """One workspace that solves nothing."""
+
+    row: AuditRow
+    name: str
+    workspace: Workspace
+
+    @property
+    def sample(self) -> Sample:
+        return replace(self.row.sample(""), workspace=self.workspace)
+
+
+class UndoneTrial:
+    """Tries a reward on workspaces that solve nothing; fills `checks`, `findings`, `probes` and `unscored`.
+
+    Args:
+        verifier: The reward.
+        rows: Of the data set. Those without a workspace are left out.
+        mark: The least value that counts as paid.
+        tick: Called with the number of workspaces that were scored since it was called last.
+        begun: Called with the name of the check and the number of workspaces.
+    """
+
+    def __init__(
+        self,
+        verifier: Verifier,
+        rows: Sequence[AuditRow],
+        mark: float,
+        tick: Callable[[int], None],
+        begun: Callable[[str, int], None],
+    ) -> None:
+        self._verifier, self._mark, self._tick, self._begun = verifier, mark, tick, begun
+        self._graders = [part for part in walk(verifier) if isinstance(part, WorkspaceVerifier)]
+        self.rows = [row for row in rows if row.workspace is not None and reads_files(verifier)]
+        self.checks: list[CheckCount] = []
+        self.probes: list[ProbeCount] = []
+        self.findings: list[Finding] = []
+        self.unscored: dict[int, Finding] = {}
+        """By line, why a row has a workspace that could not be scored."""
+
+    def run(self) -> None:
+        """Try all."""
+        if not self.rows:
+            return
+        attempts = [attempt for row in self.rows for attempt in self._attempts(row)]
+        self._begun("undone", len(attempts))
+        scored = list(self._score(attempts))
+        paid = [item for item in scored if item.score.value is not None and item.score.value >= self._mark]
+        self.findings = [_finding("undone", item, f"paid ({item.score.value:.4g})") for item in paid]
+        lost = [item for item in scored if item.score.status in LOST]
+        lines = {item.probe.row.line for item in scored if item.score.scored}
+        for item in lost:
+            if item.probe.row.line not in lines:
+                self.unscored.setdefault(item.probe.row.line, _finding("unscored", item, "no score"))
+        self.checks = [counted("undone", len(lines), self.findings)]
+        self.probes = counts_of("undone", scored, self._mark)
+
+    def _attempts(self, row: AuditRow) -> Iterator[_Attempt]:
+        """The workspaces that are tried; none if the row's own can't be read, which is noted."""
+        found = row.workspace
+        try:
+            workspace = found.make() if found is not None else Workspace()
+        except WorkspaceError as error:
+            self.unscored[row.line] = Finding("unscored", row.line, row.id, f"no workspace: {error}"[:WHAT])
+            return
+        names = self._outputs(row, workspace)
+        prompt = row.question.encode("utf-8", "replace")
+        if workspace.knows_before:
+            yield _Attempt(row, "what the agent was given", workspace.untouched({}))
+        yield _Attempt(row, "nothing", workspace.untouched({}, empty=True))
+        if claims := {path: data for path, data in _REWARDS.items() if workspace.declares(path)}:
+            yield _Attempt(row, "a file that claims a reward", workspace.untouched(claims))
+        if names:
+            yield _Attempt(row, "empty files of the right names", workspace.untouched(dict.fromkeys(names, b"")))
+            yield _Attempt(row, "the task's text in the files", workspace.untouched(dict.fromkeys(names, prompt)))
+
+    def _outputs(self, row: AuditRow, workspace: Workspace) -> list[str]:
+        """Paths of what the task asks for, as the row, its agent and the reward name them."""
+        named = [output for output in workspace.outputs or () if not has_wildcards(output)]
+        for grader in self._graders:
+            own = row.meta.get(grader.name)
+            for options in (vars(grader), own if isinstance(own, Mapping) else {}):
+                named += [path for option in _NAMING for path in _paths(options.get(option))]
+        named += islice(_left(workspace), MOST_OUTPUTS)
+        clean = dict.fromkeys(name.strip("/") for name in named)
+        return list(islice((name for name in clean if name and workspace.declares(name)), MOST_OUTPUTS))
+
+    def _score(self, attempts: Sequence[_Attempt]) -> Iterator[ScoredProbe]:
+        for start in range(0, len(attempts), BATCH):
+            batch = attempts[start : start + BATCH]
+            scores = score_all(self._verifier, [attempt.sample for attempt in batch])
+            self._tick(len(batch))
+            for attempt, score in zip(batch, scores, strict=True):
+                yield ScoredProbe(Probe(attempt.row, "undone", attempt.name, "", False), score)
+
+
+def reads_files(verifier: Verifier) -> bool:
+    """Whether a reward looks at what an agent left."""
+    return any(
+        isinstance(part, WorkspaceVerifier) or getattr(part, "shows", "") == "workspace" for part in walk(verifier)
+    )
+
+
+def _paths(told: object) -> list[str]:
+    """The paths that an option names; patterns are none."""
+    if isinstance(told, str):
+        told = [told]
+    named = list(told) if isinstance(told, list | tuple | Mapping) else []
+    return [path for path in named if isinstance(path, str) and not has_wildcards(path)]
+
+
+def _left(workspace: Workspace) -> Iterator[str]:
+    """The files of the outputs that the row's own agent left; none where it left nothing that can be read."""
+    try:
+        files = [path for path, entry in workspace.after.manifest.items() if entry.kind == "file"]
+    except (AgentFault, WorkspaceError):
+        return
+    outputs = workspace.outputs if workspace.outputs is not None else ["**"]
+    yield from (path for path in files if any(matches(output.lstrip("/"), path) for output in outputs))
+
+
+def _finding(check: str, item: ScoredProbe, told: str) -> Finding:
+    probe = item.probe
+    what = f"{told}: {probe.transform}" + (f"; {item.score.reason}" if item.score.reason else "")
+    return Finding(check, probe.row.line, probe.row.id, what[:WHAT], probe.transform, value=item.score.value)
