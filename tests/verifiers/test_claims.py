@@ -6,6 +6,7 @@ import pytest
 
 import verikit
 from tests.objects.forged_values import VALUES
+from tests.verifiers.test_code_objects import SIDE
 
 CODE = verikit.code()
 CLAIMS = [
@@ -27,6 +28,11 @@ RIGHT = {
         "class Where:\n    def __init__(self, test): self.test = test\n"
         "    def __contains__(self, value): return self.test(value)\n",
         "assert 4 in Where(lambda x: x > 3)",
+    ),
+    "a number of the test decides": (
+        "class Above:\n    def __init__(self, limit): self.limit = limit\n"
+        "    def __contains__(self, value): return value > self.limit.low\n",
+        "class Limit:\n    low = 3\nassert 4 in Above(Limit())",
     ),
     "a match is true": (
         "import re\nclass Text:\n    def __init__(self, text): self.text = text\n"
@@ -118,3 +124,35 @@ def test_numbers_at_the_end_of_what_is_carried_are_compared():
     )
     tests = ["from datetime import timedelta\nassert timedelta.max in Whole()"]
     assert CODE(f"```python\n{whole}```", tests=tests).value == 1.0
+
+
+ASKING = ["again", "bogus", "nothing", 'copy", ["value", "x"], "', 'text", ["value", "x"], "']
+
+
+@pytest.mark.parametrize("operation", ASKING)
+@pytest.mark.parametrize(
+    ("methods", "test"),
+    [("__contains__", "assert 5 in f(2)"), ("__eq__", "assert f(2) == 5"), ("__lt__ = __gt__", "assert 3 < f(2) < 5")],
+)
+def test_a_question_to_the_tests_founds_no_claim(operation, methods, test):
+    line = f'{{"status": "turn", "op": ["{operation}"]}}'
+    program = f"""{SIDE}
+class Box:
+    __hash__ = None
+    def look(self, value):
+        try:
+            side()._transport({line!r})
+        except BaseException:
+            pass
+        return True
+    {methods} = look
+def f(x): return Box()
+"""
+    assert CODE(f"```python\n{program}```", tests=[test]).value == 0.0
+
+
+def test_a_question_about_an_object_of_the_tests_founds_no_claim_if_it_is_always_the_same():
+    program = (
+        "class Box:\n    def __init__(self, f): self.f = f\n    def __contains__(self, value): return self.f(0) == 1"
+    )
+    assert CODE(f"```python\n{program}\n```", tests=["assert 5 in Box(lambda x: x + 1)"]).value == 0.0

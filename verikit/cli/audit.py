@@ -88,8 +88,8 @@ def audit(
     there twice, or in another file. Reward (--by): the gold and its spellings must be paid; near misses, other rows'
     golds and texts that solve nothing must not. Candidates, where rows have some: golds that most of them contradict,
     and the reward's errors against labels. Rows with a repository and tests: the row's own patch must
-    pass them, and the empty patch must not. Rows with a workspace: what the agent was given, and empty files of the right
-    names, must not be paid. With -o, patches that were run are kept at once.
+    pass them, and the empty patch must not. Rows with a workspace: what the agent was given, and empty files of the
+    right names, must not be paid. With -o, patches that were run are kept at once.
 
     \b
     verikit audit train.jsonl --by answer --against test.jsonl -o runs/audit

@@ -17,7 +17,8 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 from verikit.sandbox import RunResult, values
 from verikit.sandbox.guest.strict import Unchanged
@@ -34,8 +35,8 @@ _MAKING = ("call", "method", "setattr", "special")
 _ASKING = ("__eq__", "__contains__", "__lt__", "__le__", "__gt__", "__ge__")
 _UNDECIDED, _SPENT = (json.dumps({"status": "turn", "value": ["named", name]}) for name in ("Ellipsis", "MISSING"))
 """The program's own child is to answer: nobody else can, or there were too many comparisons."""
-_OF_WORLD = frozenset("nothing print printed warned logged input stdin".split())
-"""What a program may have the tests do without an object of theirs."""
+_LENDING = {"mine": 1, "class": 1, "module": 2, "raised": 1}
+"""Nodes by which the tests lend an object of theirs, and where its key stands."""
 _NOT_IMPLEMENTED = ["named", "NotImplemented"]
 _UNREADABLE = ...
 """Stands for a value that is malformed or too large. A program may send it, and the tests' side refuses it."""
@@ -46,6 +47,15 @@ Path = tuple[int, ...]
 """Where a value stands in an operation."""
 Recipe = list[list[Any]]
 """Operations: one that makes an object, and others on it."""
+
+
+class Asked(NamedTuple):
+    """What the program asked the tests, and what they answered."""
+
+    question: str
+    """The digest of the operation (`question_of`)."""
+    answer: str
+    """The line."""
 
 
 class ObjectEquality:
@@ -94,7 +104,7 @@ class ObjectEquality:
         return again if not _is_true(again) else answer
 
     def founded(
-        self, said: list[str], heard: list[str], left: Any, name: str, right: Any, others: list[Any]
+        self, said: list[str], asked: list[Asked], left: Any, name: str, right: Any, others: list[Any]
     ) -> str | RunResult:
         """The line that answers whether a claim of the program's own child is more than what it claims of everything.
 
@@ -102,22 +112,22 @@ class ObjectEquality:
 
         Args:
             said: the lines of the tests before the claim.
-            heard: their answers to what the program asked them before it made the claim.
+            asked: what the program asked them before it made the claim.
             left: the object, packed.
             name: of the method that gave a true value.
             right: the plain value that it was called with, packed.
             others: calls that contradict the claim if they give a true value, each a method's name and a value; of
                 `==` and `in` only if all do.
         """
-        asked = (self._ask(said, left, method, other, heard=heard) for method, other in others)
+        tried = (self._ask(said, left, method, other, asked=asked) for method, other in others)
         if name in ("__eq__", "__contains__"):
             retold = (
-                self._ask(other, left, name, right, heard=heard)
+                self._ask(other, left, name, right, asked=asked)
                 for other in itertools.islice(_retold(said, right), _MOST_RETOLD)
             )
-            wrong = self._are_all_true(itertools.chain(asked, retold if name == "__contains__" else []))
+            wrong = self._are_all_true(itertools.chain(tried, retold if name == "__contains__" else []))
         else:
-            wrong = any(map(_is_true, asked))
+            wrong = any(map(_is_true, tried))
         self.unfounded = self.unfounded or wrong
         return self._late() or _told(not wrong)
 
@@ -149,9 +159,13 @@ class ObjectEquality:
         name: str,
         right: Any,
         recipe: Recipe | None = None,
-        heard: Sequence[str] = (),
+        asked: Sequence[Asked] = (),
     ) -> str | RunResult:
-        """Replay lines in a fresh child and compare; an empty text if the object of a recipe can't be made."""
+        """Replay lines in a fresh child and compare; an empty text if the object of a recipe can't be made.
+
+        The child may ask the tests for something meanwhile. It is told what they answered before, or nothing. Only a
+        new question about an object of theirs can't be answered. It is returned, and nothing is known of the claim.
+        """
         if (late := self._late()) is not None:
             return late
         with self._fresh() as session:
@@ -162,10 +176,21 @@ class ObjectEquality:
                 if right is None:
                     return ""
             answer = session.exchange(_line(["special", left, ["value", name], right]))
-            waiting = iter(heard)
-            while isinstance(answer, str) and _is_of_world(answer):  # which a program may go on with for ever
-                answer = self._late() or session.exchange(next(waiting, _EMPTY))
+            if isinstance(answer, str) and question_of(answer):
+                return self._questioned(session, answer, asked, _lent(said))
             return answer
+
+    def _questioned(
+        self, session: Conversation, answer: str | RunResult, asked: Sequence[Asked], lent: set[str]
+    ) -> str | RunResult:
+        """A child's answer after its questions, which it may go on with for ever."""
+        waiting = iter(asked)
+        while isinstance(answer, str) and (question := question_of(answer)):
+            known = next(waiting, Asked("", _EMPTY))
+            if known.question != question and _names_any(_operation(answer), lent):
+                break
+            answer = self._late() or session.exchange(known.answer)
+        return answer
 
 
 def _remade(session: Conversation, recipe: Recipe) -> Any:
@@ -198,15 +223,45 @@ def _told(truth: bool) -> str:
     return json.dumps({"status": "turn", "value": ["value", truth]})
 
 
-def _is_of_world(answer: str) -> bool:
-    """Whether a line asks for something that needs no object of the tests, such as printing."""
-    name = next(iter(_operation(answer)), None)
-    return isinstance(name, str) and name in _OF_WORLD
+def _lent(said: Iterable[str]) -> set[str]:
+    """The keys of the objects that the tests have lent to the program."""
+    keys: set[str] = set()
+    waiting: list[Any] = [json.loads(line) for line in said]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+            place = _LENDING.get(node[0]) if node and isinstance(node[0], str) else None
+            if place is not None and len(node) > place and isinstance(node[place], str):
+                keys.add(node[place])
+    return keys
+
+
+def _names_any(question: list[Any], keys: set[str]) -> bool:
+    """Whether an operation names one of some objects."""
+    waiting: list[Any] = [question]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+        elif node in keys:
+            return True
+    return False
 
 
 def _value(answer: Any) -> Any:
     """The packed value of an answer; None if it is none."""
     return json.loads(answer).get("value") if isinstance(answer, str) else None
+
+
+def question_of(answer: str) -> str:
+    """A digest of what a program asks the tests for; empty if it answers."""
+    operation = _operation(answer) if '"op"' in answer else []
+    return sha256(json.dumps(operation).encode()).hexdigest() if operation else ""
 
 
 def _is_true(answer: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 from verikit.sandbox import FunctionCall, LocalSandbox, RunLimits, RunResult, values
 from verikit.sandbox.budget import Budget
 from verikit.sandbox.session import Conversation
-from verikit.verifiers.code.apart.equality import ObjectEquality
+from verikit.verifiers.code.apart.equality import Asked, ObjectEquality, question_of
 from verikit.verifiers.falsified.changed_tests import ALARM, VARIANTS, changed, still_passing
 
 _LINE_KB = values.MAX_LINE >> 10
@@ -134,6 +134,8 @@ class _Talk:
         self._far, self._limits, self._sessions = far, limits, sessions
         self._children: list[Conversation] = []
         self._said: list[str] = []
+        self._questions: list[str] = []
+        """What the program asked where it was to answer a line (`question_of`)."""
         self._ended = ""
         self._equality = ObjectEquality(self._fresh, self._late)
         self._charged_s = 0.0
@@ -179,7 +181,9 @@ class _Talk:
         if not self._children:
             self._sessions.enter_context(self._fresh())
         self._said.append(line)
-        return _gone(self._ended) if self._ended else self._children[0].exchange(line)
+        answer = _gone(self._ended) if self._ended else self._children[0].exchange(line)
+        self._questions.append(question_of(answer) if isinstance(answer, str) else "")
+        return answer
 
     def _compare(self, message: dict[str, Any], compared: list[Any]) -> str | RunResult:
         """Answer whether two values are equal, or whether a claim of the program's own child is founded."""
@@ -192,7 +196,10 @@ class _Talk:
             return self._equality.judged(self._said, *operands)
         *claim, start = operands
         at = min(int(start), before)
-        return self._equality.founded(self._said[:at], self._said[at + 1 : before], *claim)
+        asked = [
+            Asked(*pair) for pair in zip(self._questions[at : before - 1], self._said[at + 1 : before], strict=True)
+        ]
+        return self._equality.founded(self._said[:at], asked, *claim)
 
     def _fresh(self) -> Conversation:
         """A child that has the program's text and waits for the first line."""
