@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.gates import GateResult, floor_gate, gate_code, gate_options
 from verikit.cli.options import map_option, prices_option, run_options, spent, track_option, unscored_code
 from verikit.errors import MissingExtra, UsageError
@@ -36,7 +37,16 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
     return found.get("") if set(found) <= {""} else found
 
 
-@click.command(name="eval")
+@click.command(
+    name="eval",
+    cls=GroupedCommand,
+    usual="--model --limit --repeats --data --gen --out",
+    purposes={
+        "Prompts": "--fewshot --shots --chat --system",
+        "Rows": "--since --until --map",
+        "Grading": "--judge --by --retriever",
+    },
+)
 @click.argument("tasks", nargs=-1, required=True, metavar="SUITE|TASK...")
 @click.option("--model", "spec", metavar="SPEC", help="An engine, replay:FILE with stored outputs, or lm-eval's name.")
 @click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of the engine or of lm-eval's model.")
@@ -124,6 +134,7 @@ def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
         track_run(out, options["track"], restart=not options["resume"], warn=watch.warn)
         watch.note(f"written to {out}")
     click.echo(json.dumps(results, indent=2, ensure_ascii=False) if options["as_json"] else "\n".join(show(results)))
+    _suggest(out, options)
     return _gated(out, {spec: results}, options)
 
 
@@ -153,7 +164,13 @@ def _run_suite(path: Path, options: dict[str, Any]) -> int:
             track_run(run, options["track"], restart=not options["resume"], warn=watch.warn)
         watch.note(f"written to {out}")
     click.echo(json.dumps(found, indent=2, ensure_ascii=False) if options["as_json"] else "\n".join(show_suite(found)))
+    _suggest(out, options)
     return _gated(out, found["models"], options)
+
+
+def _suggest(out: Path, options: dict[str, Any]) -> None:
+    page = f"{out.resolve().name}.html"
+    next_step("verikit", "report", out, "--html", page, quiet=options["quiet"] or options["as_json"])
 
 
 def _gated(out: Path, models: Mapping[str, dict[str, Any]], options: dict[str, Any]) -> int:

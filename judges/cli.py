@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.options import (
     data_options,
     gold_option,
@@ -32,7 +33,15 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(
+    epilog=EXAMPLES,
+    cls=GroupedCommand,
+    usual="--judge --out --gold --map --limit --length-control",
+    purposes={
+        "Judge's reliability": "--labels --canaries",
+        "AlpacaEval": "--gamed --instructions",
+    },
+)
 @click.argument("files", nargs=-1, required=True)
 @click.option("-j", "--judge", "spec", required=True, metavar="SPEC", help="A judge, a jury, or any verifier.")
 @click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/judge-A-B.")
@@ -99,6 +108,7 @@ def judge(
         click.echo(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
         click.echo("\n".join(show(summary)))
+    next_step("verikit", "report", folder, "--html", f"{folder.resolve().name}.html", quiet=quiet or as_json)
     return unscored_code(summary["comparisons"] - summary["judged"], summary["comparisons"], fail_over, "verdict")
 
 

@@ -21,7 +21,7 @@ for name in COMMANDS:
 for words in json.loads(sys.argv[1]):
     sys.stdout.flush()
     if os.fork() == 0:
-        sys.argv[1:] = [*words, "--help"]
+        sys.argv[1:] = words
         try:
             main()
         except SystemExit as ended:
@@ -45,9 +45,12 @@ def reference():
     commands = []
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
-        commands += [[name], *([name, sub] for sub in getattr(command, "commands", {}))]
-    parts = ["# Command line\n\nWritten from the commands' own help.\n"]
-    for words, text in zip(commands, helps_of(commands), strict=True):
+        if isinstance(command, click.Group):
+            commands += [[name, "--help"], *([name, sub, "--help-all"] for sub in getattr(command, "commands", {}))]
+        else:
+            commands.append([name, "--help-all"])
+    parts = ["# Command line\n\nWritten from the commands' own help (`--help-all`).\n"]
+    for (*words, _), text in zip(commands, helps_of(commands), strict=True):
         parts.append(f"\n##{'#' * (len(words) - 1)} {' '.join(words)}\n\n```text\n{text}```\n")
     return "".join(parts)
 

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import click
 
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.engines.hf.load import import_transformers
 from verikit.platform.folders import code_only_from
-from verikit.platform.terminal import printable
+from verikit.platform.terminal import pass_or_fail, printable
 from verikit.trainers.config import Config, load_config, shipped
 from verikit.trainers.run import METRICS, is_begun, read_log, read_settings
 from verikit.trainers.session import changed_settings, option_in, run_training
 from verikit.trainers.view import summary
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("config", required=False, metavar="CONFIG|NAME")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a setting: run.steps=20, …")
 @click.option(
@@ -79,7 +80,7 @@ def _check(settings: Config) -> int:
     found = []
     for fine, line in check(settings, int(os.environ.get("WORLD_SIZE", "1"))):
         found.append(fine)
-        click.echo(f"{'ok  ' if fine else 'FAIL'}  {printable(line)}")
+        click.echo(f"{pass_or_fail('ok  ' if fine else 'FAIL', float(fine))}  {printable(line)}")
     return 0 if all(found) else 2
 
 
@@ -92,7 +93,8 @@ def _train(settings: Config, path: Path, resume: bool, quiet: bool) -> None:
     if run_training(settings, path, resume=resume, quiet=quiet):
         lines = list(summary(read_log(path / METRICS)))
         click.echo("\n".join(lines) if lines else f"trained for {settings.run.steps} steps")
-        click.echo(f"written to {path}; `verikit export {path} -o DIR` makes a plain transformers folder", err=True)
+        click.echo(f"written to {path}", err=True)
+        next_step("verikit", "export", path, "-o", f"{path.resolve().name}-model", quiet=quiet)
 
 
 def _changed(run: Path, changes: tuple[str, ...], quiet: bool) -> Config:
@@ -100,7 +102,7 @@ def _changed(run: Path, changes: tuple[str, ...], quiet: bool) -> Config:
     return changed_settings(run, changes, lambda line: None if quiet else click.echo(line, err=True))
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Where it goes.")
 @click.option("--step", type=click.IntRange(0), help="Of the checkpoint; default the last.")
@@ -120,3 +122,5 @@ def export(run: Path, out: Path, step: int | None, recipe: str, adapter: bool) -
     with code_only_from([recipe], lambda name: f"--recipe {name}"):
         name = export_run(run, read_settings(run), out, step, adapter=adapter)
     click.echo(f"{name} -> {out}", err=True)
+    if not adapter:
+        next_step("verikit", "sample", f"hf:{out}", "FILE")

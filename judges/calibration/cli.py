@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from verikit.base import unique_names
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import GATE, parse_share
 from verikit.errors import UsageError
 from verikit.judges.calibration.between import judge_agreement, own_preference
@@ -22,7 +23,14 @@ from verikit.judges.calibration.verdicts import JUDGE, read_verdicts
 _RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 
 
-@click.command(name="calibrate")
+@click.command(
+    name="calibrate",
+    cls=GroupedCommand,
+    usual="--labels --where --earlier --fail-under --width --json",
+    purposes={
+        "Labels and runs": "--ranking --exchangeable --own",
+    },
+)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=_RUN)
 @click.option("--labels", metavar="FILE", help="Rows of id, index and label; default: those of a judge run.")
 @click.option("--ranking", is_flag=True, help="Of a score run: what ranked the candidates (--by).")

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import map_option, quiet_option
 from verikit.engines.load import load_engine
 from verikit.errors import SchemaError, UsageError
@@ -25,7 +26,15 @@ from verikit.types import Group
 THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}
 
 
-@click.command()
+@click.command(
+    cls=GroupedCommand,
+    usual="--policy --completer --reviewer --verifier --out --limit",
+    purposes={
+        "Solutions": "--paths --attempts --draws --chat --temperature --max-tokens",
+        "Step labels": "--completions --variant --threshold",
+        "Rationales": "--protocol --drafts",
+    },
+)
 @click.argument("problems", type=click.Path(path_type=Path))
 @click.option("--policy", required=True, metavar="ENGINE", help="Writes the solutions.")
 @click.option("--completer", metavar="ENGINE", help="Completes begun solutions; default the policy.")

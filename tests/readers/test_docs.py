@@ -9,7 +9,7 @@ from verikit.readers import FORMATS, read
 from verikit.types import Group
 
 PAGE = (Path(__file__).parents[2] / "docs/formats.md").read_text()
-EXAMPLES = dict(re.findall(r"^### `([\w-]+)`.*?\n```json\n(.*?)\n```", PAGE, re.MULTILINE))
+EXAMPLES = dict(re.findall(r"^### `([\w-]+)`.*?\n```json\n((?:.*\n)+?)```", PAGE, re.MULTILINE))
 
 
 def test_every_format_has_an_example():

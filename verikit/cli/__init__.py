@@ -104,7 +104,7 @@ def main() -> None:
     """Run the command line and exit with its code."""
     tracing.configure()
     try:
-        code = cli.main(prog_name="verikit", standalone_mode=False)
+        code = cli.main(prog_name="verikit", standalone_mode=False, color=_colour())
         if sys.stdout is not None:  # None: it was closed before we came
             sys.stdout.flush()
     except click.ClickException as error:
@@ -129,6 +129,11 @@ def main() -> None:
     except OSError as error:
         code = _told(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _colour() -> bool | None:
+    """False if the user wants no colours (https://no-color.org). With None, click colours text for a terminal only."""
+    return False if os.environ.get("NO_COLOR") else None
 
 
 def _told(error: OSError) -> int:

@@ -9,6 +9,7 @@ import click
 
 from verikit.adapters.packages import PACKAGES, write_package
 from verikit.adapters.stacks import STACKS, shim, stack_of
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import map_option
 from verikit.errors import UsageError, VerikitError
 from verikit.readers.problems import read_problems
@@ -21,7 +22,7 @@ def adapter() -> None:
     """Use a verifier in another stack, as a reward or as an environment."""
 
 
-@adapter.command()
+@adapter.command(cls=GroupedCommand)
 @click.argument("stack", type=_STACK)
 @click.argument("spec")
 @click.option("-o", "--out", metavar="PATH", help="The file to write (default: stdout), or the package's folder.")
@@ -60,7 +61,7 @@ def write(
     click.echo(f"written to {path}; name it as {stack_of(stack).hook_for(path)}", err=True)
 
 
-@adapter.command()
+@adapter.command(cls=GroupedCommand)
 @click.argument("stack", type=_STACK)
 def show(stack: str) -> None:
     """Show how STACK names a reward, what it then passes, by example, what it takes back, and what has no score."""

@@ -16,6 +16,7 @@ from verikit.audit.findings import GROUPS
 from verikit.audit.folder import summary, write_folder
 from verikit.audit.run import PROBED
 from verikit.audit.show import EXAMPLES, show
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.options import GATE, data_options, json_option, parse_share, quiet_option, resume_option
 from verikit.platform.terminal import Watch, pace, printable
 from verikit.types import PASS_MARK
@@ -35,7 +36,13 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     return limits
 
 
-@click.command()
+@click.command(
+    cls=GroupedCommand,
+    usual="--by --against --rows --fail-on --out --map",
+    purposes={
+        "Reward checks": "--repeats --pay --programs",
+    },
+)
 @click.argument("file")
 @click.option(
     "--by", default="", metavar="SPEC", help="The reward, a verifier's spec; without it only data are looked at."
@@ -123,6 +130,7 @@ def audit(
     if out is not None:
         write_folder(result, out)
     click.echo(json.dumps(summary(result), indent=2) if as_json else "\n".join(show(result, examples)))
+    next_step(*_next(file, by, out), quiet=quiet or as_json or (file == "-" and out is None))
     return _code(result, limits)
 
 
@@ -145,6 +153,13 @@ class AuditProgress:
         """One line: `near miss: 120 of 480 texts (25%), 95/s, 0:03 left; 1,204 in 14 s`."""
         text = pace(self._done, self._of or None, "texts", time.monotonic() - self._began)
         return f"{self._check}: {text}; {self._total:,} in {seconds:.0f} s"
+
+
+def _next(file: str, by: str, out: Path | None) -> list[object]:
+    """The command after an audit: the page of kept findings, the reward's audit, or one row's score explained."""
+    if out is not None:
+        return ["verikit", "report", out, "--html", f"{out.resolve().name}.html"]
+    return ["verikit", "explain", file, "-v", by] if by else ["verikit", "audit", file, "--by", "answer"]
 
 
 def _code(result: AuditResult, limits: dict[str, float]) -> int:

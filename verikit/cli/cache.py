@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import json_option
 from verikit.engines.cache import Cache, default_path
 
@@ -32,7 +33,7 @@ def cache(context: click.Context, path: Path | None, as_json: bool) -> None:
             click.echo(f"  {count:>8}  {engine}")
 
 
-@cache.command()
+@cache.command(cls=GroupedCommand)
 @click.option("--engine", default="", metavar="NAME", help="Only this engine's, as `verikit cache` names it.")
 @click.option("--unused-days", type=click.FloatRange(0), default=0.0, help="Only what was not used for so many days.")
 @click.pass_obj

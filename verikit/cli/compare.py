@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from verikit.base import unique_names
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.gates import Floor, GateResult, floor_gate, gate_code, gate_options
 from verikit.cli.options import by_key_option, parse_share
 from verikit.errors import UsageError
@@ -26,7 +27,7 @@ from verikit.report.kinds import runs_in
 from verikit.report.slices import slice_records
 
 
-@click.command()
+@click.command(cls=GroupedCommand, usual="--metric --by-key --examples --fail-if-worse --markdown --json")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @click.option(
     "--metric", default="", metavar="NAME", help="Another metric of single questions: selected, pass@4, pass^4."
@@ -82,6 +83,7 @@ def compare(
     else:
         lines = show_leaderboard(standings, pairs) if standings else show_comparison(pairs, examples)
         click.echo("\n".join([*lines, *show_slices(found.slices)]))
+        next_step("verikit", "report", *runs, "--html", "compare.html")
     ends = [pair for pair in pairs if (pair.first, pair.second) == (names[0], names[-1])]
     gates = [_gate(pair, fail_if_worse) for pair in ends]
     for name, least in floors:

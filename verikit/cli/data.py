@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import UNSCORED, json_option, parse_share, quiet_option
 from verikit.convert import FORMS, ConversionCounts, Form, convert
 from verikit.convert.inputs import read_files, rows
@@ -20,7 +21,13 @@ SHOWN = 3
 LIST = "list"
 
 
-@click.command()
+@click.command(
+    cls=GroupedCommand,
+    usual="--out --config --split --limit --held-out --errors",
+    purposes={
+        "Held-out rows": "--held-out-file --seed",
+    },
+)
 @click.argument("form", type=click.Choice([LIST, *FORMS]), metavar="list|FORM")
 @click.argument("inputs", nargs=-1, metavar="INPUT...")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="JSON lines; - for stdout.")

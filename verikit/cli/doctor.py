@@ -12,19 +12,20 @@ from typing import Any
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import data_options, gold_option, json_option
 from verikit.errors import SandboxError, SchemaError, UsageError, with_hint
 from verikit.names import registry
 from verikit.platform.secrets import strike
 from verikit.platform.system import processors
-from verikit.platform.terminal import printable
+from verikit.platform.terminal import pass_or_fail, printable
 from verikit.readers import Reader, read
 from verikit.sandbox import LocalSandbox, Report
 from verikit.sandbox.backends import VARIABLE, backend_name, start
 from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.option("--data", metavar="FILE", help="Check a file instead: rows that can't be read, golds that can't be used.")
 @gold_option
 @data_options
@@ -164,7 +165,8 @@ def _check_file(reader: Reader, as_json: bool) -> int:
     for found in problems:
         where = f"line {found['line']}" if found["id"] is None else f"id {found['id']}"
         click.echo(printable(f"{where}: {found['problem']}"))
-    click.echo(f"{good} rows are good, {len(problems)} are not (read as {reader.format})")
+    told = f"{good} rows are good, {len(problems)} are not (read as {reader.format})"
+    click.echo(pass_or_fail(told, float(not problems)))
     for note in reader.notes:
         click.echo(note)
     return int(bool(problems))

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import Command, json_option, map_option, parse_share
 from verikit.env import Agreement, Rollout, check, play, play_ors, read, tasks
 from verikit.env.agreement import TOLERANCE, Disagreement
@@ -41,7 +42,7 @@ def env() -> None:
     """Read environments of other stacks, and check a verifier against their rewards."""
 
 
-@env.command("read")
+@env.command("read", cls=GroupedCommand)
 @click.argument("source")
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines; default: stdout.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
@@ -123,7 +124,7 @@ def _rows(
     return read(source, gold=gold)
 
 
-@env.command("play")
+@env.command("play", cls=GroupedCommand)
 @click.argument("address")
 @click.argument("file")
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines; default: stdout.")
@@ -155,7 +156,7 @@ def _completions(file: str) -> Iterator[dict[str, Any] | SchemaError]:
             yield SchemaError("is missing", file=name, line=line, field="completion", hint=hint)
 
 
-@env.command("check")
+@env.command("check", cls=GroupedCommand)
 @click.argument("source")
 @click.argument("spec")
 @_answer_option

@@ -10,17 +10,18 @@ from contextlib import redirect_stdout
 import click
 
 from verikit.base import Verifier, score_all, walk
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.marks import marked
 from verikit.cli.options import data_options, gold_option, json_option
 from verikit.errors import UsageError
 from verikit.names.spec import load
-from verikit.platform.terminal import printable
+from verikit.platform.terminal import pass_or_fail, printable
 from verikit.readers import Reader, read
 from verikit.types import Group, Sample, Score
 from verikit.verifiers.echo import echo_guard
 
 
-@click.command()
+@click.command(cls=GroupedCommand, usual="--verifier --id --index --completion --answer --prompt")
 @click.argument("file", required=False)
 @click.option("-v", "--verifier", default="answer", show_default=True, metavar="SPEC", help="What scores.")
 @click.option("--id", "row", help="The row of FILE; default the first.")
@@ -63,8 +64,11 @@ def explain(
     if as_json:
         click.echo(json.dumps(score.as_dict(), indent=2, ensure_ascii=False).encode(errors="replace"))
         return
-    for line in lines:
+    click.echo(pass_or_fail(lines[0], score.value))
+    for line in lines[1:]:
         click.echo(line)
+    if file not in (None, "-"):
+        next_step("verikit", "score", file, "-v", verifier)
 
 
 def explained(verifier: Verifier, sample: Sample) -> tuple[Score, list[str]]:

@@ -11,7 +11,7 @@ import click
 
 from verikit.cli.options import GATE, Command, parse_share
 from verikit.errors import VerikitError
-from verikit.platform.terminal import printable
+from verikit.platform.terminal import pass_or_fail, printable
 from verikit.report.floors import FloorCheck
 
 Floor = tuple[str, float]
@@ -64,7 +64,8 @@ def gate_code(gates: Iterable[GateResult], junit: Path | None, suite: str, code:
     gates = list(gates)
     for gate in gates:
         if not gate.passed and not gate.said:
-            click.echo("\n".join([printable(gate.told), *(f"  {printable(row)}" for row in gate.rows)]), err=True)
+            lines = [pass_or_fail(printable(gate.told), 0.0), *(f"  {printable(row)}" for row in gate.rows)]
+            click.echo("\n".join(lines), err=True)
     if junit is not None:
         try:
             junit.parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import PRICES, UNSCORED, json_option, quiet_option, read_options
 from verikit.errors import MissingExtra, SchemaError, UsageError
 from verikit.platform.terminal import Watch, pace, printable
@@ -37,7 +38,14 @@ def index() -> None:
     """Find passages: build an index over a corpus, ask it, serve it."""
 
 
-@index.command()
+@index.command(
+    cls=GroupedCommand,
+    usual="--out --words --bm25 --graph --encoder --max-tokens",
+    purposes={
+        "Dense index": "--factory --parameters --pooling --query-prefix --passage-prefix --normalize --dtype",
+        "Graph": "--entities --model-args --prices",
+    },
+)
 @click.argument("corpus", nargs=-1, required=True)
 @click.option(
     "-o", "--out", metavar="DIR", required=True, help="The index's folder; a build that stopped goes on there."
@@ -193,7 +201,7 @@ class BuildProgress:
         return f"{told}, {cost:.4g} spent"
 
 
-@index.command()
+@index.command(cls=GroupedCommand)
 @click.argument("spec")
 @click.argument("query", nargs=-1)
 @click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Passages a query.")
@@ -224,7 +232,7 @@ def search(spec: str, query: tuple[str, ...], k: int, questions: str | None, as_
     return 0
 
 
-@index.command()
+@index.command(cls=GroupedCommand)
 @click.argument("spec")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65535), default=5004, show_default=True)

@@ -14,6 +14,7 @@ from typing import Any, NotRequired, TypedDict, cast, get_args
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import json_option
 from verikit.errors import SpecError, UsageError, VerikitError
 from verikit.names.option_docs import options
@@ -35,7 +36,7 @@ class ListedName(TypedDict):
     """Of a verifier: whether it is made from others."""
 
 
-@click.command("list")
+@click.command("list", cls=GroupedCommand)
 @click.argument("what", metavar="[KIND|NAME]", required=False)
 @json_option
 def list_(what: str | None, as_json: bool) -> None:

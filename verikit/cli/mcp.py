@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.errors import MissingExtra, UsageError
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.option("--root", metavar="FOLDER", type=click.Path(path_type=Path), help="Its files may be audited; else none.")
 @click.option("--spec", "named", multiple=True, metavar="NAME=SPEC", help="A verifier of any kind, by name.")
 @click.option("--any-spec", is_flag=True, help="Let clients write any spec: it may run code of this machine.")

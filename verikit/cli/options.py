@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from verikit.errors import ConfigError, UsageError, with_hint
-from verikit.platform.terminal import printable, spending
+from verikit.platform.terminal import pass_or_fail, printable, spending
 from verikit.sampling.prices import prices_in
 
 if TYPE_CHECKING:
@@ -147,7 +147,8 @@ def unscored_code(lost: int, total: int, fail_over: float, what: str = "score") 
     """The exit code of a run in which `lost` of `total` have no score; says so if that is more than allowed."""
     if not total or lost / total <= fail_over:
         return 0
-    click.echo(f"{lost} of {total} have no {what}: more than --fail-over allows ({100 * fail_over:.4g}%)", err=True)
+    told = f"{lost} of {total} have no {what}: more than --fail-over allows ({100 * fail_over:.4g}%)"
+    click.echo(pass_or_fail(told, 0.0), err=True)
     return UNSCORED
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.errors import MissingExtra, UsageError
 
 ALL = "all"
@@ -20,7 +21,7 @@ LEFT_OUT = ("composite",)
 """Data sets that are made of others."""
 
 
-@click.command(name="reasoning-gym")
+@click.command(name="reasoning-gym", cls=GroupedCommand)
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("-n", "--n", "count", type=click.IntRange(1), default=100, show_default=True, help="Rows of each.")
 @click.option("--seed", type=int, default=0, show_default=True)

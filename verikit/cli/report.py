@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.options import by_key_option
 from verikit.errors import UsageError, VerikitError, with_hint
 from verikit.platform.folders import refuse_links
@@ -23,7 +24,13 @@ from verikit.scoring.show import show
 from verikit.scoring.sums import verify
 
 
-@click.command()
+@click.command(
+    cls=GroupedCommand,
+    usual="--html --by-key --out --markdown --svg --json",
+    purposes={
+        "Input": "--data --samples",
+    },
+)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @click.option("--html", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page.")
 @click.option("--data", multiple=True, metavar="FILE", help="The files with the texts, where they were moved.")
@@ -83,6 +90,7 @@ def report(
     for name, (summary, config) in found.items():
         click.secho(name, dim=True)
         click.echo("\n".join(show(summary, config)))
+    next_step("verikit", "report", *runs, "--html", "report.html")
 
 
 def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Any, Any]]]:

@@ -16,6 +16,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.options import fail_over_option, map_option, quiet_option, read_options, resume_option, unscored_code
 from verikit.engines import Cache, load_engine
 from verikit.engines.cache import default_path
@@ -37,7 +38,14 @@ SHOWN = 3
 """Bad rows that are printed."""
 
 
-@click.command()
+@click.command(
+    cls=GroupedCommand,
+    usual="-n --out --max-tokens --temperature --system --limit",
+    purposes={
+        "Decoding": "--top-p --top-k --stop --chat --seed --no-seed --logprobs",
+        "Search and early stopping": "--until --ahead --search --budget",
+    },
+)
 @click.argument("model")
 @click.argument("file")
 @click.option("-n", "n", type=click.IntRange(1), default=8, show_default=True, help="Samples to a prompt.")
@@ -206,5 +214,6 @@ def _tell(
     if run.failed:
         again = "the same command asks for them again" if out else "with -o FILE the same command would ask again"
         click.echo(f"{run.failed:,} requests failed: {again}", err=True)
+    next_step("verikit", "score", out, quiet=options["quiet"] or not out or not run.samples)
     lost = run.failed + run.settings.n * len(run.bad_rows)
     return unscored_code(lost, run.samples + lost, options["fail_over"], "sample")

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.gates import Floor, GateResult, floor_gate, gate_code, gate_options
 from verikit.cli.options import (
     by_key_option,
@@ -64,7 +65,7 @@ def _jobs(context: click.Context, parameter: click.Parameter, value: str) -> int
     return int(value)
 
 
-@click.command()
+@click.command(cls=GroupedCommand, usual="--verifier --by --select --k --out --map")
 @click.argument("files", nargs=-1, required=True)
 @click.option(
     "-v", "--verifier", default="answer", show_default=True, metavar="SPEC", help="What says which are right."
@@ -168,6 +169,8 @@ def score(
         click.echo("\n".join(show(summary, strike_all(plan.model_dump()))), err=out == "-")
     if prices and (told := spent(summary.get("usage", {}), prices, f"{verifier} {by or ''}")):
         click.echo(f"  {told}", err=True)
+    page = f"{folder.resolve().name}.html"
+    next_step("verikit", "report", folder, "--html", page, quiet=quiet or as_json or out == "-")
     lost, total = summary["unscored"] + summary["bad_rows"], summary["candidates"] + summary["bad_rows"]
     code = unscored_code(lost, total, fail_over)
     scored = GateResult("scored", f"{lost:,} of {total:,} candidates have no score", code == 0, said=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import read_options
 from verikit.engines import load_engine
 from verikit.errors import MissingExtra, UsageError
@@ -25,7 +26,16 @@ if TYPE_CHECKING:
 TOKEN = "VERIKIT_TOKEN"
 
 
-@click.command()
+@click.command(
+    cls=GroupedCommand,
+    usual="--host --port --protocol --workers --token-file --best-of",
+    purposes={
+        "Best of N": "--model --model-args --select --until --ahead --temperature --max-tokens",
+        "Programs (--sandbox)": "--sandbox --tokens --quota",
+        "Load": "--max-batch --max-waiting --max-connections --max-body-mb --deadline --drain",
+        "Replies and logs": "--unscored --verbose",
+    },
+)
 @click.argument("spec", required=False)
 @click.option(
     "--sandbox", is_flag=True, help="Run programs instead: POST /run_code and /submit, as SandboxFusion does."

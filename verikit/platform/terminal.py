@@ -48,6 +48,11 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
+def pass_or_fail(text: str, value: float | None) -> str:
+    """Text in the colour of a score: green for 1, red for 0, yellow in between and without a value."""
+    return click.style(text, fg={1.0: "green", 0.0: "red"}.get(-1.0 if value is None else value, "yellow"))
+
+
 def in_percent(share: float, places: int = 1, sign: str = "") -> str:
     """A share in percent, with so many decimal places; with more where it would read as 0 and is not.
 

@@ -5,6 +5,8 @@
     source.py      bytes: files and stdin cut into rows, each capped
     compressed.py  gzip, zstd, xz, bzip2
     table.py       CSV and TSV
+    logs.py        logs of inspect, promptfoo and OpenAI evals, cut into samples
+    logged.py      those samples with the fields of rows
     parquet.py     parquet and Arrow batches, one row at a time
     parse.py       one row's bytes to a dict, hardened
     values.py      values of tables and data frames as JSON has them

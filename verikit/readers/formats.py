@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from verikit.errors import SchemaError
+from verikit.readers.logged import inspect_sample, promptfoo_result
 from verikit.readers.parse import JsonRow, parse
 
 Prepare = Callable[[JsonRow], JsonRow | None]
@@ -108,6 +109,28 @@ _CHOICES = ("response.body.choices", "response.choices", "choices", "body.choice
 _REQUESTS = ("request.body.messages", "request.messages", "body.messages", "messages")
 
 _ALL = (
+    Format(
+        "inspect",
+        lambda row: _has(row, "id", "epoch", "input", "target"),
+        completions=(),
+        answer=("target",),
+        prepare=inspect_sample,
+    ),
+    Format(
+        "promptfoo",
+        lambda row: _has(row, "prompt", "testCase", "promptIdx"),
+        completions=(),
+        prepare=promptfoo_result,
+    ),
+    Format(
+        "openai-evals",
+        lambda row: _has(row, "sample_id", "sampled"),
+        completions=("sampled",),
+        completion=(),
+        answer=("expected",),
+        id=("sample_id",),
+        needs_prompt=False,
+    ),
     Format(
         "lm-eval",
         lambda row: _has(row, "doc", "resps"),

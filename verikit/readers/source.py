@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import cast
 
 from verikit.errors import SchemaError, UsageError
-from verikit.readers import parquet, table
+from verikit.readers import logs, parquet, table
 from verikit.readers.array import CHUNK, Items, items, too_long
 from verikit.readers.compressed import ENDINGS, Stream, decompressed, errors
 from verikit.readers.parse import JsonRow
@@ -33,7 +33,7 @@ _OTHER = {
     b"BZh": ("bzip2 within another compression", "unpack it once"),
     b"\xfd7zXZ\x00": ("xz within another compression", "unpack it once"),
     b"\x1f\x8b": ("gzip within another compression", "unpack it once"),
-    b"PK\x03\x04": ("a zip archive", "unpack it: unzip FILE"),
+    logs.ZIP: ("a zip archive within a compression", "unpack it once"),
 }
 """First bytes of what is not read -> what it is, and what to do."""
 
@@ -76,6 +76,9 @@ def cut(
     if read := parquet.reader_of(stream.peek(6)[:6]):
         yield from read(stream, name)
         return
+    if stream.peek(4).startswith(logs.ZIP):
+        yield from logs.archive_rows(stream, name, cap)
+        return
     number = 0
     try:
         for row in _rows(_decoded(stream, name), name, cap, lists, delimiter):
@@ -93,6 +96,8 @@ def cut(
 def _rows(source: Stream, name: str, cap: int, lists: Collection[str], delimiter: str) -> Rows:
     if (delimiter := delimiter or table.delimiter_of(name)) and source.peek(CHUNK).lstrip()[:1] not in (b"{", b"["):
         return table.rows(source, name, delimiter, cap, lists)
+    if found := logs.document_rows(source, name, cap):
+        return found
     return items(source.read1, cap) if _is_array(source, name) else _lines(source, cap)
 
 

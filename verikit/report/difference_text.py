@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from verikit.platform.terminal import in_percent, markdown_table, printable, table
+from verikit.platform.terminal import in_percent, markdown_table, pass_or_fail, printable, table
 from verikit.report.differences import RunDifference
 from verikit.report.leaderboard import Standing
 from verikit.report.slices import Slice
@@ -35,7 +35,7 @@ def show_comparison(pairs: Sequence[RunDifference], examples: int) -> Iterator[s
         if examples and difference.changed:
             yield f"{difference.task}: {len(difference.changed):,} questions changed"
             for change in _ends(difference.changed, examples):
-                yield f"  {change_line(change)}"
+                yield "  " + pass_or_fail(change_line(change), float(change.after > change.before))
 
 
 def change_line(change: Change) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.engines.load import load_engine
 from verikit.trainers.recipe import Setting
 from verikit.trainers.recipes.absolute_zero.options import AbsoluteZeroOptions
@@ -18,7 +19,7 @@ from verikit.trainers.recipes.absolute_zero.recipe import AbsoluteZero
 from verikit.trainers.recipes.offline import Offline, engine_options, fill_file, read_rows, recipe_options
 
 
-@click.command("absolute-zero")
+@click.command("absolute-zero", cls=GroupedCommand)
 @engine_options
 def absolute_zero(engine: str, out: Path, count: int, changes: tuple[str, ...], seed: int, quiet: bool) -> None:
     """Have a model propose programming problems, and keep those that the sandbox finds valid.

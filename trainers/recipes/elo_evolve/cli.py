@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import map_option, quiet_option
 from verikit.engines.load import load_engine
 from verikit.judges.opponents import Opponents
@@ -20,7 +21,7 @@ Example:
 """
 
 
-@click.command(epilog=EXAMPLE)
+@click.command(epilog=EXAMPLE, cls=GroupedCommand)
 @click.argument("prompts", type=click.Path(path_type=Path))
 @click.option("-m", "--model", "engine", required=True, metavar="SPEC", help="The engine that answers.")
 @click.option("-n", "--name", help="The opponent's name in the file and in options.pool; default: the engine's spec.")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import map_option, quiet_option
 from verikit.engines.load import load_engine
 from verikit.errors import SchemaError, UsageError
@@ -28,7 +29,14 @@ AT_ONCE = 256
 """Questions between two writes of the file."""
 
 
-@click.command("difficulty")
+@click.command(
+    "difficulty",
+    cls=GroupedCommand,
+    usual="--engine --retriever --out -k --prompt --limit",
+    purposes={
+        "Rows": "--source",
+    },
+)
 @click.argument("questions", type=click.Path(path_type=Path))
 @click.option("-e", "--engine", required=True, metavar="SPEC", help="Grades: openai:URL#MODEL, hf:PATH, …")
 @click.option("-r", "--retriever", required=True, metavar="SPEC", help="What it searches: bm25:DIR, an address, …")

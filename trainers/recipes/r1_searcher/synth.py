@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.engines.hf.load import import_transformers
 from verikit.engines.types import Engine, Generation, Output, Request
 from verikit.errors import UsageError, VerikitError
@@ -28,7 +29,14 @@ Style = Literal["base", "instruct"]
 JsonObject = dict[str, Any]
 
 
-@click.command("search")
+@click.command(
+    "search",
+    cls=GroupedCommand,
+    usual="--retriever --tokenizer --out -k --demonstrations --held-out",
+    purposes={
+        "Texts": "--words --prompt --guesses",
+    },
+)
 @click.argument("corpus", nargs=-1, required=True)
 @click.option("-r", "--retriever", required=True, metavar="SPEC", help="Over that corpus: bm25:DIR, an address, …")
 @click.option("--tokenizer", required=True, metavar="MODEL", help="Of the model that is going to be trained.")

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.engines.load import load_engine
 from verikit.engines.rollouts import Rollout
 from verikit.trainers.recipe import Setting
@@ -20,7 +21,7 @@ from verikit.trainers.recipes.spice.recipe import Spice
 from verikit.trainers.recipes.spice.rounds import AnsweredQuestion
 
 
-@click.command("spice")
+@click.command("spice", cls=GroupedCommand)
 @click.argument("corpus", nargs=-1, required=True)
 @engine_options
 def spice(

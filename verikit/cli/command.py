@@ -1,0 +1,133 @@
+"""The class of every command: its help lists the usual options, and `--help-all` lists all of them by purpose."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from verikit.platform.secrets import strike
+from verikit.platform.terminal import printable
+
+INPUT, RUNNING, LIMITS, OUTPUT = "Input", "Running", "Thresholds and exit codes", "Output"
+OTHER = "Other options"
+SHARED = {
+    INPUT: "--gold --map --format --data --limit",
+    RUNNING: "--seed --batch --jobs --workers --model-args --cache --prices --resume --retry-errors",
+    LIMITS: "--fail-under --fail-if-worse --fail-on --fail-over --junit",
+    OUTPUT: "--out --by-key --examples --html --markdown --csv --latex --svg --pdf --json --track --quiet --verbose",
+}
+"""Purpose -> options that serve it in every command, unless the command declares another purpose."""
+HELP_ALL = "--help-all"
+
+
+class GroupedCommand(click.Command):
+    """A command whose help is grouped.
+
+    Args:
+        arguments: The arguments of `click.Command`.
+        usual: The options that `--help` explains, separated by spaces. Without it `--help` explains all options.
+        purposes: Heading -> options, separated by spaces. They come before the headings of SHARED.
+        options: The keyword arguments of `click.Command`.
+    """
+
+    def __init__(
+        self, *arguments: Any, usual: str = "", purposes: Mapping[str, str] | None = None, **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self.usual = usual.split()
+        self.purposes = {heading: names.split() for heading, names in (purposes or {}).items()}
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters and `--help-all`, which is hidden if `--help` shows everything."""
+        return [*super().get_params(ctx), _help_all(hidden=not self.usual)]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the usual options, then the others by purpose: with their meaning, or as names only."""
+        if not self.usual:
+            super().format_options(ctx, formatter)
+            return
+        groups = self.grouped(ctx)
+        helps = groups.pop("Help")
+        _write_section(ctx, formatter, "Usual options", groups.pop("Usual options"))
+        if ctx.meta.get(HELP_ALL):
+            for heading, group in groups.items():
+                _write_section(ctx, formatter, heading, group)
+        else:
+            with formatter.section(f"More options ({HELP_ALL} explains them)"):
+                _write_names(formatter, groups)
+        _write_section(ctx, formatter, "Help", helps)
+
+    def grouped(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """Return all shown options by heading, the usual ones first. No heading is empty."""
+        options = [option for option in self.get_params(ctx) if isinstance(option, click.Option) and not option.hidden]
+        by_name = {name: option for option in options for name in option.opts}
+        groups: dict[str, list[click.Option]] = {}
+        seen: set[str | None] = set()
+        for heading, names in self._headings():
+            for option in (by_name[name] for name in names if name in by_name):
+                if option.name not in seen:
+                    seen.add(option.name)
+                    groups.setdefault(heading, []).append(option)
+        if others := [option for option in options if option.name not in seen]:
+            groups[OTHER] = others
+        return {**groups, "Help": groups.pop("Help", [])}
+
+    def _headings(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """The headings in order with the names of their options. An option belongs to the first that names it."""
+        yield "Usual options", self.usual
+        yield "Help", ["--help", HELP_ALL]
+        yield from self.purposes.items()
+        yield from ((heading, names.split()) for heading, names in SHARED.items())
+
+
+def _help_all(hidden: bool) -> click.Option:
+    def show(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+        if value and not context.resilient_parsing:
+            context.meta[HELP_ALL] = True
+            click.echo(context.get_help(), color=context.color)
+            context.exit()
+
+    text = "Show all options by purpose, and exit."
+    return click.Option(
+        [HELP_ALL], is_flag=True, is_eager=True, expose_value=False, callback=show, help=text, hidden=hidden
+    )
+
+
+def _write_section(
+    ctx: click.Context, formatter: click.HelpFormatter, heading: str, options: Sequence[click.Option]
+) -> None:
+    records = [record for option in options if (record := option.get_help_record(ctx))]
+    with formatter.section(heading):
+        formatter.write_dl(records)
+
+
+def _write_names(formatter: click.HelpFormatter, groups: Mapping[str, Sequence[click.Option]]) -> None:
+    """Write a line per heading with the names of its options. click would break `--max-tokens` at its hyphens."""
+    indent = formatter.current_indent
+    column = indent + max(map(len, groups), default=0) + 2
+    for heading, group in groups.items():
+        first = " " * indent + heading.ljust(column - indent)
+        names = " ".join(map(_name, group))
+        lines = textwrap.wrap(names, formatter.width - column, break_on_hyphens=False, break_long_words=False)
+        formatter.write(first + f"\n{' ' * column}".join(lines) + "\n")
+
+
+def _name(option: click.Option) -> str:
+    return max(option.opts, key=len)
+
+
+def next_step(*words: object, quiet: bool = False) -> None:
+    """Suggest the next command on stderr, as the last line of a run.
+
+    Args:
+        words: The command as words. They are quoted for the shell.
+        quiet: Whether nothing is printed. Commands pass it with --quiet and --json.
+    """
+    if quiet:
+        return
+    command = strike(printable(" ".join(shlex.quote(str(word)) for word in words)))
+    click.secho(f"next: {command}", dim=True, err=True)
