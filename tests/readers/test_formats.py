@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from verikit import code
 from verikit.errors import SchemaError
 from verikit.readers import read
 
@@ -216,6 +217,25 @@ def test_verl_validation_dumps_gather_the_outputs_of_one_input(read_rows):
     assert (group.prompt, group.completions, group.answer) == ("2+3?", ["5", "6"], "5")
     assert group.candidate_meta == [{"score": 1.0}, {"score": 0.0}]
     assert reader.format == "verl-dump"
+
+
+def test_bigcodebench_problems_are_scored_by_their_bodies_and_by_whole_programs(read_rows):
+    prompt = 'import math\n\ndef task_func(x):\n    """\n    The root.\n    """\n'
+    test = (
+        "import unittest\nclass TestCases(unittest.TestCase):\n"
+        "    def test_root(self):\n        self.assertEqual(task_func(9), 3.0)\n"
+        "    def test_none(self):\n        with self.assertRaises(ValueError):\n            task_func(-1)\n"
+    )
+    body = "    return math.sqrt(x)"
+    row = {
+        "complete_prompt": prompt, "instruct_prompt": "Write task_func.", "canonical_solution": body,
+        "code_prompt": "import math\ndef task_func(x):\n", "test": test, "entry_point": "task_func", "libs": "['math']",
+    }  # fmt: skip
+    texts = [body, f"```python\n{prompt}{body}\n```", "    return 3.0"]
+    groups, reader = read_rows(*({"task_id": f"B/{i}", **row, "completion": text} for i, text in enumerate(texts)))
+    assert reader.format == "bigcodebench"
+    assert [group.id for group in groups] == ["B/0", "B/1", "B/2"]
+    assert [score.value for group in groups for score in code().score(group.samples())] == [1.0, 1.0, 0.0]
 
 
 def test_alpaca_eval_outputs_are_read_from_one_array(tmp_path):

@@ -182,6 +182,14 @@ _ALL = (
         id=(),
     ),
     Format(
+        "bigcodebench",
+        lambda row: _has(row, "complete_prompt", "instruct_prompt", "entry_point"),
+        prompt=("complete_prompt",),  # a body goes on with it, a whole program needs none
+        completion=("completion", "solution"),
+        answer=(),
+        id=("task_id",),
+    ),
+    Format(
         "alpaca_eval",
         lambda row: _has(row, "instruction", "output"),
         prompt=("instruction",),
