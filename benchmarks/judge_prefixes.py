@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from verikit.engines import Engine, Generation, Output, Request
 from verikit.judges import Pairwise, Pointwise, Reference, Rubric, load_prompt, prompt_names
-from verikit.judges.judge import Judge
+from verikit.judges.asking.judge import Judge
 from verikit.types import Sample
 
 QUESTION = "A long question. " * 200

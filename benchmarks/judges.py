@@ -21,10 +21,10 @@ from typing import Any
 
 from verikit.engines import Engine, Generation, Output, Request
 from verikit.judges import Pair, Pairwise, ReplyFormat, load_prompt
+from verikit.judges.asking.reply import preference_of
 from verikit.judges.rates.agreement import accuracy, both_orders, cohen_kappa
 from verikit.judges.rates.length_control import Gamed, length_controlled, predicted_win_rate, read_weights
 from verikit.judges.rates.winrate import alpaca_preference, win_rate
-from verikit.judges.reply import preference_of
 
 PEER = """
 import json, sys, time, warnings, logging

@@ -14,8 +14,8 @@ from typing import ClassVar, Literal, get_args
 
 from verikit.base import Verifier, score_all
 from verikit.compose import combine
+from verikit.engines.usage import added
 from verikit.errors import ConfigError
-from verikit.judges.ask import added
 from verikit.judges.pairwise import TIE, ByScore, Comparer, Comparison, Pair
 from verikit.replies.split import Reads
 from verikit.types import Sample, Score

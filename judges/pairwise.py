@@ -17,13 +17,14 @@ from typing import ClassVar, Literal, get_args
 
 from verikit.base import Verifier, describe, score_all
 from verikit.engines import Request
+from verikit.engines.usage import added
 from verikit.errors import ConfigError, JudgeError, UsageError, VerikitError
-from verikit.judges.ask import added, told
+from verikit.judges.asking.ask import told
+from verikit.judges.asking.judge import entries_shown, failed, usage_of_shown
+from verikit.judges.asking.prompt import Task
+from verikit.judges.asking.reply import JudgeVerdict
+from verikit.judges.asking.scaled import Scaled, mean_of_askings, mean_of_criteria
 from verikit.judges.evidence import Shown, as_text
-from verikit.judges.judge import entries_shown, failed, usage_of_shown
-from verikit.judges.prompt import Task
-from verikit.judges.reply import JudgeVerdict
-from verikit.judges.scaled import Scaled, mean_of_askings, mean_of_criteria
 from verikit.messages import CompletionMessage, media_of
 from verikit.replies.views import text_read
 from verikit.stats.beta import beta_interval, beta_probability

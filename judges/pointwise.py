@@ -8,15 +8,16 @@ from statistics import fmean
 from typing import ClassVar, Literal, get_args
 
 from verikit.base import describe
+from verikit.engines.usage import added
 from verikit.errors import ConfigError
-from verikit.judges.ask import added, told
+from verikit.judges.asking.ask import told
+from verikit.judges.asking.judge import Judge, failed, usage_of_shown, with_entries_shown
+from verikit.judges.asking.prompt import Task
+from verikit.judges.asking.reply import JudgeVerdict
+from verikit.judges.asking.scaled import Scaled, mean_of_askings, mean_of_criteria
 from verikit.judges.evidence import Evidence, Shown, turns
 from verikit.judges.evidence.content import LONE
-from verikit.judges.judge import Judge, failed, usage_of_shown, with_entries_shown
 from verikit.judges.pairwise import TIE, Comparer, Comparison, Pair
-from verikit.judges.prompt import Task
-from verikit.judges.reply import JudgeVerdict
-from verikit.judges.scaled import Scaled, mean_of_askings, mean_of_criteria
 from verikit.replies.views import text_read
 from verikit.types import Sample, Score
 

@@ -11,7 +11,7 @@ import unicodedata
 import pytest
 
 from verikit import load
-from verikit.judges.shown import visible as shown
+from verikit.judges.evidence.shown import visible as shown
 from verikit.replies.unseen import shows_nothing, unjoined, without_phantoms, without_unseen
 
 EFFORT = int(os.environ.get("VERIKIT_FORGERIES", "1"))

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from verikit.base import Verifier, walk
-from verikit.judges.judge import Judge
+from verikit.judges.asking.judge import Judge
 from verikit.types import Group
 
 LOOKED_AT = 64

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from verikit.base import Verifier, score_all, walk
 from verikit.engines.types import Engine, Request
 from verikit.errors import EngineError, TrainerError, VerikitError
-from verikit.judges.ask import Record
-from verikit.judges.judge import Judge
+from verikit.judges.asking.ask import Record
+from verikit.judges.asking.judge import Judge
 from verikit.scoring.tally import LOST
 from verikit.trainers.recipe import Probe, Recipe
 from verikit.types import Sample

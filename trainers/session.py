@@ -33,7 +33,7 @@ def run_training(settings: Config, path: Path, *, resume: bool = False, quiet: b
     """
     import_transformers("training", "train")
     from verikit.engines.cache import training_cache
-    from verikit.judges.ask import caching_in
+    from verikit.judges.asking.ask import caching_in
     from verikit.trainers.distributed import join
     from verikit.trainers.experts import has_experts
     from verikit.trainers.grpo import Trainer

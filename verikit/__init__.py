@@ -73,7 +73,7 @@ __all__ = [
 CALLS = {
     "compare": "verikit.results.compare:compare",
     "evaluate": "verikit.evals.call:evaluate",
-    "judge_answers": "verikit.judges.call:judge_answers",
+    "judge_answers": "verikit.judges.match.call:judge_answers",
     "score": "verikit.results.score:score",
     "train": "verikit.trainers.call:train",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -25,15 +25,35 @@ _FROM_THE_VERIFIERS = {
     "style": ("cosine_length", "language", "length", "refusal", "repetition", "soft_overlong", "token_count"),
     "tools": ("bfcl_multi_turn", "tool_calls", "trajectory"),
 }
+_FROM_THE_ANSWERS = {
+    "algebra": (
+        *("analytic", "chains", "compare", "equality", "evaluate", "identity", "matrices", "modular"),
+        *("normal", "samples", "scalar", "sets", "vectors"),
+    ),
+    "claims": ("closing", "extract", "json_answers", "json_fields", "statements"),
+    "families": ("text",),
+    "parser": ("clean", "connectives", "letters", "lexer", "tree", "units"),
+}
+_FROM_THE_JUDGES = {
+    "asking": ("ask", "asserted", "held", "judge", "prompt", "reply", "scaled", "shares"),
+    "evidence": ("shown", "special_tokens"),
+    "match": ("call", "cli", "page"),
+}
+
+
+def _moved(package: str, rooms: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Old names to new ones of a package's modules that have moved into its rooms."""
+    return {f"{package}.{name}": f"{package}.{room}.{name}" for room, names in rooms.items() for name in names}
+
+
 MOVED = {
     "verikit.reply": "verikit.replies.split",
     "verikit.trainers.sft": "verikit.trainers.recipes.sft",
-    **{f"verikit.{name}": f"verikit.{room}.{name}" for room, names in _FROM_THE_TOP.items() for name in names},
-    **{
-        f"verikit.verifiers.{name}": f"verikit.verifiers.{room}.{name}"
-        for room, names in _FROM_THE_VERIFIERS.items()
-        for name in names
-    },
+    "verikit.judges.calibration.labels": "verikit.judges.match.labels",
+    **_moved("verikit", _FROM_THE_TOP),
+    **_moved("verikit.verifiers", _FROM_THE_VERIFIERS),
+    **_moved("verikit.answers", _FROM_THE_ANSWERS),
+    **_moved("verikit.judges", _FROM_THE_JUDGES),
 }
 """Old name of a module to its new one."""
 

@@ -1,6 +1,5 @@
 """How far a judge is wrong, by labels of a person, and rates corrected for it: `verikit calibrate`.
 
-labels.py      labels of some of a run's verdicts
 verdicts.py    a run's verdicts, of score or of judge
 rows.py        keys of the rows that a run was made from: categories, `--where`
 draws.py       sums over prompts under random weights, and rates made of them

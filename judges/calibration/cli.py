@@ -14,11 +14,11 @@ from verikit.cli.command import GroupedCommand
 from verikit.cli.options import GATE, parse_share
 from verikit.errors import UsageError
 from verikit.judges.calibration.between import judge_agreement, own_preference
-from verikit.judges.calibration.labels import read_labels
 from verikit.judges.calibration.measure import WIDTH, Calibration, calibrate
 from verikit.judges.calibration.rows import categories, ids_where
 from verikit.judges.calibration.show import advice_line, as_json, show_between, show_calibration
 from verikit.judges.calibration.verdicts import JUDGE, read_verdicts
+from verikit.judges.match.labels import read_labels
 
 _RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 

@@ -21,7 +21,7 @@ from operator import mul
 from statistics import NormalDist, fmean, pvariance
 
 from verikit.judges.calibration.draws import DRAWS, Cell, PromptSums, Share, Sums, quantile
-from verikit.judges.calibration.labels import Key
+from verikit.judges.match.labels import Key
 from verikit.stats.beta import UNSEEN
 
 BY_VERDICT, ROGAN_GLADEN, POSTERIOR = "by verdict", "Rogan-Gladen", "posterior"

@@ -19,8 +19,8 @@ from verikit.judges.calibration.corrected import (
     advise,
     corrected_rates,
 )
-from verikit.judges.calibration.labels import Key, Label
 from verikit.judges.calibration.verdicts import JUDGE, RunVerdicts, common
+from verikit.judges.match.labels import Key, Label
 from verikit.stats import Estimate, mean_interval
 from verikit.stats.paired import Difference, Outcomes, paired_difference
 from verikit.types import PASS_MARK

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.errors import UsageError
-from verikit.judges.calibration.labels import Key, Label
+from verikit.judges.match.labels import Key, Label
 from verikit.judges.match.run import VERDICTS
 from verikit.platform.folders import refuse_links
 from verikit.report.kinds import kind_of

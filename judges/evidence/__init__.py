@@ -1,9 +1,12 @@
 """What a judge is shown of a conversation, a long text or content parts.
 
+shown.py        texts of candidates, marked and within a length
+special_tokens.py  special tokens taken out of them
 content.py      prompts and answers as turns: text and whatever else there is
 entries.py      a run as entries: words, calls, results, changed files
 fold.py         long texts by head, tail and rare lines
 digest.py       entries within a budget
+canaries.py     texts that try to gain a verdict
 cited.py        citations of entries
 actions.py      criteria that speak of actions
 pieces.py       texts that are too long, read in parts

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from verikit.errors import UsageError, VerikitError
 from verikit.judges.evidence.cited import Citable
 from verikit.judges.evidence.entries import call_text
-from verikit.judges.shown import NotShown
+from verikit.judges.evidence.shown import NotShown
 from verikit.messages import (
     CompletionMessage,
     are_parts,

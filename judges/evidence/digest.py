@@ -14,7 +14,7 @@ from verikit.judges.evidence.cited import PLACEHOLDER, Citable
 from verikit.judges.evidence.content import Evidence, Turn
 from verikit.judges.evidence.entries import ACTIONS, RunEntry
 from verikit.judges.evidence.fold import MOST, fold, forms, head_and_tail, with_gaps
-from verikit.judges.shown import NotShown, visible
+from verikit.judges.evidence.shown import NotShown, visible
 
 TOKEN = 4
 """Bytes that count as one token."""

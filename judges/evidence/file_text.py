@@ -13,7 +13,7 @@ from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.shape import each, record, text, truth, whole
 from verikit.errors import AgentFault
 from verikit.judges.evidence.fold import MOST
-from verikit.judges.shown import NotShown
+from verikit.judges.evidence.shown import NotShown
 from verikit.verifiers.docx.verifier import READER as DOCUMENTS
 from verikit.verifiers.docx.verifier import Block, plain
 from verikit.verifiers.reading.sqlite_file import MAGIC, database

@@ -16,7 +16,7 @@ from verikit.errors import EngineError, VerikitError
 from verikit.judges.evidence.cited import CITABLE, Citable
 from verikit.judges.evidence.content import Evidence, Shown
 from verikit.judges.evidence.digest import legible
-from verikit.judges.shown import fenced
+from verikit.judges.evidence.shown import fenced
 from verikit.replies.split import CUT, split
 from verikit.types import Message
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from verikit.errors import AgentFault
 from verikit.judges.evidence.file_text import file_text
 from verikit.judges.evidence.left import listing
-from verikit.judges.shown import NotShown
+from verikit.judges.evidence.shown import NotShown
 from verikit.workspaces.manifest import FileEntry
 from verikit.workspaces.names import shown
 from verikit.workspaces.workspace import Workspace

@@ -12,7 +12,7 @@ from verikit.judges.evidence.digest import DigestBudget, digest
 from verikit.judges.evidence.entries import entries
 from verikit.judges.evidence.left import left_files
 from verikit.judges.evidence.opening import OpenFiles
-from verikit.judges.shown import NotShown
+from verikit.judges.evidence.shown import NotShown
 from verikit.messages import CompletionMessage, last_said
 from verikit.types import WORKSPACE, Sample
 from verikit.workspaces.grading import workspace_of

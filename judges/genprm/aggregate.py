@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Literal, get_args
 
+from verikit.engines.usage import added
 from verikit.errors import ConfigError
-from verikit.judges.ask import added
 from verikit.types import Score
 
 Aggregation = Literal["last", "min", "mean", "product"]

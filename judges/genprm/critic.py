@@ -15,7 +15,7 @@ from verikit.base import Verifier, score_all
 from verikit.engines import Engine, Generation, Request
 from verikit.errors import ConfigError, EngineError
 from verikit.guided.critic import doubt
-from verikit.judges.ask import connect
+from verikit.judges.asking.ask import connect
 from verikit.judges.genprm.column import StepColumn
 from verikit.judges.genprm.stepwise import StepVerifier
 from verikit.replies.views import seen

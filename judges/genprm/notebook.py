@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol as Interface
 
 from verikit.errors import SandboxError
+from verikit.judges.evidence.shown import visible
 from verikit.judges.genprm.protocol import Messages
-from verikit.judges.shown import visible
 from verikit.sandbox import RunLimits, RunResult, Session
 from verikit.sandbox.local import SCIENCE
 from verikit.verifiers.reading.fences import last

@@ -19,8 +19,8 @@ from typing import Any
 
 from verikit.engines import Generation, Output, Request, Structured
 from verikit.engines.errors import BadRequest, Unsupported
+from verikit.engines.usage import added, counted
 from verikit.errors import EngineError
-from verikit.judges.ask import COUNTED, added
 from verikit.judges.genprm.notebook import Cell
 from verikit.judges.genprm.protocol import Mode, Protocol
 from verikit.judges.genprm.review import How, Path, Solution, StepReview
@@ -216,7 +216,7 @@ class _Turn:
 
     def _ask(self, request: Request) -> Generator[Request | RunCode, Any, Output]:
         generation: Generation = yield request
-        self._usage = added(self._usage, {name: generation.usage[name] for name in COUNTED if name in generation.usage})
+        self._usage = added(self._usage, counted(generation))
         if generation.error is not None:
             raise generation.error
         if not generation.outputs:

@@ -12,14 +12,14 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
-from verikit.answers.extract import final_part, last_line, marked
+from verikit.answers.claims.extract import final_part, last_line, marked
 from verikit.base import TextVerifier
 from verikit.judges.evidence import as_text
+from verikit.judges.evidence.shown import visible
+from verikit.judges.evidence.special_tokens import clearing
 from verikit.judges.genprm.aggregate import Aggregation, check_aggregation, scored_steps
 from verikit.judges.genprm.review import Solution
 from verikit.judges.genprm.steps import Splitting, split_steps
-from verikit.judges.shown import visible
-from verikit.judges.special_tokens import clearing
 from verikit.types import Sample, Score
 from verikit.verifiers.answer import Answer
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from verikit.engines import Output
-from verikit.judges import asserted
+from verikit.judges.asking import asserted
 from verikit.judges.genprm.protocol import Protocol
 from verikit.types import PASS_MARK
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from verikit.base import describe
 from verikit.engines import Engine
+from verikit.engines.usage import added
 from verikit.errors import ConfigError, EngineError, EngineTimeout
-from verikit.judges.ask import FORCED, added, connect
+from verikit.judges.asking.ask import FORCED, connect
 from verikit.judges.genprm.known import KnownReviews
 from verikit.judges.genprm.notebook import Notebook, Sessions
 from verikit.judges.genprm.path import Plan, neutral, walk

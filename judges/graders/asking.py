@@ -13,9 +13,9 @@ from typing import Any
 from verikit.engines.types import Request, Structured
 from verikit.graders.schema import LabelModel, ScoreModel
 from verikit.graders.template import Path, filled
-from verikit.judges.reply import JudgeVerdict, ReplyFormat
-from verikit.judges.shown import NotShown, fence, fenced, visible_to_judge
-from verikit.judges.special_tokens import Clear, without_specials
+from verikit.judges.asking.reply import JudgeVerdict, ReplyFormat
+from verikit.judges.evidence.shown import NotShown, fence, fenced, visible_to_judge
+from verikit.judges.evidence.special_tokens import Clear, without_specials
 from verikit.types import Message
 
 _FAR = 1e300

@@ -29,12 +29,12 @@ from verikit.graders.schema import (
 )
 from verikit.graders.similarity import similarity
 from verikit.graders.template import NoValue, filled
-from verikit.judges.ask import PROBE, Record, ask, connect
+from verikit.judges.asking.ask import PROBE, Record, ask, connect
+from verikit.judges.asking.judge import failed
+from verikit.judges.evidence.shown import MAX_CHARS, NotShown
+from verikit.judges.evidence.special_tokens import clearing
 from verikit.judges.graders import python
 from verikit.judges.graders.asking import cut, reply_format, request
-from verikit.judges.judge import failed
-from verikit.judges.shown import MAX_CHARS, NotShown
-from verikit.judges.special_tokens import clearing
 from verikit.messages import by_assistant
 from verikit.platform.numbers import distinct, span
 from verikit.replies.text import accepted

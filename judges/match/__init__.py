@@ -6,4 +6,9 @@ run.py        bouts through a judge into the folder, resumable
 summary.py    what the folder's rows say: win rates, bias, ratings, agreement with labels
 show.py       a summary as a person reads it
 canaries.py   answers that must not win
+labels.py     labels of some of a run's verdicts
+session.py    a run of judge from its settings
+cli.py        the command
+call.py       the same as a Python call
+page.py       a run's folder, for the HTML report
 """

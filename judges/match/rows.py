@@ -10,10 +10,10 @@ from typing import Any
 
 from verikit.base import describe
 from verikit.errors import EngineError, JudgeError
+from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.bias import Judged
 from verikit.judges.match.entrants import Bout
 from verikit.judges.pairwise import Comparison, OrderVerdict
-from verikit.judges.reply import JudgeVerdict
 
 
 def to_row(line: int, bout: Bout, comparison: Comparison) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from verikit.engines.usage import added
 from verikit.errors import UsageError, raise_if_gone
-from verikit.judges.ask import PROBE, added
+from verikit.judges.asking.ask import PROBE
 from verikit.judges.match.entrants import Bout
 from verikit.judges.match.rows import to_row
 from verikit.judges.pairwise import Comparer, Comparison

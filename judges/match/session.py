@@ -10,11 +10,11 @@ from typing import Any
 
 from verikit.base import Verifier
 from verikit.errors import UsageError
-from verikit.judges.calibration.labels import labelled, read_labels
+from verikit.judges.asking.judge import Judge
 from verikit.judges.evidence import as_text
-from verikit.judges.judge import Judge
 from verikit.judges.match.canaries import canary_win_rates
 from verikit.judges.match.entrants import Bout, Entrants, read_entrants
+from verikit.judges.match.labels import labelled, read_labels
 from verikit.judges.match.run import BATCH, CONFIG, SUMMARY, VERDICTS, judge_bouts
 from verikit.judges.match.summary import LengthControl, summarize
 from verikit.judges.rates.length_control import Gamed

@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from verikit.judges.bias import Judged, bias
+from verikit.judges.evidence.shown import repeats
 from verikit.judges.match.rows import from_row
 from verikit.judges.rates.agreement import accuracy, both_orders, cohen_kappa
 from verikit.judges.rates.bradley_terry import Game, bradley_terry
 from verikit.judges.rates.length_control import Gamed, length_controlled
 from verikit.judges.rates.winrate import win_rate
-from verikit.judges.shown import repeats
 from verikit.stats import mean_interval
 
 Row = Mapping[str, Any]

@@ -27,10 +27,10 @@ from verikit.engines.openai.dispatch import Dispatcher
 from verikit.engines.openai.options import header_key
 from verikit.engines.openai.wire import FailedTry, exchange
 from verikit.errors import EngineError
+from verikit.judges.evidence.special_tokens import without_specials
 from verikit.judges.heads import EncodedText
 from verikit.judges.rewards.encode import conversation, plain
 from verikit.judges.rewards.reward import Numbers
-from verikit.judges.special_tokens import without_specials
 from verikit.types import Sample
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from verikit.engines import Engine, Generation, Request
+from verikit.engines.usage import added, counted
 from verikit.errors import EngineError
-from verikit.judges.ask import added, counted, reminder, unless_cut, unless_false
+from verikit.judges.asking.ask import reminder, unless_cut, unless_false
+from verikit.judges.asking.prompt import JudgePrompt
+from verikit.judges.asking.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.evidence.cited import FalseCitation
-from verikit.judges.prompt import JudgePrompt
-from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.rubric.criteria import Criterion
 
 _MARK = "◆"

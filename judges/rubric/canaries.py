@@ -1,6 +1,6 @@
 """Answers that must get no points: can a rubric's judge be talked into verdicts?
 
-The attacks of `verikit.judges.match.canaries`, and verdicts in the forms that rubric judges reply in.
+The attacks of `verikit.judges.evidence.canaries`, and verdicts in the forms that rubric judges reply in.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from verikit.base import Verifier, score_all
 from verikit.errors import UsageError
-from verikit.judges.match.canaries import CANARIES
+from verikit.judges.evidence.canaries import CANARIES
 from verikit.stats import Estimate, mean_interval
 from verikit.types import Sample
 

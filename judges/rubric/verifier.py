@@ -9,17 +9,17 @@ from statistics import fmean, median_low
 from typing import Any, ClassVar, Literal, get_args
 
 from verikit.base import describe
+from verikit.engines.usage import added
 from verikit.errors import ConfigError, EngineTimeout, SchemaError, VerikitError
-from verikit.judges.ask import added
+from verikit.judges.asking.judge import Judge, failed, usage_of_shown, with_entries_shown
+from verikit.judges.asking.prompt import Task
+from verikit.judges.asking.reply import JudgeVerdict
+from verikit.judges.asking.scaled import check_asks, repeated
 from verikit.judges.evidence import Shown
-from verikit.judges.judge import Judge, failed, usage_of_shown, with_entries_shown
-from verikit.judges.prompt import Task
-from verikit.judges.reply import JudgeVerdict
+from verikit.judges.evidence.shown import NotShown
 from verikit.judges.rubric.asking import Question, ask_all, listed
 from verikit.judges.rubric.criteria import Criteria, Criterion
 from verikit.judges.rubric.read import at, in_row, read, read_file
-from verikit.judges.scaled import check_asks, repeated
-from verikit.judges.shown import NotShown
 from verikit.platform.numbers import span
 from verikit.types import ASKS, LABEL, UNIT, Sample, Score
 

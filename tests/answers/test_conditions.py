@@ -7,8 +7,8 @@ import pytest
 
 from tests.answers.families.helpers import assert_boxed
 from verikit.answers import verify
+from verikit.answers.algebra.sets import position, to_pieces
 from verikit.answers.parser import parse
-from verikit.answers.sets import position, to_pieces
 
 TESTS = {
     "<": lambda x, a: x < a, r"\le": lambda x, a: x <= a, ">": lambda x, a: x > a, r"\ge": lambda x, a: x >= a,

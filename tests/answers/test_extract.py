@@ -2,7 +2,7 @@ import pytest
 
 from tests.hostile_texts import HOSTILE
 from verikit.answers import Equality, verify
-from verikit.answers.extract import boxes, final_part, marked
+from verikit.answers.claims.extract import boxes, final_part, marked
 
 FOUND = [
     ("Answer: 5 (since 2+3=5)", "5"), ("The answer is 5 because 2+3=5.", "5"), ("No, the answer is 4.", "4"),

@@ -7,11 +7,11 @@ import pytest
 
 from tests.growth import count_calls
 from verikit.answers import Equality, choices, verify
-from verikit.answers.clean import same_but_spacing
+from verikit.answers.claims.statements import FoundAnswer
+from verikit.answers.families.text import compare_texts
 from verikit.answers.gold import read_gold
 from verikit.answers.judging import Terms, judge
-from verikit.answers.statements import FoundAnswer
-from verikit.answers.text import compare_texts
+from verikit.answers.parser.clean import same_but_spacing
 from verikit.verifiers.answer import Answer
 
 PAIRS = int(os.environ.get("VERIKIT_FUZZ_PAIRS", "2_000_000"))

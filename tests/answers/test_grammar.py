@@ -7,8 +7,8 @@ import pytest
 
 from tests.answers import trees
 from verikit.answers.parser import parse
+from verikit.answers.parser.tree import NotMath, TooBig
 from verikit.answers.tail import build
-from verikit.answers.tree import NotMath, TooBig
 
 TREES = int(os.environ.get("VERIKIT_GRAMMAR_TREES", "4_000"))
 """Trees of the long run; each is read in every notation."""

@@ -3,10 +3,10 @@ import random
 import pytest
 
 from verikit.answers import verify
-from verikit.answers.letters import split_letters
-from verikit.answers.lexer import lex
 from verikit.answers.parser import parse
-from verikit.answers.tree import NotMath, show
+from verikit.answers.parser.letters import split_letters
+from verikit.answers.parser.lexer import lex
+from verikit.answers.parser.tree import NotMath, show
 from verikit.verifiers.answer import Answer
 
 PRODUCTS = [

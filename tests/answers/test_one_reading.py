@@ -11,8 +11,8 @@ import re
 import pytest
 
 from verikit.answers import verify
-from verikit.answers.clean import trimmed
 from verikit.answers.gold import read, read_gold
+from verikit.answers.parser.clean import trimmed
 from verikit.verifiers.answer import Answer
 
 EFFORT = int(os.environ.get("VERIKIT_FORGERIES", "1"))

@@ -1,7 +1,7 @@
 import pytest
 
 from verikit.answers.parser import parse
-from verikit.answers.tree import Node, NotMath, TooBig, from_json, num, show, to_json
+from verikit.answers.parser.tree import Node, NotMath, TooBig, from_json, num, show, to_json
 
 
 @pytest.mark.parametrize(

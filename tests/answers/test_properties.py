@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.growth import count_calls
 from verikit.answers import Equality, verify
-from verikit.answers.evaluate import exact
-from verikit.answers.identity import identical
+from verikit.answers.algebra.evaluate import exact
+from verikit.answers.algebra.identity import identical
 from verikit.answers.parser import parse
 from verikit.verifiers.answer import Answer
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.growth import count_calls
 from verikit.answers import check_gold, verify
-from verikit.answers.identity import identical
+from verikit.answers.algebra.identity import identical
 from verikit.answers.parser import parse
 from verikit.verifiers.answer import Answer
 

@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 
 from verikit.answers import verify
-from verikit.answers.normal import normal
+from verikit.answers.algebra.normal import normal
+from verikit.answers.algebra.sets import position, to_pieces
 from verikit.answers.parser import parse
-from verikit.answers.sets import position, to_pieces
 from verikit.answers.spellings import SPELLINGS, respelled
 
 PHRASES = {

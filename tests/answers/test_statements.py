@@ -6,7 +6,7 @@ import pytest
 
 from tests.hostile_texts import HOSTILE
 from verikit.answers import verify
-from verikit.answers.statements import statements
+from verikit.answers.claims.statements import statements
 
 STATED = [
     "The answer is {}.", "Answer: {}", "**Answer:** {}", "The final answer is {}.", "The answer is therefore {}.",

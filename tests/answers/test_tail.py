@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from verikit.answers.parser import parse
+from verikit.answers.parser.tree import to_json
 from verikit.answers.tail import FULL, STEPS_PER_SECOND, Tail, build
-from verikit.answers.tree import to_json
 from verikit.errors import HelperTimeout
 from verikit.select import clusters
 from verikit.types import Sample

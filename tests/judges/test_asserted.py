@@ -8,9 +8,9 @@ from tests.judges.scripted import Scripted, rows
 from verikit.engines import Output
 from verikit.errors import UnparseableVerdict
 from verikit.judges import Pairwise, Pointwise
+from verikit.judges.asking.prompt import load_prompt
+from verikit.judges.asking.reply import ReplyFormat
 from verikit.judges.pairwise import Pair
-from verikit.judges.prompt import load_prompt
-from verikit.judges.reply import ReplyFormat
 from verikit.judges.rubric import Rubric
 from verikit.types import Sample
 

@@ -12,7 +12,7 @@ from tests.engines.server import Server, chat_reply
 from tests.results.test_html import assert_harmless
 from verikit.cli import cli
 from verikit.errors import EngineError, UsageError
-from verikit.judges import call
+from verikit.judges.match import call
 
 EXAMPLE = ROOT / "examples" / "judge"
 JUDGE = f"pairwise('replay:{EXAMPLE / 'judge.jsonl'}')"

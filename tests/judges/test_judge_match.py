@@ -9,7 +9,8 @@ from verikit.engines.errors import Unreachable
 from verikit.errors import ContextOverflow, EngineError, EngineTimeout, UsageError
 from verikit.judges import Pairwise, Pointwise
 from verikit.judges.bias import bias
-from verikit.judges.match.canaries import CANARIES, canary_win_rates
+from verikit.judges.evidence.canaries import CANARIES
+from verikit.judges.match.canaries import canary_win_rates
 from verikit.judges.match.entrants import Bout, read_entrants
 from verikit.judges.match.rows import from_row, to_row
 from verikit.judges.match.run import VERDICTS, judge_bouts

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tests.judges.scripted import rows, token
 from verikit.engines import Output, TopLogprob
 from verikit.errors import ConfigError, Refusal, UnparseableVerdict
-from verikit.judges.prompt import load_prompt, prompt_names
+from verikit.judges.asking.prompt import load_prompt, prompt_names
+from verikit.judges.asking.reply import ReplyFormat, preference_of
 from verikit.judges.rates.agreement import accuracy, both_orders, cohen_kappa
-from verikit.judges.reply import ReplyFormat, preference_of
 
 AB = ReplyFormat("[[{}]]", labels={"A": 1.0, "B": 0.0, "C": 0.5})
 GRADED = load_prompt("pairwise-graded").reply

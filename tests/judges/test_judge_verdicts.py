@@ -7,7 +7,7 @@ from verikit import score_all
 from verikit.base import Verifier
 from verikit.errors import ConfigError, EngineError, EngineTimeout, JudgeError, SpecError, UnparseableVerdict
 from verikit.judges import ByScore, Knockout, Pair, Pairwise, Pointwise, Reference, RoundRobin, jury
-from verikit.judges.match.canaries import CANARIES
+from verikit.judges.evidence.canaries import CANARIES
 from verikit.names.spec import load, load_selector
 from verikit.types import Group, Sample, Score
 

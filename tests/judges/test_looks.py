@@ -11,7 +11,7 @@ from verikit import Sample, score_all
 from verikit.engines.replay import Recorder, Replay
 from verikit.errors import ConfigError
 from verikit.judges import Pointwise, Rubric
-from verikit.judges.shown import fence
+from verikit.judges.evidence.shown import fence
 from verikit.workspaces import Workspace
 
 SAME = {"same.txt": "needle\nsecond\nthird\n", "lib/b c.py": "y = 1\n"}

@@ -88,7 +88,7 @@ def test_no_answer_has_the_mark_of_its_prompt_however_many_it_has_guessed(questi
 
 
 def test_guesses_of_marks_cost_linear_work(linear):
-    from verikit.judges.shown import fence
+    from verikit.judges.evidence.shown import fence
 
     marks = []
     for _ in range(300):

@@ -11,8 +11,8 @@ from tests.judges.scripted import Scripted, asked, better, shown
 from verikit.engines import Output, TopLogprob
 from verikit.errors import ConfigError, EngineError
 from verikit.judges import Pair, Pairwise, Pointwise, Rubric, load_prompt
+from verikit.judges.asking.shares import verdict_shares
 from verikit.judges.pairwise import leads
-from verikit.judges.shares import verdict_shares
 from verikit.types import Sample
 
 GRADES = {"A>>B": 1.0, "A>B": 1.0, "A=B": 0.5, "B>A": 0.0, "B>>A": 0.0}

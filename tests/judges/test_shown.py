@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verikit.errors import ConfigError
-from verikit.judges.prompt import JudgePrompt, load_prompt, prompt_names
-from verikit.judges.shown import MAX_CHARS, fence, repeats, visible
+from verikit.judges.asking.prompt import JudgePrompt, load_prompt, prompt_names
+from verikit.judges.evidence.shown import MAX_CHARS, fence, repeats, visible
 
 
 @given(st.lists(st.text(max_size=50), max_size=4))

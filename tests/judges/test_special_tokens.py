@@ -6,10 +6,10 @@ import pytest
 
 from tests.judges.scripted import Scripted
 from verikit.judges import Pairwise, Pointwise
+from verikit.judges.evidence.shown import visible
+from verikit.judges.evidence.special_tokens import clearing, without_specials
 from verikit.judges.graders import OpenAIGrader
 from verikit.judges.pairwise import Pair
-from verikit.judges.shown import visible
-from verikit.judges.special_tokens import clearing, without_specials
 from verikit.types import Sample
 
 PUBLIC = {

@@ -21,8 +21,8 @@ from verikit.base import score_all  # noqa: E402
 from verikit.cli.cache import examine  # noqa: E402
 from verikit.engines.cache import Cache, training_cache  # noqa: E402
 from verikit.errors import ConfigError, EngineError, MissingExtra, TrainerError  # noqa: E402
-from verikit.judges import ask  # noqa: E402
-from verikit.judges.ask import caching_in  # noqa: E402
+from verikit.judges.asking import ask  # noqa: E402
+from verikit.judges.asking.ask import caching_in  # noqa: E402
 from verikit.trainers.check import check  # noqa: E402
 from verikit.trainers.config import load_config  # noqa: E402
 from verikit.trainers.engine_check import ask_engine  # noqa: E402

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.growth import check_linear
 from verikit import Sample, load, score_all
-from verikit.answers.json_fields import MAX_DEPTH
+from verikit.answers.claims.json_fields import MAX_DEPTH
 from verikit.errors import UsageError
 from verikit.names.spec import load as load_spec
 from verikit.verifiers.json_match import JsonMatch

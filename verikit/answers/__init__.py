@@ -3,7 +3,7 @@
 `verify` is the one function to call; `verikit.verifiers.answer` makes a verifier of it.
 """
 
-from verikit.answers.equality import Equality
+from verikit.answers.algebra.equality import Equality
 from verikit.answers.gold import check_gold
 from verikit.answers.judging import AnswerVerdict
 from verikit.answers.verdict import verify

@@ -18,8 +18,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from verikit.answers.families.plain import plain
-from verikit.answers.text import words
-from verikit.answers.units import COUNT, Unit, parse_unit, single
+from verikit.answers.families.text import words
+from verikit.answers.parser.units import COUNT, Unit, parse_unit, single
 from verikit.errors import UsageError
 
 MAX_CHARS = 120

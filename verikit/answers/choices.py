@@ -13,8 +13,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from verikit.answers.claims.extract import boxes
 from verikit.answers.claims.withdrawals import after_withdrawal
-from verikit.answers.extract import boxes
 from verikit.answers.option_sentences import NONE, read_sentence
 
 ALTERNATIVES = "the text offers alternatives"

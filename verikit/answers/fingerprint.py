@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 
 from verikit.answers import choices
-from verikit.answers.evaluate import OpaqueTerm, Undefined
+from verikit.answers.algebra.evaluate import OpaqueTerm, Undefined
+from verikit.answers.algebra.modular import PRIMES, ModularField
 from verikit.answers.gold import NUMERAL, read_gold
 from verikit.answers.gold_readings import gold_readings
-from verikit.answers.modular import PRIMES, ModularField
-from verikit.answers.tree import Node, TooBig, children
+from verikit.answers.parser.tree import Node, TooBig, children
 
 MAX_CHARS = 300
 _PLAIN = re.compile(r"(?:[0-9a-zA-Z{}()+\-*/^. ]|\\(?:[dt]?frac|sqrt|cdot|times|left|right)(?![a-zA-Z]))+")

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 
-from verikit.answers.compare import compare
-from verikit.answers.equality import Equality
-from verikit.answers.evaluate import exact
+from verikit.answers.algebra.compare import compare
+from verikit.answers.algebra.equality import Equality
+from verikit.answers.algebra.evaluate import exact
 from verikit.answers.gold import MAX_CACHED, NUMERAL, read_gold
 from verikit.answers.parser import parse
+from verikit.answers.parser.tree import ONE, ZERO, Node, NotMath, TooBig, children, symbols
 from verikit.answers.spellings import respelled
-from verikit.answers.tree import ONE, ZERO, Node, NotMath, TooBig, children, symbols
 
 MORE = 1
 """Operations that an answer may have beyond the gold's, where the gold is a plain number."""

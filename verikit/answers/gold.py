@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from verikit.answers import choices, extract
-from verikit.answers.clean import trimmed
-from verikit.answers.evaluate import ExactField, OpaqueTerm, Undefined
+from verikit.answers import choices
+from verikit.answers.algebra.evaluate import ExactField, OpaqueTerm, Undefined
+from verikit.answers.algebra.normal import normal
+from verikit.answers.claims import extract
+from verikit.answers.claims.json_answers import gold_json
 from verikit.answers.families import meanings, number_meanings
 from verikit.answers.families.base import Family
-from verikit.answers.json_answers import gold_json
-from verikit.answers.normal import normal
 from verikit.answers.parser import parse
+from verikit.answers.parser.clean import trimmed
+from verikit.answers.parser.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, symbols
 from verikit.answers.spellings import respelled
-from verikit.answers.tree import MAX_CHARS, SCALARS, Node, NotMath, TooBig, symbols
 from verikit.replies.unseen import without_unseen
 
 MAX_CACHED = 300

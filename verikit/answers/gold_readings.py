@@ -6,8 +6,8 @@ import re
 
 from verikit.answers.decimal_commas import may_be_decimal
 from verikit.answers.gold import read
-from verikit.answers.tree import Node
-from verikit.answers.units import parse_unit
+from verikit.answers.parser.tree import Node
+from verikit.answers.parser.units import parse_unit
 
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)")
 _BRACKETS = re.compile(r"[(\[]|\\\{")

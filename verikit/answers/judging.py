@@ -7,21 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from verikit.answers import aliases, choices, closing
+from verikit.answers import aliases, choices
+from verikit.answers.algebra.compare import compare
+from verikit.answers.algebra.equality import Equality, EqualityResult, Outcome, different, equal
+from verikit.answers.claims import closing
 from verikit.answers.claims.predicates import is_negation
 from verikit.answers.claims.sentences import claimed, without_reasons
-from verikit.answers.clean import same_but_spacing, trimmed
-from verikit.answers.compare import compare
+from verikit.answers.claims.statements import FoundAnswer
 from verikit.answers.decimal_commas import are_decimal_in, may_be_decimal
-from verikit.answers.equality import Equality, EqualityResult, Outcome, different, equal
 from verikit.answers.families import compare_meanings, words
 from verikit.answers.families.base import Context
+from verikit.answers.families.text import compare_texts
 from verikit.answers.gold import NUMERAL, ReadGold, read, read_gold
 from verikit.answers.gold_readings import gold_readings, with_unit
+from verikit.answers.parser.clean import same_but_spacing, trimmed
+from verikit.answers.parser.tree import MAX_CHARS, SCALARS, Node, TooBig, show
 from verikit.answers.percent import wrong_sense
-from verikit.answers.statements import FoundAnswer
-from verikit.answers.text import compare_texts
-from verikit.answers.tree import MAX_CHARS, SCALARS, Node, TooBig, show
 
 Tail = Callable[[Node, Node], EqualityResult]
 """Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""

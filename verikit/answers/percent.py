@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from verikit.answers.equality import Equality
-from verikit.answers.scalar import compare_scalars, peel
-from verikit.answers.tree import COLLECTIONS, Node, TooBig, num
+from verikit.answers.algebra.equality import Equality
+from verikit.answers.algebra.scalar import compare_scalars, peel
+from verikit.answers.parser.tree import COLLECTIONS, Node, TooBig, num
 
 _ASKED = re.compile(
     r"percent|per cent|%|\bpct\b|\brates?\b|interest|prozent|pourcent|porcentaje|por ciento|percentuale|百分|प्रतिशत",

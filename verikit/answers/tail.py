@@ -17,9 +17,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from verikit.answers.equality import EqualityResult, different, equal, undecided
-from verikit.answers.evaluate import exact
-from verikit.answers.tree import Node, from_json, to_json
+from verikit.answers.algebra.equality import EqualityResult, different, equal, undecided
+from verikit.answers.algebra.evaluate import exact
+from verikit.answers.parser.tree import Node, from_json, to_json
 from verikit.errors import HelperError, HelperTimeout
 from verikit.helper import Helper
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from verikit.answers import choices, extract
+from verikit.answers import choices
+from verikit.answers.algebra.compare import compare
+from verikit.answers.algebra.equality import Equality
 from verikit.answers.aliases import Aliases
-from verikit.answers.clean import same_but_spacing
-from verikit.answers.compare import compare
-from verikit.answers.equality import Equality
+from verikit.answers.claims import extract
+from verikit.answers.claims.statements import FoundAnswer
+from verikit.answers.families.text import compare_texts
 from verikit.answers.gold import ReadGold, read, read_gold
 from verikit.answers.judging import STRICT, AnswerVerdict, Tail, Terms, judge
-from verikit.answers.statements import FoundAnswer
-from verikit.answers.text import compare_texts
-from verikit.answers.tree import MAX_CHARS, Node, TooBig
+from verikit.answers.parser.clean import same_but_spacing
+from verikit.answers.parser.tree import MAX_CHARS, Node, TooBig
 from verikit.replies.unseen import without_phantoms, without_unseen
 
 MAX_TEXT = 20_000_000

@@ -7,7 +7,8 @@ import string
 from collections.abc import Iterator
 from functools import cache
 
-from verikit.answers import choices, extract
+from verikit.answers import choices
+from verikit.answers.claims import extract
 from verikit.answers.gold import NUMERAL, read_gold
 from verikit.audit.findings import Finding
 from verikit.audit.rows import AuditRow

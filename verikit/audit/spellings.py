@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from verikit.answers.gold import NUMERAL, ReadGold
-from verikit.answers.tree import SCALARS, Node, children
+from verikit.answers.parser.tree import SCALARS, Node, children
 from verikit.audit.rows import AuditRow
 
 FORMS: Mapping[str, str] = {

@@ -24,7 +24,7 @@ from verikit.platform.system import POSIX_MODULES, WSL, needs_posix
 COMMANDS = {
     "sample": ("verikit.cli.sample:sample", "Sample candidates for prompts from any model, to be scored."),
     "score": ("verikit.cli.score:score", "Score candidates, rerank them, and estimate pass@k, maj@k, BoN@k."),
-    "judge": ("verikit.judges.cli:judge", "Compare models' answers by a judge: win rates, bias, ratings."),
+    "judge": ("verikit.judges.match.cli:judge", "Compare models' answers by a judge: win rates, bias, ratings."),
     "calibrate": (
         "verikit.judges.calibration.cli:calibrate_",
         "Measure a judge by labels, and correct rates for its error.",

@@ -42,7 +42,7 @@ KINDS = (
         "verikit.scoring.outcomes:outcomes",
         "verikit.scoring.slices:rows",
     ),
-    RunKind("judge", "verdicts.jsonl", "verikit.judges.page:collect"),
+    RunKind("judge", "verdicts.jsonl", "verikit.judges.match.page:collect"),
     RunKind(
         "eval",
         "results.json",

@@ -13,18 +13,18 @@ from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, Literal
 
-from verikit.answers import extract
+from verikit.answers.algebra.equality import Equality, EqualityResult, undecided
 from verikit.answers.aliases import from_file
+from verikit.answers.claims import extract
+from verikit.answers.claims.json_answers import JsonGold, gold_json, unwrapped
+from verikit.answers.claims.json_fields import JsonRules, TooMuchWork, compare_fields, unfit
 from verikit.answers.claims.listing import claims
-from verikit.answers.equality import Equality, EqualityResult, undecided
 from verikit.answers.fingerprint import fingerprint
 from verikit.answers.gold import read_gold
-from verikit.answers.json_answers import JsonGold, gold_json, unwrapped
-from verikit.answers.json_fields import JsonRules, TooMuchWork, compare_fields, unfit
 from verikit.answers.judging import AnswerVerdict
 from verikit.answers.judging import Tail as TailCall
+from verikit.answers.parser.tree import MAX_CHARS, Node
 from verikit.answers.tail import Tail
-from verikit.answers.tree import MAX_CHARS, Node
 from verikit.answers.verdict import verify
 from verikit.base import TextVerifier
 from verikit.errors import HelperError, UsageError

@@ -23,7 +23,7 @@ from typing import ClassVar
 
 from verikit.answers.forms import claims, holds, ordered, plain, same_value, unevaluated, unsigned, written
 from verikit.answers.gold import NUMERAL, read_gold
-from verikit.answers.tree import Node
+from verikit.answers.parser.tree import Node
 from verikit.base import Verifier, score_all
 from verikit.compose.combine import Part, as_verifier
 from verikit.names.spec import load

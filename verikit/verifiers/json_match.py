@@ -9,9 +9,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
-from verikit.answers.claims.roles import is_alternative, role_among
-from verikit.answers.claims.tokens import after, before
-from verikit.answers.json_fields import (
+from verikit.answers.claims.json_fields import (
     ExtraKeys,
     FieldVerdict,
     JsonRules,
@@ -20,6 +18,8 @@ from verikit.answers.json_fields import (
     compare_fields,
     unfit,
 )
+from verikit.answers.claims.roles import is_alternative, role_among
+from verikit.answers.claims.tokens import after, before
 from verikit.base import TextVerifier
 from verikit.errors import UsageError
 from verikit.types import Sample, Score

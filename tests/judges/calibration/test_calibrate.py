@@ -11,9 +11,9 @@ from verikit.cli import cli
 from verikit.errors import SchemaError, UsageError
 from verikit.judges.calibration.between import judge_agreement, own_preference
 from verikit.judges.calibration.confusion import confusion, kappa_interval
-from verikit.judges.calibration.labels import read_labels
 from verikit.judges.calibration.measure import calibrate
 from verikit.judges.calibration.verdicts import RunVerdicts, read_verdicts
+from verikit.judges.match.labels import read_labels
 from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.run import score_file
 

@@ -12,7 +12,7 @@ from tests.judges.genprm.reviewer import Reviewer, careful
 from verikit.cli import main
 from verikit.engines import Recorder
 from verikit.engines.types import Request
-from verikit.judges import ask
+from verikit.judges.asking import ask
 from verikit.judges.genprm import GenPRM
 from verikit.types import Sample
 

@@ -10,8 +10,8 @@ import re
 from itertools import pairwise
 
 from verikit.answers.gold import read_gold
-from verikit.answers.lexer import FUNCTIONS, GREEK
-from verikit.answers.units import is_unit
+from verikit.answers.parser.lexer import FUNCTIONS, GREEK
+from verikit.answers.parser.units import is_unit
 
 _COMMAND = re.compile(r"\\[A-Za-z]+|_\{[^{}]{0,100}\}|_[A-Za-z0-9]")
 _WORD = re.compile(r"[^\W\d_]{3,}")

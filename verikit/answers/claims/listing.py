@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from verikit.answers import closing
+from verikit.answers.claims import closing
+from verikit.answers.claims.extract import boxes, final_part, last_line
 from verikit.answers.claims.roles import Role
+from verikit.answers.claims.statements import hash_mark, statements
 from verikit.answers.claims.withdrawals import after_withdrawal
-from verikit.answers.extract import boxes, final_part, last_line
-from verikit.answers.statements import hash_mark, statements
 
 MOST = 12
 """Claims of one reply that are listed, the last ones."""

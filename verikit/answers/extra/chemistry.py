@@ -11,7 +11,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import NamedTuple
 
-from verikit.answers.equality import EqualityResult, different, equal
+from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.extra.elements import BY_NAME, CORES, NUMBER
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.plain import plain, stated

@@ -12,15 +12,15 @@ from fractions import Fraction
 from itertools import permutations
 from typing import NamedTuple
 
-from verikit.answers.compare import assigned
-from verikit.answers.equality import EqualityResult, different, equal
-from verikit.answers.evaluate import substitute
+from verikit.answers.algebra.compare import assigned
+from verikit.answers.algebra.equality import EqualityResult, different, equal
+from verikit.answers.algebra.evaluate import substitute
+from verikit.answers.algebra.identity import identical
+from verikit.answers.algebra.normal import normal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import bare
-from verikit.answers.identity import identical
-from verikit.answers.normal import normal
 from verikit.answers.parser import parse
-from verikit.answers.tree import ONE, SCALARS, ZERO, Node, NotMath, TooBig, num, symbols
+from verikit.answers.parser.tree import ONE, SCALARS, ZERO, Node, NotMath, TooBig, num, symbols
 
 MAX_CHARS = 400
 MAX_CONSTANTS = 3

@@ -13,13 +13,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from verikit.answers.equality import EqualityResult, different, equal
-from verikit.answers.evaluate import exact, substitute
+from verikit.answers.algebra.equality import EqualityResult, different, equal
+from verikit.answers.algebra.evaluate import exact, substitute
+from verikit.answers.algebra.normal import normal
+from verikit.answers.algebra.vectors import components
 from verikit.answers.families.base import Context, Family
-from verikit.answers.normal import normal
 from verikit.answers.parser import parse
-from verikit.answers.tree import SCALARS, Node, NotMath, TooBig, num, symbols
-from verikit.answers.vectors import components
+from verikit.answers.parser.tree import SCALARS, Node, NotMath, TooBig, num, symbols
 
 MAX_CHARS = 400
 _PARAMETERS = frozenset(("t", "s", "u", "v", "r", "k", "lambda", "mu", "alpha", "beta"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from verikit.answers.equality import EqualityResult, all_of, different
+from verikit.answers.algebra.equality import EqualityResult, all_of, different
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import bare, pieces
 

@@ -9,16 +9,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from verikit.answers.compare import assigned
-from verikit.answers.equality import EqualityResult, different, equal, undecided
-from verikit.answers.evaluate import OpaqueTerm, Undefined, substitute
-from verikit.answers.extra import CASES
-from verikit.answers.families.base import Context, Family
-from verikit.answers.families.pieces import bare, pieces
-from verikit.answers.identity import identical
-from verikit.answers.normal import normal
-from verikit.answers.parser import parse
-from verikit.answers.sets import (
+from verikit.answers.algebra.compare import assigned
+from verikit.answers.algebra.equality import EqualityResult, different, equal, undecided
+from verikit.answers.algebra.evaluate import OpaqueTerm, Undefined, substitute
+from verikit.answers.algebra.identity import identical
+from verikit.answers.algebra.normal import normal
+from verikit.answers.algebra.sets import (
     WHOLE_LINE,
     LinePiece,
     Pieces,
@@ -30,7 +26,11 @@ from verikit.answers.sets import (
     position,
     to_pieces,
 )  # fmt: skip
-from verikit.answers.tree import ONE, SCALARS, Node, NotMath, TooBig, num, symbols
+from verikit.answers.extra import CASES
+from verikit.answers.families.base import Context, Family
+from verikit.answers.families.pieces import bare, pieces
+from verikit.answers.parser import parse
+from verikit.answers.parser.tree import ONE, SCALARS, Node, NotMath, TooBig, num, symbols
 
 MAX_CHARS = 1_500
 MAX_BRANCHES = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from verikit.answers.equality import EqualityResult, different, equal
+from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.plain import flat, plain, states_plainly
 from verikit.answers.families.spelled import in_words

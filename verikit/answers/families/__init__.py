@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from verikit.answers.equality import EqualityResult
+from verikit.answers.algebra.equality import EqualityResult
 from verikit.answers.families import (
     assignments,
     bases,

@@ -11,7 +11,7 @@ from verikit.answers.families.measures import Measure, conversions, is_currency,
 from verikit.answers.families.numerals import multiple_of_pi, number_at
 from verikit.answers.families.plain import hedged, led
 from verikit.answers.families.spelled import in_words, may_begin
-from verikit.answers.tree import Node, num
+from verikit.answers.parser.tree import Node, num
 
 
 class Quantity(NamedTuple):

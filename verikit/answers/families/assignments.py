@@ -10,7 +10,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from verikit.answers.equality import EqualityResult, all_of, different, equal
+from verikit.answers.algebra.equality import EqualityResult, all_of, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import TextPiece, bare, pieces, system
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from verikit.answers.equality import Equality, EqualityResult, different, equal
+from verikit.answers.algebra.equality import Equality, EqualityResult, different, equal
 
 V = TypeVar("V")
 

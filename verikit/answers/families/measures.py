@@ -1,7 +1,7 @@
 """Units of everyday answers: what a unit's text may measure, with the readings of an ambiguous one side by side.
 
-`verikit.answers.units` knows the units of formulas; here are those that only a whole text gives away: temperatures with
-their zero, currencies by sign, code and name, percent and percentage points, words of unknown units.
+`verikit.answers.parser.units` knows the units of formulas; here are those that only a whole text gives away:
+temperatures with their zero, currencies by sign, code and name, percent and percentage points, words of unknown units.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from verikit.answers.units import Unit, parse_unit, single
+from verikit.answers.parser.units import Unit, parse_unit, single
 
 
 class Measure(NamedTuple):

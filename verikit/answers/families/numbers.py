@@ -6,13 +6,13 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from verikit.answers.closing import FOREIGN_SCALES
-from verikit.answers.equality import EqualityResult, different, equal
+from verikit.answers.algebra.equality import EqualityResult, different, equal
+from verikit.answers.claims.closing import FOREIGN_SCALES
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.numerals import number, number_at, roman, same_number
 from verikit.answers.families.plain import flat, plain, stated
 from verikit.answers.families.spelled import in_words, ordinal_in_words
-from verikit.answers.tree import Node, num
+from verikit.answers.parser.tree import Node, num
 
 
 class NumericGold(NamedTuple):

@@ -1,6 +1,6 @@
 """Numbers as people write them: digits with the separators of any country, powers of ten, fractions, words, Roman.
 
-A reading is a tree of `verikit.answers.tree`, so that the comparison of scalars decides rounding and tolerance.
+A reading is a tree of `verikit.answers.parser.tree`, so that the comparison of scalars decides rounding and tolerance.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from verikit.answers.equality import Equality, EqualityResult
+from verikit.answers.algebra.equality import Equality, EqualityResult
+from verikit.answers.algebra.scalar import compare_scalars
 from verikit.answers.families.spelled import in_words
-from verikit.answers.scalar import compare_scalars
-from verikit.answers.tree import Node, num
+from verikit.answers.parser.tree import Node, num
 
 _GROUPED = (
     r"[1-9]\d{0,2}(?:,\d{3}){1,12}(?:\.\d{1,20})?"  # 1,234.5
@@ -109,7 +109,7 @@ def multiple_of_pi(text: str) -> Node | None:
     if not _PI.fullmatch(text):
         return None
     from verikit.answers.parser import parse
-    from verikit.answers.tree import NotMath, TooBig
+    from verikit.answers.parser.tree import NotMath, TooBig
 
     try:
         return parse(text)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from verikit.answers.clean import to_ascii
-from verikit.answers.lexer import FUNCTIONS, TEXT
+from verikit.answers.parser.clean import to_ascii
+from verikit.answers.parser.lexer import FUNCTIONS, TEXT
 
 MAX_CHARS = 300
 MAX_TAIL = 6

@@ -13,16 +13,16 @@ from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
-from verikit.answers.analytic import FloatField
-from verikit.answers.compare import assigned
-from verikit.answers.equality import EqualityResult, different, equal
-from verikit.answers.evaluate import OpaqueTerm, Undefined, exact, substitute
+from verikit.answers.algebra.analytic import FloatField
+from verikit.answers.algebra.compare import assigned
+from verikit.answers.algebra.equality import EqualityResult, different, equal
+from verikit.answers.algebra.evaluate import OpaqueTerm, Undefined, exact, substitute
+from verikit.answers.algebra.identity import identical
+from verikit.answers.algebra.normal import normal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import bare, pieces
-from verikit.answers.identity import identical
-from verikit.answers.normal import normal
 from verikit.answers.parser import parse
-from verikit.answers.tree import SCALARS, ZERO, Node, NotMath, TooBig, children, num, symbols
+from verikit.answers.parser.tree import SCALARS, ZERO, Node, NotMath, TooBig, children, num, symbols
 
 _Placed = Sequence[tuple[Node, float]]
 """Numbers with their places within a period, as fractions of it."""

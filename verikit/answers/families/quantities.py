@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from verikit.answers.equality import Equality, EqualityResult, different, equal
+from verikit.answers.algebra.equality import Equality, EqualityResult, different, equal
+from verikit.answers.algebra.scalar import compare_scalars
 from verikit.answers.families.amounts import CHANGE, Quantity, read_change, read_quantity
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.measures import SAME, Conversion, conversions
 from verikit.answers.families.numerals import number, significant
 from verikit.answers.families.plain import flat, led, plain
-from verikit.answers.scalar import compare_scalars
-from verikit.answers.tree import Node, num
+from verikit.answers.parser.tree import Node, num
 
 _TEXT_UNIT = re.compile(r"\\(?:text|mathrm|textrm|mbox|unit|si)|\d\s?(?:\\ |\\,|~|\s)\s?[^\W\d_]{2}|[/°%$€£¥₹]|\\circ")
 _MAY_BE = re.compile(r"\d[^\d]{0,8}[^\W\d_]|[$€£¥₹%°]|\\circ|^[^\W\d_]{1,20}[ -]", re.UNICODE)

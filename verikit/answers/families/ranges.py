@@ -9,7 +9,7 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from verikit.answers.equality import EqualityResult, different, equal
+from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.families.amounts import read_quantity
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.measures import Measure, conversions, measures

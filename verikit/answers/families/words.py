@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
+from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.claims.sentences import doubts
-from verikit.answers.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
-from verikit.answers.text import words
+from verikit.answers.families.text import words
 
 MAX_CHARS = 300
 MAX_SUBJECT = 10

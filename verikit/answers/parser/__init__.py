@@ -7,6 +7,9 @@ powers and postfixes, atoms. What is not understood raises `NotMath` with the to
 `grammar.Parser` has a method a level, down to the atom. What an atom may be is read by functions that take the parser:
 `leaves` (numbers, symbols), `brackets`, `commands` (LaTeX), `binders` (sums, integrals, limits); `labels` reads what
 stands around a value. `cursor` is where the parser stands in the tokens.
+
+Before it, `clean` gives a text one spelling, `lexer` makes tokens of it and `letters` splits its runs of letters.
+`tree` has the nodes, `units` the units.
 """
 
 from __future__ import annotations
@@ -14,11 +17,11 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from verikit.answers.clean import clean
-from verikit.answers.letters import split_letters
-from verikit.answers.lexer import Token, lex
+from verikit.answers.parser.clean import clean
 from verikit.answers.parser.grammar import Parser
-from verikit.answers.tree import MAX_CHARS, Node, NotMath, TooBig, num
+from verikit.answers.parser.letters import split_letters
+from verikit.answers.parser.lexer import Token, lex
+from verikit.answers.parser.tree import MAX_CHARS, Node, NotMath, TooBig, num
 
 __all__ = ["parse", "parse_tokens"]
 

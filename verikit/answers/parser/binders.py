@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from verikit.answers.parser.leaves import differential, differential_here, letter, literal
-from verikit.answers.tree import ONE, ZERO, Node, NotMath
+from verikit.answers.parser.tree import ONE, ZERO, Node, NotMath
 
 if TYPE_CHECKING:
     from verikit.answers.parser.grammar import Parser

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from verikit.answers.tree import Node, NotMath
+from verikit.answers.parser.tree import Node, NotMath
 
 if TYPE_CHECKING:
     from verikit.answers.parser.grammar import Parser

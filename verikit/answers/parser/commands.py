@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from verikit.answers.lexer import FUNCTIONS, GREEK
 from verikit.answers.parser.binders import big_operator, integral, limit
 from verikit.answers.parser.leaves import differential_here, literal, subscript, subscripted
-from verikit.answers.tree import HALF, INFINITY, ONE, Node, NotMath, num
+from verikit.answers.parser.lexer import FUNCTIONS, GREEK
+from verikit.answers.parser.tree import HALF, INFINITY, ONE, Node, NotMath, num
 
 if TYPE_CHECKING:
     from verikit.answers.parser.grammar import Parser

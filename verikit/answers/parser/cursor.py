@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from verikit.answers.lexer import END, Token
-from verikit.answers.tree import MAX_DEPTH, NotMath, TooBig
+from verikit.answers.parser.lexer import END, Token
+from verikit.answers.parser.tree import MAX_DEPTH, NotMath, TooBig
 
 _MARKS = frozenset(("op", "cmd", "sep"))
 

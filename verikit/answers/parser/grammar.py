@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from verikit.answers.connectives import connected
-from verikit.answers.lexer import GREEK, Token
 from verikit.answers.parser.brackets import OPENERS
 from verikit.answers.parser.commands import command
+from verikit.answers.parser.connectives import connected
 from verikit.answers.parser.cursor import Cursor
 from verikit.answers.parser.labels import skip_label, with_unit
 from verikit.answers.parser.leaves import based, differential_here, letter, literal, subscripted, symbol
-from verikit.answers.tree import ONE, ZERO, Node, NotMath, TooBig, children, num
-from verikit.answers.units import currency
+from verikit.answers.parser.lexer import GREEK, Token
+from verikit.answers.parser.tree import ONE, ZERO, Node, NotMath, TooBig, children, num
+from verikit.answers.parser.units import currency
 
 _RELATIONS = {
     "=": "=", "==": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "=<": "<=", "le": "<=", "ge": ">=", "!=": "!=",

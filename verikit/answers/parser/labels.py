@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from verikit.answers.tree import Node, NotMath, num
-from verikit.answers.units import COUNT, parse_unit
+from verikit.answers.parser.tree import Node, NotMath, num
+from verikit.answers.parser.units import COUNT, parse_unit
 
 if TYPE_CHECKING:
     from verikit.answers.parser.grammar import Parser

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from verikit.answers.lexer import GREEK, Token
-from verikit.answers.tree import ONE, Node, NotMath, num
+from verikit.answers.parser.lexer import GREEK, Token
+from verikit.answers.parser.tree import ONE, Node, NotMath, num
 
 if TYPE_CHECKING:
     from verikit.answers.parser.grammar import Parser

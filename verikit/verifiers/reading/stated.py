@@ -6,10 +6,10 @@ import re
 from typing import NamedTuple
 
 from verikit.answers.choices import unwrap
+from verikit.answers.claims.extract import final_part, marked
 from verikit.answers.claims.roles import is_alternative, role_among
 from verikit.answers.claims.tokens import after, before
 from verikit.answers.claims.withdrawals import after_withdrawal
-from verikit.answers.extract import final_part, marked
 from verikit.replies.text import squad
 
 _BOLD = re.compile(r"(?<![*\w])\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*(?![*\w])")

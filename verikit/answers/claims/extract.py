@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 
-from verikit.answers import closing
+from verikit.answers.claims import closing
+from verikit.answers.claims.json_answers import json_answer
 from verikit.answers.claims.roles import Role, role_before
+from verikit.answers.claims.statements import MAX_KEPT, FoundAnswer, asserted, hash_mark, replacement, statements
 from verikit.answers.claims.tokens import asserts_all, sentence_before, tokens
 from verikit.answers.claims.withdrawals import after_withdrawal, without_struck
-from verikit.answers.json_answers import json_answer
-from verikit.answers.statements import MAX_KEPT, FoundAnswer, asserted, hash_mark, replacement, statements
-from verikit.answers.tree import MAX_CHARS
+from verikit.answers.parser.tree import MAX_CHARS
 from verikit.replies.split import reply_text
 
 _MARKS = ("\\boxed", "\\fbox", "\\framebox")

@@ -24,12 +24,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.engines.types import Request
 from verikit.errors import ConfigError
+from verikit.judges.asking.reply import ReplyFormat
 from verikit.judges.evidence.cited import CITABLE, Citable
 from verikit.judges.evidence.content import Evidence, Shown, Turn, turns
 from verikit.judges.evidence.entries import EntryKind
-from verikit.judges.reply import ReplyFormat
-from verikit.judges.shown import MAX_CHARS, NotShown, fence, fenced, visible_to_judge
-from verikit.judges.special_tokens import Clear, without_specials
+from verikit.judges.evidence.shown import MAX_CHARS, NotShown, fence, fenced, visible_to_judge
+from verikit.judges.evidence.special_tokens import Clear, without_specials
 from verikit.names.settings import checked
 from verikit.types import Message
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from verikit.answers.evaluate import Field, OpaqueTerm, Overflow, Undefined
-from verikit.answers.tree import Node, Number
+from verikit.answers.algebra.evaluate import Field, OpaqueTerm, Overflow, Undefined
+from verikit.answers.parser.tree import Node, Number
 
 DIGITS = 60
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from verikit.answers.identity import identical
-from verikit.answers.tree import ONE, SCALARS, ZERO, Node
+from verikit.answers.algebra.identity import identical
+from verikit.answers.parser.tree import ONE, SCALARS, ZERO, Node
 
 _MARKS = frozenset(("hat:", "vec:", "bar:", "overline:", "widehat:"))
 _AXES = {Node("const", ("i",)): 0, Node("sym", ("i",)): 0, Node("sym", ("j",)): 1, Node("sym", ("k",)): 2}

@@ -7,11 +7,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from statistics import fmean
 
 from verikit.engines import Request
+from verikit.engines.usage import added
 from verikit.errors import ConfigError, EngineError, VerikitError
-from verikit.judges.ask import added
+from verikit.judges.asking.judge import Judge
+from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.evidence import Shown
-from verikit.judges.judge import Judge
-from verikit.judges.reply import JudgeVerdict
 
 WARM = 1.0
 """Temperature of askings that repeat each other, where the prompt's own is 0."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from verikit.answers.analytic import FloatField
-from verikit.answers.evaluate import OpaqueTerm, Undefined
-from verikit.answers.scalar import peel
-from verikit.answers.tree import Node, TooBig, symbols
+from verikit.answers.algebra.analytic import FloatField
+from verikit.answers.algebra.evaluate import OpaqueTerm, Undefined
+from verikit.answers.algebra.scalar import peel
+from verikit.answers.parser.tree import Node, TooBig, symbols
 
 D = TypeVar("D")
 ABOUT = "≈"

@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from verikit.answers.evaluate import Field, Undefined, substitute
-from verikit.answers.tree import INFINITY, Node, Number, TooBig
+from verikit.answers.algebra.evaluate import Field, Undefined, substitute
+from verikit.answers.parser.tree import INFINITY, Node, Number, TooBig
 
 PRIMES = (123892423119921481, 504447943151558641)
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97)

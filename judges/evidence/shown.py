@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from verikit.errors import VerikitError
-from verikit.judges.special_tokens import Clear, without_specials
+from verikit.judges.evidence.special_tokens import Clear, without_specials
 
 MAX_CHARS = 32_000
 _INVISIBLE = (0x00AD, 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFFA0, 0x2800)

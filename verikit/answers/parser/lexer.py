@@ -1,8 +1,8 @@
 """Tokens of an answer: one linear pass, caps first.
 
 A token is ``(kind, text, spaced)``. Kinds: ``num``; ``sym`` (a letter); ``cmd`` (a LaTeX command or a known function's
-name); ``run`` (several letters, which `verikit.answers.letters` splits or makes a word); ``word`` (letters in a text
-command); ``unit`` (a unit in a text command); ``sep`` (comma, semicolon, and, or); ``op`` (any other character).
+name); ``run`` (several letters, which `verikit.answers.parser.letters` splits or makes a word); ``word`` (letters in a
+text command); ``unit`` (a unit in a text command); ``sep`` (comma, semicolon, and, or); ``op`` (any other character).
 Spacing and size commands and dollar signs are dropped here.
 """
 
@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from verikit.answers.tree import MAX_CHARS, MAX_DIGITS, MAX_TOKENS, NotMath, TooBig
-from verikit.answers.units import parse_unit
+from verikit.answers.parser.tree import MAX_CHARS, MAX_DIGITS, MAX_TOKENS, NotMath, TooBig
+from verikit.answers.parser.units import parse_unit
 
 
 class Token(NamedTuple):

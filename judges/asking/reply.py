@@ -20,8 +20,8 @@ from typing import Literal, get_args
 
 from verikit.engines.types import Output
 from verikit.errors import ConfigError, JudgeError, Refusal, UnparseableVerdict
-from verikit.judges import asserted
-from verikit.judges.shares import verdict_shares
+from verikit.judges.asking import asserted
+from verikit.judges.asking.shares import verdict_shares
 from verikit.replies.split import split
 from verikit.verifiers.reading.json_reply import document
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from verikit.answers.equality import Equality, EqualityResult, different, equal, undecided
-from verikit.answers.evaluate import OpaqueTerm, Undefined, exact
-from verikit.answers.identity import identical
-from verikit.answers.tree import Node, TooBig, children, num, symbols
-from verikit.answers.units import Unit
+from verikit.answers.algebra.equality import Equality, EqualityResult, different, equal, undecided
+from verikit.answers.algebra.evaluate import OpaqueTerm, Undefined, exact
+from verikit.answers.algebra.identity import identical
+from verikit.answers.parser.tree import Node, TooBig, children, num, symbols
+from verikit.answers.parser.units import Unit
 
 _MARKS = frozenset(("pct", "deg", "qty"))
 _HUNDRED = num(100)
@@ -227,7 +227,7 @@ def _terminates(value: Fraction) -> bool:
 
 def _near(node: Node, value: Fraction, gap: Fraction) -> bool:
     """Whether a constant lies within `gap` of `value`."""
-    from verikit.answers.analytic import ManyDigits
+    from verikit.answers.algebra.analytic import ManyDigits
 
     rational = exact(node)
     if rational is not None:

@@ -12,8 +12,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from verikit.answers.equality import Equality, EqualityResult, different, equal
-from verikit.answers.lexer import SKIPPED, TEXT
+from verikit.answers.algebra.equality import Equality, EqualityResult, different, equal
+from verikit.answers.parser.lexer import SKIPPED, TEXT
 
 MAX_CHARS = 2_000
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?")

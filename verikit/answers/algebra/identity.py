@@ -10,11 +10,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from verikit.answers.analytic import AnalyticField, FloatField, ManyDigits
-from verikit.answers.evaluate import OpaqueTerm, Overflow, Undefined
-from verikit.answers.modular import PRIMES, ModularField
-from verikit.answers.samples import TRIALS, branch_points, branched, spread_points
-from verikit.answers.tree import Node, TooBig, symbols
+from verikit.answers.algebra.analytic import AnalyticField, FloatField, ManyDigits
+from verikit.answers.algebra.evaluate import OpaqueTerm, Overflow, Undefined
+from verikit.answers.algebra.modular import PRIMES, ModularField
+from verikit.answers.algebra.samples import TRIALS, branch_points, branched, spread_points
+from verikit.answers.parser.tree import Node, TooBig, symbols
 
 NEEDED = 3
 """Sample points that have to agree, where there are symbols at all."""

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from verikit.answers.claims.closing import MAX_LINE, bullets
 from verikit.answers.claims.predicates import predicate
 from verikit.answers.claims.roles import Role, belongs_to_another, is_counterfactual, role_before
 from verikit.answers.claims.sentences import without_reasons
 from verikit.answers.claims.tokens import ClaimToken, another_offer, asserts_all, sentence_before, sentence_end, tokens
 from verikit.answers.claims.withdrawals import another_answer, is_taken_back
 from verikit.answers.claims.words import ROLES
-from verikit.answers.closing import MAX_LINE, bullets
 
 
 class FoundAnswer(NamedTuple):

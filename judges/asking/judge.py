@@ -10,18 +10,19 @@ from typing import Any, ClassVar, Literal, get_args
 from verikit.base import TextVerifier, describe
 from verikit.engines import Engine, Request
 from verikit.engines.openai.options import check_spec
+from verikit.engines.usage import added
 from verikit.errors import ConfigError, EngineError, EngineTimeout, VerikitError
-from verikit.judges.ask import FORCED, PROBE, Record, added, ask, connect
+from verikit.judges.asking.ask import FORCED, PROBE, Record, ask, connect
+from verikit.judges.asking.prompt import JudgePrompt, Task, load_prompt
+from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.evidence import Evidence, Shown, reply_shown
 from verikit.judges.evidence.actions import speaks_of_actions
 from verikit.judges.evidence.digest import DigestBudget, digest
 from verikit.judges.evidence.entries import entries
 from verikit.judges.evidence.looks import LookingEngine, LookLimits, offered
 from verikit.judges.evidence.pieces import read_in_pieces
-from verikit.judges.prompt import JudgePrompt, Task, load_prompt
-from verikit.judges.reply import JudgeVerdict
-from verikit.judges.shown import MAX_CHARS, NotShown
-from verikit.judges.special_tokens import clearing
+from verikit.judges.evidence.shown import MAX_CHARS, NotShown
+from verikit.judges.evidence.special_tokens import clearing
 from verikit.messages import CompletionMessage, are_parts
 from verikit.platform import tracing
 from verikit.replies.text import accepted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verikit.answers.tree import COLLECTIONS, ONE, Node, TooBig, num, operators
+from verikit.answers.parser.tree import COLLECTIONS, ONE, Node, TooBig, num, operators
 
 _FOLDED = frozenset(("add", "neg", "mul", "div", "pow", "det"))
 MAX_ENTRIES = 400

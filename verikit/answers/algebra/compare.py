@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from verikit.answers.chains import readings
-from verikit.answers.equality import Equality, EqualityResult, all_of, different, equal, undecided
-from verikit.answers.evaluate import numerator, substitute
-from verikit.answers.identity import identical
-from verikit.answers.matrices import as_row, entry_rows
-from verikit.answers.normal import MAX_ITEMS
-from verikit.answers.scalar import compare_scalars
-from verikit.answers.sets import REALS, compare_pieces, infinite, to_pieces
-from verikit.answers.tree import COLLECTIONS, SCALARS, ZERO, Node, TooBig, children, num, symbols
-from verikit.answers.vectors import components
+from verikit.answers.algebra.chains import readings
+from verikit.answers.algebra.equality import Equality, EqualityResult, all_of, different, equal, undecided
+from verikit.answers.algebra.evaluate import numerator, substitute
+from verikit.answers.algebra.identity import identical
+from verikit.answers.algebra.matrices import as_row, entry_rows
+from verikit.answers.algebra.normal import MAX_ITEMS
+from verikit.answers.algebra.scalar import compare_scalars
+from verikit.answers.algebra.sets import REALS, compare_pieces, infinite, to_pieces
+from verikit.answers.algebra.vectors import components
+from verikit.answers.parser.tree import COLLECTIONS, SCALARS, ZERO, Node, TooBig, children, num, symbols
 
 _CAN_CONTRADICT = frozenset(("rel", "list", "set", "tuple"))
 _REAL_SETS = frozenset(("interval", "union", "inter", "diff", "builder"))

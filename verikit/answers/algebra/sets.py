@@ -13,11 +13,11 @@ from functools import reduce
 from math import ceil, floor
 from typing import NamedTuple
 
-from verikit.answers.analytic import FloatField
-from verikit.answers.equality import Equality, EqualityResult, all_of, different, equal
-from verikit.answers.evaluate import OpaqueTerm, Undefined, exact, substitute
-from verikit.answers.scalar import compare_scalars
-from verikit.answers.tree import INFINITY, SCALARS, Node, TooBig, num, symbols
+from verikit.answers.algebra.analytic import FloatField
+from verikit.answers.algebra.equality import Equality, EqualityResult, all_of, different, equal
+from verikit.answers.algebra.evaluate import OpaqueTerm, Undefined, exact, substitute
+from verikit.answers.algebra.scalar import compare_scalars
+from verikit.answers.parser.tree import INFINITY, SCALARS, Node, TooBig, num, symbols
 
 MINUS_INFINITY = Node("neg", (INFINITY,))
 REALS = Node("const", ("R",))

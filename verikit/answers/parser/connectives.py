@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verikit.answers.tree import Node, symbols
+from verikit.answers.parser.tree import Node, symbols
 
 
 def connected(items: list[Node], words: list[str]) -> list[Node]:

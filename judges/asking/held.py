@@ -14,7 +14,7 @@ from dataclasses import replace
 from verikit.engines import Engine, Generation, Output, Request
 from verikit.engines.errors import BadRequest, Unsupported
 from verikit.engines.types import Structured
-from verikit.judges.reply import ReplyFormat
+from verikit.judges.asking.reply import ReplyFormat
 
 MEMBER = "verdict"
 """Field of the object that a reply is held to, where the engine knows JSON schemas only."""

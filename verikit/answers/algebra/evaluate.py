@@ -1,7 +1,8 @@
 """Evaluates a tree over a field: exact fractions, integers modulo a prime, floats, or many digits.
 
-One walk serves all fields; `verikit.answers.modular` and `verikit.answers.analytic` hold the inexact ones. Every node
-costs one step of a budget and finite sums are unrolled within it, so the work is bounded whatever the tree says.
+One walk serves all fields; `verikit.answers.algebra.modular` and `verikit.answers.algebra.analytic` hold the inexact
+ones. Every node costs one step of a budget and finite sums are unrolled within it, so the work is bounded whatever the
+tree says.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from fractions import Fraction
 from math import comb, gcd, isqrt, lcm
 from typing import Any
 
-from verikit.answers.tree import MAX_BITS, ONE, Node, Number, TooBig, num
+from verikit.answers.parser.tree import MAX_BITS, ONE, Node, Number, TooBig, num
 
 MAX_STEPS = 6_000
 """Nodes visited in one evaluation."""

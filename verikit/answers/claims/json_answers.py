@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from verikit.answers.json_fields import unfit
+from verikit.answers.claims.json_fields import unfit
 from verikit.platform.numbers import distinct, refuse_constant
 
 MAX_CHARS = 20_000

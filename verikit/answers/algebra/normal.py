@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from verikit.answers.matrices import fold
-from verikit.answers.tree import COLLECTIONS, ZERO, Node, TooBig, operators
+from verikit.answers.algebra.matrices import fold
+from verikit.answers.parser.tree import COLLECTIONS, ZERO, Node, TooBig, operators
 
 MAX_ITEMS = 64
 """Values of plus-minus signs, and items of a list that are matched with one another in any order."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from verikit.answers.lexer import END, GREEK, Token
-from verikit.answers.units import is_unit
+from verikit.answers.parser.lexer import END, GREEK, Token
+from verikit.answers.parser.units import is_unit
 
 ENGLISH = frozenset(
     "a an as at be by do go he if in is it me my no of on or so to up us we am are was not yes all any odd the and for "

@@ -17,10 +17,11 @@ from typing import Any
 
 from verikit.engines import Cache, Engine, Generation, Output, Request, load_engine
 from verikit.engines.cache import default_path
+from verikit.engines.usage import added, counted
 from verikit.errors import ConfigError, EngineError, Refusal, UnparseableVerdict
+from verikit.judges.asking.held import bound, generate, tell_refused, unbound
+from verikit.judges.asking.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.evidence.cited import CITABLE, FalseCitation, check_citations
-from verikit.judges.held import bound, generate, tell_refused, unbound
-from verikit.judges.reply import JudgeVerdict, ReplyFormat
 from verikit.replies.split import CUT
 from verikit.types import Message
 
@@ -28,7 +29,6 @@ PROBE = 8
 """Replies that must hold at least one verdict before the judge is trusted to give any."""
 FORCED = "forced"
 """Of a usage: verdicts that were held to the labels after a reply without one."""
-COUNTED = ("prompt_tokens", "completion_tokens", "calls", "cost", "cached")
 
 
 def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
@@ -200,22 +200,8 @@ def unless_cut(verdict: JudgeVerdict, output: Output, max_tokens: int) -> JudgeV
     return replace(verdict, value=None, label="", error=UnparseableVerdict(problem, hint=hint))
 
 
-def counted(generation: Generation) -> dict[str, float]:
-    """What of a generation's usage a score tells."""
-    return {name: generation.usage[name] for name in COUNTED if name in generation.usage}
-
-
 def reminder(request: Request, reply: str, remind: str) -> Request:
     """The same conversation, gone on with the reply and a reminder of the form."""
     assert request.kind == "chat", "judge prompts are conversations"
     said = [Message(role="assistant", content=reply or "(no reply)"), Message(role="user", content=remind)]
     return replace(request, prompt=[*request.prompt, *said])
-
-
-def added(*usages: Mapping[str, float]) -> dict[str, float]:
-    """Usage of several calls together."""
-    total: dict[str, float] = {}
-    for usage in usages:
-        for name, amount in usage.items():
-            total[name] = total.get(name, 0) + amount
-    return total

@@ -13,9 +13,9 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise, product
 
-from verikit.answers.analytic import FloatField
-from verikit.answers.evaluate import OpaqueTerm, Undefined
-from verikit.answers.tree import Node, children, symbols
+from verikit.answers.algebra.analytic import FloatField
+from verikit.answers.algebra.evaluate import OpaqueTerm, Undefined
+from verikit.answers.parser.tree import Node, children, symbols
 
 Point = dict[str, Fraction]
 TRIALS = 8
