@@ -55,15 +55,21 @@ def load(
     return loaded | {"test": datasets.Dataset.from_list(test), "shots": examples}
 
 
+def _files(folder: Path, name: str) -> tuple[list[str], list[str]]:
+    """The files of a database, and the others of its folder, which a test suite has."""
+    paths = sorted(str(path) for path in folder.glob("*") if path.suffix in _SUFFIXES)
+    own = [path for path in paths if Path(path).stem == name]
+    return own, [path for path in paths if path not in own]
+
+
 def _with_database(doc: Doc, roots: Sequence[Path], suite: bool) -> Doc:
     name = str(doc["db_id"])
     if Path(name).name != name:
         raise UsageError(f"{name!r} is no name of a database")
     for root in roots:
-        found = sorted(str(path) for path in (root / name).glob("*") if path.suffix in _SUFFIXES)
-        own = [path for path in found if Path(path).stem == name]
+        own, others = _files(root / name, name)
         if own:
-            return doc | {"db": [*own, *(path for path in found if suite and path not in own)], "ddl": _tables(own[0])}
+            return doc | {"db": [*own, *(others if suite else ())], "ddl": _tables(own[0])}
     shown = ", ".join(str(root) for root in roots)
     raise UsageError(f"no database {name!r} below {shown[:200]}", hint="put the benchmark's databases beside the file")
 

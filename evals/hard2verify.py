@@ -30,6 +30,15 @@ ENCRYPTED = ("question", "model_response_by_step", "human_labels", "human_labels
 CANARY = "canary"
 
 
+def _steps_and_labels(row: Row) -> tuple[list[Any], list[int]]:
+    steps, labels = row.get("model_response_by_step"), row.get("human_labels")
+    if not isinstance(steps, list) or not steps:
+        raise SchemaError("a list of texts is expected", field="model_response_by_step")
+    if not isinstance(labels, list) or len(labels) != len(steps) or not all(label in (0, 1) for label in labels):
+        raise SchemaError(f"a list of {len(steps)} labels, 0 or 1, is expected", field="human_labels")
+    return steps, labels
+
+
 def hard2verify_doc(row: Row) -> Doc:
     """A row of Hard2Verify, encrypted or not, as a solution in steps, with which of them are wrong.
 
@@ -37,11 +46,7 @@ def hard2verify_doc(row: Row) -> Doc:
         SchemaError: a column lacks, is of another form, or can't be decrypted.
     """
     row = decrypted(row)
-    steps, labels = row.get("model_response_by_step"), row.get("human_labels")
-    if not isinstance(steps, list) or not steps:
-        raise SchemaError("a list of texts is expected", field="model_response_by_step")
-    if not isinstance(labels, list) or len(labels) != len(steps) or not all(label in (0, 1) for label in labels):
-        raise SchemaError(f"a list of {len(steps)} labels, 0 or 1, is expected", field="human_labels")
+    steps, labels = _steps_and_labels(row)
     first = labels.index(0) if 0 in labels else NO_ERROR
     if row.get("human_labels_first_error_idx") not in (None, first):
         raise SchemaError(f"the first wrong step by its labels is {first}", field="human_labels_first_error_idx")

@@ -72,6 +72,17 @@ def _largest(metrics: Row) -> list[str]:
     return [f"{kind}{k}" for kind, k in found.items()]
 
 
+def _task_charts(name: str, task: Row) -> Iterator[Chart]:
+    """A task's metrics over k replies, and its own metric by category."""
+    metrics, own = task["metrics"], task["own"]
+    kinds = {named[0] for metric in metrics if (named := at_k(metric))}
+    at_one = {f"{kind}1": metrics[own] for kind in kinds if own in metrics}
+    if chart := over_k({**at_one, **metrics}, key=f"{name}/over_k", title=f"{name}: over k replies"):
+        yield chart
+    categories = [estimate(category, row) for category, row in task["categories"].items()]
+    yield from forest(f"{name}/categories", f"{name}: {own} by category", own, categories)
+
+
 def _charts(
     all_units: Mapping[str, Row], groups: Mapping[str, Row], tasks: Mapping[str, Row], items: Sequence[SampleItem]
 ) -> Iterator[Chart]:
@@ -82,13 +93,7 @@ def _charts(
             f"{name}/members", name, "value", _told({member: tasks[member] for member in group["members"]})
         )
     for name, task in tasks.items():
-        metrics, own = task["metrics"], task["own"]
-        kinds = {named[0] for metric in metrics if (named := at_k(metric))}
-        at_one = {f"{kind}1": metrics[own] for kind in kinds if own in metrics}
-        if chart := over_k({**at_one, **metrics}, key=f"{name}/over_k", title=f"{name}: over k replies"):
-            yield chart
-        categories = [estimate(category, row) for category, row in task["categories"].items()]
-        yield from forest(f"{name}/categories", f"{name}: {own} by category", own, categories)
+        yield from _task_charts(name, task)
     if chart := histogram("lengths", "Length", "characters", "replies", lengths(items)):
         yield chart
 

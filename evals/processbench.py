@@ -113,19 +113,21 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
     grades = [grade["acc"] for grade in filtered[0]]
     scored = [row for row in grades if row["value"] is not None]
     found: dict[str, Any] = {"unscored": 1 - len(scored) / len(grades)}
-    if scored:
-        label = int(doc["answer"][0])
-        share = fmean(row["value"] for row in scored)
-        guess = majority([int(row["answer"]) if row.get("answer") is not None else None for row in scored])
-        found["acc"] = share
-        found["acc_correct" if label == NO_ERROR else "acc_error"] = share
-        found["unparsed"] = sum(row.get("answer") is None for row in scored) / len(scored)
-        found["f1"] = [label == NO_ERROR, share]
-        if scores := filtered[0][0].get(STEP_SCORES):
-            found["auc"] = marked(scores, label)
-            found["brier"] = brier(found["auc"])
-        if len(grades) > 1:
-            found["f1_majority"] = [label == NO_ERROR, float(guess == label)]
+    if not scored:
+        return found
+    label = int(doc["answer"][0])
+    share = fmean(row["value"] for row in scored)
+    answers = [row.get("answer") for row in scored]
+    found["acc"] = share
+    found["acc_correct" if label == NO_ERROR else "acc_error"] = share
+    found["unparsed"] = answers.count(None) / len(scored)
+    found["f1"] = [label == NO_ERROR, share]
+    if scores := filtered[0][0].get(STEP_SCORES):
+        found["auc"] = marked(scores, label)
+        found["brier"] = brier(found["auc"])
+    if len(grades) > 1:
+        guess = majority([None if answer is None else int(answer) for answer in answers])
+        found["f1_majority"] = [label == NO_ERROR, float(guess == label)]
     return found
 
 

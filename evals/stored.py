@@ -111,12 +111,17 @@ def outputs_of(row: Mapping[str, Any]) -> list[str]:
     return [text for text in texts if text is not None]
 
 
+def _noted(item: Mapping[str, Any]) -> Noted | None:
+    """The text of an object, with all other keys as notes."""
+    key = next((key for key in ENTRY if isinstance(item.get(key), str)), None)
+    return None if key is None else Noted(item[key], {name: value for name, value in item.items() if name != key})
+
+
 def _text(item: Any) -> str | None:
     if isinstance(item, str):
         return item
     if isinstance(item, Mapping):
-        key = next((key for key in ENTRY if isinstance(item.get(key), str)), None)
-        return None if key is None else Noted(item[key], {name: value for name, value in item.items() if name != key})
+        return _noted(item)
     if isinstance(item, list) and item and all(isinstance(turn, str) for turn in item):
         return TurnReplies(item)
     return None

@@ -197,15 +197,17 @@ def _run(model: Any, rows: Sequence[EncodedText], sharing: bool = False) -> Any:
             "attention_mask": torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids)) for row in rows]),
         }
         if any(row.types for row in rows):
-            inputs["token_type_ids"] = torch.tensor(
-                [[*(row.types or [0] * len(row.ids)), *[0] * (width - len(row.ids))] for row in rows]
-            )
+            inputs["token_type_ids"] = torch.tensor([_padded_types(row, width) for row in rows])
         own: dict[str, Any] = {name: tensor.to(model.device) for name, tensor in inputs.items()}
         if common:
             begun = model(input_ids=ids[:1, :common].to(model.device), use_cache=True).past_key_values
             begun.batch_repeat_interleave(len(rows))
             own[_cache_argument(model)] = begun
         return model(**own)
+
+
+def _padded_types(row: EncodedText, width: int) -> list[int]:
+    return [*(row.types or [0] * len(row.ids)), *[0] * (width - len(row.ids))]
 
 
 def _cache_argument(model: Any) -> str:

@@ -86,13 +86,17 @@ class Opponents:
             else:
                 made[key] = generation.outputs[0].text
         if self._path is not None:
-            rows = [{"model": model, "key": key, "completion": text} for key, text in made.items()]
-            with self._lock, open(self._path, "a+b") as stream:
-                lock_file(stream, wait=True)
-                _cut_torn_line(stream)
-                stream.write(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+            self._append(self._path, model, made)
         self.add(model, made)
         return failed
+
+    def _append(self, path: Path, model: str, made: Mapping[str, str]) -> None:
+        """Write answers at the end of the file, also where other processes write to it."""
+        rows = [{"model": model, "key": key, "completion": text} for key, text in made.items()]
+        with self._lock, open(path, "a+b") as stream:
+            lock_file(stream, wait=True)
+            _cut_torn_line(stream)
+            stream.write(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
 
 
 def _cut_torn_line(stream: IO[bytes]) -> None:

@@ -199,14 +199,19 @@ class Pairwise(Scaled, Comparer):
         drawn = hashlib.sha256(as_text(pair.prompt).encode("utf-8", "replace")).digest()[0] % 2 == 1
         return (self.order == "random" and drawn,)
 
+    def _mean(self, each: Sequence[Comparison]) -> JudgeVerdict:
+        """The mean of each criterion's askings, and of the criteria; askings come criterion by criterion."""
+        questions = len(self.criteria or ("",))
+        return mean_of_criteria([mean_of_askings([_said(c) for c in each[i::questions]]) for i in range(questions)])
+
     def _compared(self, orders: tuple[OrderVerdict, ...]) -> Comparison:
         if not orders:
             return Comparison(TIE, "the answers are equal")
-        width, questions = (2 if self.order == "both" else 1), len(self.criteria or ("",))
+        width = 2 if self.order == "both" else 1
         each = [self._agreed(orders[i : i + width]) for i in range(0, len(orders), width)]
         if len(each) == 1:
             return each[0]
-        whole = mean_of_criteria([mean_of_askings([_said(c) for c in each[i::questions]]) for i in range(questions)])
+        whole = self._mean(each)
         if whole.value is None:
             error = whole.error
             return Comparison(None, describe(error) if error else "", orders, error, whole.usage)

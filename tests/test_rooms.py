@@ -113,3 +113,47 @@ def test_no_conditional_expression_stands_in_another():
             branches = (node.body, node.orelse) if isinstance(node, ast.IfExp) else ()
             nested += [f"{path.relative_to(ROOT)}:{node.lineno}" for part in branches if isinstance(part, ast.IfExp)]
     assert nested == []
+
+
+LARGE = 10
+"""Complexity above which a function counts as large."""
+MOST_LARGE = 0.078
+"""The share of large functions; it may only go down."""
+
+
+def complexity(function):
+    """One more than the branches of a function, without those of functions and classes within it."""
+    branches, nodes = 0, list(ast.iter_child_nodes(function))
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.BoolOp):
+            branches += len(node.values) - 1
+        elif isinstance(node, ast.comprehension):
+            branches += 1 + len(node.ifs)
+        branches += isinstance(node, BRANCHES)
+        nodes += ast.iter_child_nodes(node)
+    return 1 + branches
+
+
+BRANCHES = (
+    *(ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler),
+    *(ast.IfExp, ast.Assert, ast.match_case),
+)
+
+
+def test_complexity_counts_branches_and_none_of_inner_functions():
+    source = "def f(a):\n    if a and [b for b in a if b]:\n        return lambda: 1 if a else 2\n"
+    assert complexity(ast.parse(source).body[0]) == 5
+
+
+def test_few_functions_are_large():
+    functions = [
+        node
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    large = sum(complexity(function) > LARGE for function in functions)
+    assert large / len(functions) <= MOST_LARGE, f"{large} of {len(functions)}"

@@ -53,12 +53,17 @@ def _ask_server(options: dict[str, Any]) -> str:
     finally:
         engine.close()
     root = str(options["url"]).partition("#")[0].rstrip("/").removesuffix("/v1")
-    try:
-        reply = httpx.get(f"{root}/openapi.json", timeout=10)
-        paths = reply.json().get("paths") if reply.status_code == 200 else None
-    except (httpx.HTTPError, ValueError, AttributeError):
-        paths = None  # it does not say what it takes
+    paths = _paths_of(root)
     if isinstance(paths, dict) and NEEDED not in paths:
         hint = "start it with VLLM_SERVER_DEV_MODE=1"
         raise ConfigError(f"{root} takes no new weights: it has no {NEEDED}", hint=hint)
     return told
+
+
+def _paths_of(root: str) -> Any:
+    """The paths that a server documents; None if it documents none."""
+    try:
+        reply = httpx.get(f"{root}/openapi.json", timeout=10)
+        return reply.json().get("paths") if reply.status_code == 200 else None
+    except (httpx.HTTPError, ValueError, AttributeError):
+        return None

@@ -65,15 +65,21 @@ def experience(trajectories: Sequence[Trajectory], config: Config, references: R
     )
     for row, trajectory, value in zip(rows, kept, advantages.split(lengths.tolist()), strict=True):
         row.advantage = (value * trajectory.weight).float()
-        # A reply that was cut off still counts in its group's statistics, but teaches nothing by itself (DAPO).
-        if config.loss.overlong == "filter" and not trajectory.finished:
-            _drop_from_loss(row)
+    if config.loss.overlong == "filter":
+        _drop_cut_off(rows, kept)
     metrics = _metrics(trajectories, scored)
     metrics |= {"groups_dropped": float(len(_members(scored)) - len(_members(kept)))}
     metrics |= {"zero_variance": zero_variance(scored, weights)}
     if config.advantage.kind == "gdpo":
         metrics |= _part_metrics(trajectories, scored, weights)
     return Experience(rows, kept, metrics)
+
+
+def _drop_cut_off(rows: Sequence[TrainRow], trajectories: Sequence[Trajectory]) -> None:
+    """A reply that was cut off still counts in its group's statistics, but teaches nothing by itself (DAPO)."""
+    for row, trajectory in zip(rows, trajectories, strict=True):
+        if not trajectory.finished:
+            _drop_from_loss(row)
 
 
 def _rewards(

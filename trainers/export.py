@@ -36,11 +36,8 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None, *,
             is asked for, and the run has none or began with no model that others have.
         UsageError: a folder holds a link that leads out of it.
     """
-    if adapter and not config.precision.lora_rank:
-        raise ConfigError(f"{run} trained all weights: it has no adapter", hint="export without --adapter")
-    if adapter and not config.model.path:
-        hint = "export without --adapter: the merged model stands alone"
-        raise ConfigError(f"{run} began with a model of its own, which nobody has to put the adapter over", hint=hint)
+    if adapter:
+        _check_adapter(run, config)
     found = _checkpoint(run, step)
     _check_out(out, run, adapter=adapter)
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
@@ -60,6 +57,15 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None, *,
         if path.name != "config.json":
             shutil.copy(path, out / path.name)
     return found.name
+
+
+def _check_adapter(run: Path, config: Config) -> None:
+    """Raise if a run has no adapter, or none that is of use to others."""
+    if not config.precision.lora_rank:
+        raise ConfigError(f"{run} trained all weights: it has no adapter", hint="export without --adapter")
+    if not config.model.path:
+        hint = "export without --adapter: the merged model stands alone"
+        raise ConfigError(f"{run} began with a model of its own, which nobody has to put the adapter over", hint=hint)
 
 
 def _checkpoint(run: Path, step: int | None) -> Path:

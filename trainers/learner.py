@@ -73,13 +73,13 @@ class Learner:
             raise TrainerError(
                 f"the gradient was not finite {self.bad_steps} times in a row", hint="lower optimizer.lr"
             )
+        return metrics | self._means(totals)
+
+    def _means(self, totals: Tensor) -> dict[str, float]:
+        """The sums of all processes by token."""
         everywhere = [sum(column) for column in zip(*self.world.gather(totals.tolist()), strict=True)]
         tokens = everywhere[0]
-        return (
-            metrics
-            | {name: value / max(tokens, 1) for name, value in zip(SUMS, everywhere, strict=True)}
-            | {"tokens": tokens}
-        )
+        return {name: value / max(tokens, 1) for name, value in zip(SUMS, everywhere, strict=True)} | {"tokens": tokens}
 
     def _step(self, rows: Sequence[TrainRow]) -> tuple[Tensor, float, int]:
         """Take one optimizer step; return the sums, the gradient's norm and the number of rows learnt from."""
@@ -87,8 +87,7 @@ class Learner:
         weights = losses.token_weights(lengths, self.loss.aggregation, self.loss.length)
         for row, weight in zip(rows, weights.tolist(), strict=True):
             row.weight = weight
-        all_learn = (self.kl.coefficient > 0 and not self.kl.in_reward) or self.loss.entropy != 0
-        live = [row for row in rows if row.where and (all_learn or row.live)]
+        live = self._live(rows)
         totals = torch.zeros(len(SUMS), dtype=torch.float64, device=self.world.device)
         if not live:
             return totals.cpu(), 0.0, 0
@@ -102,6 +101,11 @@ class Learner:
             self.updates += 1
         self.optimizer.zero_grad(set_to_none=True)
         return totals.cpu(), norm, len(live)  # the device is waited for once a step
+
+    def _live(self, rows: Sequence[TrainRow]) -> list[TrainRow]:
+        """The rows with a gradient; a KL or an entropy in the loss gives one to rows without an advantage too."""
+        all_learn = (self.kl.coefficient > 0 and not self.kl.in_reward) or self.loss.entropy != 0
+        return [row for row in rows if row.where and (all_learn or row.live)]
 
     def _backward(self, micro: MicroBatch) -> Tensor:
         """Add one micro-batch's gradient and return its sums, on the device."""
@@ -125,18 +129,7 @@ class Learner:
             value = value - self.loss.entropy * entropy
         loss = (value * micro.weight).sum()
         (loss * self.world.size).backward()
-        real = micro.weight > 0
-        kl_to_reference = losses.kl(now, micro.sampled if micro.reference is None else micro.reference, "k3")
-        log_ratio = torch.zeros_like(now) if supervised else (now - micro.sampled).abs()
-        columns = (
-            torch.ones_like(now),
-            value.detach(),
-            clipped,
-            -now,
-            torch.zeros_like(now) if supervised else kl_to_reference,
-            log_ratio,
-        )
-        return torch.stack([(column * real).double().sum() for column in columns])
+        return _sums(now, value.detach(), clipped, micro, supervised=supervised)
 
     def _objective(self, logp: Tensor, old: Tensor, micro: MicroBatch) -> losses.Loss:
         low, high = self.loss.clip_low, self.loss.clip_high
@@ -161,6 +154,18 @@ class Learner:
             else:
                 group["lr"] = rate
         return rate
+
+
+def _sums(now: Tensor, value: Tensor, clipped: Tensor, micro: MicroBatch, *, supervised: bool) -> Tensor:
+    """The sums over a micro-batch's tokens that metrics are made of, in the order of `SUMS`."""
+    nothing = torch.zeros_like(now)
+    # Supervised tokens were not sampled, so there is no policy to differ from.
+    kl_to_reference = losses.kl(now, micro.sampled if micro.reference is None else micro.reference, "k3")
+    log_ratio = (now - micro.sampled).abs()
+    policy = (nothing, nothing) if supervised else (kl_to_reference, log_ratio)
+    columns = (torch.ones_like(now), value, clipped, -now, *policy)
+    real = micro.weight > 0
+    return torch.stack([(column * real).double().sum() for column in columns])
 
 
 @torch.no_grad()

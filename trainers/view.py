@@ -62,8 +62,8 @@ class View:
         return " · ".join([*parts, f"{clock(left)} left"])
 
 
-def summary(rows: Iterable[LogRow]) -> Iterator[str]:
-    """Yield the end of a run: held-out metrics at the first and last evaluation and the reward, each with its curve."""
+def _series(rows: Iterable[LogRow]) -> tuple[dict[str, list[float]], list[float]]:
+    """The held-out metrics by name and the rewards of the first phase, in order."""
     held_out: dict[str, list[float]] = {}
     rewards: list[float] = []
     for row in rows:
@@ -74,6 +74,12 @@ def summary(rows: Iterable[LogRow]) -> Iterator[str]:
         for name in row:
             if name.startswith(HELD_OUT):
                 held_out.setdefault(name.removeprefix(HELD_OUT), []).append(float(row[name]))
+    return held_out, rewards
+
+
+def summary(rows: Iterable[LogRow]) -> Iterator[str]:
+    """Yield the end of a run: held-out metrics at the first and last evaluation and the reward, each with its curve."""
+    held_out, rewards = _series(rows)
     lines = [
         [name, f"{values[0]:.3f}", f"{values[-1]:.3f}", curve(values)] for name, values in held_out.items() if values
     ]

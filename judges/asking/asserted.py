@@ -82,7 +82,11 @@ def given(text: str, start: int, end: int, *, set_off: bool) -> bool:
     lead = lead[opened + 1 :]
     if _says_nothing(lead):
         return not _introduced(text, start)
-    said = _sentence(lead)
+    return _gives(_sentence(lead), set_off)
+
+
+def _gives(said: str, set_off: bool) -> bool:
+    """Whether the words of a sentence before its verdict leave it to the judge."""
     if _FOREIGN.search(said):
         return False
     if not set_off or not re.search(r"\w", said) or _SET_OFF.search(said):

@@ -127,21 +127,22 @@ class JudgePrompt(BaseModel):
             inside = _entries(said, mark, len(citable.entries)) if run.entries else _said(said, mark)
             blocks[name] = "\n".join(filter(None, (run.note, fenced(name, inside, mark))))
             citable += run.citable
-        messages = [
-            Message(role=role, content=_filled(template, blocks, more))
-            for role, template, more in (
-                ("system", self.system, ""),
-                ("user", self.user, criterion),
-            )
-            if template
-        ]
         return Request(
-            messages,
+            self._messages(blocks, criterion),
             max_tokens=self.sampling.max_tokens,
             temperature=self.sampling.temperature,
             logprobs=TOP_LOGPROBS if self.reply.read == "logprobs" else None,
             meta={"fence": mark, "entries": len(citable.entries), CITABLE: citable},
         )
+
+    def _messages(self, blocks: Mapping[str, str], criterion: str) -> list[Message]:
+        """The prompt's messages with these blocks in their places; a template without text makes none."""
+        templates = (("system", self.system, ""), ("user", self.user, criterion))
+        return [
+            Message(role=role, content=_filled(template, blocks, more))
+            for role, template, more in templates
+            if template
+        ]
 
 
 def load_prompt(name: str) -> JudgePrompt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from verikit.judges.calibration.measure import WIDTH, Calibration, calibrate
 from verikit.judges.calibration.rows import categories, ids_where
 from verikit.judges.calibration.show import advice_line, as_json, show_between, show_calibration
 from verikit.judges.calibration.verdicts import JUDGE, read_verdicts
-from verikit.judges.match.labels import read_labels
+from verikit.judges.match.labels import Key, Label, read_labels
 
 _RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 
@@ -94,11 +94,16 @@ def calibrate_(
         raise UsageError(f"{path} has no labels", hint="--labels FILE, rows of id, index and label")
     before = None if earlier is None else read_verdicts(earlier, ranking=ranking)
     if where:
-        ids, every = ids_where(path, where), run.ids
-        run, known = run.of(ids), {key: label for key, label in known.items() if key[0] in ids or key[0] not in every}
+        every, ids = run.ids, ids_where(path, where)
+        run, known = run.of(ids), _labels_of(known, ids, every)
     found = calibrate(run, known, earlier=before, width=width, categories=categories(path), exchangeable=exchangeable)
     click.echo(json.dumps(as_json(found), indent=2) if json_ else "\n".join(show_calibration(found, width)))
     return 0 if fail_under is None else _gate(found, fail_under, width)
+
+
+def _labels_of(labels: Mapping[Key, Label], ids: Collection[str], every: Collection[str]) -> dict[Key, Label]:
+    """The labels of some prompts of a run; those of prompts that are not in the run stay, to be reported."""
+    return {key: label for key, label in labels.items() if key[0] in ids or key[0] not in every}
 
 
 def _condition(text: str) -> tuple[str, str]:

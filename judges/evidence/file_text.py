@@ -123,13 +123,18 @@ def _run(run: Mapping[str, Any]) -> str:
     return f"⟨out of sight ({run['hidden']}): {run['text']}⟩" if run["hidden"] else str(run["text"])
 
 
-def _workbook(_: Workspace, blob: Blob, side: Side) -> str:
-    data = blob.data()
-    titles = {
+def _whole_sheets(data: bytes) -> dict[str, str]:
+    """The area of all cells of each sheet, by the sheet's title."""
+    return {
         sheet["title"]: f"'{sheet['title'].replace(chr(39), chr(39) * 2)}'!A:XFD"
         for sheet in SeenWorkbook.read(data, [], []).sheets
         if sheet["key"]
     }
+
+
+def _workbook(_: Workspace, blob: Blob, side: Side) -> str:
+    data = blob.data()
+    titles = _whole_sheets(data)
     seen = SeenWorkbook.read(data, list(titles.values()), [])
     if seen.missing:
         raise too_large(blob.path, "a sheet of many cells")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -78,9 +78,13 @@ def left_files(workspace: Workspace, scope: Sequence[str] = ()) -> FilesShown:
     for entry in chosen.values():
         asked = bool(scope) or workspace.outputs is None or _in(entry.path, workspace.outputs)
         files.append(_file(compared, entry) if asked else _beside(compared, entry))
+    return FilesShown((listing, *files), tuple(map(shown, _all_paths(workspace))))
+
+
+def _all_paths(workspace: Workspace) -> Iterable[str]:
+    """The paths of all files that were left, and of those that were given where they are known."""
     before = workspace.before.manifest if workspace.knows_before else {}
-    paths = dict.fromkeys((*workspace.after.manifest, *before))
-    return FilesShown((listing, *files), tuple(map(shown, paths)))
+    return dict.fromkeys((*workspace.after.manifest, *before))
 
 
 def listing(workspace: Workspace) -> Iterator[str]:
@@ -164,14 +168,21 @@ def _listing(compared: _Compared, chosen: Container[str]) -> Iterator[str]:
     for entry in entries:
         state = compared.state(entry.path)
         if many and entry.path not in chosen and state not in ("new", "changed"):
-            others[entry.path.partition("/")[0] + "/" if "/" in entry.path else "(top)"] += 1
+            others[_top_folder(entry.path)] += 1
         else:
             yield f"{state:8}{_described(entry)}"
-    yield from (f"{count:,} more files in {shown(folder)}" for folder, count in sorted(others.items()))
-    yield from (f"deleted {shown(path)}" for path in compared.changes.removed)
+    for folder in sorted(others):
+        yield f"{others[folder]:,} more files in {shown(folder)}"
+    for path in compared.changes.removed:
+        yield f"deleted {shown(path)}"
     yield from manifest.notes
     if compared.problem:
         yield compared.problem
+
+
+def _top_folder(path: str) -> str:
+    """The folder at the top that a file lies in."""
+    return path.partition("/")[0] + "/" if "/" in path else "(top)"
 
 
 def _described(entry: FileEntry) -> str:

@@ -82,6 +82,12 @@ class Looking:
         left = self.looks - self.spent
         return f"{fenced('look', shown + cut, self.mark)}\nYou may look {left} more times, or give your verdict."
 
+    def _entry(self, name: str) -> str:
+        """The entry of a number, which may be written with a #."""
+        number = name.lstrip("#")
+        known = number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(self.citable.entries)
+        return self.citable.entries[int(number) - 1][0] if known else f"there is no entry {name[:80]!r}"
+
     def _found(self, command: str) -> str:
         word, _, rest = command.partition(" ")
         rest = rest.strip()
@@ -90,9 +96,7 @@ class Looking:
         if word == "open":
             return self._opened(rest)
         if word == "step":
-            number = rest.lstrip("#")
-            known = number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(self.citable.entries)
-            return self.citable.entries[int(number) - 1][0] if known else f"there is no entry {rest[:80]!r}"
+            return self._entry(rest)
         if word == "search" and rest:
             return "\n".join(self._hits(rest)) or "nothing is found"
         return "this is no line of a look: use list, open, step or search"

@@ -32,13 +32,16 @@ def split_steps(text: str, how: Splitting = "auto") -> tuple[str, ...]:
         raise UsageError(f"steps are split by {', '.join(get_args(Splitting))}, not {how!r}")
     if how in ("auto", "tagged") and (found := untagged(text)) is not None:
         return tuple(step.strip() for step in found if step.strip())
-    marks = [match.start() for match in _NUMBERED.finditer(text)] if how in ("auto", "numbered") else []
-    if marks:
-        cuts = [0, *marks[1:], len(text)]
-        parts = [text[start:end] for start, end in pairwise(cuts)]
-    else:
-        parts = _BLANK.split(text)
-    return tuple(part.strip() for part in parts if part.strip())
+    parts = _by_numbers(text) if how in ("auto", "numbered") else []
+    return tuple(part.strip() for part in parts or _BLANK.split(text) if part.strip())
+
+
+def _by_numbers(text: str) -> list[str]:
+    """A solution cut before each "Step 2:" and later ones; nothing if no step has a number."""
+    marks = [match.start() for match in _NUMBERED.finditer(text)]
+    if not marks:
+        return []
+    return [text[start:end] for start, end in pairwise([0, *marks[1:], len(text)])]
 
 
 def tagged(steps: Sequence[str], *, first: int = 1) -> str:

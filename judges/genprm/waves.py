@@ -59,6 +59,13 @@ def advance_all(walkers: Sequence[Walker], engine: Engine, threads: int) -> None
         elif wanted is not None:
             ready[number] = wanted
 
+    def sample_wave() -> None:
+        """Sample for all paths that are ready, those of a solution side by side."""
+        wave = sorted(ready)
+        requests = [ready.pop(number) for number in wave]
+        for index, generation in engine.stream(requests):
+            go_on(wave[index], generation)
+
     try:
         for number in range(len(walkers)):
             go_on(number, None)
@@ -66,10 +73,7 @@ def advance_all(walkers: Sequence[Walker], engine: Engine, threads: int) -> None
             if busy and len(ready) < READY_SHARE * (len(ready) + len(busy)):
                 wait(busy, return_when=FIRST_COMPLETED)
             else:
-                wave = sorted(ready)  # paths of a solution side by side
-                requests = [ready.pop(number) for number in wave]
-                for index, generation in engine.stream(requests):
-                    go_on(wave[index], generation)
+                sample_wave()
             for future in [future for future in busy if future.done()]:
                 number = busy.pop(future)
                 if (cell := future.result()) is not None:

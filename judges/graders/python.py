@@ -106,8 +106,15 @@ def _keys(source: str) -> list[str]:
         nodes = list(ast.walk(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    found = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
-    found += [argument for node in nodes if isinstance(node, ast.Call) for argument in node.args[:1]]
-    found += [node.left for node in nodes if isinstance(node, ast.Compare)]
-    texts = (node.value for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    looked_up = [part for node in nodes for part in _looked_up(node)]
+    texts = (part.value for part in looked_up if isinstance(part, ast.Constant) and isinstance(part.value, str))
     return list(dict.fromkeys(texts))[:_MOST_KEYS]
+
+
+def _looked_up(node: ast.AST) -> list[ast.expr]:
+    """The part of an expression that may be a key."""
+    if isinstance(node, ast.Subscript):
+        return [node.slice]
+    if isinstance(node, ast.Call):
+        return node.args[:1]
+    return [node.left] if isinstance(node, ast.Compare) else []

@@ -156,15 +156,22 @@ def _pairs(path: str, reading: Reading) -> Entrants:
     for line, row in _rows(path):
         if not all(isinstance(row.get(side), str) for side in sides):
             raise SchemaError(f"no text under {sides[0]!r} or {sides[1]!r}", file=path, line=line)
-        named = row.get(mapping.get("id", "id"))
-        id = f"line:{line}" if named in (None, "") else str(named)
         pair = Pair(row[sides[0]], row[sides[1]], _prompt(row, mapping, path, line))
-        label = row.get(mapping.get("answer", "label"))
-        known = LABELS.get(label) if isinstance(label, (str, int, float)) else None
-        entrants.bouts.append(Bout(id, *sides, pair, known))
+        bout = Bout(_id(row, mapping, line), *sides, pair, _label(row, mapping))
+        entrants.bouts.append(bout)
         for side in sides:
-            entrants.answers[side][id] = row[side]
+            entrants.answers[side][bout.id] = row[side]
     return entrants
+
+
+def _id(row: JsonRow, mapping: Mapping[str, str], line: int) -> str:
+    named = row.get(mapping.get("id", "id"))
+    return f"line:{line}" if named in (None, "") else str(named)
+
+
+def _label(row: JsonRow, mapping: Mapping[str, str]) -> float | None:
+    label = row.get(mapping.get("answer", "label"))
+    return LABELS.get(label) if isinstance(label, (str, int, float)) else None
 
 
 def _rows(path: str) -> Iterator[tuple[int, JsonRow]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from verikit.judges.match.show import BIAS, shown_kappa, warnings
 from verikit.report.curves import estimate, forest, share
 from verikit.report.items import shown, spread
 from verikit.report.kinds import read_json
-from verikit.report.model import UNSCORED, Chart, Metric, Options, Run, SampleItem, Series, Table
+from verikit.report.model import UNSCORED, Chart, Metric, Options, Run, SampleItem, Series, Table, Text
 from verikit.scoring.rows import read_rows
 from verikit.stats import mean_interval
 
@@ -64,13 +64,16 @@ def _metrics(summary: Row) -> Iterator[Metric]:
         yield share("Agreement with labels", agreement["accuracy"], agreement["n"], shown_kappa(agreement))
 
 
-def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
-    rates = []
-    for pair in summary["pairs"]:
+def _win_rates(pairs: Iterable[Row]) -> Iterator[Metric]:
+    for pair in pairs:
         if "win_rate" in pair:
-            rates.append(estimate(f"{pair['a']} against {pair['b']}", pair["win_rate"]))
+            yield estimate(f"{pair['a']} against {pair['b']}", pair["win_rate"])
         if "length_controlled" in pair:
-            rates.append(Metric(f"{pair['a']} at equal lengths", pair["length_controlled"]["value"]))
+            yield Metric(f"{pair['a']} at equal lengths", pair["length_controlled"]["value"])
+
+
+def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
+    rates = list(_win_rates(summary["pairs"]))
     if rates:
         yield from forest("win_rates", "Win rates", "win rate", rates, FAIR)
     shares = {
@@ -161,17 +164,21 @@ def _bouts(run: Path, rows: Sequence[Row], config: Row, options: Options, notice
     return ()
 
 
+def _texts(bout: Bout) -> list[Text]:
+    """What was judged."""
+    texts = [shown("Prompt", as_text(bout.pair.prompt)), shown(f"Answer of {bout.a}", bout.pair.first)]
+    texts.append(shown(f"Answer of {bout.b}", bout.pair.second))
+    if bout.pair.reference:
+        texts.append(shown("Reference", as_text(bout.pair.reference)))
+    return texts
+
+
 def _item(row: Row, bout: Bout | None) -> SampleItem:
     tag, verdict = _verdict(row)
     sides = {order["preference"] for order in row["orders"] if order["preference"] is not None}
     tags = [tag] + ["orders"] * (max(sides, default=FAIR) > FAIR > min(sides, default=FAIR))
     names = {"a": row["a"], "b": row["b"]}
-    texts = []
-    if bout is not None:
-        texts = [shown("Prompt", as_text(bout.pair.prompt)), shown(f"Answer of {bout.a}", bout.pair.first)]
-        texts.append(shown(f"Answer of {bout.b}", bout.pair.second))
-        if bout.pair.reference:
-            texts.append(shown("Reference", as_text(bout.pair.reference)))
+    texts = [] if bout is None else _texts(bout)
     for order in row["orders"]:
         texts.append(shown(f"Judge, {names[order['first']]} shown first", order["reply"] or order.get("error", "")))
     between = f"{row['a']} \u2013 {row['b']}"

@@ -121,15 +121,20 @@ class MatchSession:
             return LengthControl()
         if instructions is None:
             raise UsageError("--gamed needs --instructions, to know which instruction each prompt is")
-        try:
-            texts: Any = json.loads(Path(instructions).read_bytes())
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{instructions}: {error}") from None
-        numbers = {text: i for i, text in enumerate(texts)} if isinstance(texts, list) else {}
+        numbers = _numbers(instructions)
         by_id: Mapping[str, str] = {bout.id: as_text(bout.pair.prompt) for bout in self.entrants.bouts}
         if other := [text for text in by_id.values() if text not in numbers]:
             raise UsageError(f"not one of AlpacaEval's instructions: {other[0][:80]!r}", hint="--length-control alone")
         return LengthControl(Gamed.read(gamed), {id: numbers[text] for id, text in by_id.items()})
+
+
+def _numbers(instructions: str) -> dict[str, int]:
+    """The instructions of a file by their text, numbered in its order."""
+    try:
+        texts: Any = json.loads(Path(instructions).read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{instructions}: {error}") from None
+    return {text: i for i, text in enumerate(texts)} if isinstance(texts, list) else {}
 
 
 def _given(settings: MatchSettings) -> dict[str, Any]:

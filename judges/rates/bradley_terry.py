@@ -127,26 +127,38 @@ def _check(games: Sequence[Game]) -> None:
     for game in games:
         if not 0 <= game.score <= 1 or game.first == game.second:
             raise UsageError(f"not a game between two models with a score in [0, 1]: {game}")
+    if apart := {name for game in games for name in game[:2]} - _linked(games):
+        raise UsageError(f"no games link {', '.join(sorted(apart))} to {games[0].first}, so they can't be compared")
+
+
+def _linked(games: Sequence[Game]) -> set[str]:
+    """The models that games link to the first one, over others too."""
     linked = {games[0].first}
     while grown := {name for game in games if linked & {*game[:2]} for name in game[:2]} - linked:
         linked |= grown
-    if apart := {name for game in games for name in game[:2]} - linked:
-        raise UsageError(f"no games link {', '.join(sorted(apart))} to {games[0].first}, so they can't be compared")
+    return linked
+
+
+def _derivatives(strengths: list[float], totals: Totals) -> tuple[list[float], Matrix]:
+    """The gradient and the curvature of the log-likelihood."""
+    n = len(strengths)
+    gradient = [0.0] * n
+    # Adding 1/n everywhere pins the mean, the one direction the games say nothing about.
+    curvature = [[1.0 / n] * n for _ in range(n)]
+    for (i, j), (won, played) in totals.items():
+        p = _expected(strengths, i, j)
+        gradient[i] += won - played * p
+        gradient[j] -= won - played * p
+        for a, b, sign in ((i, i, 1), (j, j, 1), (i, j, -1), (j, i, -1)):
+            curvature[a][b] += sign * played * p * (1 - p)
+    return gradient, curvature
 
 
 def _maximum(n: int, totals: Totals) -> tuple[list[float], Matrix]:
     """Newton's method; also the inverse of the curvature on the centred strengths."""
     strengths = [0.0] * n
     for _ in range(100):
-        gradient = [0.0] * n
-        # Adding 1/n everywhere pins the mean, the one direction the games say nothing about.
-        curvature = [[1.0 / n] * n for _ in range(n)]
-        for (i, j), (won, played) in totals.items():
-            p = _expected(strengths, i, j)
-            gradient[i] += won - played * p
-            gradient[j] -= won - played * p
-            for a, b, sign in ((i, i, 1), (j, j, 1), (i, j, -1), (j, i, -1)):
-                curvature[a][b] += sign * played * p * (1 - p)
+        gradient, curvature = _derivatives(strengths, totals)
         inverse = _inverse(curvature)
         step = [math.fsum(row[k] * gradient[k] for k in range(n)) for row in inverse]
         largest = max(map(abs, step))

@@ -28,6 +28,13 @@ def expected_score(rating: float, opponent: float) -> float:
     return 1 / (1 + 10**exponent)
 
 
+def _check(games: Sequence[tuple[float, float]], reduction: str) -> None:
+    if reduction not in get_args(Reduction):
+        raise UsageError(f"no reduction {reduction!r}", hint=f"one of {', '.join(get_args(Reduction))}")
+    if bad := [score for _, score in games if not 0 <= score <= 1]:
+        raise UsageError(f"the score of a game lies between 0 and 1, not at {bad[0]!r}")
+
+
 def updated(
     rating: float, games: Sequence[tuple[float, float]], *, k: float = K, reduction: Reduction = "mean"
 ) -> float:
@@ -36,10 +43,7 @@ def updated(
     Raises:
         UsageError: a score outside [0, 1], or an unknown reduction.
     """
-    if reduction not in get_args(Reduction):
-        raise UsageError(f"no reduction {reduction!r}", hint=f"one of {', '.join(get_args(Reduction))}")
-    if bad := [score for _, score in games if not 0 <= score <= 1]:
-        raise UsageError(f"the score of a game lies between 0 and 1, not at {bad[0]!r}")
+    _check(games, reduction)
     if reduction == "sequential":
         for opponent, score in games:
             rating += k * (score - expected_score(rating, opponent))

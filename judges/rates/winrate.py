@@ -31,17 +31,22 @@ class WinRate:
     unjudged: int = 0
 
 
+def _known(preferences: Sequence[float | None]) -> list[float]:
+    known = [p for p in preferences if p is not None]
+    if bad := [p for p in known if not 0 <= p <= 1]:
+        raise UsageError(f"a preference lies between 0 and 1, not at {bad[0]!r}", hint="alpaca_preference() converts")
+    if not known:
+        raise UsageError("no comparison has a verdict")
+    return known
+
+
 def win_rate(preferences: Sequence[float | None]) -> WinRate:
     """Average preferences.
 
     Raises:
         UsageError: no verdict at all, or a preference outside [0, 1].
     """
-    known = [p for p in preferences if p is not None]
-    if bad := [p for p in known if not 0 <= p <= 1]:
-        raise UsageError(f"a preference lies between 0 and 1, not at {bad[0]!r}", hint="alpaca_preference() converts")
-    if not known:
-        raise UsageError("no comparison has a verdict")
+    known = _known(preferences)
     n = len(known)
     mean = math.fsum(known) / n
     squares = math.fsum((p - mean) ** 2 for p in known)

@@ -125,11 +125,18 @@ class Criteria:
         for item, value in zip(self.items, values, strict=True):
             for category in dict.fromkeys(item.categories):
                 found.setdefault(category, []).append((item, value))
-        means = {}
-        for category, pairs in found.items():
-            known = [(item, value) for item, value in pairs if value is not None]
-            most = math.fsum(item.points for item, _ in pairs if item.points > 0)
-            if len(known) == len(pairs) and most > 0:
-                share = math.fsum(item.points * value for item, value in known) / most
-                means[category] = min(1.0, max(0.0, share)) if clip else share
-        return means
+        shares = {category: _share_of_points(pairs) for category, pairs in found.items()}
+        return {
+            category: min(1.0, max(0.0, share)) if clip else share
+            for category, share in shares.items()
+            if share is not None
+        }
+
+
+def _share_of_points(pairs: Sequence[tuple[Criterion, float | None]]) -> float | None:
+    """Points of what is met over all positive points; None if there are none, or a criterion has no value."""
+    known = [(item, value) for item, value in pairs if value is not None]
+    most = math.fsum(item.points for item, _ in pairs if item.points > 0)
+    if len(known) < len(pairs) or most <= 0:
+        return None
+    return math.fsum(item.points * value for item, value in known) / most

@@ -13,7 +13,7 @@ from verikit.engines.usage import added
 from verikit.errors import ConfigError, EngineTimeout, SchemaError, VerikitError
 from verikit.judges.asking.judge import Judge, failed, usage_of_shown, with_entries_shown
 from verikit.judges.asking.prompt import Task
-from verikit.judges.asking.reply import JudgeVerdict
+from verikit.judges.asking.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.asking.scaled import check_asks, repeated
 from verikit.judges.evidence import Shown
 from verikit.judges.evidence.shown import NotShown
@@ -68,11 +68,7 @@ class Rubric(Judge):
         check_asks(self.asks)
         if isinstance(self.per_call, bool) or not isinstance(self.per_call, int) or self.per_call < 1:
             raise ConfigError(f"per_call is a whole number from 1 up, not {self.per_call!r}")
-        reply = self.file.reply
-        if not reply.member and ("{number}" not in reply.find or "{fence}" not in reply.find):
-            raise ConfigError("a rubric prompt's find holds {fence} and {number}", hint="<{fence} {number}: {}>")
-        if len(reply.labels) != 2 or set(reply.labels.values()) != {0.0, 1.0}:
-            raise ConfigError("a rubric prompt has two labels, worth 1 and 0")
+        _check_reply_format(self.file.reply)
         if self.rubric != "" and self.key:
             raise ConfigError("either a rubric for all rows, or the key of each row's own")
         object.__setattr__(self, "criteria", self._fixed())
@@ -243,14 +239,14 @@ class Rubric(Judge):
 
         By log-probabilities the mean, or where it must be one verdict or the other, the median of the likeliest ones.
         """
-        known = [verdict for verdict in verdicts if verdict.value is not None]
-        if not known:
+        values = [float(verdict.value) for verdict in verdicts if verdict.value is not None]
+        if not values:
             return None
         if not self.expected:
-            return median_low(float(verdict.value or 0.0) for verdict in known)
+            return median_low(values)
         if decides:
-            return median_low(self._likeliest(verdict) for verdict in known)
-        return fmean(float(verdict.value or 0.0) for verdict in known)
+            return median_low(self._likeliest(verdict) for verdict in verdicts if verdict.value is not None)
+        return fmean(values)
 
     def _likeliest(self, verdict: JudgeVerdict) -> float:
         labels = self.file.reply.labels
@@ -296,6 +292,14 @@ class Rubric(Judge):
             if len(found) == len(items):
                 return [_label(label, item) for label, item in zip(found, items, strict=True)]
         raise SchemaError(f"labels for {len(items)} criteria are expected, not {found!r:.80}", field=self.labels)
+
+
+def _check_reply_format(reply: ReplyFormat) -> None:
+    """Raise if a prompt's replies can't hold a verdict on each criterion."""
+    if not reply.member and ("{number}" not in reply.find or "{fence}" not in reply.find):
+        raise ConfigError("a rubric prompt's find holds {fence} and {number}", hint="<{fence} {number}: {}>")
+    if len(reply.labels) != 2 or set(reply.labels.values()) != {0.0, 1.0}:
+        raise ConfigError("a rubric prompt has two labels, worth 1 and 0")
 
 
 def _each(verdicts: list[JudgeVerdict], numbers: Sequence[int]) -> list[JudgeVerdict]:

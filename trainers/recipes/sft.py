@@ -126,7 +126,7 @@ class SFT(Recipe):
         tokenizer = self.setting.tokenizer
         if not tokenizer.chat_template:
             raise ValueError("the tokenizer has no chat template; give prompt and completion")
-        if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        if not _is_conversation(messages):
             raise ValueError("messages is a list of objects with role and content")
         text = ""
         ids: list[int] = []
@@ -213,6 +213,10 @@ class StepLabels(SFT):
         if not any(mask):
             raise ValueError("no step has a label")
         return Trajectory(ids, mask, [0.0] * len(ids), None, "", labels=classes)
+
+
+def _is_conversation(messages: Any) -> bool:
+    return isinstance(messages, list) and all(isinstance(message, dict) for message in messages)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, DataRow]]:

@@ -14,6 +14,13 @@ GOLDS = ("expected_answer", *GOLD_KEYS)
 """Where a rollout's gold is looked for, in this order."""
 
 
+def _object(row: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    value = row.get(field)
+    if not isinstance(value, Mapping):
+        raise SchemaError("must be an object", field=field)
+    return value
+
+
 def rollout_sample(row: Mapping[str, Any], gold: str | None = None) -> Sample:
     """A rollout (a `/verify` request, or a line of `rollouts.jsonl`) as a sample.
 
@@ -27,10 +34,7 @@ def rollout_sample(row: Mapping[str, Any], gold: str | None = None) -> Sample:
         SchemaError: a field is missing or of another form.
         UsageError: the conversation can't be read.
     """
-    asked, response = row.get("responses_create_params"), row.get("response")
-    if not isinstance(asked, Mapping) or not isinstance(response, Mapping):
-        field = "response" if isinstance(asked, Mapping) else "responses_create_params"
-        raise SchemaError("must be an object", field=field)
+    asked, response = (_object(row, field) for field in ("responses_create_params", "response"))
     output = response.get("output")
     if not isinstance(output, list):
         raise SchemaError(

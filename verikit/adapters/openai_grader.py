@@ -194,8 +194,8 @@ def _reference_judge(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
     return _added(graders, "verdict", grader)
 
 
-def _rubric(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
-    """A grader for each criterion of a rubric of all rows, and their points in the formula."""
+def _check_sum(verifier: Any) -> None:
+    """Raise if a rubric's value is not a sum of its criteria's points."""
     rubric = verifier.criteria
     if verifier.on_missing != "unscored":
         raise _refused(verifier, f"on_missing={verifier.on_missing!r} scores criteria that no verdict was read on")
@@ -204,6 +204,12 @@ def _rubric(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
     plain = rubric.rule in ("points", "sum") and verifier.asks == 1
     if not plain or any(item.must or item.scale for item in rubric.items):
         raise _refused(verifier, "gates, scales, repeats and rules other than points are no sum")
+
+
+def _rubric(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
+    """A grader for each criterion of a rubric of all rows, and their points in the formula."""
+    rubric = verifier.criteria
+    _check_sum(verifier)
     labels = verifier.file.reply.labels
     terms = []
     for item in rubric.items:

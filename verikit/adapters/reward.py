@@ -305,6 +305,10 @@ class Awaited:
         return inspect.signature(self.__call__)  # type: ignore[operator]
 
 
+def _is_plain_message(turn: Any) -> bool:
+    return isinstance(turn, dict) and isinstance(turn.get("content"), str) and "role" in turn
+
+
 def prompt_of(prompt: Any) -> Prompt:
     """A prompt as a text or plain messages.
 
@@ -316,10 +320,7 @@ def prompt_of(prompt: Any) -> Prompt:
     if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
         raise UsageError(f"a prompt is a text or a list of messages, not a {type(prompt).__name__}")
     turns = list(prompt)
-    for turn in turns:
-        if not (isinstance(turn, dict) and isinstance(turn.get("content"), str) and "role" in turn):
-            break
-    else:
+    if all(map(_is_plain_message, turns)):
         return turns  # as nearly all come
     return [
         {"role": str(message.get("role", "user")), "content": content_text(message.get("content"))}

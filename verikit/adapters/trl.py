@@ -27,6 +27,16 @@ from verikit.verifiers.echo import refusals
 _NOT_COLUMNS = frozenset(("trainer_state", "log_extra", "log_metric", "environments"))
 
 
+def _values_of_parts(scores: Sequence[Score]) -> dict[str, list[float]]:
+    """The values of scores' parts by the parts' names."""
+    parts: dict[str, list[float]] = defaultdict(list)
+    for score in scores:
+        for name, part in score.parts.items():
+            if part.value is not None:
+                parts[name].append(part.value)
+    return parts
+
+
 class TRLReward(Reward):
     """Called by TRL with a batch."""
 
@@ -101,12 +111,7 @@ class TRLReward(Reward):
             )
         if log_metric is not None and scores:
             log_metric(f"{self.__name__}/unscored", sum(not score.scored for score in scores) / len(scores))
-            parts: dict[str, list[float]] = defaultdict(list)
-            for score in scores:
-                for name, part in score.parts.items():
-                    if part.value is not None:
-                        parts[name].append(part.value)
-            for name, values in parts.items():
+            for name, values in _values_of_parts(scores).items():
                 log_metric(f"{self.__name__}/{name}", sum(values) / len(values))
 
 

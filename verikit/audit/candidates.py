@@ -100,17 +100,23 @@ def _labelled(candidates: Candidates) -> Iterator[tuple[AuditRow, int, bool, Sco
                 yield row, index, label, score
 
 
+def _repeated(verifier: Verifier, samples: Sequence[Sample], repeats: int) -> list[list[float]]:
+    """The values that each sample got, forwards and backwards by turns."""
+    values: list[list[float]] = [[] for _ in samples]
+    for repeat in range(repeats):
+        order = list(range(len(samples)))[:: -1 if repeat % 2 else 1]
+        scores = score_all(verifier, [samples[i] for i in order])
+        for i, score in zip(order, scores, strict=True):
+            if score.value is not None:
+                values[i].append(score.value)
+    return values
+
+
 def check_noise(
     verifier: Verifier, samples: Sequence[tuple[AuditRow, Sample]], repeats: int, mark: float
 ) -> tuple[NoiseCount, list[Finding]]:
     """Score the same samples several times, each time as a new batch in another order."""
-    values: list[list[float]] = [[] for _ in samples]
-    for repeat in range(repeats):
-        order = list(range(len(samples)))[:: -1 if repeat % 2 else 1]
-        scores = score_all(verifier, [samples[i][1] for i in order])
-        for i, score in zip(order, scores, strict=True):
-            if score.value is not None:
-                values[i].append(score.value)
+    values = _repeated(verifier, [sample for _, sample in samples], repeats)
     found = []
     flipped = changed = 0
     spreads = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from verikit.answers import choices
@@ -76,20 +76,27 @@ def _is_withheld(gold: str, row: AuditRow) -> bool:
 def _unreadable(golds: list[str], problems: list[str]) -> str:
     if all(problems):
         return problems[0]
-    for gold in golds:
-        short = read_gold(gold).text
-        if found := _DAMAGED.search(short):
-            return f"the gold holds damaged characters: {found[0]!r}"
-        if _CUT.search(short) and len(short) > 1:
-            return "the gold breaks off"
-        brackets = _ESCAPED.sub("", short)
-        if sum(map(brackets.count, "([{")) > sum(map(brackets.count, ")]}")):
-            return "the gold opens a bracket that it doesn't close"
-        if not any(char.isalnum() or char in "∅∞√π" for char in short) and "\\" not in short:
-            return "the gold is nothing but signs"
-        if short.count("$") % 2 and "\\$" not in short and not re.match(r"\$\s?[\d.,]", short):
-            return "the gold opens a formula that it doesn't close"
+    return next(filter(None, (_damage(read_gold(gold).text) for gold in golds)), "")
+
+
+def _damage(gold: str) -> str:
+    """What shows that a gold is not whole; empty if nothing does."""
+    if found := _DAMAGED.search(gold):
+        return f"the gold holds damaged characters: {found[0]!r}"
+    if _CUT.search(gold) and len(gold) > 1:
+        return "the gold breaks off"
+    brackets = _ESCAPED.sub("", gold)
+    if sum(map(brackets.count, "([{")) > sum(map(brackets.count, ")]}")):
+        return "the gold opens a bracket that it doesn't close"
+    if _is_signs_only(gold):
+        return "the gold is nothing but signs"
+    if gold.count("$") % 2 and "\\$" not in gold and not re.match(r"\$\s?[\d.,]", gold):
+        return "the gold opens a formula that it doesn't close"
     return ""
+
+
+def _is_signs_only(gold: str) -> bool:
+    return "\\" not in gold and not any(char.isalnum() or char in "∅∞√π" for char in gold)
 
 
 def _several(row: AuditRow) -> str:
@@ -118,6 +125,12 @@ def _asks_either(question: str, gold: str) -> bool:
     return gold.casefold() in question.casefold()
 
 
+def _option(options: Sequence[str], letter: str) -> str:
+    """The text of an option; empty if there is no such letter."""
+    index = string.ascii_uppercase.find(letter)
+    return options[index] if 0 <= index < len(options) else ""
+
+
 def _contradiction(row: AuditRow) -> str:
     gold, final = row.golds[0], _final(row.solution)
     if not final and _MARK in gold:
@@ -128,8 +141,7 @@ def _contradiction(row: AuditRow) -> str:
         return ""
     stated = read.text
     if read.letters and row.options and not choices.gold_letter(final)[0]:
-        index = string.ascii_uppercase.find(min(read.letters))
-        stated = row.options[index] if 0 <= index < len(row.options) else ""
+        stated = _option(row.options, min(read.letters))
     if not stated or not all(_differ(gold, final) for gold in (*row.golds, stated)):
         return ""
     return f"the solution ends in {final[:60]!r}, the gold is {stated[:60]!r}"

@@ -156,13 +156,19 @@ def _forms(row: AuditRow) -> Iterator[tuple[str, str]]:
         yield _PROGRAM, f"```python\n{row.solution}\n```"
 
 
-def _other_golds(rows: Sequence[AuditRow], forms: Mapping[str, str], seed: int) -> Iterator[Probe]:
-    """For each row the gold of another one of its kind that is shown to differ."""
-    draw, equality = random.Random(seed), Answer(policy="lenient", tail_seconds=0)
+def _golds_by_kind(rows: Sequence[AuditRow]) -> dict[str, list[str]]:
+    """The golds that can be read, by the kind of answer."""
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
         if (read := row.read) is not None and not read.problem:
             by_kind[row.kind].append(read.text)
+    return by_kind
+
+
+def _other_golds(rows: Sequence[AuditRow], forms: Mapping[str, str], seed: int) -> Iterator[Probe]:
+    """For each row the gold of another one of its kind that is shown to differ."""
+    draw, equality = random.Random(seed), Answer(policy="lenient", tail_seconds=0)
+    by_kind = _golds_by_kind(rows)
     for row in rows:
         golds, read = by_kind.get(row.kind, []), row.read
         if read is None or read.problem or len(golds) < 2:

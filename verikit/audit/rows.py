@@ -7,7 +7,7 @@ follow each other with one candidate each and the same prompt and gold are one r
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -101,6 +101,13 @@ class AuditRow:
         return Sample(self.prompt, completion, self.answer, self.id, self.meta, workspace=self.workspace)
 
 
+def _check_names(mapping: Mapping[str, str], format: str | None) -> None:
+    if unknown := set(mapping) - {*FIELDS, *_NAMES}:
+        raise UsageError(f"there is no field {min(unknown)!r} to map", hint=f"one of {', '.join(FIELDS)}")
+    if format is not None and format not in FORMATS:
+        raise UsageError(f"there is no format {format!r}", hint=f"one of {', '.join(FORMATS)}")
+
+
 def read_rows(files: Paths, mapping: Mapping[str, str], format: str | None = None) -> Iterator[AuditRow | SchemaError]:
     """The rows of files; one that can't be read comes as an error.
 
@@ -112,10 +119,7 @@ def read_rows(files: Paths, mapping: Mapping[str, str], format: str | None = Non
     Raises:
         UsageError: an unknown field or format, or a file that can't be read.
     """
-    if unknown := set(mapping) - {*FIELDS, *_NAMES}:
-        raise UsageError(f"there is no field {min(unknown)!r} to map", hint=f"one of {', '.join(FIELDS)}")
-    if format is not None and format not in FORMATS:
-        raise UsageError(f"there is no format {format!r}", hint=f"one of {', '.join(FORMATS)}")
+    _check_names(mapping, format)
     mapping = {_NAMES.get(key, key): path for key, path in mapping.items()}
     held: AuditRow | None = None
     for item in _single(files, mapping, format):
@@ -186,20 +190,22 @@ def _row(row: JsonRow, form: Format | None, mapping: Mapping[str, str], line: in
     )
 
 
+def _keys_of(name: str, form: Format | None, mapping: Mapping[str, str]) -> Sequence[str]:
+    """The keys that a field may be under: the mapped one, else those of the format and the usual ones."""
+    if name in mapping:
+        return (mapping[name],) if mapping[name] else ()
+    if name == "solution":
+        return _SOLUTIONS
+    if name == "completions":
+        own = () if form is None else (*form.completions, *form.completion)
+        return (*own, "completions", "completion", *LIKELY[name])
+    own = () if form is None else tuple(getattr(form, name))
+    return (*own, name, *LIKELY[name])
+
+
 def _taken(row: JsonRow, name: str, form: Format | None, mapping: Mapping[str, str]) -> tuple[str | None, Any]:
     """The key at the top of the row that a field was found under, and its value; None, None if there is none."""
-    if name in mapping:
-        keys: tuple[str, ...] = (mapping[name],) if mapping[name] else ()
-    elif name == "solution":
-        keys = _SOLUTIONS
-    else:
-        keys = () if form is None else tuple(getattr(form, name))
-        if name == "completions":
-            keys += () if form is None else form.completion
-            keys += ("completions", "completion", *LIKELY[name])
-        else:
-            keys += (name, *LIKELY[name])
-    for key in keys:
+    for key in _keys_of(name, form, mapping):
         value = _at(row, key)
         if name == "answer" and (isinstance(value, bool) or (value is None and key not in row)):
             continue

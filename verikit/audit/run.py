@@ -133,6 +133,13 @@ def _runs(check: str, rows: Sequence[AuditRow], leaks: bool, golds: bool) -> boo
     return leaks if check == "leak" else CHECKS[check].group == "twins" or (CHECKS[check].group == "golds" and golds)
 
 
+def _runs_programs(verifier: Verifier, rows: Sequence[AuditRow]) -> bool:
+    """Whether the reward runs programs, by its verifiers and by the tests in rows."""
+    if any(part.name in _RUNS_PROGRAMS for part in walk(verifier)):
+        return True
+    return any(_TESTS & row.meta.keys() for row in rows)
+
+
 def _check_reward(
     result: AuditResult,
     rows: Sequence[AuditRow],
@@ -145,9 +152,7 @@ def _check_reward(
     probed, repeats, mark, seed = settings
     drawn = _drawn(result, rows, probed, seed)
     if programs is None:
-        programs = any(part.name in _RUNS_PROGRAMS for part in walk(verifier)) or any(
-            _TESTS & row.meta.keys() for row in drawn
-        )
+        programs = _runs_programs(verifier, drawn)
     of_files = reads_files(verifier)
     by_text = [row for row in drawn if row.workspace is None or not of_files]
     trial = RewardTrial(verifier, by_text, mark, *watched)

@@ -45,14 +45,20 @@ def show(result: AuditResult, examples: int = EXAMPLES) -> Iterator[str]:
             f"scored {noise.repeats} times: {noise.changed} of {noise.candidates} texts changed their value, "
             f"{noise.flipped} their verdict; standard deviation {noise.spread:.3g}"
         )
+    if examples:
+        yield from _examples(result, examples)
+
+
+def _examples(result: AuditResult, most: int) -> Iterator[str]:
+    """The first findings of each check."""
     for count in result.checks:
-        if count.found and examples:
+        if count.found:
             yield ""
             yield click.style(f"{count.check}: {CHECKS[count.check].title}", bold=True)
-            for finding in result.of(count.check)[:examples]:
+            for finding in result.of(count.check)[:most]:
                 yield printable(f"  line {finding.line}, id {finding.id}: {finding.what}")
-            if count.found > examples:
-                yield f"  and {count.found - examples:,} more rows"
+            if count.found > most:
+                yield f"  and {count.found - most:,} more rows"
 
 
 def _probes(result: AuditResult, check: str, title: str, shown: Callable[[ProbeCount], bool]) -> Iterator[str]:

@@ -7,7 +7,7 @@ import json
 import pickle
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -84,18 +84,22 @@ class Cached(Verifier):
         fresh = {key: sample for key, sample in zip(keys, samples, strict=True) if key not in known}
         scored = dict(zip(fresh, score_all(self.part, list(fresh.values())), strict=True))
         known |= scored
-        with self._lock:
-            for key, score in known.items():
-                if score.status in ("ok", "abstained") and not key.startswith("only here"):
-                    self._memory[key] = score
-                    self._memory.move_to_end(key)
-            while len(self._memory) > self.size:
-                self._memory.popitem(last=False)
+        self._remember(known)
         # Whoever comes first has what was spent; who comes later spent nothing.
         return [
             scored.pop(key) if key in scored else replace(known[key], usage={"cached": 1.0}, seconds=0.0)
             for key in keys
         ]
+
+    def _remember(self, scores: Mapping[str, Score]) -> None:
+        """Keep scores, and forget those that were not asked for the longest."""
+        with self._lock:
+            for key, score in scores.items():
+                if score.status in ("ok", "abstained") and not key.startswith("only here"):
+                    self._memory[key] = score
+                    self._memory.move_to_end(key)
+            while len(self._memory) > self.size:
+                self._memory.popitem(last=False)
 
     def equal(self, a: str, b: str) -> bool | None:
         """Ask the part."""

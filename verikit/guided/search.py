@@ -246,10 +246,17 @@ class PromptSearch:
             self._drafts[task.growth].append(self._grown(self._growths[task.growth], task, event))
         for growth, drafts in zip(self._growths, self._drafts, strict=True):
             for draft in drafts:
-                new = draft.steps != growth.draft.steps or growth.draft.value is None
-                if new and draft.text not in self._judging:  # the same is judged once
-                    self._judging[draft.text] = _Judgement(draft, growth.draft, self._events)
-                    self._events += 1
+                self._have_judged(draft, growth.draft)
+
+    def _have_judged(self, draft: Draft, old: Draft) -> None:
+        """Have a draft with new steps judged, once if several have the same text."""
+        new = draft.steps != old.steps or old.value is None
+        if new and draft.text not in self._judging:
+            self._judging[draft.text] = _Judgement(draft, old, self._events)
+            self._events += 1
+
+    def _is_full(self, tokens: int, steps: Sequence[str]) -> bool:
+        return tokens >= self._settings.max_tokens or len(steps) >= self._strategy.max_steps
 
     def _grown(self, growth: Growth, task: _Task, event: JsonObject) -> Draft:
         """The draft that a result makes of the one it continues; as yet with that one's scores."""
@@ -260,9 +267,9 @@ class PromptSearch:
         if not finish and by == separator:
             text += separator
         steps = steps_of(text, separator)
-        used_up = event["finish_reason"] == "length" and (growth.whole or written < task.room)
         tokens = old.tokens + written
-        if not finish and (used_up or tokens >= self._settings.max_tokens or len(steps) >= self._strategy.max_steps):
+        used_up = event["finish_reason"] == "length" and (growth.whole or written < task.room)
+        if not finish and (used_up or self._is_full(tokens, steps)):
             finish = "length"
         return replace(old, text=text, finish=finish, tokens=tokens, steps=steps)
 

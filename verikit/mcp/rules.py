@@ -27,6 +27,18 @@ _KNOWN = (
 _REFUSED = "this server lets clients combine rules on texts only"
 
 
+def _check_node(node: ast.AST, text: str, hint: str) -> None:
+    """Refuse a part of a spec that is not an expression over `TEXT_RULES`."""
+    if not isinstance(node, _KNOWN):
+        raise SpecError(f"{text[:80]!r}: {_REFUSED}", hint=hint)
+    if isinstance(node, ast.Name) and node.id not in TEXT_RULES:
+        raise SpecError(f"{node.id!r} is not among them: {_REFUSED}", hint=hint)
+    if isinstance(node, ast.Dict) and not all(_is_text(key) for key in node.keys):
+        raise SpecError("the keys of a table in a spec are texts", hint=hint)
+    if isinstance(node, ast.Call):
+        _check_call(node)
+
+
 def allowed_spec(spec: str, named: Mapping[str, str], *, anything: bool = False) -> str:
     """The spec that a client's word stands for, as it is to be loaded.
 
@@ -51,14 +63,7 @@ def allowed_spec(spec: str, named: Mapping[str, str], *, anything: bool = False)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise SpecError(f"{text[:80]!r} is no expression over verifiers: {_REFUSED}", hint=hint) from None
     for node in ast.walk(tree):
-        if not isinstance(node, _KNOWN):
-            raise SpecError(f"{text[:80]!r}: {_REFUSED}", hint=hint)
-        if isinstance(node, ast.Name) and node.id not in TEXT_RULES:
-            raise SpecError(f"{node.id!r} is not among them: {_REFUSED}", hint=hint)
-        if isinstance(node, ast.Dict) and not all(_is_text(key) for key in node.keys):
-            raise SpecError("the keys of a table in a spec are texts", hint=hint)
-        if isinstance(node, ast.Call):
-            _check_call(node)
+        _check_node(node, text, hint)
     try:
         return ast.unparse(tree)  # what was looked at, and nothing beside it: a comment may name code to another reader
     except RecursionError:
@@ -67,6 +72,17 @@ def allowed_spec(spec: str, named: Mapping[str, str], *, anything: bool = False)
 
 def _is_text(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _given(node: ast.Call, name: str) -> dict[str | None, ast.expr]:
+    """The options of a verifier that a call gives, by name."""
+    taken = list(signature(find("verifiers", name)).parameters)
+    given: dict[str | None, ast.expr] = {}
+    given.update(zip(taken, node.args, strict=False))
+    given.update((word.arg, word.value) for word in node.keywords)
+    if None in given:
+        raise SpecError(f"the options of {name} are written out here, one by one")
+    return given
 
 
 def _check_call(node: ast.Call) -> None:
@@ -80,17 +96,26 @@ def _check_call(node: ast.Call) -> None:
     option = _FILES.get(node.func.id)
     if option is None:
         return
-    taken = list(signature(find("verifiers", node.func.id)).parameters)
-    given: dict[str | None, ast.expr] = {}
-    given.update(zip(taken, node.args, strict=False))
-    given.update((word.arg, word.value) for word in node.keywords)
-    if None in given:
-        raise SpecError(f"the options of {node.func.id} are written out here, one by one")
+    given = _given(node, node.func.id)
     value = given.get(option, ast.Constant(True))
     if option == "schema" and "schema" in given and not isinstance(value, ast.Dict):
         raise SpecError(f"the schema of {node.func.id} is written out here: {{'type': 'object', …}}")
     if option == "aliases" and not (isinstance(value, ast.Constant) and isinstance(value.value, bool)):
         raise SpecError("this server reads no file of aliases: aliases=True or aliases=False")
+
+
+def _followed(folder: Path, name: str) -> tuple[Path, int | None]:
+    """Where a name leads within a folder, and the size of the file there; None if it is not a file."""
+    shown = repr(name[:80])
+    try:
+        path = Path(folder, name).resolve()
+        inside = path.is_relative_to(folder)
+        size = path.stat().st_size if inside and path.is_file() else None
+    except (OSError, RuntimeError, ValueError):
+        raise UsageError(f"{shown} can't be followed") from None
+    if not inside:
+        raise UsageError(f"{shown} is not below the folder that this server reads")
+    return path, size
 
 
 def file_below(root: Path | None, name: str, max_bytes: int) -> Path:
@@ -103,17 +128,9 @@ def file_below(root: Path | None, name: str, max_bytes: int) -> Path:
         raise UsageError("this server reads no files", hint="start it with --root FOLDER")
     if not name or set(name) & set("\0*?[]") or name == "-":
         raise UsageError(f"{name[:80]!r} is no name of a file", hint="one file, without wildcards")
-    folder = root.resolve()
     shown = repr(name[:80])
-    try:
-        path = Path(folder, name).resolve()
-        inside = path.is_relative_to(folder)
-        size = path.stat().st_size if inside and path.is_file() else -1
-    except (OSError, RuntimeError, ValueError):
-        raise UsageError(f"{shown} can't be followed") from None
-    if not inside:
-        raise UsageError(f"{shown} is not below the folder that this server reads")
-    if size < 0:
+    path, size = _followed(root.resolve(), name)
+    if size is None:
         raise UsageError(f"there is no file {shown}")
     if size > max_bytes:
         raise UsageError(f"{shown} has more than {max_bytes:,} bytes", hint="`verikit audit` reads any size")

@@ -131,14 +131,17 @@ def _under_fields(owner: type) -> dict[str, str]:
         return {}
     body = tree.body if isinstance(tree, ast.ClassDef) else []
     return {
-        field.target.id: inspect.cleandoc(after.value.value)
+        field.target.id: inspect.cleandoc(text)
         for field, after in pairwise(body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(after, ast.Expr)
-        and isinstance(after.value, ast.Constant)
-        and isinstance(after.value.value, str)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and (text := _text(after))
     }
+
+
+def _text(node: ast.stmt) -> str:
+    """The text that a statement is, as docstrings are."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return node.value.value
+    return ""
 
 
 _ARGUMENT = re.compile(r"^ {4}\*{0,2}(\w+)(?: \([^)]*\))?: (.*(?:\n {6,}\S.*)*)", re.MULTILINE)

@@ -27,6 +27,24 @@ _option: Callable[[str], str] = _by_setting
 """From code's name to the option that names it on the command line."""
 
 
+def _check_entry(path: Path, root: Path) -> None:
+    """Raise if one thing in a folder is a link out of it, or neither a file nor a folder."""
+    try:
+        mode = path.lstat().st_mode
+        leads = path.resolve() if stat.S_ISLNK(mode) else None
+    except FileNotFoundError:
+        return  # another process took it away
+    except (OSError, RuntimeError) as error:  # a link to itself
+        raise UsageError(f"{path} can't be followed: {error}", hint="delete it") from None
+    if leads is not None and not leads.is_relative_to(root):
+        raise UsageError(
+            f"{path} is a link that leads out of its folder, to {leads}",
+            hint="a run's or index's folder holds its own files only: put a copy in the link's place",
+        )
+    if leads is None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise UsageError(f"{path} is neither a file nor a folder", hint="delete it")
+
+
 def refuse_links(folder: Path) -> None:
     """Refuse a folder with a link that leads out of it, or with what is neither file nor folder (a pipe, a device).
 
@@ -39,21 +57,7 @@ def refuse_links(folder: Path) -> None:
     root = folder.resolve()
     for at, folders, files in os.walk(root):
         for name in (*folders, *files):
-            path = Path(at, name)
-            try:
-                mode = path.lstat().st_mode
-                leads = path.resolve() if stat.S_ISLNK(mode) else None
-            except FileNotFoundError:
-                continue  # another process took it away
-            except (OSError, RuntimeError) as error:  # a link to itself
-                raise UsageError(f"{path} can't be followed: {error}", hint="delete it") from None
-            if leads is not None and not leads.is_relative_to(root):
-                raise UsageError(
-                    f"{path} is a link that leads out of its folder, to {leads}",
-                    hint="a run's or index's folder holds its own files only: put a copy in the link's place",
-                )
-            if leads is None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                raise UsageError(f"{path} is neither a file nor a folder", hint="delete it")
+            _check_entry(Path(at, name), root)
         if at == str(root):
             folders[:] = [name for name in folders if name not in TRACKER_FOLDERS]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from typing import Any
@@ -63,6 +63,14 @@ class Places:
         return placed(error, *self.at(number))
 
 
+def _check_that_all_open(files: Sequence[str]) -> None:
+    """Raise for a file that is not there, before the first is read."""
+    for path in files:
+        if not os.path.isdir(path):
+            with source.opened(path):
+                pass
+
+
 class Files:
     """The rows of files that are read as one, numbered over all of them; read anew by each call of `rows`.
 
@@ -99,11 +107,8 @@ class Files:
         """
         files = self.files()
         several = len(files) > 1
-        for path in files if several else ():
-            if os.path.isdir(path):
-                continue
-            with source.opened(path):  # what is not there is told before anything is done
-                pass
+        if several:
+            _check_that_all_open(files)
         self.places.clear(several=several)
         last = found = 0
         for path in files:

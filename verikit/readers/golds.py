@@ -105,9 +105,12 @@ class Golds:
         if bad:
             notes.append(f"{len(bad):,} rows of {self.name} can't be read, the first: {bad[0]}")
         if not answers and last is not None:
-            keys = ", ".join(map(repr, list(last)[:20]))
-            notes.append(f"no answers are read from {self.name}: --map {PREFIX}answer=KEY, one of {keys}")
+            notes.append(self._without_answers(last))
         self._rows, self.digest = found, digest.hexdigest()[:12]
+
+    def _without_answers(self, row: JsonRow) -> str:
+        keys = ", ".join(map(repr, list(row)[:20]))
+        return f"no answers are read from {self.name}: --map {PREFIX}answer=KEY, one of {keys}"
 
     def joined(self, built: BuiltGroup) -> BuiltGroup:
         """A row with its gold: its answer, what else it says, which wins, and its prompt where the row has none.

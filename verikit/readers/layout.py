@@ -88,11 +88,7 @@ class Layout:
         self._own = {field.removeprefix(OWN): either(path) for field, path in mapping.items() if field not in FIELDS}
         self._notes = notes
         self._first = self._unsure = True
-        paths = {field: tuple(map(_path, getattr(form, field))) for field in FIELDS}
-        if "completions" in mapping or "completion" in mapping:
-            paths["completions"] = paths["completion"] = ()
-        paths |= {field: either(path) for field, path in mapping.items() if field in FIELDS}
-        self._paths = tuple(paths[field] for field in FIELDS)
+        self._paths = _paths_of(form, mapping)
         self._flat = _flat(self._paths)
 
     def group(self, row: JsonRow, line: int) -> BuiltGroup | None:
@@ -153,12 +149,16 @@ class Layout:
         items: list[fields.Own] = [{key: values[i] for key, values in shared.items()} for i in range(n)]
         return rest, [{**item, **keys} for item, keys in zip(items, own or [{}] * n, strict=True)]
 
-    def _check(self, row: JsonRow, values: Sequence[Any]) -> None:
-        """Raise if a field that must be there is not; note once a likely gold answer under a key of another name."""
+    def _check_mapped(self, row: JsonRow) -> None:
+        """Raise if a row has no value where a field is mapped to."""
         for field, path in self._mapping.items():
             if locate(row, self._paths[FIELDS.index(field)]) is None:
                 hint = f"--map FILE:{field}=KEY maps it in one of several files" if self._several else ""
                 raise SchemaError(f"no {path!r}, which {field} is mapped to; {_keys(row)}", field=field, hint=hint)
+
+    def _check(self, row: JsonRow, values: Sequence[Any]) -> None:
+        """Raise if a field that must be there is not; note once a likely gold answer under a key of another name."""
+        self._check_mapped(row)
         prompt, several, lone, answer, id = (value is None for value in values)
         missing = {"prompt": prompt and self._needs_prompt, "completions": several and lone, "answer": answer, "id": id}
         for field in ("completions", "prompt"):
@@ -191,6 +191,15 @@ def _map_hint(row: JsonRow, missing: Mapping[str, bool]) -> str:
     flags = [f"--map {field}={key or 'KEY'}" for field, key in guesses.items() if key or field in needed]
     none = " (or --map prompt= for none)" if guesses.get("prompt") == "" else ""
     return f"{' '.join(flags)}{none}"
+
+
+def _paths_of(form: Format, mapping: Mapping[str, str]) -> tuple[tuple[Path, ...], ...]:
+    """Where each field is looked for, in the order of `FIELDS`: where it is mapped to, else where the format has it."""
+    paths = {field: tuple(map(_path, getattr(form, field))) for field in FIELDS}
+    if "completions" in mapping or "completion" in mapping:
+        paths["completions"] = paths["completion"] = ()
+    paths |= {field: either(path) for field, path in mapping.items() if field in FIELDS}
+    return tuple(paths[field] for field in FIELDS)
 
 
 def _flat(paths: tuple[tuple[Path, ...], ...]) -> tuple[Any, ...]:

@@ -136,6 +136,11 @@ def _parser(places: Places, form: str, mapping: Mapping[str, str]) -> RowParser:
     return RowParser(places, FORMATS[form], mapping, [])
 
 
+def _check_format(format: str | None) -> None:
+    if format is not None and format not in FORMATS and format not in TABLES:
+        raise UsageError(f"there is no format {format!r}", hint=f"one of {', '.join((*FORMATS, *TABLES))}")
+
+
 class Reader(Iterator[Group | SchemaError]):
     """The iterator `read` returns; `format` and `notes` fill while it runs."""
 
@@ -146,8 +151,7 @@ class Reader(Iterator[Group | SchemaError]):
         mapping: Mapping[str, str] = NO_MAPPING,
         gold: Paths | None = None,
     ) -> None:
-        if format is not None and format not in FORMATS and format not in TABLES:
-            raise UsageError(f"there is no format {format!r}", hint=f"one of {', '.join((*FORMATS, *TABLES))}")
+        _check_format(format)
         mapping, self._by_file = split_files(mapping)
         mapping, gold_mapping = split_mapping(mapping)
         if gold_mapping and gold is None:

@@ -32,20 +32,25 @@ def trial_rows(folder: str) -> Iterator[JsonRow | SchemaError]:
             yield SchemaError(str(error), file=folder)
 
 
+def _steps(path: str) -> list[Any]:
+    """The steps of a trial's trajectory; none if it has no trajectory."""
+    if not os.path.isfile(os.path.join(path, "agent", "trajectory.json")):
+        return []
+    try:
+        trajectory = json.loads(read_file(path, ("agent", "trajectory.json")))
+    except (ValueError, RecursionError):
+        raise WorkspaceError(f"{path}: the trajectory is no JSON") from None
+    steps = trajectory.get("steps") if isinstance(trajectory, Mapping) else None
+    return steps if isinstance(steps, list) else []
+
+
 def _row(folder: str, path: str, result: Mapping[str, Any], tasks: Mapping[str, str]) -> JsonRow:
     named = result.get("task_id")
     names = [str(result.get("task_name"))]
     if isinstance(named, Mapping):
         names.append(os.path.basename(str(named.get("path"))))
     task = next((tasks[name] for name in names if name in tasks), None)
-    prompt, turns = "", list[dict[str, Any]]()
-    if os.path.isfile(os.path.join(path, "agent", "trajectory.json")):
-        try:
-            steps = json.loads(read_file(path, ("agent", "trajectory.json")))
-        except (ValueError, RecursionError):
-            raise WorkspaceError(f"{path}: the trajectory is no JSON") from None
-        found = steps.get("steps") if isinstance(steps, Mapping) else None
-        prompt, turns = conversation(found if isinstance(found, list) else [])
+    prompt, turns = conversation(_steps(path))
     told = {"trial": _from(folder, path)} | ({"task": _from(folder, task)} if task else {})
     row = {"id": str(result["trial_name"]), "prompt": prompt, WORKSPACE: told}
     return row | ({"completion": turns} if any(turn["role"] == "assistant" for turn in turns) else {})

@@ -45,12 +45,8 @@ def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
     return render(title, runs, [same._asdict() for same in together])
 
 
-def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], list[SideBySide]]:
-    """Read runs, each under a name of its own, and what they have side by side.
-
-    Raises:
-        UsageError: see `report`.
-    """
+def _collected(paths: Sequence[Path], options: Options) -> tuple[list[tuple[Path, Run]], list[str]]:
+    """The finished runs in folders, and the names of the others; an unfinished run that was named itself raises."""
     collected: list[tuple[Path, Run]] = []
     left_out = []
     for path in paths:
@@ -61,6 +57,16 @@ def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], lis
                 if folder == path:
                     raise
                 left_out.append(folder.name)
+    return collected, left_out
+
+
+def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], list[SideBySide]]:
+    """Read runs, each under a name of its own, and what they have side by side.
+
+    Raises:
+        UsageError: see `report`.
+    """
+    collected, left_out = _collected(paths, options)
     if not collected:
         raise UsageError(f"no run in {', '.join(map(str, paths))} is finished", hint="run their commands again")
     if options.keys and not any(run.kind in COMPARABLE for _, run in collected):

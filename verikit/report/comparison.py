@@ -30,6 +30,11 @@ class ComparedRuns(NamedTuple):
         return row_records(self.outcomes, self.rows, self.keys)
 
 
+def _first_ids(outcomes: RunOutcomes) -> str:
+    ids = [next((id for some in found for id in some.values), None) for found in outcomes.values()]
+    return ", ".join(repr(id) for id in ids if id is not None) or "none"
+
+
 def compare_folders(
     folders: Mapping[str, Path], metric: str = "", keys: Sequence[str] = (), others: Sequence[str] = ()
 ) -> ComparedRuns:
@@ -49,9 +54,7 @@ def compare_folders(
     pairs = compare_all(outcomes)
     if not pairs:
         told = " and ".join(str(folder) for folder in folders.values())
-        ids = [next((id for some in found for id in some.values), None) for found in outcomes.values()]
-        named = ", ".join(repr(id) for id in ids if id is not None) or "none"
-        hint = f"run all on the same questions; they are joined by id, the first of each: {named}"
+        hint = f"run all on the same questions; they are joined by id, the first of each: {_first_ids(outcomes)}"
         raise UsageError(f"{told} share no question with results", hint=hint)
     rows = read_rows_of(folders, keys, others)
     return ComparedRuns(

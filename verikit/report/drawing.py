@@ -246,6 +246,18 @@ def _histogram(drawing: Drawing, chart: Chart, top: float) -> None:
                 drawing.shapes.append(Area([(x, bottom), (x, y), (x + width, y), (x + width, bottom)], colour, 0.85))
 
 
+def _interval(series: Series, x_at: Callable[[float], float], y: float, *, percent: bool) -> Iterator[Shape]:
+    """A value as a dot on its interval, and as a number."""
+    value, start, end = (*series.points[0], None, None)[:3]
+    if value is None:
+        return
+    if start is not None and end is not None:
+        yield Line([(x_at(start), y), (x_at(end), y)], COLOURS[0], 1.6)
+    yield Dot(x_at(value), y, 3.2, COLOURS[0])
+    number = f"{100 * value:.1f} %" if percent else f"{value:.4g}"
+    yield TextLabel(WIDTH - 4, y + SIZE / 3, number, "end", INK)
+
+
 def _forest(chart: Chart) -> Drawing:
     """A row for each value: its name, a dot and its interval, and the number."""
     names = [shortened(series.name, 44) for series in chart.series]
@@ -263,15 +275,9 @@ def _forest(chart: Chart) -> Drawing:
         x = x_at(chart.reference)
         drawing.shapes.append(Line([(x, 6), (x, bottom)], SOFT, dash=(4.0, 4.0)))
     for number, (name, series) in enumerate(zip(names, chart.series, strict=True)):
-        value, start, end = (*series.points[0], None, None)[:3]
         y = 10 + ROW * (number + 0.5)
         drawing.shapes.append(TextLabel(left - 10, y + SIZE / 3, name, "end", INK))
-        if value is not None:
-            if start is not None and end is not None:
-                drawing.shapes.append(Line([(x_at(start), y), (x_at(end), y)], COLOURS[0], 1.6))
-            drawing.shapes.append(Dot(x_at(value), y, 3.2, COLOURS[0]))
-            number_told = f"{100 * value:.1f} %" if chart.percent else f"{value:.4g}"
-            drawing.shapes.append(TextLabel(WIDTH - 4, y + SIZE / 3, number_told, "end", INK))
+        drawing.shapes += _interval(series, x_at, y, percent=chart.percent)
     x_name = f"{chart.x} (%)" if chart.percent else chart.x
     drawing.shapes.append(TextLabel((left + right) / 2, height - 5, x_name, "middle", INK))
     return drawing

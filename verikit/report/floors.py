@@ -16,6 +16,7 @@ from verikit.scoring.chunk import SCORES
 from verikit.scoring.rows import read_rows
 from verikit.scoring.run import SUMMARY
 from verikit.stats import mean_interval
+from verikit.stats.paired import Outcomes
 from verikit.types import PASS_MARK
 
 SHOWN = 5
@@ -81,17 +82,17 @@ def check_floors(
     if kind is not None and kind.name == "score":
         return [_of_scores(run, least, metric or "mean", sure, most)]
     found = [outcomes for outcomes in read_outcomes(run) if metric in ("", outcomes.task)] or read_outcomes(run, metric)
-    checks = []
-    for outcomes in found:
-        told = f"{outcomes.task}: {outcomes.metric}"
-        if not outcomes.values:
-            checks.append(_unscored(told, least))
-            continue
-        mean = mean_interval(outcomes.values.values(), bounds=outcomes.bounds)
-        wrong = ((key, value) for key, value in outcomes.values.items() if value < PASS_MARK)
-        rows = [f"{key}: {value:.2f}  {outcomes.questions.get(key, '')}" for key, value in islice(wrong, most)]
-        checks.append(FloorCheck(told, least, mean.value, mean.low, mean.high, mean.n, list(map(_short, rows)), sure))
-    return checks
+    return [_of_outcomes(outcomes, least, sure, most) for outcomes in found]
+
+
+def _of_outcomes(outcomes: Outcomes, least: float, sure: bool, most: int) -> FloorCheck:
+    told = f"{outcomes.task}: {outcomes.metric}"
+    if not outcomes.values:
+        return _unscored(told, least)
+    mean = mean_interval(outcomes.values.values(), bounds=outcomes.bounds)
+    wrong = ((key, value) for key, value in outcomes.values.items() if value < PASS_MARK)
+    rows = [f"{key}: {value:.2f}  {outcomes.questions.get(key, '')}" for key, value in islice(wrong, most)]
+    return FloorCheck(told, least, mean.value, mean.low, mean.high, mean.n, list(map(_short, rows)), sure)
 
 
 def unscored_share(run: Path) -> float:

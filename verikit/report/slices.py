@@ -34,6 +34,16 @@ class Slice(NamedTuple):
     """Each pair of runs."""
 
 
+def _rows_of_run(folder: Path, keys: Sequence[str], others: Sequence[str]) -> Rows:
+    """The rows of one run, by the reader of its kind."""
+    kind = kind_of(folder)
+    if kind is None or not kind.rows:
+        raise UsageError(f"the rows of {folder} have no keys to go by", hint="leave --by-key out")
+    module, _, attribute = kind.rows.partition(":")
+    rows: Rows = getattr(import_module(module), attribute)(folder, keys, others)
+    return rows
+
+
 def read_rows_of(runs: Mapping[str, Path], keys: Sequence[str] = (), others: Sequence[str] = ()) -> Rows:
     """What the rows of runs say; a run that has not the key itself takes it from another's row of the same id.
 
@@ -48,11 +58,7 @@ def read_rows_of(runs: Mapping[str, Path], keys: Sequence[str] = (), others: Seq
     """
     found: dict[str, dict[str, PromptRow]] = {}
     for name, folder in runs.items():
-        kind = kind_of(folder)
-        if kind is None or not kind.rows:
-            raise UsageError(f"the rows of {folder} have no keys to go by", hint="leave --by-key out")
-        module, _, attribute = kind.rows.partition(":")
-        rows: Rows = getattr(import_module(module), attribute)(folder, keys, others)
+        rows = _rows_of_run(folder, keys, others)
         for task, several in rows.items():
             held = found.setdefault(task, {})
             for id, row in several.items():

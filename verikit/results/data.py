@@ -90,6 +90,16 @@ def _begins_with(path: Path, other: Path) -> bool:
         return all(longer.read(len(block)) == block for block in iter(lambda: held.read(2**20), b""))
 
 
+def _items(data: Any) -> Iterable[Any]:
+    """The items of a table by its own method, of any other iterable in order."""
+    read = next((read for method, read in _TABLES.items() if hasattr(data, method)), None)
+    if read is not None:
+        return read(data)
+    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
+        raise UsageError(f"a {type(data).__name__} holds no rows", hint=_SHAPE)
+    return data
+
+
 def rows_of(data: Data) -> Iterator[Mapping[str, Any]]:
     """The rows that a caller's object holds, one by one; nothing is imported for it.
 
@@ -102,12 +112,7 @@ def rows_of(data: Data) -> Iterator[Mapping[str, Any]]:
     if isinstance(data, Mapping):
         hint = f"choose one: {', '.join(map(str, data))}" if kind == "DatasetDict" else _SHAPE
         raise UsageError(f"a {kind} holds no rows itself", hint=hint)
-    rows = next((read(data) for method, read in _TABLES.items() if hasattr(data, method)), None)
-    if rows is None:
-        if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
-            raise UsageError(f"a {kind} holds no rows", hint=_SHAPE)
-        rows = iter(data)
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(_items(data), 1):
         if isinstance(row, (Sample, Group)):
             yield _plain_row(row)
         elif isinstance(row, Mapping):

@@ -77,10 +77,14 @@ class Client:
             raise RetrievalError(f"{self.url} doesn't speak the protocol: {error}") from None
 
 
-def _read(reply: Any, count: int, k: int) -> list[list[Passage]]:
-    answers = reply.get("answers") if isinstance(reply, dict) else None
+def _lists(answers: Any) -> list[list[Any]]:
     if not isinstance(answers, list) or not all(isinstance(texts, list) for texts in answers):
         raise ValueError("there is no list of lists under `answers`")
+    return answers
+
+
+def _read(reply: Any, count: int, k: int) -> list[list[Passage]]:
+    answers = _lists(reply.get("answers") if isinstance(reply, dict) else None)
     if len(answers) != count:
         raise ValueError(f"{len(answers)} answers for {count} queries")
     if not all(isinstance(text, str) for texts in answers for text in texts):

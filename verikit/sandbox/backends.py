@@ -47,11 +47,19 @@ def backend_name(given: str | None = None) -> str:
         UsageError: it is none.
     """
     name, source = (given, "sandbox") if given else (os.environ.get(VARIABLE, "").strip() or "local", VARIABLE)
+    if not _is_name(name):
+        raise UsageError(f"{source} names no sandbox: {strike(name)!r}", hint=f"one of {', '.join(NAMES)}")
+    return name
+
+
+def _is_name(name: str) -> bool:
+    """Whether this names a sandbox; some kinds take no rest, some need one."""
     kind, _, rest = name.partition(":")
-    whole = kind in ("local", "bwrap", "process", "docker+http") and (not rest or kind == "docker+http")
-    if whole or (kind in ("http", "https") and rest.startswith("//") and len(rest) > 2) or (kind == "docker" and rest):
-        return name
-    raise UsageError(f"{source} names no sandbox: {strike(name)!r}", hint=f"one of {', '.join(NAMES)}")
+    if kind in ("http", "https"):
+        return rest.startswith("//") and len(rest) > 2
+    if kind == "docker":
+        return bool(rest)
+    return kind == "docker+http" or (kind in ("local", "bwrap", "process") and not rest)
 
 
 def chosen_sandbox(given: str | None = None) -> LocalSandbox:

@@ -121,15 +121,20 @@ def _outside(ended: Mapping[str, Any], overflow: str, wall_s: float) -> tuple[St
     if why == "disk" or ended["disk_full"]:
         return "disk", None, Failure("disk", "more than the cap of what may be written")
     if number > 0:
-        name = signal.Signals(number).name if number in signal.valid_signals() and number < 32 else f"signal {number}"
-        if number == signal.SIGSYS:
-            return "violation", None, Failure("violation", "a system call by a forbidden gate")
-        if number == signal.SIGXCPU or (number == signal.SIGKILL and ended["cpu_over"]):
-            return "timeout", None, Failure("timeout", "CPU time")
-        if number == signal.SIGXFSZ:
-            return "disk", None, Failure("disk", "a file larger than the cap")
-        return "killed", None, Failure("killed", name)
+        return _by_signal(number, cpu_over=ended["cpu_over"] if number == signal.SIGKILL else False)
     return None, None, None
+
+
+def _by_signal(number: int, *, cpu_over: bool) -> tuple[Status, Any, Failure]:
+    """The end of a process that a signal ended."""
+    if number == signal.SIGSYS:
+        return "violation", None, Failure("violation", "a system call by a forbidden gate")
+    if number == signal.SIGXCPU or cpu_over:
+        return "timeout", None, Failure("timeout", "CPU time")
+    if number == signal.SIGXFSZ:
+        return "disk", None, Failure("disk", "a file larger than the cap")
+    name = signal.Signals(number).name if number in signal.valid_signals() and number < 32 else f"signal {number}"
+    return "killed", None, Failure("killed", name)
 
 
 def read(record: bytes, most: int = values.MAX_BYTES) -> tuple[Status, Any, Failure | None]:

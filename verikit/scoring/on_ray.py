@@ -48,6 +48,19 @@ class Scoring:
             return told_again(error)
 
 
+def _initialise(ray: Any, address: str | None) -> None:
+    """Connect to the cluster at an address; without one, start a cluster here."""
+    options: dict[str, Any] = {"address": address, "log_to_driver": False, "configure_logging": False}
+    if address is None:
+        found = {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+        options |= {"include_dashboard": False, "object_store_memory": STORE_BYTES}
+        options |= {"runtime_env": {"env_vars": found}}
+    try:
+        ray.init(**options)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise UsageError(f"no Ray cluster at {address or 'this machine'}: {error}") from None
+
+
 def connect(jobs: str) -> tuple[Any, int]:
     """Connect to the cluster that `jobs` names, or start one here; return the module ray and the number of actors.
 
@@ -63,16 +76,7 @@ def connect(jobs: str) -> tuple[Any, int]:
     except ImportError:
         raise MissingExtra("--jobs ray", "ray") from None
     if not ray.is_initialized():
-        address = os.environ.get("RAY_ADDRESS") if named else jobs
-        options: dict[str, Any] = {"address": address, "log_to_driver": False, "configure_logging": False}
-        if address is None:
-            found = {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-            options |= {"include_dashboard": False, "object_store_memory": STORE_BYTES}
-            options |= {"runtime_env": {"env_vars": found}}
-        try:
-            ray.init(**options)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise UsageError(f"no Ray cluster at {address or 'this machine'}: {error}") from None
+        _initialise(ray, os.environ.get("RAY_ADDRESS") if named else jobs)
     if named and named[1]:
         return ray, int(named[1])
     return ray, max(1, int(ray.cluster_resources().get("CPU", 1)) - 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,7 +59,7 @@ def check_keys(source: Paths | RowSource, plan: ScoringPlan, keys: Sequence[str]
             del missing[key]
         if not missing:
             return
-        known |= dict.fromkeys((*group.meta, *(name for own in group.candidate_meta for name in own)))
+        known |= dict.fromkeys(chain(group.meta, *group.candidate_meta))
     if missing:
         raise unknown_key(next(iter(missing)), known)
 

@@ -168,6 +168,11 @@ def _reply(built: RunResult | None, run: RunResult | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _exit_code_of(said: str) -> int:
+    """What a process exits with that calls `sys.exit` with a number or a message."""
+    return int(said) & 0xFF if said.lstrip("-").isdecimal() and len(said) < 10 else 1
+
+
 def _exit_code(result: RunResult) -> int | None:
     """What the process would have exited with; None for one that took too long.
 
@@ -180,8 +185,7 @@ def _exit_code(result: RunResult) -> int | None:
     if result.status == "no_result":
         return result.exit_code
     if result.status == "error" and result.error is not None and result.error.type == "SystemExit":
-        said = result.error.message
-        return int(said) & 0xFF if said.lstrip("-").isdecimal() and len(said) < 10 else 1
+        return _exit_code_of(result.error.message)
     if result.exit_code:
         return result.exit_code
     return -9 if result.status in ("output", "disk", "killed") else 1

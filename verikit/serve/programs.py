@@ -203,20 +203,29 @@ def _read_submission(box: LocalSandbox, body: Mapping[str, Any]) -> ProgramReque
     return ProgramRequest(lambda seconds: fusion.judge(box, asked, seconds), asked.run.longest_s, len(asked.tests))
 
 
+def _job(payload: str) -> dict[str, Any]:
+    job = json.loads(payload)
+    if not isinstance(job, dict) or not isinstance(job.get("code"), str):
+        raise SchemaError("holds no program", field="payload")
+    return job
+
+
+def _stdin(body: Mapping[str, Any]) -> bytes:
+    try:
+        return base64.b64decode(body.get("stdin") or "", validate=True)
+    except (binascii.Error, TypeError):
+        raise SchemaError("must be base64", field="stdin") from None
+
+
 def _read_run(box: LocalSandbox, body: Mapping[str, Any]) -> ProgramRequest:
     """A request of our own client."""
     payload, calls = body.get("payload"), body.get("calls")
     if not isinstance(payload, str) or type(calls) is not int or not isinstance(body.get("limits"), Mapping):
         raise SchemaError("must be a text, an integer and an object", field="payload, calls, limits")
-    job = json.loads(payload)
-    if not isinstance(job, dict) or not isinstance(job.get("code"), str):
-        raise SchemaError("holds no program", field="payload")
+    job = _job(payload)
     known = {f.name for f in fields(RunLimits)}
     limits = fusion.narrowed(RunLimits(**{name: n for name, n in body["limits"].items() if name in known}))
-    try:
-        stdin = base64.b64decode(body.get("stdin") or "", validate=True)
-    except (binascii.Error, TypeError):
-        raise SchemaError("must be base64", field="stdin") from None
+    stdin = _stdin(body)
     asking = body.get("asking") is True
     line = json.dumps(job).encode() + b"\n"
 

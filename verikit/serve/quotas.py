@@ -73,6 +73,13 @@ class Tenant:
         """Whether one more program may run now."""
         return not self.quota.at_once or self.running < self.quota.at_once
 
+    def _forget(self, before: float) -> None:
+        """Leave out what was begun or used before, or just then."""
+        while self._begun and self._begun[0] <= before:
+            self._begun.popleft()
+        while self._used and self._used[0][0] <= before:
+            self._used.popleft()
+
     def admit(self, programs: int = 1) -> None:
         """Count programs that are asked for.
 
@@ -80,10 +87,7 @@ class Tenant:
             RefusedRequest: there were too many in the last minute; says when to come back.
         """
         now = monotonic()
-        while self._begun and now - self._begun[0] >= MINUTE_S:
-            self._begun.popleft()
-        while self._used and now - self._used[0][0] >= MINUTE_S:
-            self._used.popleft()
+        self._forget(now - MINUTE_S)
         most, cpu_s = self.quota.per_minute, self.quota.cpu_s
         if most and programs > most:
             raise RefusedRequest(422, f"{programs} programs in one request, and {most} a minute")
@@ -123,20 +127,24 @@ class Clients:
         return found
 
 
-def read_clients(file: str, usual: Quota) -> list[Tenant]:
-    """Read the file of tokens: `{"NAME": {"token": "…", "at_once": 4, …}}`; what it leaves out is as `usual` says.
-
-    Raises:
-        UsageError: it can't be read, or two have the same token.
-    """
+def _table(file: str) -> dict[str, Any]:
     try:
         table = json.loads(Path(file).read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"can't read the tokens from {file}: {error}") from None
     if not isinstance(table, dict) or not table:
         raise UsageError(f"{file} holds no tokens", hint='{"NAME": {"token": "…", "at_once": 4}}')
+    return table
+
+
+def read_clients(file: str, usual: Quota) -> list[Tenant]:
+    """Read the file of tokens: `{"NAME": {"token": "…", "at_once": 4, …}}`; what it leaves out is as `usual` says.
+
+    Raises:
+        UsageError: it can't be read, or two have the same token.
+    """
     found = []
-    for name, given in table.items():
+    for name, given in _table(file).items():
         token = given.get("token") if isinstance(given, dict) else None
         if not isinstance(token, str) or not token.strip():
             raise UsageError(f"{file}: {name!r} has no token")

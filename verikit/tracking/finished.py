@@ -60,7 +60,12 @@ def run_metrics(folder: Path, kind: str) -> Iterator[tuple[str, float]]:
         for name, unit in {**summary["tasks"], **summary["groups"]}.items():
             yield from _estimates(unit["metrics"], f"{name}/")
             yield from _counts(unit, f"{name}/")
-        return
+    else:
+        yield from _of_summary(summary)
+
+
+def _of_summary(summary: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """The numbers of a run of score or of judge."""
     yield from _counts(summary, "")
     yield from _estimates(summary.get("metrics", {}), "")
     yield from _estimates(summary.get("rates", {}), "")

@@ -46,15 +46,20 @@ class Regex(TextVerifier):
         """Score each sample by itself."""
         return [self._score_sample(sample) for sample in samples]
 
+    def _found(self, text: str) -> Any:
+        """The match that counts: the last one if it is compared with the gold, else the first one; None if none."""
+        last = None
+        for last in self._compiled.finditer(text, timeout=self.timeout_s):  # noqa: B007
+            if not self.match_answer:
+                break
+        return last
+
     def _score_sample(self, sample: Sample) -> Score:
         golds = accepted(sample.answer)
         if self.match_answer and not golds:
             return Score.error("the row has no gold answer")
         try:
-            last = None
-            for last in self._compiled.finditer(sample.completion, timeout=self.timeout_s):  # noqa: B007
-                if not self.match_answer:
-                    break
+            last = self._found(sample.completion)
         except TimeoutError:
             return Score(0.0, reason=f"the pattern ran out of {self.timeout_s} s on this text")
         if last is None:

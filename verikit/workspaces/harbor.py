@@ -87,8 +87,7 @@ def task_config(root: str, task: Sequence[str]) -> Mapping[str, Any]:
 def _declared(root: str, task: Sequence[str]) -> list[str]:
     """The paths that a task and its steps declare as outputs, as they lie in a trial."""
     config = task_config(root, task)
-    steps = config.get("steps")
-    holders = [config, *(step for step in steps or () if isinstance(step, Mapping))] if steps else [config]
+    holders = [config, *(step for step in config.get("steps") or () if isinstance(step, Mapping))]
     told = [one for holder in holders for one in holder.get("artifacts") or ()]
     found = []
     for one in told:
@@ -188,10 +187,10 @@ def _copied(rest: str) -> tuple[list[str], str] | None:
     except ValueError:
         return None
     named = [str(one) for one in told if not str(one).startswith("--")]
-    elsewhere = any(str(one).startswith("--from") for one in told) or any(
-        has_wildcards(one) or "$" in one for one in named
-    )
-    return None if elsewhere or len(named) < 2 else (named[:-1], named[-1])
+    from_image = any(str(one).startswith("--from") for one in told)
+    if from_image or any(has_wildcards(one) or "$" in one for one in named) or len(named) < 2:
+        return None
+    return named[:-1], named[-1]
 
 
 def _harmless(command: str) -> bool:

@@ -57,6 +57,14 @@ class Synthesis:
     """Problems (or solutions) to a call."""
 
 
+def _begin(folder: Folder, config: Mapping[str, Any], out: Path) -> None:
+    """Write the config into a new folder; a folder with another one is refused."""
+    old = folder.read_json(CONFIG)
+    if old is not None:
+        check_same(old, dict(config), out)
+    folder.write_json(CONFIG, config)
+
+
 def synthesise(
     problems: Sequence[Group],
     out: Path,
@@ -77,10 +85,7 @@ def synthesise(
         UsageError: the folder was made under another config, or is in use.
     """
     with Folder(out, ()) as folder:
-        old = folder.read_json(CONFIG)
-        if old is not None:
-            check_same(old, dict(config), out)
-        folder.write_json(CONFIG, config)
+        _begin(folder, config, out)
 
         def solve(batch: Sequence[Group]) -> list[dict[str, Any]]:
             return sample_solutions(batch, parts.policy, parts.verifier, parts.asking, parts.balance)

@@ -39,9 +39,9 @@ def write_rationales(paths: Sequence[dict[str, Any]], reviewer: GenPRM) -> list[
 
 
 def _row(path: dict[str, Any], review: Review, protocol: Protocol, mode: Mode) -> dict[str, Any]:
-    labels = [bool(label) for label in path["labels"]]
+    labels = list(map(bool, path["labels"]))
     verdicts = [_verdicts(draft, len(labels)) for draft in review.paths]
-    row = {"id": path["id"], "labels": [int(label) for label in labels], "verdicts": verdicts, "kept": False}
+    row = {"id": path["id"], "labels": list(map(int, labels)), "verdicts": verdicts, "kept": False}
     if review.error is not None:
         return row | {"why": "failed", "error": str(review.error)}
     voted = [_majority([draft[step] for draft in verdicts]) for step in range(len(labels))]

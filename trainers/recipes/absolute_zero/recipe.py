@@ -121,10 +121,7 @@ class AbsoluteZero(SelfPlay):
         draw = random.Random(f"{self.setting.seed} {step}")
         asked = [self.ask(sampler, task, step, draw) for task in self.options.tasks for _ in range(self.options.batch)]
         proposed = self.propose(sampler, asked, step, draw)
-        new: dict[Task, list[Problem]] = {task: [] for task in self.options.tasks}
-        for proposal in proposed:
-            if proposal.verdict.problem is not None:
-                new[proposal.asked.task].append(proposal.verdict.problem)
+        new = self._valid(proposed)
         chosen: list[Problem] = []
         for task, fresh in new.items():
             buffer = self.buffers[task]
@@ -263,6 +260,14 @@ class AbsoluteZero(SelfPlay):
         if len(self.encode(sampler, self.prompts.solution(kept))) > self.options.max_prompt_tokens:
             return ProgramVerdict("wrong", "the problem is longer than max_prompt_tokens")
         return replace(verdict, problem=kept)
+
+    def _valid(self, proposed: Sequence[Proposed]) -> dict[Task, list[Problem]]:
+        """The problems of valid proposals, by task."""
+        valid: dict[Task, list[Problem]] = {task: [] for task in self.options.tasks}
+        for proposal in proposed:
+            if proposal.verdict.problem is not None:
+                valid[proposal.asked.task].append(proposal.verdict.problem)
+        return valid
 
     def _solve_all(
         self, sampler: Sampler, new: Sequence[Problem], chosen: Sequence[Problem]

@@ -63,19 +63,24 @@ class QuestionKind:
     answer_type: AnswerType
 
 
+def _bare_object(reply: str, keys: set[str]) -> dict[str, Any]:
+    """The JSON object that a reply is, which has exactly these keys."""
+    try:
+        row = json.loads(mended(split(reply).reply[:LONGEST]))
+    except (ValueError, RecursionError):
+        raise InvalidQuestion("no bare JSON object") from None
+    if not isinstance(row, dict) or set(row) != keys:
+        raise InvalidQuestion(f"the keys are not {', '.join(sorted(keys))}")
+    return row
+
+
 def parse_kind(reply: str) -> QuestionKind:
     """Read the choice of a format: a bare JSON object of exactly four keys.
 
     Raises:
         Invalid: it is anything else, fences included.
     """
-    try:
-        row = json.loads(mended(split(reply).reply[:LONGEST]))
-    except (ValueError, RecursionError):
-        raise InvalidQuestion("no bare JSON object") from None
-    keys = {"suitable_for_mcq", "suitable_for_free_form", "best_answer_type", "reason"}
-    if not isinstance(row, dict) or set(row) != keys:
-        raise InvalidQuestion(f"the keys are not {', '.join(sorted(keys))}")
+    row = _bare_object(reply, {"suitable_for_mcq", "suitable_for_free_form", "best_answer_type", "reason"})
     mcq, free, answer_type = row["suitable_for_mcq"], row["suitable_for_free_form"], row["best_answer_type"]
     if not (isinstance(mcq, bool) and isinstance(free, bool)) or mcq == free:
         raise InvalidQuestion("exactly one format is suitable")
@@ -147,6 +152,16 @@ def _with_options(text: str, options: Sequence[str]) -> str:
     return text
 
 
+def _check_answer(text: str, answer_type: AnswerType) -> None:
+    """Raise if an answer is not of its type."""
+    if answer_type == "Integer" and not _INTEGER.fullmatch(text):
+        raise InvalidQuestion("the answer is no integer")
+    if answer_type == "Expression" and not is_expression(text):
+        raise InvalidQuestion("the answer is no mathematical expression")
+    if answer_type == "String" and len(text.split()) > STRING_WORDS:
+        raise InvalidQuestion(f"the answer has more than {STRING_WORDS} words")
+
+
 def parse_free_form(reply: str, answer_type: AnswerType) -> CorpusQuestion:
     """Read a free-form question of a requested answer type: thoughts, then one JSON object.
 
@@ -163,12 +178,7 @@ def parse_free_form(reply: str, answer_type: AnswerType) -> CorpusQuestion:
     text = str(answer).strip()
     if not text or len(text) > 200:
         raise InvalidQuestion("the answer is empty, or of more than 200 characters")
-    if answer_type == "Integer" and not _INTEGER.fullmatch(text):
-        raise InvalidQuestion("the answer is no integer")
-    if answer_type == "Expression" and not is_expression(text):
-        raise InvalidQuestion("the answer is no mathematical expression")
-    if answer_type == "String" and len(text.split()) > STRING_WORDS:
-        raise InvalidQuestion(f"the answer has more than {STRING_WORDS} words")
+    _check_answer(text, answer_type)
     return CorpusQuestion(question, text, answer_type, quotes=_quotes(row, "relevant_quotes"))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from verikit.calls import ToolCall
 from verikit.engines.rollouts import Rollout, Together
-from verikit.engines.types import Generation, Request
+from verikit.engines.types import Generation, Output, Request
 from verikit.errors import ContextOverflow, EngineError, VerikitError
 from verikit.trainers.recipe import Transcript
 from verikit.trainers.recipes.tools.forms import ReadTurn, ToolForm
@@ -134,8 +134,8 @@ def rollout_metrics(rollouts: Sequence[ToolRollout]) -> dict[str, float]:
     }
 
 
-def _hear(rollout: ToolRollout, form: ToolForm, generation: Generation) -> AskingTurn | None:
-    """Write a turn down; what is returned has calls to run."""
+def _output(rollout: ToolRollout, generation: Generation) -> Output | None:
+    """The sampled turn; None if there is none, and the rollout has the reason if that is an error."""
     if isinstance(generation.error, ContextOverflow) and rollout.turns:
         return None  # what was sampled and shown fills the context: cut off, as by any other limit
     if generation.error is not None or not generation.outputs:
@@ -144,6 +144,14 @@ def _hear(rollout: ToolRollout, form: ToolForm, generation: Generation) -> Askin
     output = generation.outputs[0]
     if not output.ids:
         rollout.error = EngineError("the engine gave no token ids", hint="tools need an engine that does")
+        return None
+    return output
+
+
+def _hear(rollout: ToolRollout, form: ToolForm, generation: Generation) -> AskingTurn | None:
+    """Write a turn down; what is returned has calls to run."""
+    output = _output(rollout, generation)
+    if output is None:
         return None
     rollout.transcript.sampled(output)
     whole = output.finish_reason == "stop"

@@ -61,6 +61,11 @@ class _Job:
     wanted: dict[str, list[int]] = field(default_factory=dict)
 
 
+def _check_seconds(poll_s: float) -> None:
+    if not isinstance(poll_s, (int, float)) or isinstance(poll_s, bool) or not 0 < poll_s < float("inf"):
+        raise SpecError(f"engine openai-batch: poll_s is a number over 0, not {poll_s!r}")
+
+
 class OpenAIBatch(StreamingEngine):
     """A model behind a batch interface of OpenAI's form."""
 
@@ -96,8 +101,7 @@ class OpenAIBatch(StreamingEngine):
             raise SpecError("the spec names no model", hint=self.form)
         check_address(url)
         check_model(model)
-        if not isinstance(poll_s, (int, float)) or isinstance(poll_s, bool) or not 0 < poll_s < float("inf"):
-            raise SpecError(f"engine openai-batch: poll_s is a number over 0, not {poll_s!r}")
+        _check_seconds(poll_s)
         try:
             openai: Any = import_module("openai")
         except ImportError:

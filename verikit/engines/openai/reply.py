@@ -145,6 +145,15 @@ def _ranked(top: Mapping[str, float] | None, k: int) -> TopLogprobs:
     return tuple(TopLogprob(token, logprob) for token, logprob in best[: k + 1] if k)
 
 
+def _vllm_tops(entry: Mapping[str, Any]) -> TopLogprobs:
+    """The candidates of one token, likeliest first."""
+    ranked = sorted(entry.items(), key=lambda pair: pair[1]["rank"])
+    return tuple(
+        TopLogprob(_text(candidate.get("decoded_token") or ""), _logprob(candidate["logprob"]), int(key))
+        for key, candidate in ranked
+    )
+
+
 def _vllm_prompt(
     given: list[Any] | None, ids: tuple[int, ...], request: Request
 ) -> tuple[tuple[float | None, ...], tuple[TopLogprobs, ...]]:
@@ -156,13 +165,5 @@ def _vllm_prompt(
     of_tokens = [
         None if entry is None else entry[str(token)]["logprob"] for token, entry in zip(ids, given, strict=True)
     ]
-    tops: list[TopLogprobs] = []
-    for entry in given:
-        ranked = sorted((entry or {}).items(), key=lambda pair: pair[1]["rank"])
-        tops.append(
-            tuple(
-                TopLogprob(_text(candidate.get("decoded_token") or ""), _logprob(candidate["logprob"]), int(key))
-                for key, candidate in ranked
-            )
-        )
+    tops = [_vllm_tops(entry or {}) for entry in given]
     return _prompt_logprobs(of_tokens), tuple(tops) if request.prompt_logprobs else ()

@@ -40,6 +40,9 @@ _MODEL = re.compile(
 )
 
 
+_ERRORS: Mapping[int, type[EngineError]] = {408: EngineTimeout, 429: RateLimited}
+
+
 class FailedTry(Exception):
     """An exchange that gave no reply: the error, and the seconds the server asked to wait."""
 
@@ -158,19 +161,15 @@ def error_of(status: int, said: str, code: str) -> EngineError:
         return AuthError(about, hint="set OPENAI_API_KEY, or the option api_key")
     if "insufficient_quota" in low:
         return AuthError(about, hint="the account's quota is used up")
-    if status == 429:
-        return RateLimited(about)
-    if status == 408:
-        return EngineTimeout(about)
+    if status in _ERRORS:
+        return _ERRORS[status](about)
     if status >= 500 and status != 501:
         return ServerFailed(about)
     if _OVERFLOW.search(low):
         return ContextOverflow(about, hint="shorten the prompt or lower max_tokens")
     if _MODEL.search(low):
         return UnknownModel(about, hint="the spec ends in #model; the server's /models lists what it has")
-    if status == 404:
-        return BadRequest(about, hint="API addresses usually end in /v1")
-    return BadRequest(about)
+    return BadRequest(about, hint="API addresses usually end in /v1" if status == 404 else "")
 
 
 def retry_after(headers: Mapping[str, str]) -> float:

@@ -68,6 +68,14 @@ class Gemini(VendorEngine):
         contents = [
             {"role": roles.get(turn["role"], turn["role"]), "parts": [{"text": turn["content"]}]} for turn in turns
         ]
+        config = self._config(request, system, timeout_s)
+        try:
+            return contents, self._types.GenerateContentConfig(**{**config, **self.body})
+        except ValueError as error:
+            raise BadRequest(f"the client refuses the request: {' '.join(str(error).split())[:300]}") from None
+
+    def _config(self, request: Request, system: str, timeout_s: float) -> dict[str, Any]:
+        """Sampling and form of the reply, in the client's words."""
         config: dict[str, Any] = {
             "temperature": request.temperature,
             "max_output_tokens": request.max_tokens,
@@ -87,10 +95,13 @@ class Gemini(VendorEngine):
                 config["logprobs"] = request.logprobs
         if request.structured is not None:
             config |= {"response_mime_type": "application/json", "response_json_schema": request.structured.json}
-        try:
-            return contents, self._types.GenerateContentConfig(**{**config, **self.body})
-        except ValueError as error:
-            raise BadRequest(f"the client refuses the request: {' '.join(str(error).split())[:300]}") from None
+        return config
+
+
+def _text_and_thoughts(candidate: Any) -> tuple[str, str]:
+    parts = (candidate.content.parts if candidate.content else None) or []
+    text = "".join(part.text for part in parts if part.text and not part.thought)
+    return text, "\n\n".join(part.text for part in parts if part.text and part.thought)
 
 
 def _output(reply: Any, request: Request) -> tuple[Output, dict[str, float]]:
@@ -99,9 +110,7 @@ def _output(reply: Any, request: Request) -> tuple[Output, dict[str, float]]:
             reason = getattr(reply.prompt_feedback, "block_reason", None)
             raise BadRequest(f"the prompt is refused: {getattr(reason, 'value', reason) or 'no reason given'}")
         first = reply.candidates[0]
-        parts = (first.content.parts if first.content else None) or []
-        text = "".join(part.text for part in parts if part.text and not part.thought)
-        thoughts = "\n\n".join(part.text for part in parts if part.text and part.thought)
+        text, thoughts = _text_and_thoughts(first)
         said = str(getattr(first.finish_reason, "value", first.finish_reason) or "")
         tokens, logprobs, tops = _logprobs(first, request)
         reason = FINISHED.get(said, said.lower())

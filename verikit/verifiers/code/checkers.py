@@ -31,6 +31,14 @@ def checked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> s
     return f"the checker fails on the output ({result.error})"
 
 
+def _by_points(case: Piped, given: float | None, box: LocalSandbox, limits: RunLimits) -> str | Score:
+    """The checker's points, measured by those of the expected output."""
+    full = testlib.points(testlib.run(case, case.stdout, box, limits)) if case.stdout else None
+    if full is None or given is None:
+        return Score.error("the checker gives points, and none for the expected output to measure them by")
+    return "" if given >= full else f"the checker gives {given:g} of {full:g} points"
+
+
 def _checked_by_cpp(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> str | Score:
     try:
         result = testlib.run(case, output, box, limits)
@@ -44,11 +52,7 @@ def _checked_by_cpp(case: Piped, output: str, box: LocalSandbox, limits: RunLimi
     if _ended(result, testlib.OK):
         return ""
     if _ended(result, testlib.POINTS):
-        full = testlib.points(testlib.run(case, case.stdout, box, limits)) if case.stdout else None
-        given = testlib.points(result)
-        if full is None or given is None:
-            return Score.error("the checker gives points, and none for the expected output to measure them by")
-        return "" if given >= full else f"the checker gives {given:g} of {full:g} points"
+        return _by_points(case, testlib.points(result), box, limits)
     if _gave_verdict(result):
         return f"the checker refuses the output{told}"
     row = (case.checker, case.checker_files, case.stdin, case.stdout, limits)

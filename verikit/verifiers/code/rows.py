@@ -108,20 +108,25 @@ def _any_form(tests: Any, meta: Mapping[str, Any], lift: bool) -> list[Case]:
         if "def check" in tests:
             return _human_eval(tests, str(meta.get("entry_point") or ""), lift)
         return _asserts([tests], "", lift)
-    if isinstance(tests, Mapping):  # APPS and TACO keep two parallel lists
-        inputs, outputs = tests.get("inputs"), tests.get("outputs")
-        if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
-            raise ValueError("tests as an object need lists `inputs` and `outputs` of one length")
-        function = tests.get("fn_name")
-        pairs = list(zip(inputs, outputs, strict=True))
-        if function and pairs:
-            return [_functional(str(function), given, expected, wrapped=True) for given, expected in pairs]
-        return _any_form([{"input": given, "output": expected} for given, expected in pairs], meta, lift)
+    if isinstance(tests, Mapping):
+        return _parallel(tests, meta, lift)
     if not isinstance(tests, Sequence) or not tests:
         raise ValueError("tests are a list of asserts or of objects, and not empty")
     if all(isinstance(test, str) for test in tests):
         return _asserts(tests, "", lift)
     return [_object(test, meta) for test in tests]
+
+
+def _parallel(tests: Mapping[str, Any], meta: Mapping[str, Any], lift: bool) -> list[Case]:
+    """Inputs and outputs in two parallel lists, as APPS and TACO keep them."""
+    inputs, outputs = tests.get("inputs"), tests.get("outputs")
+    if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
+        raise ValueError("tests as an object need lists `inputs` and `outputs` of one length")
+    function = tests.get("fn_name")
+    pairs = list(zip(inputs, outputs, strict=True))
+    if function and pairs:
+        return [_functional(str(function), given, expected, wrapped=True) for given, expected in pairs]
+    return _any_form([{"input": given, "output": expected} for given, expected in pairs], meta, lift)
 
 
 def _object(test: Any, meta: Mapping[str, Any]) -> Case:

@@ -32,6 +32,11 @@ _faults = RowFaults()
 Language = Literal["auto", "python", "c", "cpp", "java", "javascript", "typescript", "go", "rust", "bash", "lean"]
 
 
+def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise UsageError(f"{option} is one of {', '.join(choices)}, not {value!r}")
+
+
 @dataclass(frozen=True)
 class Code(TextVerifier):
     """1.0 if the program in the completion passes its tests, which the row's meta holds.
@@ -79,10 +84,9 @@ class Code(TextVerifier):
             backend_name(self.sandbox)
         if self.children == "row" and self.reward == "fraction":
             raise UsageError("one child for a row has no share of tests passed", hint="use children='case'")
-        if self.preset not in (None, *get_args(Preset)):
-            raise UsageError(f"preset is one of {', '.join(get_args(Preset))}, not {self.preset!r}")
-        if self.language not in get_args(Language):
-            raise UsageError(f"language is one of {', '.join(get_args(Language))}, not {self.language!r}")
+        if self.preset is not None:
+            _check_choice("preset", self.preset, get_args(Preset))
+        _check_choice("language", self.language, get_args(Language))
         if self.preset and (self.children == "row" or self.in_process or self.equality or self.tolerance):
             raise UsageError("a preset has its own way to run and to compare", hint="leave out the other options")
 

@@ -42,14 +42,8 @@ class Csv(StructuredText):
         if self.min_rows < 0 or (self.max_rows is not None and self.max_rows < self.min_rows):
             raise UsageError(f"csv needs 0 <= min_rows <= max_rows, not {self.min_rows} and {self.max_rows}")
 
-    def parse(self, text: str) -> Any:
-        """The rows as objects by column."""
-        space = " \t\r\n".replace(self.delimiter, "")  # a delimiter at the end stands before an empty cell
-        try:
-            lines = list(csv.reader(io.StringIO(text.strip(space), newline=""), delimiter=self.delimiter, strict=True))
-        except csv.Error as problem:
-            raise ValueError(str(problem)) from None
-        header, rows = lines[0], lines[1:]
+    def _check_shape(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Raise if columns or rows are not those that are asked for."""
         if len(set(header)) < len(header):
             raise ValueError("column names that come twice")
         if self.columns and tuple(header) != self.columns:
@@ -58,6 +52,16 @@ class Csv(StructuredText):
             raise ValueError(f"row {uneven} has {len(rows[uneven - 2])} cells, not {len(header)}")
         if len(rows) < self.min_rows or (self.max_rows is not None and len(rows) > self.max_rows):
             raise ValueError(f"{len(rows)} rows")
+
+    def parse(self, text: str) -> Any:
+        """The rows as objects by column."""
+        space = " \t\r\n".replace(self.delimiter, "")  # a delimiter at the end stands before an empty cell
+        try:
+            lines = list(csv.reader(io.StringIO(text.strip(space), newline=""), delimiter=self.delimiter, strict=True))
+        except csv.Error as problem:
+            raise ValueError(str(problem)) from None
+        header, rows = lines[0], lines[1:]
+        self._check_shape(header, rows)
         assert isinstance(self.schema, Mapping)
         wanted = [_types(self.schema, name) for name in header]
         return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from verikit.sandbox.guest import strict
@@ -45,7 +45,10 @@ class Given:
                 self._computed.update(alias.asname or alias.name for alias in node.names)
             elif isinstance(node, ast.withitem) and node.optional_vars is not None:
                 self._computed.update(names_in(node.optional_vars))
-        bound = [pair for node in ast.walk(tree) for pair in bindings(node)]
+        self._follow([pair for node in ast.walk(tree) for pair in bindings(node)])
+
+    def _follow(self, bound: Sequence[tuple[ast.expr, ast.expr]]) -> None:
+        """Add the names that are bound to what was computed, until none is new."""
         before = -1
         while before != len(self._computed):
             before = len(self._computed)

@@ -20,6 +20,15 @@ SHA256_DIGITS = 64
 _SHOWN = 3
 
 
+def _patterns(option: str, value: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    patterns = (value,) if isinstance(value, str) else value
+    if patterns is None:
+        return None
+    if not all(isinstance(one, str) and one for one in patterns):
+        raise UsageError(f"{option} is a list of paths and patterns")
+    return tuple(patterns)
+
+
 @dataclass(frozen=True, eq=False)
 class LeftFiles(WorkspaceVerifier):
     """1.0 if all that is asked of the files holds.
@@ -48,11 +57,7 @@ class LeftFiles(WorkspaceVerifier):
 
     def __post_init__(self) -> None:
         for option in ("exist", "absent", "unchanged", "changed", "only"):
-            value = getattr(self, option)
-            patterns = (value,) if isinstance(value, str) else value
-            if patterns is not None and not all(isinstance(one, str) and one for one in patterns):
-                raise UsageError(f"{option} is a list of paths and patterns")
-            object.__setattr__(self, option, None if patterns is None else tuple(patterns))
+            object.__setattr__(self, option, _patterns(option, getattr(self, option)))
         if wrong := next((one for one in self.sha256.values() if len(one) != SHA256_DIGITS), None):
             raise UsageError(f"sha256 has {SHA256_DIGITS} hexadecimal digits, {wrong!r} has not")
         loaded = {path: load(spec) if isinstance(spec, str) else spec for path, spec in self.content.items()}

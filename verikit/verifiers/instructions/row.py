@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from verikit.replies.text import accepted
 from verikit.types import Sample
 from verikit.verifiers.instructions.arguments import Arguments, BadArgument
 
@@ -31,11 +32,7 @@ def instructions(sample: Sample) -> Given:
     for source in (sample.meta, doc if isinstance(doc, Mapping) else {}):
         if any(key in source for key in IDS):
             return _pairs(source)
-    answer = sample.answer
-    held = [sample.meta[key] for key in GIVEN if key in sample.meta] + (
-        [answer] if isinstance(answer, str) else list(answer or ())
-    )
-    for value in held:
+    for value in (*(sample.meta[key] for key in GIVEN if key in sample.meta), *accepted(sample.answer)):
         if (found := _object(value)) is not None:
             return _pairs(found)
     raise BadArgument("the row has no instructions: neither 'instruction_id_list' nor a 'ground_truth' that holds them")

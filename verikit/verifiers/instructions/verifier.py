@@ -23,6 +23,10 @@ Preset = Literal["official", "repaired"]
 Value = Literal["all", "share"]
 
 
+def _part(followed: bool) -> Score:
+    return Score(float(followed), reason="followed" if followed else "not followed")
+
+
 @dataclass(frozen=True)
 class Instructions(TextVerifier):
     """1.0 if the reply follows all instructions of its row: IFEval's 25, IFBench's 58 and its 29 for training.
@@ -108,10 +112,7 @@ class Instructions(TextVerifier):
             float(not missed) if self.value == "all" else sum(followed) / len(followed),
             answer=sample.completion,
             reason=reason,
-            parts={
-                name: Score(float(ok), reason="followed" if ok else "not followed")
-                for name, ok in zip(names, followed, strict=True)
-            },
+            parts={name: _part(ok) for name, ok in zip(names, followed, strict=True)},
             usage={
                 "prompts_judged": 1,
                 "instructions": len(names),

@@ -185,10 +185,8 @@ class _Reader:
         """Files, folders and patterns that a runner of tests is given; dotted names are modules."""
         for word in words:
             path = _joined(folder, word.partition("::")[0])
-            dotted = [path.replace(".", "/")] if re.fullmatch(r"[\w.]+", word) and "." in word else []
-            while dotted and "/" in dotted[-1] and f"{dotted[-1]}.py" not in self._tree:
-                dotted.append(dotted[-1].rpartition("/")[0])
-            self.found.tests |= {f"{name}.py" for name in dotted if f"{name}.py" in self._tree}
+            if re.fullmatch(r"[\w.]+", word) and "." in word:
+                self._add_dotted(path)
             if path in self._folders:
                 self.found.folders.add(path)
         self._operands([word.partition("::")[0] for word in words], folder)
@@ -250,6 +248,14 @@ class _Reader:
         self._operands(command.words[1:], folder)
 
     # ---- operands ---------------------------------------------------------------------------------------------------
+
+    def _add_dotted(self, dotted: str) -> None:
+        """The file of a dotted name: of the longest of its beginnings that is a module."""
+        path = dotted.replace(".", "/")
+        while "/" in path and f"{path}.py" not in self._tree:
+            path = path.rpartition("/")[0]
+        if f"{path}.py" in self._tree:
+            self.found.tests.add(f"{path}.py")
 
     def _operands(self, words: list[str], folder: str) -> None:
         """Files of the tree among words, also behind `--option=`, and patterns of files."""

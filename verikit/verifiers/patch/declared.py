@@ -74,6 +74,10 @@ class Declared:
             return True
         if any(fnmatchcase(name, pattern) for pattern in self.patterns):
             return True
+        return self._in_folder_of_tests(name)
+
+    def _in_folder_of_tests(self, name: str) -> bool:
+        """Whether a file lies in a folder of the row's, and either looks like a test."""
         tops = [name[:at] for at, sign in enumerate(name) if sign == "/"]
         return any(top in self.folders and (is_testlike(top) or is_testlike(name)) for top in tops)
 

@@ -93,8 +93,9 @@ def path_in(text: str, tree: Tree, *, alone: bool = False) -> str:
     words = [word for word in re.split(r"[ \t:=\"'`*#]+", text.strip()[:300]) if word]
     if alone:
         words = [word for word in words if word.lower() not in _LABELS]
-    found = [word for word in words if _PATH.fullmatch(word) or word in tree]
-    return found[-1] if found and (not alone or len(words) == 1) else ""
+        if len(words) != 1:
+            return ""
+    return next((word for word in reversed(words) if _PATH.fullmatch(word) or word in tree), "")
 
 
 def written(tree: Tree, files: dict[str, str]) -> dict[str, TreeFile]:

@@ -7,7 +7,7 @@ What the completion gets wrong is its 0.0; a row that can't be read, or a sandbo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -172,18 +172,23 @@ class _Shared:
         asked = [_questions(task, sample) for task, sample in zip(tasks, samples, strict=True)]
         self._readings = Readings(box, self._limits, threads)
         self._readings.read(question for questions in asked for question in questions)
-        inputs: dict[str, dict[str, Any]] = {}
-        for task, questions in zip(tasks, asked, strict=True):
-            if task == "abduction" and questions:
-                (_, program), (_, said) = questions[1:]
-                if (arguments := self.read("arguments", said)) is not UNREAD:
-                    inputs.setdefault(program, {})[said] = arguments
+        inputs = self._inputs(questions for task, questions in zip(tasks, asked, strict=True) if task == "abduction")
         values = threads.map(lambda program: self.values(program, list(inputs[program].values())), inputs)
         self._values = {
             (program, said): value
             for program, found in zip(inputs, values, strict=True)
             for said, value in zip(inputs[program], found or (), strict=False)
         }
+
+    def _inputs(self, abductions: Iterable[Sequence[tuple[Any, str]]]) -> dict[str, dict[str, Any]]:
+        """The arguments that replies give, by program and by their text."""
+        inputs: dict[str, dict[str, Any]] = {}
+        for questions in abductions:
+            if questions:
+                (_, program), (_, said) = questions[1:]
+                if (arguments := self.read("arguments", said)) is not UNREAD:
+                    inputs.setdefault(program, {})[said] = arguments
+        return inputs
 
     def read(self, how: str, text: Any) -> Any:
         """Return what a text says; `UNREAD` where it must be read alone."""

@@ -42,12 +42,17 @@ def stated(reply: str) -> Stated:
             return Stated(None, f"a denied {last.form}")
         return Stated(unwrap(last.text.strip()).strip(" \t*_`\"'“”").rstrip("."), last.form)
     part = after_withdrawal(part) or part
+    return _bold(part) or Stated(part.strip(), "whole")
+
+
+def _bold(part: str) -> Stated | None:
+    """The only bold words, headings left out; None if there are none, or others."""
     bold = [match for match in _BOLD.finditer(part) if not _HEADING.fullmatch(match[1])] if "**" in part else []
-    if bold and len({match[1].casefold() for match in bold}) == 1:
-        if any(stands(part, match.start(), match.end()) for match in bold):
-            return Stated(bold[-1][1].strip().rstrip("."), "bold")
-        return Stated(None, "denied bold words")
-    return Stated(part.strip(), "whole")
+    if len({match[1].casefold() for match in bold}) != 1:
+        return None
+    if any(stands(part, match.start(), match.end()) for match in bold):
+        return Stated(bold[-1][1].strip().rstrip("."), "bold")
+    return Stated(None, "denied bold words")
 
 
 def stands(text: str, start: int, end: int) -> bool:

@@ -91,8 +91,9 @@ def in_blocks(
         return (1,) * len(rows)
     sizes: list[int] = []
     last: Cells | None = None
+    places = [column - 1 if column else width + i for i, column in enumerate(columns)]
     for row in keyed:
-        key = tuple(row[column - 1] if column else row[width + i] for i, column in enumerate(columns))
+        key = tuple(row[place] for place in places)
         key = tuple(map(_collated, key, collations)) if collations else key
         if key == last:
             sizes[-1] += 1

@@ -102,11 +102,16 @@ def _in_json(reply: str) -> str | None:
     return stripped(stated[0]) if stated and isinstance(stated[0], str) else None
 
 
-def _in_prose(reply: str) -> str:
-    """The last query among prose, as inline code or from the beginning of a line."""
+def _last_code(reply: str) -> re.Match[str] | None:
+    """The last query that is inline code."""
     codes = [match for match in _CODE.finditer(reply) if _begins(match[1]) and _names_table(match[1])]
     codes += [match for match in _LABELLED_CODE.finditer(reply) if _begins(match[1])]
-    code = max(codes, key=lambda match: match.start(1), default=None)
+    return max(codes, key=lambda match: match.start(1), default=None)
+
+
+def _in_prose(reply: str) -> str:
+    """The last query among prose, as inline code or from the beginning of a line."""
+    code = _last_code(reply)
     starts = [match.end() for match in _IN_PROSE.finditer(reply) if _begins(reply[match.end() : match.end() + 2000])]
     line = _statement(reply[starts[-1] :]) if starts else ""
     if code is not None and (not starts or code.start(1) >= starts[-1] + len(line)):

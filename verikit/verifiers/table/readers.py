@@ -147,6 +147,19 @@ def _json(text: str, allow: frozenset[str]) -> Any:
         raise NoTable(f"is no JSON: {error}"[:200]) from None
 
 
+def _observed(printed: str, max_rows: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    """The columns and rows that the reader of parquet printed."""
+    try:
+        told = json.loads(printed)
+        if "too_many" in told:
+            raise WorkspaceError(f"a table of over {max_rows:,} rows", hint="max_rows=…")
+        if "refused" in told:
+            raise NoTable(f"is no parquet file: {shown(str(told['refused']))}")
+        return tuple(str(column) for column in told["columns"]), tuple(tuple(row) for row in told["rows"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise WorkspaceError("the reader of parquet printed no observation") from None
+
+
 def _parquet(data: bytes, max_rows: int) -> TypedTable:
     """The rows of a parquet file, read in the sandbox."""
     if find_spec("pyarrow") is None:
@@ -155,16 +168,7 @@ def _parquet(data: bytes, max_rows: int) -> TypedTable:
     ran = default_sandbox(ISOLATION).run(source("parquet_rows"), data, call=("run", [max_rows], {}), limits=limits)
     if ran.status != "ok":
         raise WorkspaceError(f"the reader of parquet failed: {ran.status} {ran.error or ''}")
-    try:
-        told = json.loads(ran.stdout)
-        if "too_many" in told:
-            raise WorkspaceError(f"a table of over {max_rows:,} rows", hint="max_rows=…")
-        if "refused" in told:
-            raise NoTable(f"is no parquet file: {shown(str(told['refused']))}")
-        columns = tuple(str(column) for column in told["columns"])
-        rows = tuple(tuple(row) for row in told["rows"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise WorkspaceError("the reader of parquet printed no observation") from None
+    columns, rows = _observed(ran.stdout, max_rows)
     if len(set(columns)) < len(columns) or any(len(row) != len(columns) for row in rows):
         raise NoTable("has a column twice")
     return TypedTable(columns, rows)

@@ -315,15 +315,22 @@ def _before_the_unknown(text: str) -> str:
     return text[: min((at for sign in "${`<>" if (at := text.find(sign)) >= 0), default=len(text))]
 
 
+def _without_options(words: Sequence[Word], with_value: str) -> list[Word]:
+    """The words behind a wrapper's options and assignments; `with_value` has the options that take a value."""
+    left = list(words)
+    while left and (left[0].text.startswith("-") or "=" in left[0].text):
+        flag = left.pop(0).text
+        if len(flag) == 2 and flag[1] in with_value and left:
+            left.pop(0)
+    return left
+
+
 def _unwrapped(words: Sequence[Word]) -> list[Word]:
     """The words from the program on that is meant."""
     left = list(words)
     while left and posixpath.basename(left[0].text) in _WRAPPERS:
         wrapper = posixpath.basename(left.pop(0).text)
-        while left and (left[0].text.startswith("-") or "=" in left[0].text):
-            flag = left.pop(0).text
-            if len(flag) == 2 and flag[1] in _WRAPPERS[wrapper] and left:
-                left.pop(0)
+        left = _without_options(left, _WRAPPERS[wrapper])
         if wrapper == "timeout" and left:
             left.pop(0)
     return left

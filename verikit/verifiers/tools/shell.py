@@ -6,6 +6,7 @@ whose value can't be known from the text (`$d`, `$(…)`, `{a,b}`) keeps its tex
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 MAX_CHARS = 200_000
@@ -144,18 +145,22 @@ class _Reader:
     def _end(self, command: SimpleCommand) -> None:
         """Take a command in; assignments alone set variables."""
         if command.words and all(_assignment(word) for word in command.words):
-            for word in command.words:
-                name, _, value = word.text.partition("=")
-                if word.known and len(value) < 500:
-                    self._variables[name] = value
-                else:
-                    self._variables.pop(name, None)
+            self._assign(command.words)
         if command.words[:1] and command.words[0].text == "for":
             for word in command.words[1:2]:
                 self._variables.pop(word.text, None)
             return
         if command.words or command.redirects:
             self._script.commands.append(command)
+
+    def _assign(self, assignments: Sequence[Word]) -> None:
+        """Set variables; a value that is not known, or is long, is forgotten."""
+        for word in assignments:
+            name, _, value = word.text.partition("=")
+            if word.known and len(value) < 500:
+                self._variables[name] = value
+            else:
+                self._variables.pop(name, None)
 
     def _word(self) -> Word:
         parts: list[str] = []
