@@ -18,12 +18,12 @@ from verikit.compose.guards import with_timeout as with_timeout
 from verikit.compose.second_opinion import rescue as rescue
 from verikit.errors import VerikitError as VerikitError
 from verikit.evals.call import evaluate as evaluate
-from verikit.judges.match.call import judge_answers as judge_answers
 from verikit.judges.genprm import Classifier as prm
 from verikit.judges.genprm import GenPRM as genprm
 from verikit.judges.genprm import StepColumn as step_column
 from verikit.judges.graders import OpenAIGrader as openai_grader
 from verikit.judges.jury import jury as jury
+from verikit.judges.match.call import judge_answers as judge_answers
 from verikit.judges.pairwise import Pairwise as pairwise
 from verikit.judges.pointwise import Pointwise as judge
 from verikit.judges.pointwise import Reference as reference_judge
