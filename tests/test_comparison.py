@@ -168,31 +168,31 @@ def test_a_value_of_a_key_has_the_difference_of_its_questions_alone(tmp_path):
 
 def test_slices_are_printed_under_the_differences_and_in_markdown(tmp_path):
     runs = [keyed(tmp_path, name, rate) for name, rate in (("base", 0.3), ("better", 0.6), ("best", 0.9))]
-    two = invoke("compare", *runs[:2], "--by-key", "category", "--examples", 0).output
+    two = invoke("compare", *runs[:2], "--by-key", "category", "--examples", 0).stdout
     assert [line.split()[0] for line in two.partition("mean by category:")[2].splitlines()[2:]] == [
         "free",
         "json",
         "math",
     ]
-    three = invoke("compare", *runs, "--by-key", "category").output.partition("mean by category:")[2].splitlines()
+    three = invoke("compare", *runs, "--by-key", "category").stdout.partition("mean by category:")[2].splitlines()
     assert three[1].split() == ["category", "base", "better", "best", "n"]
     assert three[2].endswith("  20")
-    assert "| free text |" in invoke("compare", *runs[:2], "--by-key", "category", "--markdown").output
+    assert "| free text |" in invoke("compare", *runs[:2], "--by-key", "category", "--markdown").stdout
 
 
 def test_a_changed_row_shows_its_question_and_where_the_rows_are_gone_its_id_once(tmp_path):
     runs = keyed(tmp_path, "base", 0.3, prompts=4), keyed(tmp_path, "better", 0.9, prompts=4)
     (pair,) = compare_runs(*runs)
-    shown = invoke("compare", *runs).output
+    shown = invoke("compare", *runs).stdout
     assert all(f"  {change.id}: What is {change.id[1:]} + 1?" in shown for change in pair.changed)
     for name in ("base", "better"):
         (tmp_path / f"{name}.jsonl").rename(tmp_path / f"moved-{name}.jsonl")
-    gone = invoke("compare", *runs).output
+    gone = invoke("compare", *runs).stdout
     assert all(gone.count(change.id) == 1 for change in pair.changed)
     moved = invoke("compare", *runs, "--data", tmp_path / "moved-base.jsonl", "--by-key", "category")
     assert isinstance(moved.exception, UsageError), "the rows of the other run have no keys that can be read"
     both = [word for name in ("base", "better") for word in ("--data", tmp_path / f"moved-{name}.jsonl")]
-    assert invoke("compare", *runs, *both, "--by-key", "category").output.startswith(shown)
+    assert invoke("compare", *runs, *both, "--by-key", "category").stdout.startswith(shown)
 
 
 def test_a_conversation_shows_what_was_asked_last(tmp_path):

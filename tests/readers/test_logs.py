@@ -89,6 +89,16 @@ def test_an_inspect_sample_becomes_a_group_with_its_epochs_calls_and_scores(rows
     assert "events" not in group.meta
 
 
+def test_a_sample_without_a_key_that_it_must_have_is_an_error_that_names_it(rows):
+    found = []
+    for key in ("id", "epoch", "input", "target", "messages", "output", "scores", "metadata"):
+        bad = {name: value for name, value in PLAIN.items() if name != key}
+        [_, item], _ = rows(document(SAMPLE, {**bad, "id": "bad"} if key != "id" else bad))
+        found.append((key, getattr(item, "field", "")))
+    read_anyway = ("epoch", "target", "messages", "output", "scores", "metadata")
+    assert found == [(key, "" if key in read_anyway else key) for key, _ in found]
+
+
 def test_a_few_shot_prompt_is_not_part_of_the_completion(rows):
     shots = [
         {"role": "user", "content": "0+0?"},
@@ -118,6 +128,8 @@ def test_a_stored_text_is_put_in_the_place_of_its_reference(rows):
         ({"scores": [1]}, "scores", "a list"),
         ({"target": {"a": 1}}, "answer", "an object"),
         ({"input": []}, "prompt", "an empty list"),
+        ({"input": None}, "input", "no input"),
+        ({"input": "x", "choices": "ab", "scores": {"a": {"value": "C"}}, "error": {"message": 3}}, "error", "3"),
         (
             {"messages": [{"role": "assistant", "content": "", "tool_calls": [{"function": 1}]}]},
             "messages[0].tool_calls",

@@ -56,7 +56,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
 )
 @click.option("--pay", default=PASS_MARK, show_default=True, help="The least reward that counts as paid.")
 @click.option("--programs/--no-programs", default=None, help="Hacks that are programs; default: where programs run.")
-@click.option("--seed", default=0, show_default=True, help="Of the rows that are drawn.")
+@click.option("--seed", default=0, show_default=True, help="Random seed of the selected rows.")
 @click.option(
     "--fail-on",
     "limits",
@@ -65,8 +65,16 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     callback=_parse_limits,
     help="Exit with 4 if CHECK, a group of checks or `all` finds more than SHARE (0%) of the rows. Repeat it.",
 )
-@click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep findings; see report.")
-@click.option("--examples", default=EXAMPLES, show_default=True, type=click.IntRange(0), help="Shown of each check.")
+@click.option(
+    "-o",
+    "--out",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Folder for the findings, for `verikit report`.",
+)
+@click.option(
+    "--examples", default=EXAMPLES, show_default=True, type=click.IntRange(0), help="Examples shown per check."
+)
 @data_options
 @resume_option
 @json_option

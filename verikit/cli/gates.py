@@ -40,8 +40,8 @@ def parse_floors(context: click.Context, parameter: click.Parameter, value: tupl
 
 def gate_options(command: Command) -> Command:
     """Add --fail-under, as `floors`, and --junit."""
-    under = "Exit with 4 if the metric (default: the run's own) is below this: 80%, pass@4=0.9. Repeat it."
-    junit = "Write what was asked of the run as JUnit XML, for CI."
+    under = "Exit with 4 if the metric (default: the run's own) is lower: 80%, pass@4=0.9. Repeatable."
+    junit = "Write the thresholds and their results as JUnit XML, for CI."
     path = click.Path(path_type=Path, dir_okay=False)
     named = click.option(
         "--fail-under", "floors", multiple=True, metavar="[METRIC=]SHARE", callback=parse_floors, help=under

@@ -54,7 +54,7 @@ def map_option(command: Command, name: str = "mapping", told: str = "prompt=prob
 
 def format_option(command: Command) -> Command:
     """Add `--format NAME`, as `format_`."""
-    text = "The format of what is read, where its keys don't tell."
+    text = "Format of the input, if its keys do not show it: verikit, lm-eval, inspect, …."
     return click.option("--format", "format_", metavar="NAME", help=text)(command)
 
 
@@ -66,19 +66,19 @@ def fail_over_option(command: Command) -> Command:
         show_default=True,
         callback=parse_share,
         metavar="SHARE",
-        help="Exit with 3 if more than this share has no score by our fault or the data's.",
+        help="Exit with 3 if a larger fraction is unscored because of errors.",
     )(command)
 
 
 def by_key_option(command: Command) -> Command:
     """Add `--by-key KEY`, as `by_key`: keys of the rows to slice a run by."""
-    text = "Also show each value of this key of the rows: category, extra_info.level. Repeat it."
+    text = "Also show results by this key of the rows: category, extra_info.level. Repeatable."
     return click.option("--by-key", multiple=True, metavar="KEY", help=text)(command)
 
 
 def resume_option(command: Command) -> Command:
     """Add `--resume/--restart`, as `resume`."""
-    text = "Go on where an earlier run stopped (default), or start anew."
+    text = "Resume an earlier run (default), or start again."
     return click.option("--resume/--restart", default=True, help=text)(command)
 
 
@@ -89,24 +89,24 @@ def json_option(command: Command) -> Command:
 
 def quiet_option(command: Command) -> Command:
     """Add `-q`, `--quiet`."""
-    return click.option("-q", "--quiet", is_flag=True, help="No progress.")(command)
+    return click.option("-q", "--quiet", is_flag=True, help="Show no progress and no suggestions.")(command)
 
 
 def gold_option(command: Command) -> Command:
     """Add `--gold FILE`, as `gold`: where golds lie, if not in the rows."""
-    text = "Golds of another file, by id (id, custom_id, …)."
+    text = "File with the gold answers, joined by id (id, custom_id, …)."
     return click.option("--gold", metavar="FILE", help=text)(command)
 
 
 def prices_option(command: Command) -> Command:
     """Add `--prices FILE`; `spent` obeys it."""
-    text = "Prices by model, of a million tokens; see docs/sample.md."
+    text = "Table of prices per million tokens by model. See docs/sample.md."
     return click.option("--prices", metavar="FILE", envvar=PRICES, help=text)(command)
 
 
 def track_option(command: Command) -> Command:
     """Add `--track TRACKER`, as `track`: checked specs of trackers, for `track_run`."""
-    text = "Also send the result to wandb:PROJECT, tensorboard, trackio:PROJECT, mlflow:NAME; see docs/tracking.md."
+    text = "Also send the result to wandb:PROJECT, tensorboard, trackio:PROJECT or mlflow:NAME. See docs/tracking.md."
     return click.option("--track", multiple=True, metavar="TRACKER", callback=_trackers, help=text)(command)
 
 

@@ -48,27 +48,41 @@ SHOWN = 3
 )
 @click.argument("model")
 @click.argument("file")
-@click.option("-n", "n", type=click.IntRange(1), default=8, show_default=True, help="Samples to a prompt.")
-@click.option("-o", "--out", metavar="FILE", help="Where the rows go, so that a run can go on; default stdout.")
-@click.option("--temperature", type=click.FloatRange(0), default=1.0, show_default=True, help="0 is greedy.")
-@click.option("--top-p", type=float, default=1.0, show_default=True, help="Sample within this share.")
-@click.option("--top-k", type=click.IntRange(0), default=0, help="Sample among the likeliest so many; 0: all.")
-@click.option("--max-tokens", type=click.IntRange(1), default=1024, show_default=True, help="Most of one sample.")
-@click.option("--stop", multiple=True, metavar="TEXT", help="Ends a sample; not part of it. May be given again.")
-@click.option("--system", default="", metavar="TEXT", help="A system message; @FILE reads it from a file.")
-@click.option("--chat/--text", default=None, help="Ask texts as a user's message, or let the model go on with them.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Each sample's own seed comes of it.")
-@click.option("--no-seed", is_flag=True, help="Send no seeds, for servers that refuse them.")
-@click.option("--logprobs", type=click.IntRange(0), metavar="K", help="Keep log-probabilities, and the K likeliest.")
+@click.option("-n", "n", type=click.IntRange(1), default=8, show_default=True, help="Samples per prompt.")
+@click.option("-o", "--out", metavar="FILE", help="Output file, needed to resume a run. Default: stdout.")
+@click.option(
+    "--temperature", type=click.FloatRange(0), default=1.0, show_default=True, help="Sampling temperature. 0 is greedy."
+)
+@click.option("--top-p", type=float, default=1.0, show_default=True, help="Sample within this probability mass.")
+@click.option("--top-k", type=click.IntRange(0), default=0, help="Sample among the K likeliest tokens. 0: all.")
+@click.option(
+    "--max-tokens", type=click.IntRange(1), default=1024, show_default=True, help="Maximum tokens per sample."
+)
+@click.option(
+    "--stop", multiple=True, metavar="TEXT", help="End a sample at this string, which is removed. Repeatable."
+)
+@click.option("--system", default="", metavar="TEXT", help="System message. @FILE reads it from a file.")
+@click.option("--chat/--text", default=None, help="Send prompts as user messages, or let the model continue them.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Base seed for the seeds of samples.")
+@click.option("--no-seed", is_flag=True, help="Send no seeds, for servers that reject them.")
+@click.option(
+    "--logprobs", type=click.IntRange(0), metavar="K", help="Store log-probabilities and the K likeliest tokens."
+)
 @click.option("--until", metavar="SPEC", help="Stop a prompt's sampling early: majority(0.95), first(answer), …")
-@click.option("--search", metavar="SPEC", help="Write step by step, led by a verifier: beam(4, 4, prm=…), dvts(…), ….")
-@click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Most for a prompt, with --search.")
-@click.option("--ahead", type=click.IntRange(1), default=1, show_default=True, help="Samples at once, with --until.")
+@click.option("--search", metavar="SPEC", help="Search step by step with a verifier: beam(4, 4, prm=…), dvts(…), ….")
+@click.option("--budget", type=click.IntRange(1), metavar="TOKENS", help="Maximum tokens per prompt, with --search.")
+@click.option(
+    "--ahead",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Samples in parallel per prompt, with --until.",
+)
 @click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of the engine.")
-@click.option("--limit", type=click.IntRange(1), help="Only the first rows.")
+@click.option("--limit", type=click.IntRange(1), help="Sample only the first rows.")
 @map_option
-@click.option("--prices", metavar="FILE", help=f"TOML or JSON table of prices by model; or its path in {PRICES}.")
-@click.option("--cache/--no-cache", default=False, help="Keep generations in the user's cache and look there first.")
+@click.option("--prices", metavar="FILE", help=f"TOML or JSON table of prices by model. Default: the path in {PRICES}.")
+@click.option("--cache/--no-cache", default=False, help="Use the user's cache of generations.")
 @fail_over_option
 @resume_option
 @quiet_option

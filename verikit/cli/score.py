@@ -68,21 +68,30 @@ def _jobs(context: click.Context, parameter: click.Parameter, value: str) -> int
 @click.command(cls=GroupedCommand, usual="--verifier --by --select --k --out --map")
 @click.argument("files", nargs=-1, required=True)
 @click.option(
-    "-v", "--verifier", default="answer", show_default=True, metavar="SPEC", help="What says which are right."
+    "-v",
+    "--verifier",
+    default="answer",
+    show_default=True,
+    metavar="SPEC",
+    help="Verifier that decides which candidates are correct.",
 )
-@click.option("--by", metavar="SPEC", help="Rank candidates by this instead, which does not see the truth.")
-@click.option("--select", metavar="SPEC", help="Keep one candidate a prompt: best, majority, weighted, first, random.")
+@click.option("--by", metavar="SPEC", help="Rank candidates by this score, which ignores the gold answer.")
+@click.option(
+    "--select", metavar="SPEC", help="Keep one candidate per prompt: best, majority, weighted, first, random."
+)
 @click.option("--k", "ks", default="1,2,4,8", show_default=True, callback=_ks, help="k of pass@k, maj@k, bon@k.")
-@click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/FILE's name. - prints scores to stdout.")
+@click.option(
+    "-o", "--out", metavar="DIR", help="Output folder (default: runs/NAME of the file). - prints scores to stdout."
+)
 @gold_option
-@partial(map_option, told="Key of a field: prompt=problem; in one of several files: FILE:prompt=problem.")
+@partial(map_option, told="Key of a field: prompt=problem. In one of several files: FILE:prompt=problem.")
 @format_option
 @click.option(
-    "--jobs", default="1", show_default=True, callback=_jobs, help="Worker processes; or ray, ray:N, a Ray address."
+    "--jobs", default="1", show_default=True, callback=_jobs, help="Worker processes, or ray, ray:N, or a Ray address."
 )
 @click.option("--limit", type=click.IntRange(1), help="Score at most this many rows.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
-@click.option("--retry-errors", is_flag=True, help="Score again what could not be scored.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--retry-errors", is_flag=True, help="Score unscored candidates again.")
 @by_key_option
 @prices_option
 @track_option

@@ -23,6 +23,9 @@ def inspect_sample(notes: list[str]) -> Callable[[JsonRow], JsonRow]:
     """Make the function that reads inspect's samples. A sample that failed without output is an error."""
 
     def prepare(row: JsonRow) -> JsonRow:
+        for key in ("id", "input"):
+            if row.get(key) is None:
+                raise SchemaError(f"the sample has no {key}", field=key)
         attached = row.pop("attachments", None)
         texts = attached if type(attached) is dict else {}
         if error := row.get("error"):
