@@ -92,7 +92,7 @@ def _hash_of(task: AuditedTask, path: str) -> str:
 
 
 @dataclass
-class TaskIndex:
+class AlikeTasks:
     """Tasks by hashes of their words and data."""
 
     reread: Callable[[tuple[str, ...]], AuditedTask]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,24 +113,31 @@ def _undeclared(task: AuditedTask, part: TaskPart, reads: _Reads) -> Iterator[En
     changed = set(_solved(task, part, at))
     told = (task.text(part.instruction) or "") + " ".join(changed)
     for path, where in [*reads.paths.items(), *reads.mentioned.items()]:
-        inside = path == at or path.startswith(f"{at.rstrip('/')}/") or any(path.startswith(f"{c}/") for c in changed)
-        if path not in reads.paths and not inside:
+        inside = _is_below(path, (at, *changed))
+        if (path not in reads.paths and not inside) or path in ("/", at) or path in reads.written:
             continue
-        if path in ("/", at) or path.startswith(tuple(f"{top}/" for top in _SYSTEM) + _SYSTEM):
+        if _is_below(path, (*_SYSTEM, ALWAYS)) or any(_agrees(one, path) for one in declared):
             continue
-        if any(_covers(one, path) for one in declared) or path in reads.written or path.startswith(ALWAYS):
-            continue
-        if any(source.startswith(f"{path}/") for source, _ in declared):
-            continue  # a folder that holds declared files
         there = path in held or any(name.startswith(f"{path}/") for name in held)
-        theirs = path in changed or path in told or (inside and path.rpartition("/")[2] in told)
-        if there and path in changed:
-            what = f"the tests read {shown(path)}, which the solution changes and no artifact declares"
-            yield EnvFinding("undeclared", what, where)
-        elif not there and (theirs or (whole and inside)):
+        asked = path in changed or path in told or (inside and path.rpartition("/")[2] in told)
+        if there:
+            if path in changed:
+                what = f"the tests read {shown(path)}, which the solution changes and no artifact declares"
+                yield EnvFinding("undeclared", what, where)
+        elif asked or (whole and inside):
             yield EnvFinding("undeclared", f"the tests read {shown(path)}, which no artifact declares", where)
-        elif not there and inside:
+        elif inside:
             reads.undecided.append(f"the files of the grader's image, for {shown(path)} in {where}")
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is one of these folders or lies below one."""
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+def _agrees(artifact: tuple[str, list[str]], path: str) -> bool:
+    """Whether an artifact covers a path, or lies below it."""
+    return _covers(artifact, path) or artifact[0].startswith(f"{path}/")
 
 
 def _agents_workdir(task: AuditedTask) -> str:

@@ -26,7 +26,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(slots=True)
-class Golds:
+class ExpectedValues:
     """The expected values of a task."""
 
     values: dict[str, str] = field(default_factory=dict)
@@ -52,9 +52,9 @@ def squeezed(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def golds_of(task: AuditedTask) -> Golds:
+def golds_of(task: AuditedTask) -> ExpectedValues:
     """Read the expected values of all parts of a task. The last task's are kept."""
-    golds = Golds()
+    golds = ExpectedValues()
     for part in task.parts:
         for folder in dict.fromkeys((*part.tests, *part.solutions)):
             solves = folder in part.solutions
@@ -65,7 +65,7 @@ def golds_of(task: AuditedTask) -> Golds:
     return golds
 
 
-def _read(golds: Golds, path: str, text: str, solves: bool) -> None:
+def _read(golds: ExpectedValues, path: str, text: str, solves: bool) -> None:
     name = path.rpartition("/")[2]
     runs = name in ("test.sh", "solve.sh") or (name.startswith("test") and name.endswith(".py"))
     content = squeezed(text)

@@ -108,21 +108,24 @@ def _owners(task: AuditedTask, part: TaskPart, script: str, commands: list[Place
     named = any("reward" in text for text in texts.values())
     right = any(REWARDS in text for text in texts.values())
     for one in commands:
-        where = f"{shown(script)}:{one.line}"
-        targets = list(writes(one))
-        if any(is_reward(path) for path in targets):
-            for source in shown_sources(one):
-                if is_theirs(source):
-                    yield EnvFinding("claimed", f"the reward is a copy of the agent's {shown(source)}", where)
-        for path in targets:
-            if named_reward(path) and not is_reward(path) and path.startswith("/") and not path.startswith("/tmp/"):
-                yield EnvFinding("owned", f"a reward is written to {shown(path)}, not to {REWARDS}", where)
+        yield from _misplaced(one, f"{shown(script)}:{one.line}")
     if not named and not any("$" in path for one in commands for path in writes(one)):
         yield EnvFinding("none", "no file of the tests writes a reward", shown(script))
     elif not right:
         for path, text in texts.items():
             for match in _ELSEWHERE.finditer(text):
                 yield EnvFinding("owned", f"a reward is written to {shown(match[1])}, not to {REWARDS}", shown(path))
+
+
+def _misplaced(one: PlacedCommand, where: str) -> Iterator[EnvFinding]:
+    """A command that takes the reward from the agent, or writes it elsewhere."""
+    targets = list(writes(one))
+    if any(map(is_reward, targets)):
+        for source in filter(is_theirs, shown_sources(one)):
+            yield EnvFinding("claimed", f"the reward is a copy of the agent's {shown(source)}", where)
+    for path in targets:
+        if named_reward(path) and not is_reward(path) and path.startswith("/") and not path.startswith("/tmp/"):
+            yield EnvFinding("owned", f"a reward is written to {shown(path)}, not to {REWARDS}", where)
 
 
 def _image(task: AuditedTask) -> Iterator[EnvFinding]:

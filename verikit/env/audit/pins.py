@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 from verikit.env.audit.dockerfile import arguments, expanded, instructions
@@ -118,29 +118,36 @@ def _words(command: SimpleCommand) -> list[str]:
 
 
 def _installed(words: list[str], where: str) -> Iterator[EnvFinding]:
+    """Packages that a command installs without a version."""
     program = words[0] if words else ""
     if program.startswith("python") and words[1:3] == ["-m", "pip"]:
         program, words = "pip", words[2:]
-    if program == "uv" and words[1:2] == ["pip"]:
+    elif program == "uv" and words[1:2] == ["pip"]:
         program, words = "pip", words[1:]
-    if program in ("pip", "pip3") and "install" in words:
-        for one in _packages(words[words.index("install") + 1 :]):
-            if not _is_pinned(one):
-                yield EnvFinding("package", f"pip installs {shown(one)} without a version", where)
-    elif program in ("apt-get", "apt") and "install" in words:
-        for one in _packages(words[words.index("install") + 1 :]):
-            if "=" not in one and not one.startswith(_LOCAL):
-                yield EnvFinding("package", f"apt installs {shown(one)} without a version", where)
-    elif program == "apk" and "add" in words:
-        for one in _packages(words[words.index("add") + 1 :]):
-            if "=" not in one and not one.startswith("."):
-                yield EnvFinding("package", f"apk adds {shown(one)} without a version", where)
-    elif program == "npm" and words[1:2] and words[1] in ("install", "i", "add"):
-        for one in _packages(words[2:]):
-            if not re.search(r".@\d", one) and not one.startswith(_LOCAL):
-                yield EnvFinding("package", f"npm installs {shown(one)} without a version", where)
-    elif program in ("uvx", "uv"):
+    if program in ("uvx", "uv"):
         yield from _with_packages(program, words, where)
+    for (names, verbs), has_version in _INSTALLERS.items():
+        verb = next((word for word in words[1:4] if word in verbs), None) if program in names else None
+        for one in _packages(words[words.index(verb) + 1 :]) if verb else ():
+            if not has_version(one):
+                yield EnvFinding("package", f"{program} installs {shown(one)} without a version", where)
+
+
+def _has_equals(package: str) -> bool:
+    return "=" in package or package.startswith(_LOCAL)
+
+
+def _has_at(package: str) -> bool:
+    return re.search(r".@\d", package) is not None or package.startswith(_LOCAL)
+
+
+_INSTALLERS: dict[tuple[frozenset[str], frozenset[str]], Callable[[str], bool]] = {
+    (frozenset(("pip", "pip3")), frozenset(("install",))): _is_pinned,
+    (frozenset(("apt", "apt-get")), frozenset(("install",))): _has_equals,
+    (frozenset(("apk",)), frozenset(("add",))): _has_equals,
+    (frozenset(("npm",)), frozenset(("install", "i", "add"))): _has_at,
+}
+"""From programs and their verbs to the test of a package's version."""
 
 
 def _with_packages(program: str, words: list[str], where: str) -> Iterator[EnvFinding]:

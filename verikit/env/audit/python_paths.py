@@ -127,13 +127,18 @@ class _Reader:
         if name in _OPENERS or name in self._own or name in _PATHS:
             arguments = [*node.args, *(one for arg in node.args if isinstance(arg, ast.List) for one in arg.elts)]
             for number, argument in enumerate(arguments):
-                value = self._value(argument)
-                relative = number == 0 and (name in ("open", "exists", "isfile") or name.startswith("read_"))
-                if value is not None and (relative or value.is_path or value.text.startswith("/")):
-                    if name not in _PATHS:
-                        self._use(value, line, writes=name == "open" and number == 0 and _opens_to_write(node, 1))
-                elif value is None and _from_outside(argument):
-                    self._found.undecided.append(line)
+                self._argument(node, argument, number)
+
+    def _argument(self, node: ast.Call, argument: ast.expr, number: int) -> None:
+        """Use one argument of a function that opens paths."""
+        name, value = _called(node), self._value(argument)
+        if value is None:
+            if _from_outside(argument):
+                self._found.undecided.append(node.lineno)
+            return
+        relative = number == 0 and (name in ("open", "exists", "isfile") or name.startswith("read_"))
+        if name not in _PATHS and (relative or value.is_path or value.text.startswith("/")):
+            self._use(value, node.lineno, writes=name == "open" and number == 0 and _opens_to_write(node, 1))
 
     def _use(self, value: _Value, line: int, *, writes: bool) -> None:
         text = value.text

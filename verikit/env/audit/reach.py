@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from verikit.env.audit.dockerfile import given_files, instructions
-from verikit.env.audit.golds import Golds, bits, golds_of, is_answer_name, squeezed, words_of
+from verikit.env.audit.golds import ExpectedValues, bits, golds_of, is_answer_name, squeezed, words_of
 from verikit.env.audit.history import loose_object, packed_objects
 from verikit.env.audit.records import CheckRecord, EnvFinding, judged
 from verikit.env.audit.task import AuditedTask, table
@@ -118,7 +118,7 @@ def _given(task: AuditedTask) -> Iterator[_Given]:
             yield _Given(folder + path, text)
 
 
-def _copies(golds: Golds, given: list[_Given], prompt: str) -> Iterator[EnvFinding]:
+def _copies(golds: ExpectedValues, given: list[_Given], prompt: str) -> Iterator[EnvFinding]:
     """Files of answers that the agent gets as they are, unless the prompt names them."""
     for one in given:
         origin = golds.files.get(squeezed(one.text))
@@ -130,7 +130,7 @@ def _copies(golds: Golds, given: list[_Given], prompt: str) -> Iterator[EnvFindi
             yield EnvFinding("copy", f"the agent gets {shown(origin)} as {shown(one.path)}", shown(one.path))
 
 
-def _in_files(golds: Golds, rare: dict[str, float], given: list[_Given]) -> Iterator[EnvFinding]:
+def _in_files(golds: ExpectedValues, rare: dict[str, float], given: list[_Given]) -> Iterator[EnvFinding]:
     """Values in files and lines that announce an answer, and numbers that only prose has."""
     given = [one for one in given if not _is_test(one.path)]
     prose = [one.path for one in given if _is_prose(one.path)]
@@ -186,13 +186,13 @@ def _find(text: str, value: str) -> int:
     return -1
 
 
-def _leak(kind: str, golds: Golds, value: str, path: str, text: str, at: int) -> EnvFinding:
+def _leak(kind: str, golds: ExpectedValues, value: str, path: str, text: str, at: int) -> EnvFinding:
     line = text.count("\n", 0, at) + 1
     what = f"the expected value {shown(value[:60])!r} of {shown(golds.values[value])}"
     return EnvFinding(kind, f"the agent gets {what}", f"{shown(path)}:{line}")
 
 
-def _hashes(golds: Golds, prompt: str, given: list[_Given]) -> Iterator[EnvFinding]:
+def _hashes(golds: ExpectedValues, prompt: str, given: list[_Given]) -> Iterator[EnvFinding]:
     """Hashes and encodings of values. A hash of a short value can be tried out."""
     where: dict[str, str] = {}
     for one in given:
@@ -219,7 +219,7 @@ def _codes(value: str) -> Iterator[tuple[str, str]]:
         yield "the hexadecimal digits", data.hex()
 
 
-def _in_image(task: AuditedTask, golds: Golds, rare: dict[str, float]) -> Iterator[EnvFinding]:
+def _in_image(task: AuditedTask, golds: ExpectedValues, rare: dict[str, float]) -> Iterator[EnvFinding]:
     """Values in lines of the Dockerfile and in variables of `task.toml`."""
     for line in instructions(task.text("environment/Dockerfile") or ""):
         told = f"{line.rest}\n{line.document}"
@@ -244,7 +244,7 @@ def _gives(text: str, value: str, weight: float) -> bool:
     )
 
 
-def _in_comments(task: AuditedTask, golds: Golds, rare: dict[str, float]) -> Iterator[EnvFinding]:
+def _in_comments(task: AuditedTask, golds: ExpectedValues, rare: dict[str, float]) -> Iterator[EnvFinding]:
     for part in task.parts:
         text = task.text(part.instruction) or ""
         for begin, end in _comments(text):
@@ -254,7 +254,9 @@ def _in_comments(task: AuditedTask, golds: Golds, rare: dict[str, float]) -> Ite
                     yield EnvFinding("prompt", f"{what} of {shown(golds.values[value])}", shown(part.instruction))
 
 
-def _in_history(task: AuditedTask, golds: Golds, rare: dict[str, float], given: list[_Given]) -> Iterator[EnvFinding]:
+def _in_history(
+    task: AuditedTask, golds: ExpectedValues, rare: dict[str, float], given: list[_Given]
+) -> Iterator[EnvFinding]:
     """Values and lines of the solution that only git objects have."""
     wanted = [value for value, weight in rare.items() if weight >= VERY_RARE]
     wanted = [value for value in wanted if all(_find(one.text, value) < 0 for one in given)]

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from verikit.env.audit.alike import TaskIndex
+from verikit.env.audit.alike import AlikeTasks
 from verikit.env.audit.checks import ENV_CHECKS
 from verikit.env.audit.records import STATUSES, CheckRecord, CheckStatus, TaskRecord
 from verikit.env.audit.task import AuditedTask, task_folders
@@ -53,13 +53,13 @@ def audit_tasks(
     if not names:
         raise UsageError(f"{root} has no task", hint="a Harbor task is a folder with a task.toml")
     begun(len(names))
-    index = TaskIndex(lambda within: AuditedTask.open(root, within))
+    index = AlikeTasks(lambda within: AuditedTask.open(root, within))
     with KeptRecords(Path(keep) if keep else None, restart=not resume) as kept:
         for within in names:
             yield _audited(root, within, index, kept)
 
 
-def _audited(root: str, within: tuple[str, ...], index: TaskIndex, kept: KeptRecords) -> TaskRecord:
+def _audited(root: str, within: tuple[str, ...], index: AlikeTasks, kept: KeptRecords) -> TaskRecord:
     start = time.perf_counter()
     name = shown("/".join(within)) or "."
     key = hashlib.sha256(b"/".join(map(as_bytes, within))).hexdigest()
