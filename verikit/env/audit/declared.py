@@ -118,9 +118,8 @@ def _undeclared(task: AuditedTask, part: TaskPart, reads: _Reads) -> Iterator[En
             continue
         if _is_below(path, (*_SYSTEM, ALWAYS)) or any(_agrees(one, path) for one in declared):
             continue
-        there = path in held or any(name.startswith(f"{path}/") for name in held)
         asked = path in changed or path in told or (inside and path.rpartition("/")[2] in told)
-        if there:
+        if _holds(held, path):
             if path in changed:
                 what = f"the tests read {shown(path)}, which the solution changes and no artifact declares"
                 yield EnvFinding("undeclared", what, where)
@@ -128,6 +127,11 @@ def _undeclared(task: AuditedTask, part: TaskPart, reads: _Reads) -> Iterator[En
             yield EnvFinding("undeclared", f"the tests read {shown(path)}, which no artifact declares", where)
         elif inside:
             reads.undecided.append(f"the files of the grader's image, for {shown(path)} in {where}")
+
+
+def _holds(held: set[str], path: str) -> bool:
+    """Whether these files have a path, or lie below it."""
+    return path in held or any(name.startswith(f"{path}/") for name in held)
 
 
 def _is_below(path: str, folders: Iterable[str]) -> bool:
