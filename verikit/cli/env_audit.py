@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.gates import GateResult, gate_code
 from verikit.cli.options import json_option, parse_share, quiet_option, resume_option
 from verikit.env.audit import ENV_CHECKS, AuditSums, TaskRecord, audit_tasks
@@ -31,7 +32,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     return limits
 
 
-@click.command("audit")
+@click.command("audit", cls=GroupedCommand, usual="--out --fail-on --examples --json")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))
 @click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the report and go on later.")
 @click.option(
