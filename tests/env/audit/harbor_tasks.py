@@ -284,6 +284,9 @@ NEAR_MISSES = {
     "outputs in the usual folder": lambda f: [
         change(f, name, output(f).replace("/app", "", 1)[1:], "sum.any") if False else None for name in ("task.toml",)
     ],
+    "a hidden file of the home": lambda f: change(
+        f, "tests/test.sh", "mkdir -p", "source $HOME/.local/bin/env\nmkdir -p"
+    ),
     "a variable in a path": lambda f: change(f, "tests/test.sh", "mkdir -p", 'mkdir -p "$WHERE/x"\nmkdir -p'),
     "an unread path of a route": lambda f: change(
         f, "tests/test_outputs.py", "def test", 'ROUTE = "/api/v1/items"\n\n\ndef test'

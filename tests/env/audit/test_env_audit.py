@@ -193,3 +193,10 @@ def test_the_terminal_shows_checks_findings_and_gaps(tmp_path):
     assert "t00: image: FROM python:3.13-slim#" in text
     assert "not run: the value of $OUT/log.txt" in text
     assert "2 tasks, digest" in text
+
+
+def test_a_finding_of_the_script_names_its_line(tmp_path):
+    folder = sound(tmp_path / "t", 0)
+    put(folder, "tests/test.sh", "apt-get update\napt-get install -y curl\necho 1 > /logs/verifier/reward.txt\n")
+    (record,) = audit_tasks(folder)
+    assert [one.where for one in record.checks["pins"].findings] == ["tests/test.sh:2"]

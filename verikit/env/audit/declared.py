@@ -95,10 +95,15 @@ def _shell(reads: _Reads, path: str, text: str, at: str) -> None:
                 continue
             if word.text.startswith("/") and word.known and not word.pattern:
                 reads.paths.setdefault(joined("/", word.text), where)
-            elif not word.known and "/" in word.text and word.text.startswith(("$", "/")) and "(" not in word.text:
+            elif not word.known and "/" in word.text and _may_be_theirs(word.text):
                 reads.undecided.append(f"the value of {shown(word.text)} in {where}")
             elif word.known and _is_relative_file(one, word.text):
                 reads.paths.setdefault(joined(at, word.text), where)
+
+
+def _may_be_theirs(text: str) -> bool:
+    """Whether a word with an unknown variable may be a path of the agent's. Hidden folders of a home are not."""
+    return text.startswith(("$", "/")) and "(" not in text and not text.startswith(("$HOME/.", "$PWD/."))
 
 
 def _is_relative_file(one: PlacedCommand, text: str) -> bool:

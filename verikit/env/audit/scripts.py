@@ -101,7 +101,7 @@ def _number(found: list[PlacedCommand], text: str) -> None:
     lines = text.splitlines()
     at = 0
     for one in found:
-        first = next((word.text for word in one.command.words if word.text), "")
+        first = " ".join(word.text for word in one.command.words[:2])
         here = next((n for n in range(at, min(at + 400, len(lines))) if first and first[:40] in lines[n]), at)
         at = here
         one.line = here + 1
