@@ -42,7 +42,10 @@ COMMANDS = {
     "serve": ("verikit.cli.serve:serve", "Serve scores over HTTP, as a reward server for training."),
     "mcp": ("verikit.cli.mcp:mcp", "Offer scores and audits to coding assistants (Model Context Protocol)."),
     "adapter": ("verikit.cli.adapter:adapter", "Use a verifier as the reward of TRL, verl, OpenRLHF and other stacks."),
-    "env": ("verikit.cli.env:env", "Read environments of other stacks, and check a verifier against their rewards."),
+    "env": (
+        "verikit.cli.env:env",
+        "Read and audit environments of other stacks, and check a verifier against their rewards.",
+    ),
     "audit": ("verikit.cli.audit:audit", "Is a data set gradable, and is a reward hackable?"),
     "report": ("verikit.cli.report:report", "Show finished runs."),
     "explain": ("verikit.cli.explain:explain", "Say why one candidate gets its score."),

@@ -14,6 +14,7 @@ from typing import IO, Any
 import click
 
 from verikit.cli.command import GroupedCommand
+from verikit.cli.env_audit import audit_
 from verikit.cli.options import Command, json_option, map_option, parse_share
 from verikit.env import Agreement, Rollout, check, play, play_ors, read, tasks
 from verikit.env.agreement import TOLERANCE, Disagreement
@@ -39,7 +40,10 @@ def _answer_option(command: Command) -> Command:
 
 @click.group()
 def env() -> None:
-    """Read environments of other stacks, and check a verifier against their rewards."""
+    """Read and audit environments of other stacks, and check a verifier against their rewards."""
+
+
+env.add_command(audit_)
 
 
 @env.command("read", cls=GroupedCommand)

@@ -115,12 +115,7 @@ class CopiedSource(TreeSource):
         environment = (*self.task, "environment")
         tree = FolderSource(self.root, environment).open(limits)
         text = read_file(self.root, (*environment, "Dockerfile")).decode(errors="replace")
-        places: dict[str, str] = {}
-        copies, unknown = _copies(text)
-        for sources, target in copies:
-            for source in sources:
-                places.update(_placed(tree.manifest, source, target, several=len(sources) > 1))
-        return MovedTree(tree, places, unknown)
+        return MovedTree(tree, *placed_files(tree.manifest, text))
 
 
 class MovedTree(Tree):
@@ -141,7 +136,21 @@ class MovedTree(Tree):
         return self._tree.read(self._tree.manifest[self._places[entry.path]])
 
 
-def _placed(manifest: Manifest, source: str, target: str, *, several: bool) -> Iterator[tuple[str, str]]:
+def placed_files(manifest: Mapping[str, FileEntry], dockerfile: str) -> tuple[dict[str, str], str]:
+    """Where the `COPY` lines of a Dockerfile put the files beside it.
+
+    Returns:
+        From paths in the image to paths beside the Dockerfile, and why that is not all that the image has ("": it is).
+    """
+    places: dict[str, str] = {}
+    copies, unknown = _copies(dockerfile)
+    for sources, target in copies:
+        for source in sources:
+            places.update(_placed(manifest, source, target, several=len(sources) > 1))
+    return places, unknown
+
+
+def _placed(manifest: Mapping[str, FileEntry], source: str, target: str, *, several: bool) -> Iterator[tuple[str, str]]:
     """Where a `COPY` puts the files of one of its sources: their new path and the one that they have."""
     names = parts(source.lstrip("/")) or []
     path = "/".join(names)

@@ -40,6 +40,12 @@ class SimpleCommand:
     """What a here-document puts on its standard input."""
     piped: bool = False
     """Whether it reads another command's output."""
+    lead: list[str] = field(default_factory=list)
+    """Reserved words since the command before: `if`, `then`, `fi`, `!`, …"""
+    ended: str = ""
+    """The operator after it: `&&`, `||`, `;`, a line break, …; "" at the end of the text."""
+    inner: bool = False
+    """Whether it is part of a substitution."""
 
 
 @dataclass(slots=True)
@@ -97,6 +103,7 @@ class _Reader:
         if digits.isdecimal() and self._text[self._at : self._at + 1] in ("<", ">"):
             return  # a number of a file before its redirection
         if not command.words and word.text in RESERVED and digits == word.text:
+            command.lead.append(word.text)
             return
         if not command.words and word.text in ("case", "select", "function", "[["):
             self._script.problems.append(f"{word.text} …")
@@ -108,10 +115,11 @@ class _Reader:
         if sign in _REDIRECTS or sign.startswith("<<"):
             self._redirect(command, sign)
             return command
-        self._end(command)
+        command.ended = sign
+        taken = self._end(command)
         if sign == "\n":
             self._here_documents()
-        return SimpleCommand(piped=sign in ("|", "|&"))
+        return SimpleCommand(piped=sign in ("|", "|&"), lead=[] if taken else command.lead)
 
     def _redirect(self, command: SimpleCommand, sign: str) -> None:
         while self._text[self._at : self._at + 1] in (" ", "\t"):
@@ -142,16 +150,19 @@ class _Reader:
                 self._script.problems.append("a here-document without its end")
             command.given = "\n".join(lines)
 
-    def _end(self, command: SimpleCommand) -> None:
-        """Take a command in; assignments alone set variables."""
+    def _end(self, command: SimpleCommand) -> bool:
+        """Take a command in, and return whether there is one; assignments alone set variables."""
         if command.words and all(_assignment(word) for word in command.words):
             self._assign(command.words)
         if command.words[:1] and command.words[0].text == "for":
             for word in command.words[1:2]:
                 self._variables.pop(word.text, None)
-            return
+            return False
         if command.words or command.redirects:
+            command.inner = self._depth > 0
             self._script.commands.append(command)
+            return True
+        return False
 
     def _assign(self, assignments: Sequence[Word]) -> None:
         """Set variables; a value that is not known, or is long, is forgotten."""

@@ -1,0 +1,132 @@
+"""`verikit env audit`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from verikit.cli.command import GroupedCommand
+from verikit.cli.gates import GateResult, gate_code
+from verikit.cli.options import json_option, parse_share, quiet_option, resume_option
+from verikit.env.audit import ENV_CHECKS, AuditSums, TaskRecord, audit_tasks
+from verikit.env.audit.checks import kinds
+from verikit.env.audit.report import REPORT, Examples, ReportFile, report_lines, terminal_lines
+from verikit.platform.terminal import Watch, pace
+
+
+def _parse_limits(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
+    """Read `--fail-on CHECK[.KIND][=SHARE]` options (a click callback)."""
+    limits: dict[str, float] = {}
+    for text in value:
+        name, _, share = text.partition("=")
+        if not kinds(name) and name not in ("error", "not_run"):
+            known = ["all", "error", "not_run", *ENV_CHECKS]
+            raise click.BadParameter(f"there is no check {name!r}: {', '.join(known)}, or CHECK.KIND")
+        limits[name] = parse_share(context, parameter, share or "0")
+    return limits
+
+
+@click.command("audit", cls=GroupedCommand, usual="--out --fail-on --examples --json")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the report and go on later.")
+@click.option(
+    "--fail-on",
+    "limits",
+    multiple=True,
+    metavar="CHECK[.KIND][=SHARE]",
+    callback=_parse_limits,
+    help="Exit with 4 if more tasks than SHARE (0%) fail: a check, a kind of finding, all, error, not_run. Repeat it.",
+)
+@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Gates as JUnit XML.")
+@click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Shown of each check.")
+@resume_option
+@json_option
+@quiet_option
+def audit_(
+    folder: str,
+    out: Path | None,
+    limits: dict[str, float],
+    junit: Path | None,
+    examples: int,
+    resume: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Look for faults of the Harbor tasks in FOLDER. No file of a task is imported or run.
+
+    schema: fields and files of the format. declared: paths that the tests read are collected. mode: place and order
+    of grading. reach: expected values that the agent gets. pins: versions and digests. alike: the same task twice,
+    also over the folders train and test. A check that can't decide is "not run", with the thing it needs.
+
+    \b
+    verikit env audit tasks/
+    verikit env audit tasks/ -o runs/audit --fail-on schema --fail-on mode.exit --fail-on pins=10%
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    sums, shown = AuditSums(), Examples(examples)
+    with ExitStack() as stack:
+        seen = TaskProgress()
+        stack.enter_context(Watch(quiet=quiet)).start(seen.describe)
+        report = stack.enter_context(ReportFile(out)) if out else None
+        records = _seen(audit_tasks(folder, keep=out, resume=resume, begun=seen.begin), seen, shown)
+        try:
+            for piece in report_lines(folder, records, sums, version("verikit")):
+                if report:
+                    report.write(piece)
+                if as_json:
+                    sys.stdout.write(piece)
+        except KeyboardInterrupt:
+            kept = f"audited tasks are kept in {out}, and the same command goes on" if out else "-o FOLDER keeps tasks"
+            click.echo(f"Interrupted: {kept}", err=True)
+            raise
+    if not as_json:
+        click.echo("\n".join(terminal_lines(sums, shown)))
+        if out:
+            click.echo(f"The report is {out / REPORT}")
+    return gate_code(list(_gates(sums, limits)), junit, "env audit")
+
+
+def _seen(records: Iterator[TaskRecord], progress: TaskProgress, examples: Examples) -> Iterator[TaskRecord]:
+    for record in records:
+        progress.done += 1
+        examples.add(record)
+        yield record
+
+
+class TaskProgress:
+    """The number of tasks that were audited."""
+
+    def __init__(self) -> None:
+        self.done, self._of, self._began = 0, 0, time.monotonic()
+
+    def begin(self, tasks: int) -> None:
+        """The audit begins with so many tasks."""
+        self._of, self._began = tasks, time.monotonic()
+
+    def describe(self, seconds: float) -> str:
+        """One line: `120 of 480 tasks (25%), 95/s, 0:03 left`."""
+        return pace(self.done, self._of or None, "tasks", time.monotonic() - self._began)
+
+
+def _gates(sums: AuditSums, limits: dict[str, float]) -> Iterator[GateResult]:
+    """Each `--fail-on` as a gate, and one for tasks that could not be read."""
+    for name, share in ({"error": 0.0} | limits).items():
+        found = _counted(sums, name)
+        allowed = f"{100 * share:.4g}%"
+        told = f"{name}: {found} of {sums.tasks} tasks, --fail-on allows {allowed}"
+        yield GateResult(f"{name} at most {allowed}", told, found <= share * sums.tasks)
+
+
+def _counted(sums: AuditSums, name: str) -> int:
+    """How many tasks fail a check, have a kind of finding or have a check with a status."""
+    if name in sums.unsettled:
+        return sums.unsettled[name]
+    if name == "all":
+        return sums.failing
+    check, _, kind = name.partition(".")
+    return sums.kinds[check, kind] if kind else sums.statuses[check]["fail"]

@@ -1,0 +1,125 @@
+"""The report of an environment audit: JSON of one line per task, and lines for a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Self
+
+import click
+
+from verikit.env.audit.checks import ENV_CHECKS
+from verikit.env.audit.records import STATUSES, TaskRecord
+from verikit.env.audit.run import AuditSums
+from verikit.errors import VerikitError
+from verikit.platform.secrets import strike
+from verikit.platform.terminal import printable, table
+from verikit.workspaces.names import shown
+
+FORMAT = "verikit.env-audit/1"
+REPORT = "env-audit.json"
+"""The report's name in the folder of `-o`."""
+
+
+def report_lines(folder: str, records: Iterator[TaskRecord], sums: AuditSums, verikit: str) -> Iterator[str]:
+    """The report as JSON, task by task. `sums` is filled as the records come."""
+    head = {"format": FORMAT, "folder": shown(folder), "verikit": verikit}
+    yield strike(json.dumps(head)[:-1]) + ', "tasks": [\n'
+    first = True
+    for record in records:
+        sums.add(record)
+        yield ("" if first else ",\n") + strike(json.dumps(record.as_dict(), ensure_ascii=True))
+        first = False
+    kinds = {f"{check}.{kind}": count for (check, kind), count in sorted(sums.kinds.items())}
+    tail = {"digest": sums.digest, "count": sums.tasks, "checks": sums.by_check(), "findings": kinds}
+    yield "\n], " + json.dumps(tail)[1:] + "\n"
+
+
+class ReportFile:
+    """A report that gets its name when it is whole; a context manager.
+
+    Raises:
+        VerikitError: the file can't be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / REPORT
+        self._part = folder / f".{REPORT}.new"
+        self._stream: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._stream = open(self._part, "w", encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise VerikitError(f"can't write {self._path}: {error.strerror}") from None
+        return self
+
+    def write(self, text: str) -> None:
+        """Append a piece.
+
+        Raises:
+            VerikitError: the disk is full or gone.
+        """
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+        except OSError as error:
+            raise VerikitError(f"can't write {self._path}: {error.strerror}") from None
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if self._stream is None:
+            return
+        try:
+            self._stream.close()
+            if kind is None:
+                os.replace(self._part, self._path)
+        except OSError as error:
+            raise VerikitError(f"can't write {self._path}: {error.strerror}") from None
+
+
+class Examples:
+    """The first findings and gaps of each check."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lines: dict[str, list[str]] = {name: [] for name in ENV_CHECKS}
+        self._needs: dict[str, Counter[str]] = {name: Counter() for name in ENV_CHECKS}
+
+    def add(self, record: TaskRecord) -> None:
+        """Look at one task."""
+        for name, result in record.checks.items():
+            lines = self._lines[name]
+            for finding in result.findings:
+                if len(lines) < self._most:
+                    where = f" ({finding.where})" if finding.where else ""
+                    lines.append(f"  {record.task}: {finding.kind}: {finding.what}{where}")
+            if result.needs and (len(self._needs[name]) < 100 or result.needs in self._needs[name]):
+                self._needs[name][f"{result.status.replace('_', ' ')}: {result.needs}"] += 1
+
+    def lines(self, name: str) -> list[str]:
+        """The examples of a check."""
+        needs = self._needs[name].most_common(self._most)
+        return [*self._lines[name], *(f"  {told} ({count} tasks)" for told, count in needs)]
+
+
+def terminal_lines(sums: AuditSums, examples: Examples) -> Iterator[str]:
+    """A table of the checks, then examples of each."""
+    header = ["check", *(status.replace("_", " ") for status in STATUSES), "findings"]
+    rows = []
+    for name in ENV_CHECKS:
+        found = [f"{kind} {count}" for (check, kind), count in sums.kinds.most_common() if check == name]
+        rows.append([name, *(f"{sums.statuses[name][status]:,}" for status in STATUSES), ", ".join(found) or "-"])
+    yield from table(header, rows)
+    for name, told in ENV_CHECKS.items():
+        lines = examples.lines(name)
+        if lines:
+            yield ""
+            yield click.style(f"{name}: {told.title}", bold=True)
+            yield from (printable(strike(line)) for line in lines)
+    yield ""
+    yield f"{sums.tasks:,} tasks, digest {sums.digest[:16]}. No file of a task was run."

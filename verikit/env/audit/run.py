@@ -1,0 +1,194 @@
+"""An audit of a folder of tasks, task after task: what is kept of a run that broke off, and the sums."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from verikit.env.audit.alike import AlikeTasks
+from verikit.env.audit.checks import ENV_CHECKS
+from verikit.env.audit.records import STATUSES, CheckRecord, CheckStatus, TaskRecord
+from verikit.env.audit.task import AuditedTask, task_folders
+from verikit.errors import SchemaError, UsageError, WorkspaceError
+from verikit.platform.secrets import strike
+from verikit.scoring.folder import Folder
+from verikit.workspaces.names import as_bytes, shown
+
+KEPT, _TASKS = ".tasks", "tasks.jsonl"
+
+
+def audit_tasks(
+    folder: str | Path,
+    *,
+    keep: str | Path | None = None,
+    resume: bool = True,
+    begun: Callable[[int], None] = lambda tasks: None,
+) -> Iterator[TaskRecord]:
+    """Audit the Harbor tasks of a folder, without importing or running any of their files.
+
+    Args:
+        folder: A task folder, or a folder with tasks at any depth up to six.
+        keep: A folder that keeps each task's record as it comes. A later audit takes up unchanged tasks from it.
+        resume: Use the records in `keep`. False begins anew.
+        begun: Called with the number of tasks before the first is audited.
+
+    Yields:
+        One record per task, in the order of their paths.
+
+    Raises:
+        UsageError: there is no task, or a folder can't be read or written.
+    """
+    root = str(folder)
+    try:
+        names = list(task_folders(root))
+    except OSError as error:
+        raise UsageError(f"{root} can't be read: {error.strerror}") from None
+    if not names:
+        raise UsageError(f"{root} has no task", hint="a Harbor task is a folder with a task.toml")
+    begun(len(names))
+    index = AlikeTasks(lambda within: AuditedTask.open(root, within))
+    with KeptRecords(Path(keep) if keep else None, restart=not resume) as kept:
+        for within in names:
+            yield _audited(root, within, index, kept)
+
+
+def _audited(root: str, within: tuple[str, ...], index: AlikeTasks, kept: KeptRecords) -> TaskRecord:
+    start = time.perf_counter()
+    name = shown("/".join(within)) or "."
+    key = hashlib.sha256(b"/".join(map(as_bytes, within))).hexdigest()
+    try:
+        task = AuditedTask.open(root, within)
+        record = kept.get(key, task.tree.manifest.digest)
+        if record is None:
+            record = TaskRecord(name, task.tree.manifest.digest)
+            for check, told in ENV_CHECKS.items():
+                if told.look is not None:
+                    record.checks[check] = _checked(told.look, task)
+            record.seconds = time.perf_counter() - start
+            kept.add(key, record)
+        record.checks["alike"] = _checked(index.check, task)
+    except (WorkspaceError, OSError) as error:
+        record = TaskRecord(name)
+        needs = str(error) if isinstance(error, WorkspaceError) else f"{error.strerror}"
+        record.checks = {check: CheckRecord("error", needs=needs) for check in ENV_CHECKS}
+        record.seconds = time.perf_counter() - start
+    return record
+
+
+def _checked(look: Callable[[AuditedTask], CheckRecord], task: AuditedTask) -> CheckRecord:
+    try:
+        return look(task)
+    except WorkspaceError as error:
+        return CheckRecord("error", needs=str(error))
+
+
+@dataclass(slots=True)
+class AuditSums:
+    """Counts over tasks."""
+
+    tasks: int = 0
+    failing: int = 0
+    """Tasks with a check that fails."""
+    unsettled: dict[str, int] = field(default_factory=lambda: {"error": 0, "not_run": 0})
+    """Tasks with a check that has this status."""
+    statuses: dict[str, Counter[CheckStatus]] = field(default_factory=lambda: {name: Counter() for name in ENV_CHECKS})
+    kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Tasks with a finding, by check and kind."""
+    _digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+
+    def add(self, record: TaskRecord) -> None:
+        """Count one task."""
+        self.tasks += 1
+        self._digest.update(f"{record.task}\0{record.digest}\n".encode("utf-8", "surrogateescape"))
+        found = {result.status for result in record.checks.values()}
+        self.failing += "fail" in found
+        for status in self.unsettled:
+            self.unsettled[status] += status in found
+        for name, result in record.checks.items():
+            self.statuses[name][result.status] += 1
+            self.kinds.update({(name, finding.kind) for finding in result.findings})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all tasks' names and digests."""
+        return self._digest.hexdigest()
+
+    def by_check(self) -> dict[str, dict[str, int]]:
+        """The counts of each check, as JSON has them."""
+        return {name: {status: counts[status] for status in STATUSES} for name, counts in self.statuses.items()}
+
+
+class KeptRecords:
+    """Records of tasks by name and digest, on disk; a context manager. Without a folder it keeps nothing.
+
+    Raises:
+        UsageError: the folder can't be written, another run has it open, or its files are damaged.
+    """
+
+    def __init__(self, out: Path | None, *, restart: bool = False) -> None:
+        self._folder: Folder | None = Folder(out / KEPT, (_TASKS,)) if out else None
+        self._restart = restart
+        self._places: dict[str, tuple[int, int]] = {}
+        self._stream: BinaryIO | None = None
+        self._version = version("verikit")
+
+    def __enter__(self) -> Self:
+        if self._folder:
+            self._folder.__enter__()
+            try:
+                if self._restart:
+                    self._folder.clear()
+                self._folder.recover()
+                self._find(self._folder.path / _TASKS)
+            except BaseException:
+                self.__exit__()
+                raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._stream:
+            self._stream.close()
+        if self._folder:
+            self._folder.__exit__()
+
+    def get(self, key: str, digest: str) -> TaskRecord | None:
+        """The record of a task that has not changed since."""
+        place = self._places.get(f"{key} {digest}")
+        if place is None or self._stream is None:
+            return None
+        self._stream.seek(place[0])
+        try:
+            return TaskRecord.of(json.loads(self._stream.read(place[1]))["record"])
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def add(self, key: str, record: TaskRecord) -> None:
+        """Keep a record from now on.
+
+        Raises:
+            VerikitError: the disk is full or gone. Records that were kept before stay.
+        """
+        if self._folder:
+            told = {"key": f"{key} {record.digest}", "verikit": self._version, "record": record.as_dict()}
+            line = strike(json.dumps(told, ensure_ascii=True)).encode() + b"\n"
+            self._folder.append({_TASKS: line}, 0)
+
+    def _find(self, path: Path) -> None:
+        """Remember where each record lies; those of another version of verikit are passed over."""
+        self._stream = open(path, "rb")  # noqa: SIM115 - held until close
+        at = 0
+        for number, line in enumerate(self._stream, 1):
+            try:
+                told = json.loads(line)
+                if told["verikit"] == self._version:
+                    self._places[told["key"]] = (at, len(line))
+            except (ValueError, KeyError, TypeError) as error:
+                raise SchemaError(str(error), file=path, line=number, hint="--restart begins anew") from None
+            at += len(line)
