@@ -15,7 +15,7 @@ from verikit.artifacts.shape import Shape, each, record
 
 _RUN: Shape = record(dict.fromkeys(("text", "hidden", "doubt"), shape.text))
 _WHOLES: dict[str, Shape] = dict.fromkeys(("level", "table", "row", "column"), shape.whole)
-_BLOCK: Shape = record({"kind": shape.text, "item": shape.truth, "runs": each(_RUN, 100_000)} | _WHOLES)
+_BLOCK: Shape = record({"kind": shape.text, "item": shape.truth, "runs": each(_RUN, 400_000)} | _WHOLES)
 _SLIDE: Shape = record(
     {"shown": shape.truth, "blocks": each(_BLOCK, 20_000), "notes": each(shape.text, 20_000)}
     | dict.fromkeys(("images", "unclear"), shape.whole)

@@ -168,7 +168,7 @@ class Palette:
     def _gradient(self, gradient: Element, place: Ink | None) -> Paint:
         stops = sorted(gradient.iterfind(f"{A}gsLst/{A}gs"), key=lambda stop: whole(stop, "pos"))
         inks = [self.colour(stop, place) for stop in stops]
-        known = [ink for ink in inks if ink is not None]
+        known = [ink for ink in inks if ink is not None][:_MOST_INKS]
         if not known or len(known) < len(inks):
             return UNKNOWN
         found = set(known)

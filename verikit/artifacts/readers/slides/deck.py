@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from verikit.artifacts.readers import container
 from verikit.artifacts.readers.slides.frames import Box, around
-from verikit.artifacts.readers.slides.package import A, Element, P, Package, truth, whole
+from verikit.artifacts.readers.slides.package import A, Element, P, Package, R, truth, whole
 from verikit.artifacts.readers.slides.shapes import Context, Shape, Words, shapes_of
 from verikit.artifacts.readers.slides.sheets import Design, Sheet, placeholder, slides
 from verikit.artifacts.readers.slides.sight import View
@@ -15,7 +15,7 @@ from verikit.artifacts.readers.slides.sight import View
 MOST_SLIDES = 1000
 MOST_SHAPES = 20_000
 MOST_BLOCKS = 20_000
-_MOST_LETTERS = 2_000_000
+_MOST_LETTERS = 1_000_000
 _GONE = ("exit", "path")
 """Animations that take a shape away or move it."""
 
@@ -44,6 +44,7 @@ class _Deck:
         )
         style = self._root.find(f"{P}defaultTextStyle")
         self._styles = [style] if style is not None else []
+        self._table_styles = package.tree(package.related(self._main, "tableStyles"))
         self._tables = self._shapes = self._blocks = self._letters = 0
 
     def observation(self) -> dict[str, Any]:
@@ -52,19 +53,38 @@ class _Deck:
         Raises:
             BadContainer: it is no deck, or more than anybody shows.
         """
-        first = whole(self._root, "firstSlideNum", 1)
+        first, chosen = whole(self._root, "firstSlideNum", 1), self._chosen()
         found = []
         for number, sheet in enumerate(slides(self._package, self._main)):
             if number >= MOST_SLIDES:
                 raise container.BadContainer(f"more than {MOST_SLIDES} slides")
-            found.append(self._observed(sheet, first + number))
+            told = self._observed(sheet, first + number)
+            told["shown"] = told["shown"] and chosen(number + 1, sheet.name)
+            found.append(told)
         return {"slides": found, "links": self._package.external()}
+
+    def _chosen(self) -> Callable[[int, str], bool]:
+        """Whether a slide of a number and a name is in the show: a deck may show a part of its slides."""
+        options = self._package.tree(self._package.related(self._main, "presProps"))
+        show = options.find(f"{P}showPr") if options is not None else None
+        between = show.find(f"{P}sldRg") if show is not None else None
+        own = show.find(f"{P}custShow") if show is not None else None
+        if between is not None:
+            least, most = whole(between, "st", 1), whole(between, "end", 1)
+            return lambda number, _: least <= number <= most
+        if own is None:
+            return lambda *_: True
+        relations, names = self._package.relations(self._main), set()
+        for one in self._root.iterfind(f"{P}custShowLst/{P}custShow"):
+            if one.get("id") == own.get("id"):
+                names |= {relations[entry].target for slide in one.iter(f"{P}sld")
+                          if (entry := slide.get(f"{R}id", "")) in relations}  # fmt: skip
+        return lambda _, name: name in names
 
     def _observed(self, sheet: Sheet, number: int) -> dict[str, Any]:
         design = Design(self._package, sheet)
         context = Context(
-            self._package, design, self._styles, self._package.tree(self._package.related(self._main, "tableStyles")),
-            self._embedded, number, _moving(sheet.root),
+            self._package, design, self._styles, self._table_styles, self._embedded, number, _moving(sheet.root),
         )  # fmt: skip
         shapes = [shape for part in _painted_parts(design) for shape in shapes_of(part, context)]
         painted = [one for shape in shapes for one in shape.painted()]
@@ -133,13 +153,26 @@ def _painted_parts(design: Design) -> Iterator[Sheet]:
 
 
 def _moving(root: Element) -> frozenset[str]:
-    """The ids of shapes that an animation takes away or moves."""
+    """The ids of shapes that an animation takes away or moves, or that appear only where somebody clicks on a shape."""
     found = set()
     timing = root.find(f"{P}timing")
-    for effect in timing.iter(f"{P}cTn") if timing is not None else ():
-        if effect.get("presetClass") in _GONE:
-            found |= {target.get("spid", "") for target in effect.iter(f"{P}spTgt")}
+    pending = [(timing, False)] if timing is not None else []
+    while pending:
+        element, inside = pending.pop()
+        inside = inside or _takes_away(element)
+        if inside and element.tag == f"{P}spTgt":
+            found.add(element.get("spid", ""))
+        pending += [(child, inside) for child in element]
     return frozenset(found)
+
+
+def _takes_away(effect: Element) -> bool:
+    if effect.tag == f"{P}cTn":
+        return effect.get("presetClass") in _GONE or effect.get("nodeType") == "interactiveSeq"
+    if effect.tag == f"{P}set":
+        told = effect.find(f"{P}to/{P}strVal")
+        return told is not None and told.get("val") == "hidden"
+    return effect.tag == f"{P}animMotion"
 
 
 def in_order(shapes: Sequence[Shape]) -> Iterator[Shape]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from verikit.artifacts.readers.slides.package import A, Element, whole
+from verikit.artifacts.readers.slides.package import A, Element, truth, whole
 
 POINT = 12_700
 _WIDTHS = (0.42, 0.5, 0.62)
@@ -108,10 +108,15 @@ class Grid:
     wide: float = 1.0
     high: float = 1.0
     frame: Frame | None = None
+    flipped: tuple[bool, bool] = (False, False)
+    """Whether left and right, top and bottom are exchanged."""
 
     def placed(self, frame: Frame) -> Frame:
         """A child's frame in the coordinates around the group."""
         x, y = self.x + frame.x * self.wide, self.y + frame.y * self.high
+        if self.frame is not None:
+            x = 2 * self.frame.x - x if self.flipped[0] else x
+            y = 2 * self.frame.y - y if self.flipped[1] else y
         if self.frame is None or not self.frame.turn:
             return Frame(x, y, frame.wide * abs(self.wide), frame.high * abs(self.high), frame.turn)
         angle = math.radians(self.frame.turn)
@@ -144,7 +149,8 @@ def grid_of(transform: Element | None) -> Grid:
     wide = frame.wide / inner_wide if inner_wide > 0 else 1.0
     high = frame.high / inner_high if inner_high > 0 else 1.0
     left, top = frame.x - frame.wide / 2, frame.y - frame.high / 2
-    return Grid(left - whole(offset, "x") * wide, top - whole(offset, "y") * high, wide, high, frame)
+    flipped = truth(transform, "flipH"), truth(transform, "flipV")
+    return Grid(left - whole(offset, "x") * wide, top - whole(offset, "y") * high, wide, high, frame, flipped)
 
 
 @dataclass(frozen=True)

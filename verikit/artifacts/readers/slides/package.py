@@ -24,6 +24,15 @@ _STRICT = {
     b"http://purl.oclc.org/ooxml/officeDocument/": b"http://schemas.openxmlformats.org/officeDocument/2006/",
 }
 _ON = ("1", "true", "on")
+_MOST_XML = 32 << 20
+"""Bytes of all parts that are read."""
+_MOST_ELEMENTS = 400_000
+"""Of the parts of all slides; a layout counts for each slide that it is behind."""
+_MOST_RELATIONS = 10_000
+_MOST_DETAILS = 100
+"""Children of an element that is no list."""
+_DETAILS = ("Pr", "Style", "Ref", "Fill", "Map", "Scheme", "Clr", "StyleLst", "gsLst")
+"""The ends of the names of such elements. They are looked at again and again."""
 
 
 class Relation(NamedTuple):
@@ -51,6 +60,8 @@ class Package:
         self._media = {name.lower(): content for name, content in container.media(blob).items()}
         self._trees: dict[str, Element] = {}
         self._relations: dict[str, dict[str, Relation]] = {}
+        self._weights: dict[int, int] = {}
+        self._read = self._spent = 0
 
     def tree(self, name: str) -> Element | None:
         """A part's XML; None: there is no such part.
@@ -62,13 +73,36 @@ class Package:
             return None
         if name not in self._trees:
             content = self._parts[name]
+            self._read += len(content)
+            if self._read > _MOST_XML:
+                raise container.BadContainer(f"more than {_MOST_XML >> 20} MiB of XML are not read")
             for strict, usual in _STRICT.items():
                 content = content.replace(strict, usual)
             try:
                 self._trees[name] = ElementTree.fromstring(content)
             except (ElementTree.ParseError, LookupError, ValueError) as problem:
                 raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
+            self._check(self._trees[name])
         return self._trees[name]
+
+    def _check(self, tree: Element) -> None:
+        """Look for elements that would be work each time they are inherited, and count all of them."""
+        count = 0
+        for one in tree.iter():
+            count += 1
+            if len(one) > _MOST_DETAILS and one.tag.endswith(_DETAILS):
+                raise container.BadContainer("an element of the file has more details than any program writes")
+        self._weights[id(tree)] = count
+
+    def spend(self, tree: Element | None) -> None:
+        """Count the elements of a tree that is about to be read for a slide.
+
+        Raises:
+            BadContainer: all slides together have more than anybody shows.
+        """
+        self._spent += self._weights.get(id(tree), 0)
+        if self._spent > _MOST_ELEMENTS:
+            raise container.BadContainer(f"the slides have more than {_MOST_ELEMENTS} elements")
 
     def relations(self, name: str) -> dict[str, Relation]:
         """What a part refers to, by the ids of its relationships."""
@@ -76,6 +110,8 @@ class Package:
             folder, _, file = name.rpartition("/")
             tree = self.tree(f"{folder}/_rels/{file}.rels" if folder else f"_rels/{file}.rels")
             found: dict[str, Relation] = {}
+            if tree is not None and len(tree) > _MOST_RELATIONS:
+                raise container.BadContainer(f"a part of the file has more than {_MOST_RELATIONS} relationships")
             for one in tree if tree is not None else ():
                 if one.tag == f"{_RELATIONSHIPS}Relationship":
                     kind = one.get("Type", "").rpartition("/")[2]

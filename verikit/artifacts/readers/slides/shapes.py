@@ -18,6 +18,8 @@ MOST_SHAPES = 1000
 _DEEPEST = 40
 """Groups in groups."""
 _CHART = "a chart draws it"
+_MOST_NAMES = 1000
+"""Of a series or of categories."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class _Place:
     fill: Paint = NOTHING
     why: str = ""
     doubt: str = ""
+    depth: int = 0
 
     def placed(self, frame: Frame) -> Frame:
         for grid in reversed(self.grid):
@@ -100,6 +103,7 @@ def shapes_of(sheet: Sheet, context: Context) -> list[Shape]:
     Raises:
         BadContainer: there are more than anybody puts on a slide.
     """
+    context.package.spend(sheet.root)
     tree = sheet.tree
     return list(_Painter(sheet, context).shapes(list(tree) if tree is not None else [], _Place()))
 
@@ -113,14 +117,15 @@ class _Painter:
 
     def shapes(self, parent: Sequence[Element], place: _Place) -> Iterator[Shape]:
         """The shapes below an element."""
+        place = replace(place, depth=place.depth + 1)
+        if place.depth > _DEEPEST:
+            raise container.BadContainer(f"a slide has more than {_DEEPEST} groups in groups")
         for element in parent:
             kind = element.tag.removeprefix(P)
             if kind in ("sp", "pic", "graphicFrame", "grpSp", "cxnSp"):
                 self._count += 1
-                if self._count > MOST_SHAPES or len(place.grid) > _DEEPEST:
-                    raise container.BadContainer(
-                        f"a slide has more than {MOST_SHAPES} shapes, or {_DEEPEST} groups in groups"
-                    )
+                if self._count > MOST_SHAPES:
+                    raise container.BadContainer(f"a slide has more than {MOST_SHAPES} shapes")
                 yield from self._shape(kind, element, place)
             elif element.tag == f"{MC}AlternateContent":
                 yield from self.shapes(_choice(element), replace(place, doubt=_doubt(element, place)))
@@ -220,10 +225,10 @@ class _Painter:
         chain = self._chain(_kind_of_place(told, behind), behind, element, text)
         body = body_of(chain)
         found = paragraphs(text, chain, body.shrunk)
-        turned = text is not None and _is_turned(text.find(f"{A}bodyPr"))
+        doubt = next(filter(None, map(_bent, chain.bodies)), "")
         return Words(
             found, spots(frame, body, [one.measures for one in found]), fill,
-            doubt="turned in space" if turned else "", window=frame.box() if body.clips else None,
+            doubt=doubt, window=frame.box() if body.clips else None,
         )  # fmt: skip
 
     def _graphic(self, element: Element, place: _Place) -> Iterator[Shape]:
@@ -245,6 +250,7 @@ class _Painter:
                 yield replace(shape, kind="other")
 
     def _table(self, table: Element, frame: Frame) -> list[Words]:
+        self._context.package.spend(self._context.table_styles)
         found = []
         for cell in cells(table, frame, self._palette, self._context.table_styles):
             body = made({"anchor": cell.properties.get("anchor", "t")})
@@ -259,8 +265,11 @@ class _Painter:
         return found
 
     def _related(self, identity: str) -> Element | None:
-        relation = self._context.package.relations(self._sheet.name).get(identity)
-        return self._context.package.tree(relation.target) if relation and relation.target else None
+        package = self._context.package
+        relation = package.relations(self._sheet.name).get(identity)
+        root = package.tree(relation.target) if relation and relation.target else None
+        package.spend(root)
+        return root
 
     def _chart(self, identity: str, frame: Frame) -> list[Words]:
         """The title of a chart, and the names of its series and categories, which nobody knows the place of."""
@@ -275,7 +284,7 @@ class _Painter:
         words = [Words(found, [spot] * len(found), fill)]
         for kind in ("tx", "cat"):
             for cache in root.iterfind(f"{C}chart/{C}plotArea/*/{C}ser/{C}{kind}//{C}strCache"):
-                names = [(point.findtext(f"{C}v") or "") for point in cache.iterfind(f"{C}pt")]
+                names = [(point.findtext(f"{C}v") or "") for point in cache.iterfind(f"{C}pt")][:_MOST_NAMES]
                 lines = [_line(name, chain) for name in names]
                 words.append(Words(lines, [spot] * len(lines), fill, doubt=_CHART))
         return words
@@ -300,6 +309,14 @@ def _doubt(alternatives: Element, place: _Place) -> str:
     """Programs choose among alternatives, so nobody knows what is seen if their texts differ."""
     texts = {"".join(text.text or "" for text in one.iter(f"{A}t")) for one in alternatives}
     return place.doubt or ("programs draw different things" if len(texts) > 1 else "")
+
+
+def _bent(body: Element) -> str:
+    """Why nobody knows where and how large the text of a frame is drawn."""
+    warp = body.find(f"{A}prstTxWarp")
+    if warp is not None and warp.get("prst", "") not in ("", "textNoShape"):
+        return "bent by its shape"
+    return "turned in space" if _is_turned(body) else ""
 
 
 def _is_turned(properties: Element | None) -> bool:

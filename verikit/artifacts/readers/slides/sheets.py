@@ -14,6 +14,8 @@ TITLES = ("title", "ctrTitle")
 _BEHIND = {"ctrTitle": "title", "subTitle": "body", "obj": "body", "": "body", "chart": "body", "tbl": "body",
            "clipArt": "body", "dgm": "body", "media": "body", "pic": "body"}  # fmt: skip
 """The master's placeholder for one of a layout."""
+_NAMES = ("bg1", "tx1", "bg2", "tx2", "hlink", "folHlink", *(f"accent{number}" for number in range(1, 7)))
+"""Of the colours that a master names anew."""
 _DETAILS = ("sldNum", "dt", "ftr", "hdr")
 
 
@@ -56,11 +58,10 @@ class Design:
 
     def _mapping(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        own = self.master.root.find(f"{P}clrMap") if self.master else None
-        found.update(own.attrib if own is not None else {})
-        for sheet in (self.layout, self.slide):
-            other = sheet.root.find(f"{P}clrMapOvr/{A}overrideClrMapping") if sheet else None
-            found.update(other.attrib if other is not None else {})
+        told = [self.master.root.find(f"{P}clrMap") if self.master else None]
+        told.append(self.slide.root.find(f"{P}clrMapOvr/{A}overrideClrMapping"))
+        for mapping in told:
+            found |= {name: mapping.attrib[name] for name in _NAMES if mapping is not None and name in mapping.attrib}
         return found
 
     def background(self) -> Paint:

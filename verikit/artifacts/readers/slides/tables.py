@@ -75,6 +75,7 @@ class _Style:
         }
         self._ground = (palette.fill(properties) if properties is not None else None) or NOTHING
         self._palette = palette
+        self._seen: dict[tuple[str, ...], tuple[Paint, Paint | None, bool]] = {}
         self._told = next(
             (one for one in (styles if styles is not None else ()) if one.get("styleId") == self._name), None
         )
@@ -94,8 +95,11 @@ class _Style:
     def _usual(self, row: int, column: int, rows: int, columns: int) -> tuple[Paint, Paint | None, bool]:
         """The fill and the usual colour of a cell's text, and whether both are presumed."""
         parts = self._parts(row, column, rows, columns)
+        key = tuple(parts)
         if self._told is not None:
-            return self._of_file(parts)
+            if key not in self._seen:
+                self._seen[key] = self._of_file(parts)
+            return self._seen[key]
         if self._name in _PLAIN_STYLES:
             return self._ground, None, False
         if self._name in _MEDIUM_STYLES:

@@ -14,6 +14,7 @@ _USUAL_SIZE = 18.0
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
 _SYMBOLS = ("wingdings", "webdings", "symbol", "marlett", "zapf dingbats", "zapfdingbats", "bookshelf symbol")
 """Fonts that show no letters."""
+_BODY = ("lIns", "tIns", "rIns", "bIns", "anchor", "wrap", "vert", "rot", "numCol", "vertOverflow")
 _BULLETS = {f"{A}buNone", f"{A}buChar", f"{A}buAutoNum", f"{A}buBlip"}
 
 
@@ -67,8 +68,9 @@ def body_of(chain: Chain) -> Body:
     """How a frame lays out its text."""
     told: dict[str, str] = {}
     for properties in chain.bodies:
-        for name, value in properties.attrib.items():
-            told.setdefault(name, value)
+        for name in _BODY:
+            if name in properties.attrib:
+                told.setdefault(name, properties.attrib[name])
     flat = made(told)
     shrunk = next((one for body in chain.bodies if (one := _fit(body)) is not None), None)
     free = told.get("vert", "horz") != "horz" or whole(flat, "rot") != 0 or whole(flat, "numCol", 1) > 1
@@ -110,9 +112,14 @@ def _paragraph(paragraph: Element, chain: Chain, shrunk: float) -> Paragraph:
     measures = Measures(
         "".join(run.text for run in runs), size, look.spacing, height or 1.0, exact,
         sum(_room(sources, "spcBef", size)), sum(_room(sources, "spcAft", size)),
-        max(whole(_with(sources, "marL"), "marL"), 0), _with(sources, "algn").get("algn", "l"),
+        _indent(sources), _with(sources, "algn").get("algn", "l"),
     )  # fmt: skip
     return Paragraph(runs, measures, level, _is_item(sources) and any(run.text.strip() for run in runs))
+
+
+def _indent(sources: Sequence[Element]) -> int:
+    """How far the first line begins from the left, in EMU."""
+    return max(sum(whole(_with(sources, name), name) for name in ("marL", "indent")), 0)
 
 
 def _found(parents: Iterable[Element], path: str) -> Iterator[Element]:
