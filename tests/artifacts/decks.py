@@ -65,7 +65,8 @@ def para(*runs, inside="", **attributes):
 def words(*paragraphs, body="", style=""):
     """The text of a frame."""
     made = "".join(one if one.startswith("<a:p>") else para(one) for one in paragraphs)
-    return f"<p:txBody><a:bodyPr{body if body.startswith(' ') else ''}>{'' if body.startswith(' ') else body}</a:bodyPr><a:lstStyle>{style}</a:lstStyle>{made}</p:txBody>"
+    attributes, inside = (body, "") if body.startswith(" ") else ("", body)
+    return f"<p:txBody><a:bodyPr{attributes}>{inside}</a:bodyPr><a:lstStyle>{style}</a:lstStyle>{made}</p:txBody>"
 
 
 def details(kind, ph="", hidden=False, number=2):

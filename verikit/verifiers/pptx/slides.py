@@ -12,6 +12,7 @@ from typing import Any, Literal
 from verikit.artifacts import shape
 from verikit.artifacts.box import BoxReader
 from verikit.artifacts.shape import Shape, each, record
+from verikit.sandbox import RunLimits
 
 _RUN: Shape = record(dict.fromkeys(("text", "hidden", "doubt"), shape.text))
 _WHOLES: dict[str, Shape] = dict.fromkeys(("level", "table", "row", "column"), shape.whole)
@@ -23,6 +24,7 @@ _SLIDE: Shape = record(
 READER = BoxReader(
     "verikit.artifacts.readers.slides", {}, "office",
     record({"slides": each(_SLIDE, 1000), "links": shape.whole}), kind="pptx",
+    limits=RunLimits(wall_s=240.0, cpu_s=60.0, memory_mb=1536, output_kb=64, value_kb=24 << 10, disk_mb=8),
 )  # fmt: skip
 
 Block = Mapping[str, Any]
@@ -48,7 +50,16 @@ def is_doubtful(block: Block) -> bool:
 def best(results: Iterable[Found]) -> Found:
     """Found, if any is; else doubtful, if any is."""
     seen = set(results)
-    return "yes" if "yes" in seen else ("doubtful" if "doubtful" in seen else "no")
+    if "yes" in seen:
+        return "yes"
+    return "doubtful" if "doubtful" in seen else "no"
+
+
+def both(*results: Found) -> Found:
+    """Found, if all are; not found, if one is not."""
+    if "no" in results:
+        return "no"
+    return "doubtful" if "doubtful" in results else "yes"
 
 
 def holds(block: Block, text: str) -> Found:
@@ -125,12 +136,8 @@ def _tables(slide: Slide) -> list[list[list[Block]]]:
 def _same(cells: Sequence[Sequence[Block]], rows: Sequence[Sequence[str]]) -> Found:
     if [len(row) for row in cells] != [len(row) for row in rows]:
         return "no"
-    results = {
-        equals(cell, text)
-        for line, texts in zip(cells, rows, strict=True)
-        for cell, text in zip(line, texts, strict=True)
-    }
-    return "no" if "no" in results else ("doubtful" if "doubtful" in results else "yes")
+    pairs = (pair for line, texts in zip(cells, rows, strict=True) for pair in zip(line, texts, strict=True))
+    return both(*(equals(cell, text) for cell, text in pairs))
 
 
 def lines(slides: Sequence[Slide], *, doubtful: bool) -> str:

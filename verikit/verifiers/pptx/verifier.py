@@ -110,8 +110,10 @@ class Pptx(WorkspaceVerifier):
             yield from ((f"{text!r} is no item of a list in sight", seen.is_item(show, text)) for text in self.bullets)
             return
         for title, texts in self.bullets.items():
-            results = (_both(seen.titled(slide, title), seen.items_in_order(slide, texts)) for slide in show)
-            yield f"no slide {title!r} with the list {[str(text) for text in texts]}", seen.best(results)
+            yield (
+                f"no slide {title!r} with the list {[str(text) for text in texts]}",
+                seen.best(seen.both(seen.titled(slide, title), seen.items_in_order(slide, texts)) for slide in show),
+            )
 
     def _notes(self, show: Sequence[Slide]) -> Iterator[tuple[str, Found]]:
         if not isinstance(self.notes, Mapping):
@@ -121,8 +123,10 @@ class Pptx(WorkspaceVerifier):
             return
         for title, texts in self.notes.items():
             for text in texts:
-                results = (_both(seen.titled(slide, title), _noted(slide, text)) for slide in show)
-                yield f"{text!r} is not in the notes of {title!r}", seen.best(results)
+                yield (
+                    f"{text!r} is not in the notes of {title!r}",
+                    seen.best(seen.both(seen.titled(slide, title), _noted(slide, text)) for slide in show),
+                )
 
     def _images(self, show: Sequence[Slide]) -> Iterator[tuple[str, Found]]:
         sure, unclear = (sum(slide[key] for slide in show) for key in ("images", "unclear"))
@@ -157,19 +161,13 @@ class Pptx(WorkspaceVerifier):
         return Score.error(reason) if self.undecided is None else Score(self.undecided, reason=reason)
 
 
-def _both(one: Found, other: Found) -> Found:
-    if "no" in (one, other):
-        return "no"
-    return "doubtful" if "doubtful" in (one, other) else "yes"
-
-
 def _noted(slide: Slide, text: str) -> Found:
     return "yes" if any(seen.plain(text) in seen.plain(note) for note in slide["notes"]) else "no"
 
 
 def _missing(every: Sequence[Slide], text: str) -> str:
     why = seen.elsewhere(every, text)
-    return f"{text!r} is not in sight{f': {why}' if why else ''}"
+    return f"{text!r} is not in sight{why and f': {why}'}"
 
 
 def _all_in_sight(every: Sequence[Slide]) -> Iterator[tuple[str, Found]]:

@@ -217,8 +217,8 @@ def _changed(ink: Ink | None, element: Element) -> Ink | None:
 
 
 def _lightened(ink: Ink, share: float, towards: float) -> Ink:
-    parts = (_encoded(_linear(part) * share + towards * (1 - share)) for part in ink[:3])
-    return Ink(*parts, ink.alpha)
+    red, green, blue = (_encoded(_linear(part) * share + towards * (1 - share)) for part in ink[:3])
+    return Ink(red, green, blue, ink.alpha)
 
 
 def _in_lightness(ink: Ink, kind: str, share: float) -> Ink | None:

@@ -13,7 +13,7 @@ from verikit.artifacts.readers.slides.sheets import Design, Sheet, placeholder, 
 from verikit.artifacts.readers.slides.sight import View
 
 MOST_SLIDES = 1000
-MOST_SHAPES = 20_000
+MOST_SHAPES = 10_000
 MOST_BLOCKS = 20_000
 _MOST_LETTERS = 1_000_000
 _GONE = ("exit", "path")

@@ -26,7 +26,7 @@ _STRICT = {
 _ON = ("1", "true", "on")
 _MOST_XML = 32 << 20
 """Bytes of all parts that are read."""
-_MOST_ELEMENTS = 400_000
+_MOST_ELEMENTS = 300_000
 """Of the parts of all slides; a layout counts for each slide that it is behind."""
 _MOST_RELATIONS = 10_000
 _MOST_DETAILS = 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -37,7 +38,10 @@ class View:
     def __init__(self, painted: Sequence[Shape], ground: Paint, slide: Box) -> None:
         self._painted, self._background, self._slide = painted, ground, slide
         self._scale = min(1.0, _USUAL_WIDTH / max(slide.right, 1.0))
-        self._layers = [_layer(shape) for shape in painted]
+        layers = [(index, layer) for index, shape in enumerate(painted) if (layer := _layer(shape)) is not None]
+        covers = [(index, layer) for index, layer in layers if layer.covers is not False]
+        self._grounds, self._covers = ([layer for _, layer in some] for some in (layers, covers))
+        self._places = [index for index, _ in layers], [index for index, _ in covers]
 
     def runs(self, index: int, words: Words) -> list[list[tuple[Run, Seen]]]:
         """The runs of each paragraph of a shape, and whether they are in sight."""
@@ -45,14 +49,18 @@ class View:
         if not words.spots:
             return []
         near = around([spot.surely for spot in words.spots])
-        under = [one for one in self._layers[:index] if one and one.fill != NOTHING and one.box.meets(near)]
-        over = [one for one in self._layers[index + 1 :] if one and one.covers is not False and one.box.meets(near)]
+        earlier, later = self._grounds[: bisect_left(self._places[0], index)], self._later(index)
+        under, over = ([layer for layer in layers if layer.box.meets(near)] for layers in (earlier, later))
         found = []
         for paragraph, spot in zip(words.paragraphs, words.spots, strict=True):
             place = self._place(shape, words, spot, over)
             ground = _ground(self._background, shape, words, spot, under)
             found.append([(run, self._run(run, words, place, ground)) for run in paragraph.runs])
         return found
+
+    def _later(self, index: int) -> Sequence[_Layer]:
+        """What is painted after a shape and hides what lies under it, or may."""
+        return self._covers[bisect_right(self._places[1], index) :]
 
     def _place(self, shape: Shape, words: Words, spot: Spot, over: Sequence[_Layer]) -> Seen:
         """Whether something at this place can be seen."""
@@ -96,7 +104,7 @@ class View:
         share = box.share_in(self._slide)
         if shape.why or min(shape.frame.wide, shape.frame.high) < _LEAST_PICTURE or share <= 0:
             return False
-        later = [one for one in self._layers[index + 1 :] if one and one.covers is not False]
+        later = self._later(index)
         if any(one.covers and one.filled is not None and one.filled.holds(box) for one in later):
             return False
         return None if shape.doubt or share < 0.5 or any(box.share_in(one.box) > 0.5 for one in later) else True
@@ -118,7 +126,7 @@ def _ground(background: Paint, shape: Shape, words: Words, spot: Spot, under: Se
     for layer in under:
         if layer.filled is not None and layer.filled.holds(spot.likely):
             ground = layer.fill.over(ground)
-        elif layer.box.meets(spot.surely):
+        elif ground.known and layer.box.meets(spot.surely):
             ground = ground.beside(layer.fill.over(ground))
     frame: Frame = words.within or shape.frame
     own = words.fill.over(ground)
