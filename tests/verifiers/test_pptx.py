@@ -45,6 +45,10 @@ def themed(name, *changes):
     return f'<a:solidFill><a:schemeClr val="{name}">{inside}</a:schemeClr></a:solidFill>'
 
 
+def in_cell(text):
+    return words(text).replace("p:tx", "a:tx")
+
+
 def over(covering, files=()):
     return slide(box(SENTENCE), covering, files=files)
 
@@ -136,8 +140,8 @@ OUT_OF_SIGHT = {
     "without size": box(SENTENCE, at=(1, 2, 0, 0)),
     "a font of symbols": box(para(run(SENTENCE, '<a:latin typeface="Wingdings"/>'))),
     "half of it white": box(para(run("Costs fell by 4% "), run("in May.", WHITE))),
-    "a cell that another one covers": table([["a", f"<a:tc hMerge=\"1\">{words(SENTENCE).replace('p:tx', 'a:tx')}</a:tc>"]]),
-    "the white of a cell": table([["a", "<a:tc>" + words(para(run(SENTENCE, WHITE))).replace("p:tx", "a:tx") + "</a:tc>"]]),
+    "a cell that another one covers": table([["a", f'<a:tc hMerge="1">{in_cell(SENTENCE)}</a:tc>']]),
+    "the white of a cell": table([["a", f"<a:tc>{in_cell(para(run(SENTENCE, WHITE)))}</a:tc>"]]),
     "what an empty placeholder says": slide(holder("title"), holder("", idx="1")),
     "the notes": slide(box("x"), notes=SENTENCE),
     "the name of a picture": slide(picture().replace('name="x"', f'descr="{SENTENCE}"'), files=MEDIA),
@@ -344,7 +348,8 @@ CHART = (
 )
 FRAME = (
     '<p:graphicFrame><p:nvGraphicFramePr><p:cNvPr id="7" name="c"/><p:nvPr/></p:nvGraphicFramePr>'
-    + place(1, 1, 6, 5).replace("a:xfrm", "p:xfrm") + "<a:graphic><a:graphicData>{inside}</a:graphicData></a:graphic></p:graphicFrame>"
+    + place(1, 1, 6, 5).replace("a:xfrm", "p:xfrm")
+    + "<a:graphic><a:graphicData>{inside}</a:graphicData></a:graphic></p:graphicFrame>"
 )  # fmt: skip
 
 
@@ -362,9 +367,8 @@ def test_the_title_of_a_chart_is_text_and_the_rest_is_undecided():
 
 
 def test_the_text_of_a_diagram_is_undecided():
-    frame = FRAME.format(
-        inside='<d:relIds xmlns:d="http://schemas.openxmlformats.org/drawingml/2006/diagram" r:dm="rId9"/>'
-    )
+    told = '<d:relIds xmlns:d="http://schemas.openxmlformats.org/drawingml/2006/diagram" r:dm="rId9"/>'
+    frame = FRAME.format(inside=told)
     data = (
         '<d:dataModel xmlns:d="http://schemas.openxmlformats.org/drawingml/2006/diagram" '
         'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><d:ptLst><d:pt><d:t><a:bodyPr/><a:p><a:r>'
