@@ -8,9 +8,9 @@ from typing import Any
 from verikit.artifacts.readers import container
 from verikit.artifacts.readers.slides.frames import Box, around
 from verikit.artifacts.readers.slides.package import A, Element, P, Package, R, truth, whole
-from verikit.artifacts.readers.slides.shapes import Context, Shape, Words, shapes_of
+from verikit.artifacts.readers.slides.shapes import Shape, SlideContext, Words, shapes_of
 from verikit.artifacts.readers.slides.sheets import Design, Sheet, placeholder, slides
-from verikit.artifacts.readers.slides.sight import View
+from verikit.artifacts.readers.slides.sight import SlideView
 
 MOST_SLIDES = 1000
 MOST_SHAPES = 10_000
@@ -83,7 +83,7 @@ class _Deck:
 
     def _observed(self, sheet: Sheet, number: int) -> dict[str, Any]:
         design = Design(self._package, sheet)
-        context = Context(
+        context = SlideContext(
             self._package, design, self._styles, self._table_styles, self._embedded, number, _moving(sheet.root),
         )  # fmt: skip
         shapes = [shape for part in _painted_parts(design) for shape in shapes_of(part, context)]
@@ -91,7 +91,7 @@ class _Deck:
         self._shapes += len(painted)
         if self._shapes > MOST_SHAPES:
             raise container.BadContainer(f"more than {MOST_SHAPES} shapes")
-        view = View(painted, design.background(), self._slide)
+        view = SlideView(painted, design.background(), self._slide)
         index = {id(shape): place for place, shape in enumerate(painted)}
         blocks = [block for shape in in_order(shapes) for block in self._told(view, index[id(shape)], shape)]
         pictures = [view.picture(place) for place, shape in enumerate(painted) if shape.picture]
@@ -100,7 +100,7 @@ class _Deck:
             "images": pictures.count(True), "unclear": pictures.count(None),
         }  # fmt: skip
 
-    def _told(self, view: View, place: int, shape: Shape) -> Iterator[Block]:
+    def _told(self, view: SlideView, place: int, shape: Shape) -> Iterator[Block]:
         """The paragraphs of a shape."""
         if shape.kind == "table":
             self._tables += 1

@@ -84,7 +84,7 @@ class _Place:
 
 
 @dataclass(frozen=True)
-class Context:
+class SlideContext:
     """What the shapes of a slide need to know of their deck."""
 
     package: Package
@@ -97,7 +97,7 @@ class Context:
     """Ids of shapes that an animation takes away or moves."""
 
 
-def shapes_of(sheet: Sheet, context: Context) -> list[Shape]:
+def shapes_of(sheet: Sheet, context: SlideContext) -> list[Shape]:
     """The shapes of a slide, or of a layout or master that the slide shows.
 
     Raises:
@@ -109,7 +109,7 @@ def shapes_of(sheet: Sheet, context: Context) -> list[Shape]:
 
 
 class _Painter:
-    def __init__(self, sheet: Sheet, context: Context) -> None:
+    def __init__(self, sheet: Sheet, context: SlideContext) -> None:
         self._sheet, self._context, self._design = sheet, context, context.design
         self._palette = context.design.palette
         self._count = 0

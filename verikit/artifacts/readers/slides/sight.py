@@ -9,7 +9,7 @@ from typing import NamedTuple
 from verikit.artifacts.readers.slides.colours import NOTHING, Paint, legible
 from verikit.artifacts.readers.slides.frames import POINT, Box, Frame, Spot, around
 from verikit.artifacts.readers.slides.shapes import Shape, Words
-from verikit.artifacts.readers.slides.text import Run
+from verikit.artifacts.readers.slides.text import SlideRun
 
 SMALLEST = 3.0
 """Points on a slide of usual width: less can't be read."""
@@ -32,7 +32,7 @@ class _Layer(NamedTuple):
     covers: bool | None
 
 
-class View:
+class SlideView:
     """A slide as it is painted, shape by shape."""
 
     def __init__(self, painted: Sequence[Shape], ground: Paint, slide: Box) -> None:
@@ -43,7 +43,7 @@ class View:
         self._grounds, self._covers = ([layer for _, layer in some] for some in (layers, covers))
         self._places = [index for index, _ in layers], [index for index, _ in covers]
 
-    def runs(self, index: int, words: Words) -> list[list[tuple[Run, Seen]]]:
+    def runs(self, index: int, words: Words) -> list[list[tuple[SlideRun, Seen]]]:
         """The runs of each paragraph of a shape, and whether they are in sight."""
         shape = self._painted[index]
         if not words.spots:
@@ -84,7 +84,7 @@ class View:
                 doubts.append("partly covered")
         return "", next(filter(None, doubts), "")
 
-    def _run(self, run: Run, words: Words, place: Seen, ground: Paint) -> Seen:
+    def _run(self, run: SlideRun, words: Words, place: Seen, ground: Paint) -> Seen:
         size = run.size * self._scale
         why = run.why or place[0] or (f"{size:.2g} points" if size < SMALLEST else "")
         if why or not run.text.strip():
@@ -133,7 +133,7 @@ def _ground(background: Paint, shape: Shape, words: Words, spot: Spot, under: Se
     return own if frame.box().grown(_SLACK).holds(spot.likely) else ground.beside(own)
 
 
-def _clear(run: Run, ground: Paint) -> bool | None:
+def _clear(run: SlideRun, ground: Paint) -> bool | None:
     """Whether a run can be told from its ground, by its letters or their outlines."""
     letters = legible(run.inks, ground) if run.inks != NOTHING else False
     if letters or run.outline == NOTHING:

@@ -24,7 +24,7 @@ _FLAGS = ("firstRow", "lastRow", "firstCol", "lastCol", "bandRow", "bandCol")
 
 
 @dataclass(frozen=True)
-class Cell:
+class SlideCell:
     """A cell of a table."""
 
     row: int
@@ -41,7 +41,7 @@ class Cell:
     """Why nobody sees it."""
 
 
-def cells(table: Element, frame: Frame, palette: Palette, styles: Element | None) -> Iterator[Cell]:
+def cells(table: Element, frame: Frame, palette: Palette, styles: Element | None) -> Iterator[SlideCell]:
     """The cells of a table, at most 20,000."""
     properties = table.find(f"{A}tblPr")
     style = _Style(properties, palette, styles)
@@ -80,14 +80,14 @@ class _Style:
             (one for one in (styles if styles is not None else ()) if one.get("styleId") == self._name), None
         )
 
-    def cell(self, cell: Element, at: tuple[int, int], size: tuple[int, int], place: Frame) -> Cell:
+    def cell(self, cell: Element, at: tuple[int, int], size: tuple[int, int], place: Frame) -> SlideCell:
         """A cell with what the style and itself tell."""
         own = cell.find(f"{A}tcPr")
         fill, inks, presumed = self._usual(*at, *size)
         told = self._palette.fill(own)
         merged = truth(cell, "hMerge") or truth(cell, "vMerge")
         thin = "" if place.wide else "a column without width"
-        return Cell(
+        return SlideCell(
             *at, place, fill if told is None else told, inks, presumed and told is None, cell.find(f"{A}txBody"),
             own if own is not None else Element("none"), "a cell that another one covers" if merged else thin,
         )  # fmt: skip

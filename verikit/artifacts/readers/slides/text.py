@@ -18,7 +18,7 @@ _BODY = ("lIns", "tIns", "rIns", "bIns", "anchor", "wrap", "vert", "rot", "numCo
 _BULLETS = {f"{A}buNone", f"{A}buChar", f"{A}buAutoNum", f"{A}buBlip"}
 
 
-class Run(NamedTuple):
+class SlideRun(NamedTuple):
     """Characters of one look."""
 
     text: str
@@ -36,7 +36,7 @@ class Run(NamedTuple):
 class Paragraph:
     """Runs, and how much room they need."""
 
-    runs: Sequence[Run]
+    runs: Sequence[SlideRun]
     measures: Measures
     level: int = 0
     item: bool = False
@@ -164,11 +164,11 @@ class _Look:
         self.spacing = 0.0
         """The widest between letters, in points."""
 
-    def runs(self, element: Element) -> Iterator[Run]:
+    def runs(self, element: Element) -> Iterator[SlideRun]:
         """The run of an element of a paragraph."""
         kind = element.tag.removeprefix(A)
         if kind == "br":
-            yield Run("\n", NOTHING, NOTHING, NOTHING)
+            yield SlideRun("\n", NOTHING, NOTHING, NOTHING)
         elif kind in ("r", "fld"):
             text, doubt = self._field(element) if kind == "fld" else (_text(element), "")
             if text:
@@ -191,7 +191,7 @@ class _Look:
         told = whole(_with(sources, "sz"), "sz") / 100
         return (told if told > 0 else _USUAL_SIZE) * self._shrunk
 
-    def _run(self, text: str, own: Element | None, doubt: str) -> Run:
+    def _run(self, text: str, own: Element | None, doubt: str) -> SlideRun:
         sources = [*([own] if own is not None else []), *self._own, *self._usual]
         size = self.size(own)
         self.sizes.append(size)
@@ -211,7 +211,7 @@ class _Look:
         if abs(fraction(_with(sources, "baseline"), "baseline", 0.0)) > 1:
             doubt = doubt or "raised or lowered by more than a line"
         ground = NOTHING if highlight is None else plain(palette.colour(highlight))
-        return Run(text, inks, outline, ground, size, why, doubt)
+        return SlideRun(text, inks, outline, ground, size, why, doubt)
 
     def _inks(self, own: Element | None) -> Paint:
         chain = self._chain
