@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import verikit
+from tests.artifacts.decks import box, deck, slide
 from tests.artifacts.pdfs import pdf, shown
 from tests.judges.scripted import Scripted, asked
 from verikit.base import Verifier
@@ -186,6 +187,10 @@ ROWS: dict[str, SoundRow] = {
         lambda: verikit.pdf(text=["It is 4."]), "done", None,
         {"workspace": {"after_tar": tar("a.pdf", pdf(shown("It is 4.")))}},
         needs=("numpy", "pypdfium2"), sandboxed=True,
+    ),
+    "pptx": SoundRow(
+        lambda: verikit.pptx(text=["It is 4."]), "done", None,
+        {"workspace": {"after_tar": tar("a.pptx", deck(slide(box("It is 4."))))}}, sandboxed=True,
     ),
     "state": SoundRow(
         lambda: verikit.state("a.db", changed=[{"table": "t", "key": 2, "set": {"a": 4}}]), "done", None,

@@ -71,6 +71,7 @@ from verikit.verifiers.overlap.wer import Cer as cer
 from verikit.verifiers.overlap.wer import Wer as wer
 from verikit.verifiers.patch import Patch as patch
 from verikit.verifiers.pdf import Pdf as pdf
+from verikit.verifiers.pptx import Pptx as pptx
 from verikit.verifiers.proposals.program import Program as program
 from verikit.verifiers.reasoning_gym import ReasoningGym as reasoning_gym
 from verikit.verifiers.regex import Regex as regex
@@ -151,6 +152,7 @@ __all__ = [
     'pairwise',
     'patch',
     'pdf',
+    'pptx',
     'prm',
     'program',
     'reasoning_gym',

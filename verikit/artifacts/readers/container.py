@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from typing import Any
 from xml.parsers import expat
 
@@ -16,6 +17,11 @@ MOST_RATIO = 200
 _SMALL = 1 << 20
 """A part of this size may be packed by any ratio."""
 _MOST_PARTS = 20_000
+_BEGINNING = 4096
+"""Bytes of a picture that tell its format."""
+_BROKEN = (
+    zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError
+)  # fmt: skip
 _MAIN = {"xlsx": "xl/workbook.xml", "docx": "word/document.xml", "pptx": "ppt/presentation.xml"}
 _SIGNATURES = {
     "pdf": (b"%PDF-",),
@@ -66,10 +72,28 @@ def parts(blob: bytes, kind: str) -> dict[str, bytes]:
     """
     try:
         return _parts(blob, kind)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, OSError, ValueError) as problem:
+    except _BROKEN as problem:
         raise BadContainer(f"the file is no {kind} file: {problem}") from None
     except (RuntimeError, MemoryError) as problem:  # zipfile's word for encrypted parts
         raise BadContainer(f"a part of the file can't be read: {problem}") from None
+
+
+def media(blob: bytes) -> dict[str, bytes]:
+    """The beginning of each part of an office file that is no XML, by its name; `parts` must have taken the file.
+
+    Raises:
+        BadContainer: a part can't be unpacked.
+    """
+    found = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(blob)) as archive:
+            for info in archive.infolist():
+                if not _is_xml(info.filename):
+                    with archive.open(info) as file:
+                        found[info.filename] = file.read(_BEGINNING)
+    except (*_BROKEN, RuntimeError) as problem:
+        raise BadContainer(f"a part of the file can't be read: {problem}") from None
+    return found
 
 
 def _parts(blob: bytes, kind: str) -> dict[str, bytes]:
@@ -84,6 +108,8 @@ def _parts(blob: bytes, kind: str) -> dict[str, bytes]:
             raise BadContainer("two parts of the file have one name")
         if _MAIN[kind] not in names or "[Content_Types].xml" not in names:
             raise BadContainer(f"the file has no part {_MAIN[kind]}, which a {kind} file has")
+        if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in infos):
+            raise BadContainer("a part of the file is packed in another way than office files are")
         _check_sizes(infos)
         return {info.filename: _content(archive, info) for info in infos if _is_xml(info.filename)}
 

@@ -1,0 +1,174 @@
+"""The parts of a deck, how they refer to each other, and the formats of its pictures. Nothing outside is followed."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+from verikit.artifacts.readers import container
+
+Element = ElementTree.Element
+A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+DGM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}"
+_STRICT = {
+    b"http://purl.oclc.org/ooxml/drawingml/": b"http://schemas.openxmlformats.org/drawingml/2006/",
+    b"http://purl.oclc.org/ooxml/presentationml/": b"http://schemas.openxmlformats.org/presentationml/2006/",
+    b"http://purl.oclc.org/ooxml/officeDocument/": b"http://schemas.openxmlformats.org/officeDocument/2006/",
+}
+_ON = ("1", "true", "on")
+_MOST_XML = 32 << 20
+"""Bytes of all parts that are read."""
+_MOST_ELEMENTS = 300_000
+"""Of the parts of all slides; a layout counts for each slide that it is behind."""
+_MOST_RELATIONS = 10_000
+_MOST_DETAILS = 100
+"""Children of an element that is no list."""
+_DETAILS = ("Pr", "Style", "Ref", "Fill", "Map", "Scheme", "Clr", "StyleLst", "gsLst")
+"""The ends of the names of such elements. They are looked at again and again."""
+
+
+class Relation(NamedTuple):
+    """Where a part refers to."""
+
+    kind: str
+    """The last word of its type: `slide`, `image`, …"""
+    target: str
+    """The name of a part in lower case; empty: it is outside the file."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the file, by its first bytes."""
+
+    opaque: bool
+    """Whether all of it surely hides what lies under it."""
+
+
+class Package:
+    """The parts of a deck by their names, whose case makes no difference."""
+
+    def __init__(self, blob: bytes) -> None:
+        self._parts = {name.lower(): content for name, content in container.parts(blob, "pptx").items()}
+        self._media = {name.lower(): content for name, content in container.media(blob).items()}
+        self._trees: dict[str, Element] = {}
+        self._relations: dict[str, dict[str, Relation]] = {}
+        self._weights: dict[int, int] = {}
+        self._read = self._spent = 0
+
+    def tree(self, name: str) -> Element | None:
+        """A part's XML; None: there is no such part.
+
+        Raises:
+            BadContainer: it is no XML.
+        """
+        if name not in self._parts:
+            return None
+        if name not in self._trees:
+            content = self._parts[name]
+            self._read += len(content)
+            if self._read > _MOST_XML:
+                raise container.BadContainer(f"more than {_MOST_XML >> 20} MiB of XML are not read")
+            for strict, usual in _STRICT.items():
+                content = content.replace(strict, usual)
+            try:
+                self._trees[name] = ElementTree.fromstring(content)
+            except (ElementTree.ParseError, LookupError, ValueError) as problem:
+                raise container.BadContainer(f"a part of the file is no XML: {problem}") from None
+            self._check(self._trees[name])
+        return self._trees[name]
+
+    def _check(self, tree: Element) -> None:
+        """Look for elements that would be work each time they are inherited, and count all of them."""
+        count = 0
+        for one in tree.iter():
+            count += 1
+            if len(one) > _MOST_DETAILS and one.tag.endswith(_DETAILS):
+                raise container.BadContainer("an element of the file has more details than any program writes")
+        self._weights[id(tree)] = count
+
+    def spend(self, tree: Element | None) -> None:
+        """Count the elements of a tree that is about to be read for a slide.
+
+        Raises:
+            BadContainer: all slides together have more than anybody shows.
+        """
+        self._spent += self._weights.get(id(tree), 0)
+        if self._spent > _MOST_ELEMENTS:
+            raise container.BadContainer(f"the slides have more than {_MOST_ELEMENTS} elements")
+
+    def relations(self, name: str) -> dict[str, Relation]:
+        """What a part refers to, by the ids of its relationships."""
+        if name not in self._relations:
+            folder, _, file = name.rpartition("/")
+            tree = self.tree(f"{folder}/_rels/{file}.rels" if folder else f"_rels/{file}.rels")
+            found: dict[str, Relation] = {}
+            if tree is not None and len(tree) > _MOST_RELATIONS:
+                raise container.BadContainer(f"a part of the file has more than {_MOST_RELATIONS} relationships")
+            for one in tree if tree is not None else ():
+                if one.tag == f"{_RELATIONSHIPS}Relationship":
+                    kind = one.get("Type", "").rpartition("/")[2]
+                    found.setdefault(one.get("Id", ""), Relation(kind, _target(one, folder)))
+            self._relations[name] = found
+        return self._relations[name]
+
+    def related(self, name: str, kind: str) -> str:
+        """The part of a kind that a part refers to; empty: none."""
+        return next((one.target for one in self.relations(name).values() if one.kind == kind), "")
+
+    def picture(self, name: str) -> Picture | None:
+        """A picture; None: there is none, or the part does not begin as one."""
+        start = self._media.get(name, b"")
+        if start.startswith(b"\xd7\xcd\xc6\x9a") or (start[:4] == b"\1\0\0\0" and start[40:44] == b" EMF"):
+            return Picture(False)
+        try:
+            kind = container.signed(start, "picture")
+        except container.BadContainer:
+            return None
+        return Picture(kind in ("jpeg", "bmp") or (kind == "png" and _is_opaque(start)))
+
+    def external(self) -> int:
+        """How many relationships point outside the file."""
+        return sum(content.count(b'TargetMode="External"') for name, content in self._parts.items() if ".rels" in name)
+
+
+def _target(relationship: Element, folder: str) -> str:
+    target = unquote(relationship.get("Target", "")).lower()
+    if relationship.get("TargetMode", "Internal").lower() == "external":
+        return ""
+    return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+
+
+def _is_opaque(start: bytes) -> bool:
+    """Whether a PNG has no transparent pixel: no alpha channel, and no table of alphas before its pixels."""
+    before, _, _ = start.partition(b"IDAT")
+    return len(start) > 25 and start[25] in (0, 2, 3) and b"tRNS" not in before and len(before) < len(start)
+
+
+def whole(element: Element | None, name: str, default: int = 0) -> int:
+    """A whole number of an attribute, of at most twelve digits."""
+    text = element.get(name, "") if element is not None else ""
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= 12 else default
+
+
+def truth(element: Element | None, name: str, *, default: bool = False) -> bool:
+    """A truth value of an attribute."""
+    text = element.get(name) if element is not None else None
+    return default if text is None else text.strip().lower() in _ON
+
+
+def fraction(element: Element | None, name: str, default: float) -> float:
+    """A share of an attribute, as thousandths of a percent or with a percent sign."""
+    text = element.get(name, "") if element is not None else ""
+    share, percent, _ = text.partition("%")
+    if percent and share.replace(".", "", 1).isdecimal() and share.isascii() and len(share) < 12:
+        return float(share) / 100
+    return whole(element, name, round(default * 100_000)) / 100_000

@@ -1,0 +1,187 @@
+"""Does the deck show what it should? Text counts where a person sees it in the show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from verikit.artifacts.box import observe
+from verikit.artifacts.options import of_row
+from verikit.base import Verifier, score_all
+from verikit.errors import UsageError, WorkspaceError
+from verikit.names.spec import load
+from verikit.types import Sample, Score
+from verikit.verifiers.pptx import slides as seen
+from verikit.verifiers.pptx.slides import READER, Found, Slide
+from verikit.workspaces import Workspace
+from verikit.workspaces.grading import WorkspaceVerifier, all_hold
+
+_UNCLEAR = "only a rendered slide shows it"
+
+
+@dataclass(frozen=True, eq=False)
+class Pptx(WorkspaceVerifier):
+    """1.0 if a deck that an agent left passes every check that is asked for.
+
+    Only text in sight counts. Hidden slides and shapes do not count, nor does text off the slide, covered, tiny or in
+    the colour of its ground. Blanks at the ends of texts are ignored, and several in a row are one. A row's own
+    options are under its key `pptx`.
+    """
+
+    file: str = "*.pptx"
+    """Path or pattern of the deck, which must name one file."""
+    text: Sequence[str] | str | Verifier = ()
+    """Texts that a paragraph must show, or the verifier (or its spec) that gets all text in sight, in reading order."""
+    absent: Sequence[str] = ()
+    """Texts that no paragraph may show."""
+    slides: int | Sequence[int] = 0
+    """How many slides the show must have, or the least and the most."""
+    title: Sequence[str] | Mapping[str, int] = ()
+    """Titles of slides, or titles and the slides' places in the show; by placeholder, never by looks."""
+    bullets: Sequence[str] | Mapping[str, Sequence[str]] = ()
+    """Items of lists, or titles and the items of the list on that slide, in this order."""
+    table: Sequence[Sequence[Sequence[str]]] = ()
+    """Tables, each as rows of texts; each must be one table of a slide."""
+    notes: Sequence[str] | Mapping[str, Sequence[str]] = ()
+    """Texts that the speaker's notes must hold, or titles and the texts in that slide's notes."""
+    image: int = 0
+    """How many pictures must be in sight, at least."""
+    visible: bool = False
+    """Whether nothing may be out of sight: True refuses hidden slides and text that nobody sees."""
+    undecided: float | None = None
+    """The value where only a renderer can tell whether a text is in sight; None: no value."""
+    name = "pptx"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.text, str) and self.text:
+            object.__setattr__(self, "text", load(self.text))
+        for option in ("absent", "title", "bullets", "table", "notes"):
+            if isinstance(getattr(self, option), str):
+                raise UsageError(f"{option} is a list, not a text")
+        for option in ("bullets", "notes"):
+            told = getattr(self, option)
+            if isinstance(told, Mapping) and any(isinstance(texts, str) for texts in told.values()):
+                raise UsageError(f"{option} has a list of texts under each title")
+        if not isinstance(self.slides, int) and len(self.slides) != 2:
+            raise UsageError("slides is a number, or the least and the most")
+
+    def check(self, workspace: Workspace, sample: Sample) -> Score:
+        """Read the deck in the sandbox and put it through the checks."""
+        return of_row(self, sample, "pptx").checked(workspace, sample)
+
+    def checked(self, workspace: Workspace, sample: Sample) -> Score:
+        """Check one deck by these options."""
+        every: Sequence[Slide] = observe(READER, [workspace.one(self.file).data()], {})["slides"]
+        show = [slide for slide in every if slide["shown"]]
+        offered: dict[str, tuple[object, Callable[[], Score]]] = {
+            "slides": (self.slides, lambda: self._count(len(show))),
+            "title": (self.title, lambda: self._decided(self._titles(show))),
+            "bullets": (self.bullets, lambda: self._decided(self._bullets(show))),
+            "table": (self.table, lambda: self._decided(
+                (f"no table that begins with {[str(cell) for cell in table[0]]}", seen.has_table(show, table))
+                for table in self.table)),
+            "text": (self.text, lambda: self._text(every, show, sample)),
+            "absent": (self.absent, lambda: _of(
+                f"{text!r} is in sight" for text in self.absent if seen.found(show, text) != "no")),
+            "notes": (self.notes, lambda: self._decided(self._notes(show))),
+            "image": (self.image, lambda: self._decided(self._images(show))),
+            "visible": (self.visible, lambda: self._decided(_all_in_sight(every))),
+        }  # fmt: skip
+        parts = {name: check() for name, (asked, check) in offered.items() if asked}
+        if not parts:
+            raise WorkspaceError("the pptx verifier has nothing to check", hint='text=["…"]')
+        return all_hold(parts)
+
+    def _count(self, count: int) -> Score:
+        least, most = (self.slides, self.slides) if isinstance(self.slides, int) else self.slides
+        if least <= count <= most:
+            return Score(1.0)
+        return Score(0.0, reason=f"{count} slides, {least if least == most else f'{least} to {most}'} are asked for")
+
+    def _titles(self, show: Sequence[Slide]) -> Iterator[tuple[str, Found]]:
+        places = self.title if isinstance(self.title, Mapping) else dict.fromkeys(self.title, 0)
+        for title, place in places.items():
+            among = show[place - 1 : place] if place > 0 else show
+            where = f"slide {place} has not the title" if place else "no slide has the title"
+            yield f"{where} {title!r}", seen.best(seen.titled(slide, title) for slide in among)
+
+    def _bullets(self, show: Sequence[Slide]) -> Iterator[tuple[str, Found]]:
+        if not isinstance(self.bullets, Mapping):
+            yield from ((f"{text!r} is no item of a list in sight", seen.is_item(show, text)) for text in self.bullets)
+            return
+        for title, texts in self.bullets.items():
+            yield (
+                f"no slide {title!r} with the list {[str(text) for text in texts]}",
+                seen.best(seen.both(seen.titled(slide, title), seen.items_in_order(slide, texts)) for slide in show),
+            )
+
+    def _notes(self, show: Sequence[Slide]) -> Iterator[tuple[str, Found]]:
+        if not isinstance(self.notes, Mapping):
+            held = "\n".join(seen.plain(note) for slide in show for note in slide["notes"])
+            for text in self.notes:
+                yield f"{text!r} is not in the notes", "yes" if seen.plain(text) in held else "no"
+            return
+        for title, texts in self.notes.items():
+            for text in texts:
+                yield (
+                    f"{text!r} is not in the notes of {title!r}",
+                    seen.best(seen.both(seen.titled(slide, title), _noted(slide, text)) for slide in show),
+                )
+
+    def _images(self, show: Sequence[Slide]) -> Iterator[tuple[str, Found]]:
+        sure, unclear = (sum(slide[key] for slide in show) for key in ("images", "unclear"))
+        fault = f"{sure} pictures in sight, at least {self.image} are asked for"
+        most: Found = "doubtful" if sure + unclear >= self.image else "no"
+        yield fault, "yes" if sure >= self.image else most
+
+    def _text(self, every: Sequence[Slide], show: Sequence[Slide], sample: Sample) -> Score:
+        if isinstance(self.text, Verifier):
+            return self._graded(self.text, show, sample)
+        return self._decided((_missing(every, text), seen.found(show, text)) for text in self.text)
+
+    def _graded(self, verifier: Verifier, show: Sequence[Slide], sample: Sample) -> Score:
+        """The verifier's score of the text in sight, if what is doubtful makes no difference."""
+        texts = list(dict.fromkeys(seen.lines(show, doubtful=doubtful) for doubtful in (True, False)))
+        scores = score_all(verifier, [replace(sample, completion=text, thoughts="", messages=()) for text in texts])
+        if len({score.value for score in scores}) > 1:
+            return self._unclear(f"a part of the text: {_UNCLEAR}")
+        return scores[0]
+
+    def _decided(self, checks: Iterator[tuple[str, Found]]) -> Score:
+        """0.0 by the first that fails; without a value if one is doubtful."""
+        doubtful = ""
+        for fault, result in checks:
+            if result == "no":
+                return Score(0.0, reason=fault[:300])
+            if result == "doubtful":
+                doubtful = doubtful or fault
+        return self._unclear(f"{doubtful[:200]}, or {_UNCLEAR}") if doubtful else Score(1.0)
+
+    def _unclear(self, reason: str) -> Score:
+        return Score.error(reason) if self.undecided is None else Score(self.undecided, reason=reason)
+
+
+def _noted(slide: Slide, text: str) -> Found:
+    return "yes" if any(seen.plain(text) in seen.plain(note) for note in slide["notes"]) else "no"
+
+
+def _missing(every: Sequence[Slide], text: str) -> str:
+    why = seen.elsewhere(every, text)
+    return f"{text!r} is not in sight{why and f': {why}'}"
+
+
+def _all_in_sight(every: Sequence[Slide]) -> Iterator[tuple[str, Found]]:
+    for number, slide in enumerate(every, 1):
+        yield f"slide {number} is hidden", "yes" if slide["shown"] else "no"
+        for text, why in seen.unseen([slide]):
+            yield f"{text[:80]!r} on slide {number} is out of sight: {why}", "no"
+        if any(seen.is_doubtful(block) for block in slide["blocks"]):
+            yield f"a text on slide {number} is out of sight", "doubtful"
+
+
+def _of(faults: Iterator[str]) -> Score:
+    fault = next(faults, "")
+    return Score(0.0, reason=fault[:300]) if fault else Score(1.0)
+
+
+__all__ = ["Pptx"]
