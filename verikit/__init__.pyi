@@ -56,6 +56,7 @@ from verikit.verifiers.documents.yaml import Yaml as yaml
 from verikit.verifiers.docx import Docx as docx
 from verikit.verifiers.echo import echo_guard as echo_guard
 from verikit.verifiers.files import LeftFiles as files
+from verikit.verifiers.image import Image as image
 from verikit.verifiers.instructions import Instructions as instructions
 from verikit.verifiers.json_match import JsonMatch as json_match
 from verikit.verifiers.numeric import Numeric as numeric
@@ -132,6 +133,7 @@ __all__ = [
     'fuzzy',
     'gate',
     'genprm',
+    'image',
     'instructions',
     'json_match',
     'json_schema',
