@@ -9,7 +9,8 @@ from click.testing import CliRunner
 
 from verikit.cli import cli
 from verikit.env import play_ors, served, tasks
-from verikit.errors import SchemaError, UsageError, VerikitError
+from verikit.errors import SchemaError, UsageError, VerikitError, WorkspaceError
+from verikit.workspaces.harbor import task_config
 
 TOML = '[task]\nname = "me/hello"\n[metadata]\ndifficulty = "easy"\n[verifier]\ntimeout_sec = 30.0\n'
 
@@ -45,6 +46,18 @@ def test_a_folder_of_harbor_tasks_names_those_that_cant_be_read(tmp_path):
     assert "several steps" in str(steps)
     with pytest.raises(UsageError, match="holds no task"):
         list(tasks(tmp_path / "a" / "tests"))
+
+
+@pytest.mark.parametrize(
+    "toml", ["a = " + "9" * 5000, "a = " + "[" * 60 + "]" * 60, ".".join("a" * 9000) + " = 1", "a = 1\n" + "#" * 2**16]
+)
+def test_a_hostile_config_is_an_error_of_its_task(tmp_path, toml):
+    harbor(tmp_path / "a", toml=toml)
+    (told,) = tasks(tmp_path)
+    assert "task.toml" in str(told)
+    assert "is no TOML" in str(told)
+    with pytest.raises(WorkspaceError, match=r"task\.toml can't be read"):
+        task_config(str(tmp_path), ("a",))
 
 
 def test_nemo_gyms_tasks_keep_their_fields(tmp_path):

@@ -7,7 +7,6 @@ conversation its agent's `agent/trajectory.json` (ATIF).
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from verikit.errors import SchemaError
 from verikit.platform.numbers import number
 from verikit.types import Sample
 from verikit.workspaces.atif import conversation
+from verikit.workspaces.config import parse_config
 
 CONFIG, RESULT, TRAJECTORY = "task.toml", "result.json", "agent/trajectory.json"
 MAX_BYTES = 64 * 2**20
@@ -62,8 +62,8 @@ def task_rows(folder: Path) -> Iterator[dict[str, Any] | SchemaError]:
 def _task(folder: Path) -> dict[str, Any]:
     text = _text(folder / CONFIG)
     try:
-        config = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        config = parse_config(text.encode())
+    except ValueError as error:
         raise SchemaError(f"is no TOML: {error}", file=folder / CONFIG) from None
     steps = config.get("steps")
     instruction = folder / "instruction.md"

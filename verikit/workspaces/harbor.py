@@ -8,7 +8,6 @@ are claims. No verifier of files reads them.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +15,7 @@ from typing import Any
 
 from verikit.errors import WorkspaceError
 from verikit.workspaces.atif import read_file, read_trajectory
+from verikit.workspaces.config import parse_config
 from verikit.workspaces.folder import FolderSource
 from verikit.workspaces.limits import Limits
 from verikit.workspaces.manifest import FileEntry, Manifest
@@ -79,9 +79,9 @@ def task_config(root: str, task: Sequence[str]) -> Mapping[str, Any]:
         WorkspaceError: it is not there, or no TOML.
     """
     try:
-        return tomllib.loads(read_file(root, (*task, "task.toml")).decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise WorkspaceError(f"the task's task.toml is no TOML: {error}"[:200]) from None
+        return parse_config(read_file(root, (*task, "task.toml")))
+    except ValueError as error:
+        raise WorkspaceError(f"the task's task.toml can't be read: {error}"[:200]) from None
 
 
 def _declared(root: str, task: Sequence[str]) -> list[str]:

@@ -113,16 +113,10 @@ def _is_relative_file(one: PlacedCommand, text: str) -> bool:
 
 def _undeclared(task: AuditedTask, part: TaskPart, reads: _Reads) -> Iterator[EnvFinding]:
     at = _agents_workdir(task)
-    declared = [one for one in (_artifact(one, at) for one in part.artifacts) if one is not None]
     held, whole = _in_the_box(task, part)
     changed = set(_solved(task, part, at))
     told = (task.text(part.instruction) or "") + " ".join(changed)
-    for path, where in [*reads.paths.items(), *reads.mentioned.items()]:
-        inside = _is_below(path, (at, *changed))
-        if (path not in reads.paths and not inside) or path in ("/", at) or path in reads.written:
-            continue
-        if _is_below(path, (*_SYSTEM, ALWAYS)) or any(_agrees(one, path) for one in declared):
-            continue
+    for path, where, inside in _uncovered(part, reads, at, changed):
         asked = path in changed or path in told or (inside and path.rpartition("/")[2] in told)
         if _holds(held, path):
             if path in changed:
@@ -132,6 +126,20 @@ def _undeclared(task: AuditedTask, part: TaskPart, reads: _Reads) -> Iterator[En
             yield EnvFinding("undeclared", f"the tests read {shown(path)}, which no artifact declares", where)
         elif inside:
             reads.undecided.append(f"the files of the grader's image, for {shown(path)} in {where}")
+
+
+def _uncovered(part: TaskPart, reads: _Reads, at: str, changed: set[str]) -> Iterator[tuple[str, str, bool]]:
+    """Paths of the agent's box that tests read and no artifact covers.
+
+    Each comes with the place where it is read, and whether it lies in the agent's folder or in what a solution changes.
+    """
+    declared = [one for one in (_artifact(one, at) for one in part.artifacts) if one is not None]
+    for path, where in [*reads.paths.items(), *reads.mentioned.items()]:
+        inside = _is_below(path, (at, *changed))
+        if (path not in reads.paths and not inside) or path in ("/", at) or path in reads.written:
+            continue
+        if not _is_below(path, (*_SYSTEM, ALWAYS)) and not any(_agrees(one, path) for one in declared):
+            yield path, where, inside
 
 
 def _holds(held: set[str], path: str) -> bool:

@@ -6,8 +6,6 @@ Nothing of the folder is imported or run. Links are not followed, and fifos and 
 from __future__ import annotations
 
 import os
-import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from verikit.errors import WorkspaceError
+from verikit.workspaces.config import MAX_CONFIG, parse_config
 from verikit.workspaces.folder import FolderSource
 from verikit.workspaces.limits import Limits
 from verikit.workspaces.names import shown
@@ -23,12 +22,6 @@ from verikit.workspaces.tree import Tree
 CONFIG = "task.toml"
 LIMITS = Limits(mb=64, total_mb=4096, entries=100_000)
 """Longer files are listed and not read. A task beyond the other limits is an error."""
-MAX_CONFIG = 2**15
-"""Bytes of a `task.toml`."""
-_LONG_KEY = re.compile(rb"""(?:[\w"'-]{1,80}\s?\.\s?){64}""")
-"""Dotted keys take the standard library's parser more than quadratic time."""
-MAX_NESTED = 50
-"""Tables within tables of a `task.toml`."""
 MAX_TEXT = 2**21
 """Bytes of any other file that are read as text."""
 MAX_DEPTH = 6
@@ -124,16 +117,10 @@ class AuditedTask:
             raise WorkspaceError(f"{CONFIG} is not a file")
         if entry.size > MAX_CONFIG:
             raise WorkspaceError(f"{CONFIG} is larger than {MAX_CONFIG >> 10} KiB")
-        data = self.data(CONFIG) or b""
-        if _LONG_KEY.search(data):
-            raise WorkspaceError(f"{CONFIG} has a key of 64 names or more")
         try:
-            found = tomllib.loads(data.decode())
-        except (ValueError, RecursionError) as error:
-            raise WorkspaceError(f"{CONFIG} is not TOML: {error}"[:200]) from None
-        if _depth(found) > MAX_NESTED:
-            raise WorkspaceError(f"{CONFIG} has tables nested deeper than {MAX_NESTED}")
-        return found
+            return parse_config(self.data(CONFIG) or b"")
+        except ValueError as error:
+            raise WorkspaceError(f"{CONFIG} can't be read: {error}"[:200]) from None
 
     @cached_property
     def parts(self) -> list[TaskPart]:
@@ -194,16 +181,6 @@ def _names_box(verifier: Mapping[str, Any]) -> bool:
 def _is_separate(verifier: Mapping[str, Any]) -> bool:
     mode = verifier.get("environment_mode")
     return mode == "separate" if mode is not None else verifier.get("environment") is not None
-
-
-def _depth(value: object) -> int:
-    """How deeply lists and tables are nested, at most `MAX_NESTED + 1`."""
-    level, depth = [value], 0
-    while level and depth <= MAX_NESTED:
-        held = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
-        level = [below for one in held for below in one]
-        depth += bool(held)
-    return depth
 
 
 def _list(value: object) -> list[Any]:

@@ -137,7 +137,8 @@ def _same(cells: Sequence[Sequence[Block]], rows: Sequence[Sequence[str]]) -> Fo
     if [len(row) for row in cells] != [len(row) for row in rows]:
         return "no"
     pairs = (pair for line, texts in zip(cells, rows, strict=True) for pair in zip(line, texts, strict=True))
-    return both(*(equals(cell, text) for cell, text in pairs))
+    results: list[Found] = [equals(cell, text) for cell, text in pairs]
+    return both(*results)
 
 
 def lines(slides: Sequence[Slide], *, doubtful: bool) -> str:

@@ -107,7 +107,8 @@ class Pptx(WorkspaceVerifier):
 
     def _bullets(self, show: Sequence[Slide]) -> Iterator[tuple[str, Found]]:
         if not isinstance(self.bullets, Mapping):
-            yield from ((f"{text!r} is no item of a list in sight", seen.is_item(show, text)) for text in self.bullets)
+            for text in self.bullets:
+                yield f"{text!r} is no item of a list in sight", seen.is_item(show, text)
             return
         for title, texts in self.bullets.items():
             yield (
