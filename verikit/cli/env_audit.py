@@ -32,7 +32,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     return limits
 
 
-@click.command("audit", cls=GroupedCommand, usual="--out --fail-on --examples --json")
+@click.command("audit", cls=GroupedCommand)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))
 @click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the report and go on later.")
 @click.option(

@@ -163,12 +163,8 @@ class _Painter:
         )
         frame = place.placed(frame or Frame(0, 0, 0, 0))
         fill = self._fill(element, properties, behind, place)
-        geometry = properties.find(f"{A}prstGeom") if properties is not None else None
-        own = properties is not None and properties.find(f"{A}custGeom") is not None
-        shape = Shape(
-            "text", frame, fill, "custom" if own else (geometry.get("prst", "") if geometry is not None else "rect"),
-            place.why, doubt, picture=self._is_picture(element, properties),
-        )  # fmt: skip
+        picture = self._is_picture(element, properties)
+        shape = Shape("text", frame, fill, _geometry(properties), place.why, doubt, picture=picture)
         if kind == "pic":
             return self._picture(element, shape)
         words = self._words(element, told, behind, frame, fill)
@@ -203,7 +199,10 @@ class _Painter:
         faint = fraction(alpha, "amt", 1.0) if alpha is not None else 1.0
         sure = getattr(found, "opaque", False) and faint >= 1 and (blip is None or len(blip) == 0)
         why = shape.why or ("a transparent picture" if faint < 0.05 else "")
-        fill = _SOLID if sure else (UNKNOWN if found is not None or shape.fill != NOTHING else NOTHING)
+        if sure:
+            fill = _SOLID
+        else:
+            fill = UNKNOWN if found is not None or shape.fill != NOTHING else NOTHING
         return replace(shape, kind="picture", fill=fill, why=why)
 
     def _chain(self, kind: str, behind: Sequence[Element], element: Element | None, text: Element | None) -> Chain:
@@ -317,6 +316,16 @@ def _bent(body: Element) -> str:
     if warp is not None and warp.get("prst", "") not in ("", "textNoShape"):
         return "bent by its shape"
     return "turned in space" if _is_turned(body) else ""
+
+
+def _geometry(properties: Element | None) -> str:
+    """The name of a shape's outline; `custom` for one of its own."""
+    if properties is None:
+        return "rect"
+    if properties.find(f"{A}custGeom") is not None:
+        return "custom"
+    preset = properties.find(f"{A}prstGeom")
+    return "rect" if preset is None else preset.get("prst", "")
 
 
 def _is_turned(properties: Element | None) -> bool:
