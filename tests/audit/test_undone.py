@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import resource
+import tarfile
 
 import pytest
 
@@ -79,3 +82,17 @@ def test_the_command_gates_on_rows_with_workspaces(verikit, write, capsys):
     assert verikit("audit", write([ROW]), "--by", sound, "--fail-on", "workspaces", "--json", "-q") == 0
     checks = {check["check"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
     assert (checks["undone"]["rows"], checks["undone"]["found"]) == (1, 0)
+
+
+def test_many_rows_with_archives_hold_few_files_open(write, tmp_path):
+    with tarfile.open(tmp_path / "given.tar", "w") as archive:
+        archive.addfile(tarfile.TarInfo("in.txt"), io.BytesIO())
+    told = {"before": "given.tar", "after": "given.tar", "outputs": ["*.txt"]}
+    rows = [{**ROW, "id": str(number), "prompt": f"Task {number}", "workspace": told} for number in range(120)]
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (400, limits[1]))
+    try:
+        found = audit(write(rows), "files(content={'sum.txt': 'exact'})", repeats=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert {(probe.rows, probe.unscored) for probe in found.probes} == {(120, 0)}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from verikit.audit.findings import CheckCount, Finding, ProbeCount, counted
-from verikit.audit.reward import BATCH, WHAT, Probe, ScoredProbe, counts_of
+from verikit.audit.reward import WHAT, Probe, ScoredProbe, counts_of
 from verikit.audit.rows import AuditRow
 from verikit.base import Verifier, score_all, walk
 from verikit.errors import AgentFault, WorkspaceError
@@ -21,6 +21,8 @@ from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier
 from verikit.workspaces.names import has_wildcards, matches
 
+ROWS = 50
+"""Rows that are tried together. Each workspace of a tar holds a file open."""
 MOST_OUTPUTS = 20
 """Files of a row that are written."""
 _NAMING = ("file", "exist", "content")
@@ -48,8 +50,8 @@ class UndoneTrial:
         verifier: The reward.
         rows: Of the data set. Those without a workspace are left out.
         mark: The least value that counts as paid.
-        tick: Called with the number of workspaces that were scored since it was called last.
-        begun: Called with the name of the check and the number of workspaces.
+        tick: Called with the number of rows that were tried since it was called last.
+        begun: Called with the name of the check and the number of rows.
     """
 
     def __init__(
@@ -73,9 +75,10 @@ class UndoneTrial:
         """Try all."""
         if not self.rows:
             return
-        attempts = [attempt for row in self.rows for attempt in self._attempts(row)]
-        self._begun("undone", len(attempts))
-        scored = list(self._score(attempts))
+        self._begun("undone", len(self.rows))
+        scored = [
+            item for start in range(0, len(self.rows), ROWS) for item in self._score(self.rows[start : start + ROWS])
+        ]
         paid = [item for item in scored if item.score.value is not None and item.score.value >= self._mark]
         self.findings = [_finding("undone", item, f"paid ({item.score.value:.4g})") for item in paid]
         lost = [item for item in scored if item.score.status in LOST]
@@ -116,13 +119,12 @@ class UndoneTrial:
         clean = dict.fromkeys(name.strip("/") for name in named)
         return list(islice((name for name in clean if name and workspace.declares(name)), MOST_OUTPUTS))
 
-    def _score(self, attempts: Sequence[_Attempt]) -> Iterator[ScoredProbe]:
-        for start in range(0, len(attempts), BATCH):
-            batch = attempts[start : start + BATCH]
-            scores = score_all(self._verifier, [attempt.sample for attempt in batch])
-            self._tick(len(batch))
-            for attempt, score in zip(batch, scores, strict=True):
-                yield ScoredProbe(Probe(attempt.row, "undone", attempt.name, "", False), score)
+    def _score(self, rows: Sequence[AuditRow]) -> Iterator[ScoredProbe]:
+        attempts = [attempt for row in rows for attempt in self._attempts(row)]
+        scores = score_all(self._verifier, [attempt.sample for attempt in attempts])
+        self._tick(len(rows))
+        for attempt, score in zip(attempts, scores, strict=True):
+            yield ScoredProbe(Probe(attempt.row, "undone", attempt.name, "", False), score)
 
 
 def reads_files(verifier: Verifier) -> bool:
