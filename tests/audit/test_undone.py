@@ -91,7 +91,7 @@ def test_many_rows_with_archives_hold_few_files_open(write, tmp_path):
     with tarfile.open(tmp_path / "given.tar", "w") as archive:
         archive.addfile(tarfile.TarInfo("in.txt"), io.BytesIO())
     told = {"before": "given.tar", "after": "given.tar", "outputs": ["*.txt"]}
-    rows = [{**ROW, "id": str(number), "prompt": f"Task {number}", "workspace": told} for number in range(120)]
+    rows = [{**ROW, "id": str(number), "prompt": f"Task {number}", "workspace": told} for number in range(240)]
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     open_now = max(map(int, os.listdir("/proc/self/fd")))
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_now + 330, limits[1]))
@@ -99,4 +99,4 @@ def test_many_rows_with_archives_hold_few_files_open(write, tmp_path):
         found = audit(write(rows), "files(content={'sum.txt': 'exact'})", repeats=1)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    assert {(probe.rows, probe.unscored) for probe in found.probes} == {(120, 0)}
+    assert {(probe.rows, probe.unscored) for probe in found.probes} == {(240, 0)}
