@@ -76,13 +76,14 @@ class _Heard(Verifier):
 
 
 def jury(*judges: Verifier, rule: Rule = "majority") -> Jury:
-    """Ask several judges side by side: `majority` passes if more than half do, `mean`, or `minimum` (all must agree).
+    """Run several judges in parallel: `majority` passes if more than half do, `mean`, or `minimum` (all must agree).
 
-    Between two answers `majority` is the side that more than half take, `minimum` the side that all take, else a tie.
+    Between two answers `majority` is the side that more than half choose, `minimum` the side that all choose, otherwise
+    a tie.
 
     Args:
         *judges: Two judges or more, all pointwise or all pairwise.
-        rule: How their verdicts become one.
+        rule: How their verdicts are combined.
     """
     if len(judges) < 2 or not all(isinstance(judge, Verifier) for judge in judges):
         raise ConfigError("a jury has at least two judges", hint="jury(pairwise('…'), pairwise('…'), rule='majority')")

@@ -107,8 +107,8 @@ class Comparer(ABC):
 class Pairwise(Scaled, Comparer):
     """Compares an answer with an opponent's; as a verifier, with `sample.meta["opponent"]`.
 
-    Sources: both orders Zheng et al. 2023 (MT-Bench), one-token verdicts AlpacaEval 2, length guard Elo-Evolve, several
-    askings and criteria Kwok et al. 2026 (LLM-as-a-Verifier).
+    Sources: both orders Zheng et al. 2023 (MT-Bench), one-token verdicts AlpacaEval 2, length guard Elo-Evolve,
+    repeated requests and criteria Kwok et al. 2026 (LLM-as-a-Verifier).
     """
 
     name = "pairwise"
@@ -116,14 +116,15 @@ class Pairwise(Scaled, Comparer):
     prompt: str = "pairwise"
     _: KW_ONLY
     order: Order = "both"
-    """`random` shows one order, drawn by the prompt's text; `fixed` the answer first, then the opponent."""
+    """`random` shows one order, derived from the prompt's text. `fixed` shows the answer first, then the opponent."""
     tie: float = TIE
-    """What a tie is worth as a score; 0.0 makes the score a binary reward."""
+    """Score of a tie. 0.0 makes the score a binary reward."""
     max_longer: int | None = None
-    """Length guard: 0.0, unasked, for answers more than so many words longer than the opponent's (Elo-Evolve: 300)."""
+    """Length guard: 0.0, without a call, for answers longer than the opponent's by more than this many words
+    (Elo-Evolve: 300)."""
     confidence: float = 1.0
-    """Of `asks`, make no more about a pair whose better answer is known with this probability, by the verdicts so far
-    and a flat prior; 1 makes them all."""
+    """Stop the repeated requests (`asks`) for a pair once its better answer is determined with this probability, by the
+    verdicts so far and a flat prior. 1 never stops early."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -29,7 +29,7 @@ class Pointwise(Scaled, Comparer):
     """Rates an answer; the value is the rating's place on its scale (1 to 10 becomes 0 to 1), `answer` the rating.
 
     With `expected`, or the prompt `rating-token`, the rating is the mean over the verdicts' probabilities (G-Eval, Liu
-    et al.); without log-probabilities, the mean of `asks` ratings comes near to it.
+    et al.). Without log-probabilities, the mean of `asks` ratings approximates it.
     """
 
     name = "judge"
@@ -144,7 +144,7 @@ class Pointwise(Scaled, Comparer):
 
 @dataclass(frozen=True, repr=False)
 class Reference(Judge):
-    """Says True (1.0) or False (0.0) whether an answer agrees with the gold one (R1-Searcher's ACC_L)."""
+    """Judges True (1.0) or False (0.0) whether an answer agrees with the gold one (R1-Searcher's ACC_L)."""
 
     name = "reference_judge"
     task: ClassVar[Task] = "reference"

@@ -34,25 +34,25 @@ class Classifier(StepVerifier):
     batch = 16  # type: ignore[misc]
 
     model: str
-    """A folder or a hub name."""
+    """A folder or a name of the Hugging Face Hub."""
     kind: Kind = "token"
-    """How the model tells that a step is right: by a class of its last token, of the text up to it, or by a tag."""
+    """How the model marks a right step: by a class at its last token, by a class of the text up to it, or by a tag."""
     _: KW_ONLY
     separator: str = "\n\n"
     """What follows each step: the reward is read at its last token."""
     chat: bool = False
-    """Show the problem as a user's turn and the steps as the assistant's, by the chat template."""
+    """Format the problem as a user's turn and the steps as the assistant's, with the chat template."""
     right: int | str = 1
     """The class that means right; for `tag` the token's text."""
     wrong: str = "-"
     """For `tag`, the text of the token that means wrong."""
     activation: Activation = "auto"
-    """What makes a reward of the head's numbers: `none` leaves them as they are (a scalar head trained on values),
-    `auto` is the sigmoid of one number and the softmax of several."""
+    """Conversion of the head's numbers to a reward: `none` keeps them (a scalar head trained on values), `auto` is the
+    sigmoid of one number and the softmax of several."""
     device: str = ""
-    """`cpu`, `cuda`, …; by default CUDA where there is one."""
+    """`cpu`, `cuda`, …. Default: CUDA if available."""
     loaded: Any = field(default=None, compare=False)
-    """A model and its tokenizer, in place of loading `model`."""
+    """A model and its tokenizer, instead of loading `model`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -15,11 +15,11 @@ from verikit.verifiers.column import value_at
 
 @dataclass(frozen=True, repr=False)
 class StepColumn(StepVerifier):
-    """The candidate's (or else its row's) own list of step scores; its length says how many steps there are."""
+    """The candidate's (or its row's) own list of step scores; its length determines the number of steps."""
 
     name = "step_column"
     key: str = "step_scores"
-    """Name of the key that holds the list; `a.b` looks into objects."""
+    """Name of the key with the list. `a.b` reads inside objects."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -36,9 +36,9 @@ IN_FLIGHT = 512
 class GenPRM(StepVerifier):
     """A generative process reward model (Zhao et al., arXiv 2504.00891).
 
-    A step's reward is P(Yes) / (P(Yes) + P(No)) at the token of the verdict, averaged over paths; each path has its own
-    history and its own namespace for code. A path without a verdict is left out of the mean, a step without any has no
-    score. What the reviewers wrote is in each step's parts, one a path.
+    A step's reward is P(Yes) / (P(Yes) + P(No)) at the token of the verdict, averaged over paths. Each path has its own
+    history and its own namespace for code. A path without a verdict is excluded from the mean, and a step without any
+    verdict has no score. The reviews are in each step's parts, one per path.
     """
 
     name = "genprm"
@@ -47,34 +47,34 @@ class GenPRM(StepVerifier):
     engine: str | Engine
     """A spec such as `openai:http://host:8000/v1#genprm`, or an engine."""
     paths: int = 8
-    """Reviews of each solution; one where the temperature is 0, as all would be the same."""
+    """Reviews per solution. One if the temperature is 0, because all would be identical."""
     _: KW_ONLY
     mode: Mode = "full"
     """`full`, `unexecuted` (the model imagines its code's output), `analysis` (no code) or `direct` (no rationale)."""
     protocol: str = "released"
-    """Name of one of our protocols, or the path of a TOML file."""
+    """Name of a built-in protocol, or the path of a TOML file."""
     temperature: float | None = None
     """None: the protocol's."""
     top_p: float | None = None
     """None: the protocol's."""
     force: bool = True
-    """Where a judgement holds no verdict, open its box and read Yes or No from the token that follows."""
+    """If a judgement has no verdict, open its box and read Yes or No from the token that follows."""
     fallback: float | None = None
-    """The reward of a step on a path that gives no verdict; None: it has none."""
+    """The reward of a step on a path without a verdict. None: no reward."""
     seed: int = 0
-    """Of sampled reviews."""
+    """Random seed of the reviews."""
     code_s: float = 5.0
-    """Seconds a block of code may take."""
+    """Maximum seconds per block of code."""
     max_output: int = 2000
-    """Characters of a code's output that the model sees."""
+    """Maximum characters of a block's output that the model sees."""
     texts: bool = True
-    """Keep what the reviewers wrote."""
+    """Store the text of the reviews."""
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """The engine's own options, where it is a spec."""
+    """Options of the engine, if it is a spec."""
     cache: bool = True
-    """Keep generations in the user's cache and look there first, where the engine is a spec."""
+    """Use the user's cache of generations, if the engine is a spec."""
     sandbox: Sessions | None = field(default=None, compare=False)
-    """Where code runs; None: this process's own sandbox, which must isolate."""
+    """Sandbox that runs the code. None: this process's own sandbox, which must isolate."""
     known: KnownReviews | None = field(default=None, init=False, compare=False)
     """Reviews of begun solutions to go on from; `guiding` sets it."""
     file: Protocol = field(init=False, compare=False)

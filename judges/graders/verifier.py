@@ -70,32 +70,32 @@ _faults = RowFaults()
 class OpenAIGrader(TextVerifier):
     """A grade by one of OpenAI's graders: string_check, text_similarity, python, score_model, label_model or multi.
 
-    `item` is the row (its keys, and its gold under `answer`, `reference_answer`, …), `sample` the reply. A key that
-    the row lacks is the data's fault, and leaves no score; what the reply lacks (JSON, a tool call) is its 0.0. Python
-    runs in the sandbox; model graders ask `engine`, not OpenAI, unless it says so.
+    `item` is the row (its keys, and its gold answer under `answer`, `reference_answer`, …), `sample` the reply. A key
+    that the row lacks is an error of the data and leaves the row unscored. A key that the reply lacks (JSON, a tool
+    call) is 0.0. Python runs in the sandbox. Model graders use `engine`, which is OpenAI only if you set it so.
     """
 
     grader: str | Mapping[str, Any] = field(hash=False)
     """A JSON file with the grader, or the grader itself."""
     engine: str | Engine = ""
-    """Which model score_model and label_model ask (the file's `model` is only a name): `openai:http://host/v1#model`;
-    "": the variable VERIKIT_JUDGE."""
+    """Model for score_model and label_model (the file's `model` is only a name): `openai:http://host/v1#model`. "": the
+    variable VERIKIT_JUDGE."""
     _: KW_ONLY
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """The engine's own options, where it is a spec."""
+    """Options of the engine, if it is a spec."""
     cache: bool = True
-    """Keep the model's replies in the user's cache of generations, where the engine is a spec."""
+    """Store the model's replies in the user's cache of generations, if the engine is a spec."""
     on_raise: Literal["unscored", "zero"] = "unscored"
-    """What a Python grader means that gives no number for simple replies either; to OpenAI it is 0. One that grades a
-    simple reply of the row works: a reply that it then gives no number for is 0.0."""
+    """Result of a Python grader that also gives no number for simple replies. OpenAI gives 0. A grader that grades a
+    simple reply of the row works, and a reply for which it then gives no number is 0.0."""
     wall_s: float = 30.0
-    """Time for one run of a Python grader, in seconds; OpenAI's own limit is 120."""
+    """Seconds for one run of a Python grader. OpenAI's own limit is 120."""
     memory_mb: int = 2048
     """Memory of its process, in MiB."""
     probe: int = PROBE
-    """Stop if a model's first so many replies hold no result at all; 0 never stops."""
+    """Stop if none of this many first replies of a model has a result. 0 never stops."""
     max_chars: int = MAX_CHARS
-    """Characters of each filled-in text that a model sees."""
+    """Maximum characters of each filled-in template that a model sees."""
     spec: Grader = field(init=False, compare=False, repr=False)
     """The grader, checked."""
     _record: Record = field(default_factory=Record, compare=False, repr=False)

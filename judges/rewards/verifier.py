@@ -28,10 +28,10 @@ PARTS = 64
 
 @dataclass(frozen=True, repr=False)
 class RewardModel(TextVerifier):
-    """A reward model's number for a reply: of a head of transformers, or of a server's pooling end point.
+    """A reward model's number for a reply, from a head of transformers or a server's pooling endpoint.
 
-    The number is as the head gives it (of the Bradley-Terry kind: only differences within a prompt mean something);
-    `activation` brings it into 0 to 1. A head with several numbers gives each as a part.
+    The number is the head's raw output (for Bradley-Terry heads, compare it only within a prompt). `activation` maps it
+    to 0 to 1. Each number of a head with several is a part.
     """
 
     name = "rm"
@@ -39,38 +39,39 @@ class RewardModel(TextVerifier):
     tallied: ClassVar[tuple[str]] = ("truncated",)
 
     model: str
-    """`hf:DIR` (or a hub name), or `openai:http://host:8000#model`, a pooling server of vLLM's or SGLang's."""
+    """`hf:DIR` (or a name of the Hugging Face Hub), or `openai:http://host:8000#model`, a pooling server of vLLM or
+    SGLang."""
     _: KW_ONLY
     output: Output = ""
-    """Which of several numbers is the reward: its name or index, `mean`, or weights by name (`{'help': 0.7, …}`);
-    "": the model's own sum (ArmoRM) or its only number."""
+    """Which of several numbers is the reward: its name or index, `mean`, or weights by name (`{'help': 0.7, …}`). "":
+    the model's own sum (ArmoRM) or its only number."""
     activation: Activation = "none"
-    """`sigmoid` or `softmax` over the numbers before one is taken; `none` leaves them as they are."""
+    """`sigmoid` or `softmax` over the numbers before one is taken. `none` keeps them."""
     form: Form = "auto"
-    """How prompt and reply become the input: `chat` (the chat template; `auto` is this), `pair` of texts, `text`."""
+    """Input format of prompt and reply: `chat` (the chat template; `auto` is this), `pair` of strings, `text`."""
     template: str = ""
-    """The file of a chat template in place of the model's own."""
+    """The file of a chat template, instead of the model's own."""
     max_tokens: int = 0
-    """Longest input; 0: what the model reads."""
+    """Maximum length of the input. 0: the model's context."""
     truncate: Truncation = ""
-    """The side cut off a longer input, `left` or `right`, which the score tells; "": it is 0.0, and without an
-    activation, where a 0 could be a reward, it has no score."""
+    """The side cut off a longer input, `left` or `right`, which the score reports. "": it is 0.0, or unscored without
+    an activation, because a 0 could be a reward."""
     dtype: str = "auto"
     """`auto` (as saved), `float32`, `bfloat16`, …"""
     device: str = ""
-    """`cpu`, `cuda`, …; by default CUDA where there is one."""
+    """`cpu`, `cuda`, …. Default: CUDA if available."""
     remote_code: bool = False
     """Run the Python files that come with the model (ArmoRM needs it)."""
     endpoint: EndPoint = "auto"
-    """Of a server: `classify` (`auto`), `pooling`, or `score` and `rerank`, which are for cross-encoders."""
+    """Endpoint of a server: `classify` (`auto`), `pooling`, or `score` and `rerank`, which are for cross-encoders."""
     tokenizer: str = ""
-    """Of a server: a folder with the model's tokenizer, to encode here, which SGLang needs."""
+    """For a server: a folder with the model's tokenizer, to encode locally, which SGLang requires."""
     timeout_s: float = 120.0
-    """Of one request to a server."""
+    """Seconds per request to a server."""
     concurrency: int = 32
-    """Most requests on the wire."""
+    """Maximum number of parallel requests."""
     loaded: Any = field(default=None, compare=False)
-    """A model and its tokenizer, in place of loading `model`."""
+    """A model and its tokenizer, instead of loading `model`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

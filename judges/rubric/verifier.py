@@ -31,33 +31,34 @@ _SPARE = 64
 
 @dataclass(frozen=True, repr=False)
 class Rubric(Judge):
-    """Points for the criteria an answer meets, by a judge: points of what is met over all positive points.
+    """Points for the criteria an answer meets, by a judge: points met over all positive points.
 
-    The rubric stands in the row (HealthBench, RubricHub, RaR, SWE-Atlas, PaperBench) or in a file (also rewardkit's).
-    Points below zero are for faults, `must` criteria gate the whole. `parts` holds each criterion's verdict; one that
-    has none leaves the whole without a value, unless it can't change it. With `expected` a criterion counts by the
-    probability that it is met, or its mean place on its scale; where it gates the whole, by its likeliest verdict.
+    The rubric is in the row (HealthBench, RubricHub, RaR, SWE-Atlas, PaperBench) or in a file (also rewardkit's).
+    Negative points are for errors, and `must` criteria gate the whole. `parts` has each criterion's verdict. A missing
+    verdict leaves the whole without a value, unless it can't change the value. With `expected` a criterion counts by
+    the probability that it is met, or its mean place on its scale. If it gates the whole, its likeliest verdict is
+    used.
     """
 
     name = "rubric"
     task: ClassVar[Task] = "rubric"
     prompt: str = "rubric"
     rubric: str | Mapping[str, Any] | Sequence[Any] = field(default="", hash=False)
-    """A file (JSON, or TOML) with the rubric of every row, or the rubric itself; "": each row has its own."""
+    """A file (JSON, or TOML) with the rubric of every row, or the rubric itself. "": each row has its own."""
     key: str = ""
-    """Where a row's rubric stands (`reward_model.rubrics`); "": the usual names are tried."""
+    """The row's key with the rubric (`reward_model.rubrics`). "": the usual names are tried."""
     per_call: int = 8
-    """Criteria in one request; 1 asks about each by itself. Prompts that are answered in JSON always do."""
+    """Criteria per request. 1 judges each separately, as prompts with JSON replies always do."""
     on_missing: OnMissing = "unscored"
-    """What criteria without a verdict do: `low` and `high` give the lowest or highest value they leave possible."""
+    """Value if criteria have no verdict: `low` and `high` give the lowest or highest possible value."""
     clip: bool = True
-    """Keep the value within 0 to 1; HealthBench itself clips only the mean over rows."""
+    """Clip the value to 0 to 1. HealthBench itself clips only the mean over rows."""
     asks: int = 1
-    """How often each criterion is asked about; the median counts, with `expected` the mean. Askings differ in seed,
+    """Number of requests per criterion. The median is used, or with `expected` the mean. Requests differ in seed,
     temperature and order."""
     labels: str = ""
-    """Where a row holds what people said of each criterion: a list, or an object by name, of true, false or numbers,
-    or of several people's. They decide nothing; `verikit report` tells how far the judge agrees."""
+    """The row's key with human labels of each criterion: a list, or an object by name, of true, false or numbers, or of
+    several people's. They do not affect the score. `verikit report` shows the judge's agreement with them."""
     criteria: Criteria | None = field(init=False, compare=False)
     """The rubric of every row; None: each has its own."""
 

@@ -56,14 +56,14 @@ class Gate(Verifier):
 
 
 def gate(cond: Verifier, then: Part, otherwise: Part = 0.0) -> Verifier:
-    """Score with `then` where `cond` passes and with `otherwise` where it does not.
+    """Score with `then` if `cond` passes, and with `otherwise` if it does not.
 
-    Only the branch taken is run. A condition without a value leaves the whole without one, with its status.
+    Only the selected branch runs. If the condition has no value, the whole has none and takes its status.
 
     Args:
-        cond: A verifier; it passes at 0.5 or more.
-        then: A verifier or a number, where it passes.
-        otherwise: A verifier or a number, where it does not.
+        cond: A verifier. It passes at 0.5 or more.
+        then: A verifier or a number, if it passes.
+        otherwise: A verifier or a number, if it does not.
     """
     return Gate(as_verifier(cond), as_verifier(then), as_verifier(otherwise))
 
@@ -105,10 +105,10 @@ class FirstOf(Verifier):
 
 
 def first_of(*parts: Part) -> Verifier:
-    """Use the first part that does not abstain; a part that fails does not pass the sample on.
+    """Use the first part that does not abstain. If a part fails, later parts are not tried.
 
     Args:
-        *parts: Verifiers, in the order in which they are asked.
+        *parts: Verifiers, in the order in which they are tried.
 
     Raises:
         UsageError: there is no part.
@@ -158,9 +158,9 @@ class By(Verifier):
 
 
 def by(key: str, verifiers: Mapping[str, Part], default: Part | None = None) -> Verifier:
-    """Choose the verifier by the sample's own key, e.g. `by("task", {"math": answer, "code": code})`.
+    """Select the verifier by the sample's own key, e.g. `by("task", {"math": answer, "code": code})`.
 
-    A value that is not listed uses `default`; without one the sample has no score (the data is at fault).
+    A value that is not listed uses `default`. Without a default, the sample is unscored because of the data.
 
     Args:
         key: The name of a key of the sample's meta.

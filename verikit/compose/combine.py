@@ -173,19 +173,19 @@ def maximum(*parts: Part) -> Verifier:
 
 
 def all_of(*parts: Part) -> Verifier:
-    """Give 1.0 if every part that did not abstain passes, else 0.0.
+    """Give 1.0 if every part that did not abstain passes, otherwise 0.0.
 
     Args:
-        *parts: Verifiers; one passes at 0.5 or more.
+        *parts: Verifiers. A part passes at 0.5 or more.
     """
     return _combined("all_of", parts)
 
 
 def majority(*parts: Part) -> Verifier:
-    """Give 1.0 if more than half of the parts that did not abstain pass, else 0.0 (a tie does not pass).
+    """Give 1.0 if more than half of the parts that did not abstain pass, otherwise 0.0 (a tie does not pass).
 
     Args:
-        *parts: Verifiers; one passes at 0.5 or more.
+        *parts: Verifiers. A part passes at 0.5 or more.
     """
     return _combined("majority", parts)
 
@@ -309,8 +309,8 @@ def clip(part: Part, low: float = 0.0, high: float = 1.0) -> Verifier:
 
     Args:
         part: A verifier.
-        low: What smaller values become.
-        high: What larger values become.
+        low: The value for smaller values.
+        high: The value for larger values.
 
     Raises:
         UsageError: `low` is above `high`.

@@ -129,17 +129,17 @@ def _slice(which: str) -> slice:
 
 
 def turns(part: Part, which: str | int = "all", rule: Rule = "mean") -> Verifier:
-    """Apply a verifier to chosen turns of the model in a conversation; a text is one turn.
+    """Apply a verifier to selected turns of the model in a conversation. A string is one turn.
 
-    A turn is scored with its own text, thoughts and tool calls, and what came before it as the prompt. Turns on which
-    the verifier abstains drop out; one without a value otherwise leaves the whole without one. A conversation that has
-    no such turn gets 0.0.
+    A turn is scored with its own text, thoughts and tool calls, and the conversation before it is the prompt. Turns on
+    which the verifier abstains are excluded. Any other turn without a value leaves the whole without one. A
+    conversation without such a turn gets 0.0.
 
     Args:
         part: A verifier.
-        which: The turns: `all`, `said` (those with text), `first`, `last`, an index or a slice (`0`, `-2:`, `1:3`);
-            `mean` and `min` stand for all turns under that rule.
-        rule: `mean`, `min`, or `last`, the value of the last chosen turn that has one.
+        which: The turns: `all`, `said` (those with text), `first`, `last`, an index or a slice (`0`, `-2:`, `1:3`).
+            `mean` and `min` apply to all turns selected by that rule.
+        rule: `mean`, `min`, or `last`, the value of the last selected turn that has one.
 
     Raises:
         UsageError: no such turns or rule.

@@ -55,7 +55,7 @@ def length_guard(part: Part, max_chars: int) -> Verifier:
 
     Args:
         part: A verifier.
-        max_chars: The longest completion it is given, in characters.
+        max_chars: Maximum length of a completion in characters.
 
     Raises:
         UsageError: the cap is negative.
@@ -127,13 +127,13 @@ def _key(sample: Sample) -> str | None:
 
 
 def cached(part: Part, size: int = 65536) -> Verifier:
-    """Remember the scores of the last `size` distinct samples of this process; failures are not remembered.
+    """Cache the scores of the last `size` distinct samples of this process. Failures are not cached.
 
-    A sample whose meta holds more than JSON (an array, an object) is scored each time.
+    A sample whose meta has more than JSON (an array, an object) is scored each time.
 
     Args:
         part: A verifier.
-        size: Samples remembered; the ones not asked for longest go first.
+        size: Number of cached samples. The least recently used are evicted first.
 
     Raises:
         UsageError: the size is not positive.
@@ -198,20 +198,19 @@ def _rebuilt(row: dict[str, Any]) -> Score:
 
 
 def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
-    """Give each sample at most `seconds` in a worker process, which is killed beyond that; the sample is `timeout`.
+    """Give each sample at most `seconds` in a worker process, which is then killed. The sample is `timeout`.
 
-    Works from any thread and in daemonic processes, where a time-out by thread or signal would not. The verifier is
-    pickled: what it is made of must be importable in another process, so a function belongs in a module, not in a
-    notebook's cell.
+    Works from any thread and in daemonic processes, unlike a timeout by thread or signal. The verifier is pickled, so
+    its parts must be importable in another process. Define functions in a module, not in a notebook's cell.
 
     Args:
         part: A verifier.
-        seconds: Wall-clock time for one sample.
-        workers: Worker processes.
+        seconds: Wall-clock time per sample.
+        workers: Number of worker processes.
 
     Raises:
-        UsageError: the time is not positive, or less than what a part gives the candidate's programs; or the verifier
-            can't be pickled.
+        UsageError: the time is not positive, or less than a part's own limit for the candidate's programs; or the
+            verifier can't be pickled.
     """
     verifier = as_verifier(part)
     slowest = sum(each.slowest_s for each in walk(verifier))

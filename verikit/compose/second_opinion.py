@@ -83,15 +83,16 @@ class Rescue(Verifier):
 
 
 def rescue(rule: Part, judge: Part, max_chars: int = 300) -> Verifier:
-    """Score with a rule, and ask a judge where the rule says no without proof or can't decide.
+    """Score with a rule, and call a judge if the rule rejects without certainty or can't decide.
 
-    The judge sees question, gold and the extracted answer alone. Its yes makes the value the judge's, its no leaves the
-    rule's; where it has no verdict, neither has the whole. `Score.usage` counts `judge_calls` and `rescued` verdicts.
+    The judge sees only the question, the gold answer and the extracted answer. If it accepts, its value is used,
+    otherwise the rule's. If it gives no verdict, the whole has none. `Score.usage` counts `judge_calls` and `rescued`
+    verdicts.
 
     Args:
-        rule: A verifier that gives the answer it read (`Score.answer`).
-        judge: A verifier with a gold, such as `reference_judge('openai:…', prompt='reference-xverify')`.
-        max_chars: The longest answer that is shown; a longer one is no answer but a text, and stays refused.
+        rule: A verifier that returns the answer it read (`Score.answer`).
+        judge: A verifier with a gold answer, such as `reference_judge('openai:…', prompt='reference-xverify')`.
+        max_chars: Maximum length of an answer for the judge. A longer one stays rejected.
 
     Raises:
         UsageError: `max_chars` is below 1.

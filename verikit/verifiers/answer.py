@@ -48,20 +48,20 @@ def _tail(seconds: float) -> Tail:
 
 @dataclass(frozen=True)
 class Answer(Equality, TextVerifier):
-    """1.0 if the completion's final answer is the gold's: numbers, formulas, sets, units, option letters, short text.
+    """1.0 if the completion's final answer equals the gold: numbers, formulas, sets, units, option letters, short text.
 
-    The gold is `sample.answer`, a string or several accepted ones. `sample.prompt` is the question; `sample.meta` may
-    hold `options`, the option texts of multiple choice.
+    The gold is `sample.answer`, a string or several accepted ones. `sample.prompt` is the question. `sample.meta` may
+    have `options`, the texts of multiple-choice options.
     """
 
     undecided: Literal["zero", "abstain"] = "zero"
-    """What an answer that can't be shown equal or different gets."""
+    """Score of an answer that can't be shown equal or different."""
     tail_seconds: float = 0.2
-    """Processor seconds, about, for the computer algebra of an undecided pair; 0 turns it off. It counts its own steps,
-    not a clock's. More than 20 such pairs of a gold that are scored together share the budget of 20."""
+    """Approximate CPU seconds for the computer algebra of an undecided pair. 0 turns it off. The limit counts its
+    steps, not a clock. If more than 20 such pairs of a gold answer are scored together, they share the budget of 20."""
     aliases: bool | str = True
-    """Whether other names of the same thing count (WWI for World War I); a path adds the names of a JSON file,
-    `{"World War I": ["WWI", "First World War"]}`, to those that ship."""
+    """Whether other names of the same thing are accepted (WWI for World War I). A path adds the names of a JSON file,
+    `{"World War I": ["WWI", "First World War"]}`, to the built-in ones."""
     name = "answer"
 
     def __post_init__(self) -> None:
@@ -257,7 +257,7 @@ def _said(reply: str) -> str | None:
 
 @dataclass(frozen=True)
 class Math(Answer):
-    """`answer` for mathematical golds only: a single letter is a symbol, and it abstains where the gold is prose."""
+    """`answer` for mathematical golds only: a single letter is a symbol, and it abstains if the gold is prose."""
 
     name = "math"
     _letters: ClassVar[bool] = False

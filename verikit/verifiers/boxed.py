@@ -22,8 +22,8 @@ _PLACEHOLDER = re.compile(
 class Boxed(TextVerifier):
     r"""1.0 if the completion closes a non-empty `\boxed{…}`; the last one is the extracted answer.
 
-    `\fbox` and `\framebox` are boxes too; one that holds a placeholder (`\boxed{...}`, `\boxed{answer}`) is none. A box
-    whose content shows nothing (`\boxed{\,}`, `\boxed{\phantom{1}}`, a zero-width space) is empty.
+    `\fbox` and `\framebox` are boxes too. One with a placeholder (`\boxed{...}`, `\boxed{answer}`) is not. A box whose
+    content is invisible (`\boxed{\,}`, `\boxed{\phantom{1}}`, a zero-width space) is empty.
     """
 
     once: bool = False

@@ -15,18 +15,18 @@ from verikit.types import Sample, Score
 
 @dataclass(frozen=True)
 class Choice(TextVerifier):
-    """1.0 if the option letter the completion settles on is the gold's.
+    """1.0 if the completion chooses the gold's option letter.
 
-    Looked for in this order: the last box; the last sentence that calls a letter the answer, right or chosen ("The
-    answer is (B).", "Option B is correct", "答案是B"), in a dozen languages; a last line that is nothing but a letter,
-    or a completion of one line that begins with "B." or "(B)". Denied letters ("D is not correct", "not A but B") and
-    alternatives ("A or B") are no choice, nor are several letters where the gold has one. Nothing found is 0.0, never
-    a guess. The letters on offer are those of the sample's `options` (else A to `last`), whose texts are read as part
-    of their letters. The gold is a letter, or several ("A, C") that all have to be chosen.
+    Places are searched in this order: the last box; the last sentence that calls a letter the answer, right or
+    chosen ("The answer is (B).", "Option B is correct", "答案是B"), in a dozen languages; a last line that is only a
+    letter, or a completion of one line that starts with "B." or "(B)". Denied letters ("D is not correct", "not A
+    but B") and alternatives ("A or B") are not choices. Neither are several letters for a gold of one letter. A
+    missing choice is 0.0, never a guess. Letters come from the sample's `options`, or are A to `last`. The texts of
+    options are read as part of their letters. The gold is a letter, or several ("A, C") that must all be chosen.
     """
 
     last: str = "J"
-    """Last letter on offer where the sample does not list its options."""
+    """Last option letter if the sample does not list its options."""
     name = "choice"
 
     def __post_init__(self) -> None:

@@ -61,21 +61,21 @@ class Citation(NamedTuple):
 class Citations(TextVerifier):
     """1.0 if every quotation occurs in the passages, and every reference [n] is the number of one.
 
-    Quotations stand in quotation marks of any kind or quoted lines and have at least `min_words` words; one that is
-    not closed ends with its paragraph. An ellipsis leaves out any text between pieces of at least `min_piece` words,
-    and a quotation none of whose pieces has `min_words` has to hold but earns nothing. Words are whole ones.
-    Code has no references: fences with a language, inline code, indices such as `arr[5]`.
-    One that a reference follows must occur in a passage it names. Case, space and the kind of quotes, dashes and
-    apostrophes are not looked at. The passages stand in `meta.passages` (`contexts`, `documents`, `ctxs`, …): texts,
-    or objects with `text` or the like. Numbers count from 1.
+    Quotations are in quotation marks of any type or in quoted lines, and have at least `min_words` words. An unclosed
+    one ends with its paragraph. An ellipsis may omit text between pieces of at least `min_piece` words. A quotation
+    without a piece of `min_words` is checked but earns nothing. Words are whole ones. Code has no references: fences
+    with a language, inline code, indices such as `arr[5]`. If a reference follows a quotation, it must occur in a
+    passage that the reference names. Case, space and the style of quotes, dashes and apostrophes are ignored. The
+    passages are in `meta.passages` (`contexts`, `documents`, `ctxs`, …): strings, or objects with `text` or a similar
+    key. Numbers start at 1.
     """
 
     reward: Literal["all", "fraction"] = "all"
-    """All or nothing, or the share of quotations and references that hold."""
+    """All or nothing, or the fraction of supported quotations and references."""
     min_words: int = 4
-    """A shorter quotation is a term or a title, and not looked at."""
+    """A shorter quotation is a term or a title, and not checked."""
     min_piece: int = 3
-    """Beside an ellipsis, a piece of fewer words does not hold: such pieces can be put together to say anything."""
+    """Next to an ellipsis, a piece of fewer words is rejected, because such pieces can form any statement."""
     min_references: int = 0
     """A reply with fewer references is 0.0."""
     min_quotes: int = 0
@@ -83,7 +83,7 @@ class Citations(TextVerifier):
     min_citations: int = 1
     """A reply with fewer quotations and references together is 0.0."""
     max_chars: int = 50_000
-    """A longer reply is 0.0 unread."""
+    """A longer reply is 0.0 without being read."""
     name = "citations"
 
     def __post_init__(self) -> None:

@@ -18,13 +18,13 @@ _WORDS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Column(Verifier):
-    """The candidate's (or else its row's) own key as the score: a stored reward, a label, a length.
+    """The candidate's own key, or its row's, as the score: a stored reward, a label, a length.
 
-    A text is read as a number where it is one, or `true` or `false`: tables of text hold nothing else.
+    A string is read as a number if it is one, or as `true` or `false`, because tables of text have only strings.
     """
 
     key: str
-    """Name of the key; `a.b` looks into objects where there is no key of that very name."""
+    """Name of the key. `a.b` reads inside objects if there is no key of that exact name."""
     name = "column"
     reads: ClassVar[Reads | None] = None
 

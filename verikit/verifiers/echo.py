@@ -187,15 +187,15 @@ def refusals(score: Score) -> float:
 
 
 def echo_guard(part: Part, evaluated: bool = True) -> EchoGuard:
-    """Give 0.0 to an answer that is a formula of the question, and to one that is left to compute.
+    """Give 0.0 to an answer that is a formula of the question, and to one that is not evaluated.
 
-    A formula of the question is paid where the gold has that form, or choosing is asked for. An answer is left to
-    compute if a gold is a plain number, or the question asks to compute a value, and the answer has operations of a
-    kind that no gold has (a sum, gcd, an integral, a root, …) or more operations than a simple form has.
+    A formula of the question is accepted if the gold has that form, or the question requires a choice. An answer is not
+    evaluated if a gold is a plain number, or the question requires computing a value, and the answer has operations of
+    a kind that no gold has (a sum, gcd, an integral, a root, …) or more operations than a simple form has.
 
     Args:
-        part: A verifier that gives the answer it read (`Score.answer`).
-        evaluated: Whether answers that are left to compute get 0.0 too.
+        part: A verifier that returns the answer it read (`Score.answer`).
+        evaluated: Whether answers that are not evaluated also get 0.0.
     """
     verifier = as_verifier(part)
     return verifier if isinstance(verifier, EchoGuard) else EchoGuard(verifier, evaluated)

@@ -38,8 +38,8 @@ _MAX_ANSWER = 20_000
 class JsonMatch(TextVerifier):
     """1.0 if the JSON in the completion equals the gold's: the same fields with the same values.
 
-    The JSON is found as `json_schema` finds it. Objects match in any order of keys, lists in order. Strings match
-    exactly, numbers by value: 1 is 1.0, but not "1" and not true. Parts are the fields, by path (`items[0].price`).
+    The JSON is located as by `json_schema`. Objects match in any order of keys, lists in order. Strings match exactly,
+    numbers by value: 1 is 1.0, but not "1" and not true. Parts are the fields, by path (`items[0].price`).
     """
 
     rel_tol: float = 0.0
@@ -47,21 +47,21 @@ class JsonMatch(TextVerifier):
     abs_tol: float = 0.0
     """Allowed |number - gold|."""
     unordered: bool | Sequence[str] = False
-    """True: all lists match in any order, as multisets. Or the paths of those that do: `("tags", "items[*].tags")`;
-    `$` is the whole."""
+    """True: all lists match in any order, as multisets. Or the paths of such lists: `("tags", "items[*].tags")`. `$` is
+    the whole document."""
     extra: ExtraKeys = "refuse"
-    """Whether keys that the gold lacks are an error (`refuse`), or `ignore`d. Extra items of lists always are one."""
+    """Whether keys that the gold lacks are an error (`refuse`), or `ignore`d. Extra list items are always an error."""
     typed_numbers: bool = False
     """Whether 1 and 1.0 differ."""
     reward: Literal["all", "fraction"] = "all"
-    """`all` fields must be right, or the value is the `fraction` that are. An item of an unordered list is one field;
-    a key or item too many counts as a wrong one."""
+    """`all` fields must be right, or the value is the `fraction` of right fields. An item of an unordered list is one
+    field. An extra key or item is a wrong field."""
     several: SeveralDocuments = "last"
-    """Of several documents the `last` counts; `reject`: 0.0 if one before it differs from it."""
+    """If there are several documents, the `last` is used. `reject`: 0.0 if an earlier one differs from it."""
     expected: str = "expected"
-    """The row's key with the gold as JSON or its text; where a row has none, its gold answer."""
+    """The row's key with the gold as JSON or a JSON string. If a row has none, its gold answer is used."""
     max_chars: int = 1_000_000
-    """A longer completion is 0.0 unread."""
+    """A longer completion is 0.0 without being read."""
     name = "json_match"
 
     def __post_init__(self) -> None:

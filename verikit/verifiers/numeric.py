@@ -30,7 +30,7 @@ _MAX_EXPONENT = 999
 class Numeric(TextVerifier):
     """1.0 if the last number of the answer is within `abs_tol` or `rel_tol` of the gold; exact by default.
 
-    A number that the reply denies, asks, or offers beside another ("3, or maybe 4") is none.
+    Numbers that the reply denies, questions, or offers as one of several ("3, or maybe 4") are not answers.
     """
 
     rel_tol: float = 0.0
@@ -38,7 +38,8 @@ class Numeric(TextVerifier):
     abs_tol: float = 0.0
     """Allowed |answer - gold|."""
     extract: AnswerIn = "stated"
-    """Where the number is looked for: in the answer that the reply has `stated`, else in all of it; or elsewhere."""
+    """Where the number is read: from the answer that the reply has `stated`, or the whole reply if it states none; or
+    from another place."""
     name = "numeric"
 
     def __post_init__(self) -> None:

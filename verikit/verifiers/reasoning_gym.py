@@ -29,20 +29,20 @@ _FULL = 1.0 - 1e-9
 
 @dataclass(frozen=True)
 class ReasoningGym(TextVerifier):
-    """The score that the row's own data set of reasoning_gym gives the answer, 0 to 1.
+    """The score that reasoning_gym gives the answer, 0 to 1, by the row's own dataset.
 
-    A row is an entry of the package: the question, `answer`, and `metadata` with `source_dataset`; `config` may hold
-    settings of its data set. `verikit synth reasoning-gym` makes such rows.
+    A row is an entry of the package: the question, `answer`, and `metadata` with `source_dataset`. `config` may have
+    settings of its dataset. `verikit synth reasoning-gym` creates such rows.
     """
 
     dataset: str = ""
-    """The data set's name; "": the row's `dataset`, or `metadata.source_dataset`."""
+    """The dataset's name. "": the row's `dataset`, or `metadata.source_dataset`."""
     tag: str = "answer"
-    """The answer stands in the last such tag; "": it is the whole reply."""
+    """The answer is read from the last such tag. "": it is the whole reply."""
     full: bool = False
-    """Only a full score counts: partial ones, many of which wrong answers get too, are 0."""
+    """Accept only full scores. Partial ones, which wrong answers often get too, become 0."""
     wall_s: float = 5.0
-    """Time for one answer, in seconds; what takes longer is 0.0."""
+    """Seconds per answer. An answer that takes longer is 0.0."""
     memory_mb: int = 1024
     """Memory of its process, in MiB."""
     name = "reasoning_gym"

@@ -15,14 +15,14 @@ from verikit.types import Sample, Score
 
 @dataclass(frozen=True)
 class Regex(TextVerifier):
-    """1.0 if the pattern occurs in the completion; its first group (else the whole match) is the extracted answer."""
+    """1.0 if the pattern occurs in the completion; its first group (or the whole match) is the extracted answer."""
 
     pattern: str
     """In the syntax of the `regex` package, a superset of `re`'s."""
     match_answer: bool = False
-    """Whether the extracted text must also be the gold, surrounding space aside; the last match counts."""
+    """Whether the extracted text must also equal the gold, ignoring surrounding space. The last match is used."""
     timeout_s: float = 1.0
-    """Time for one text; one that runs it out is the candidate's fault, who wrote it: 0.0."""
+    """Seconds per completion. One that takes longer is 0.0, because the candidate wrote it."""
     name = "regex"
 
     def __post_init__(self) -> None:

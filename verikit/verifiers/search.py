@@ -41,14 +41,14 @@ class _RolloutVerifier(Verifier):
 
 @dataclass(frozen=True)
 class SearchFormat(_RolloutVerifier):
-    """1.0 if a text that searches keeps R1-Searcher's format, else 0.0 with everything that is wrong."""
+    """1.0 if a text that searches keeps R1-Searcher's format, otherwise 0.0 with every error."""
 
     preset: Preset = "paper"
-    """`paper`, or the forms of the repository, `repo-llama` and `repo-qwen`, which invented documents pass."""
+    """`paper`, or the repository's formats `repo-llama` and `repo-qwen`, which invented documents pass."""
     must_search: bool = False
     """Whether a text without a search is wrong."""
     thinks: bool = True
-    """Whether the prompt opened `<think>`; False: the completion must."""
+    """Whether the prompt opened `<think>`. False: the completion must open it."""
     name = "search_format"
 
     def __post_init__(self) -> None:
@@ -62,10 +62,10 @@ class SearchFormat(_RolloutVerifier):
 
 @dataclass(frozen=True)
 class Searched(_RolloutVerifier):
-    """1.0 if at least `least` searches were answered, else 0.0 (R1-Searcher, stage 1)."""
+    """1.0 if at least `least` searches were answered, otherwise 0.0 (R1-Searcher, stage 1)."""
 
     least: int = 1
-    """Answered searches that are asked for."""
+    """Required number of answered searches."""
     name = "searched"
 
     def judge(self, rollout: SearchTrace) -> Score:

@@ -18,8 +18,8 @@ from verikit.types import Sample, Score
 class Tags(Verifier):
     r"""1.0 if the text is exactly `<a>…</a><b>…</b>…`, each tag once, in this order, only space between and around.
 
-    What stands in the last tag is the extracted answer. `strict=False` allows text between and around the tags. A tag
-    is empty if its content shows nothing, such as a zero-width space, `\,` or `{}`.
+    The content of the last tag is the extracted answer. `strict=False` allows text between and around the tags. A tag
+    is empty if its content is invisible, such as a zero-width space, `\,` or `{}`.
     """
 
     names: tuple[str, ...]

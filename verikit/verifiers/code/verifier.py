@@ -39,42 +39,42 @@ def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Code(TextVerifier):
-    """1.0 if the program in the completion passes its tests, which the row's meta holds.
+    """1.0 if the program in the completion passes the tests in the row's meta.
 
     `meta.tests` is a list of asserts, of `{"call": "f(2)", "expected": "4"}`, `{"fn", "args", "expected"}` or
-    `{"input", "output"}` (standard input and output); rows of HumanEval (`test`, `entry_point`), MBPP (`test_list`) and
-    LiveCodeBench (`public_test_cases`) are read as they are, and so are tests that are the gold answer as JSON (verl).
-    `tests` (or `test`) may be a pytest, unittest or doctest file, too, `public_tests` another one: parts are the tests.
+    `{"input", "output"}` (standard input and output). Rows of HumanEval (`test`, `entry_point`), MBPP (`test_list`) and
+    LiveCodeBench (`public_test_cases`) are read unchanged, and so are tests in the gold answer as JSON (verl). `tests`
+    (or `test`) may also be a pytest, unittest or doctest file, and `public_tests` another one. The parts are the tests.
     """
 
     reward: Literal["all", "fraction"] = "all"
-    """All tests or nothing, or the share of tests passed."""
+    """All tests or nothing, or the fraction of tests passed."""
     wall_s: float = 5.0
-    """For each case."""
+    """Seconds per case."""
     memory_mb: int = 512
     """Memory of a test's process, in MiB."""
     equality: Equality | None = None
-    """How values are compared; None: as the test is written (`==` for asserts, exact for `call`, JSON for `fn`)."""
+    """How values are compared. None: as the test is written (`==` for asserts, exact for `call`, JSON for `fn`)."""
     tolerance: float = 0.0
     """Numbers may differ by this much, absolutely or relatively."""
     children: Literal["case", "row"] = "case"
-    """A child for each call (no call can know of another), or one for all calls of a row: faster, and as strict about
-    values, but the calls share the program's state, as they do in HumanEval's own script."""
+    """One child per call (calls are isolated), or one for all calls of a row. The latter is faster and as strict about
+    values, but the calls share the program's state, as in HumanEval's own script."""
     in_process: bool = False
     """Run the asserts inside the program's own process. The program can forge the verdict."""
     row_s: float | None = None
-    """For all cases of a row together; None: six times `wall_s`. What is not done by then is 0.0."""
+    """Seconds for all cases of a row together. None: six times `wall_s`. Unfinished cases are 0.0."""
     preset: Preset | None = None
-    """`livecodebench`: programs are taken from replies, run and judged by the rules of LiveCodeBench's own runner."""
+    """`livecodebench`: programs are extracted, run and judged by the rules of LiveCodeBench's own runner."""
     language: Language = "auto"
-    """Of the program. `auto`: what the row says (`language`, `lang`), else, for tests of standard input and output, the
-    label of the reply's fence, else Python. `verikit doctor` lists which can be run here. A row whose language can't be
-    run here is unscored; a reply that chooses such a language itself is 0.0."""
+    """Language of the program. `auto`: the row's (`language`, `lang`), or for tests of standard input and output the
+    label of the reply's fence, or Python. `verikit doctor` lists the languages that can run here. A row in another
+    language is unscored. A reply that chooses such a language itself is 0.0."""
     compile_s: float = 30.0
-    """Of a processor, for the compiler, once for each program."""
+    """CPU seconds of the compiler, once per program."""
     sandbox: str | None = None
-    """`local`, `bwrap`, `process`, `http://HOST`, `docker:IMAGE` or `docker+http`; None: what VERIKIT_SANDBOX says,
-    else `local`. `verikit doctor` tries each that is there."""
+    """`local`, `bwrap`, `process`, `http://HOST`, `docker:IMAGE` or `docker+http`. None: VERIKIT_SANDBOX, or `local`.
+    `verikit doctor` tries each that is available."""
     name = "code"
 
     def __post_init__(self) -> None:

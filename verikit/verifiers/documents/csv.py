@@ -17,10 +17,10 @@ from verikit.verifiers.documents.structured import StructuredText
 
 @dataclass(frozen=True)
 class Csv(StructuredText):
-    """1.0 if the completion is CSV (RFC 4180): a header of distinct names, rows as wide as it, quotes that close.
+    """1.0 if the completion is CSV (RFC 4180): a header of distinct names, rows of the same width, quotes that close.
 
-    The schema is of one row, an object by column. A cell is a text, or what its property's `type` in the schema reads
-    it as (`integer`, `number`, `boolean`; an empty cell is null where null is allowed).
+    The schema describes one row, an object by column. A cell is a string, or the `type` of its property in the schema
+    (`integer`, `number`, `boolean`; an empty cell is null if null is allowed).
     """
 
     columns: tuple[str, ...] = ()
@@ -28,9 +28,9 @@ class Csv(StructuredText):
     delimiter: str = ","
     """One character."""
     min_rows: int = 0
-    """The least number of rows below the header."""
+    """Minimum number of rows below the header."""
     max_rows: int | None = None
-    """The greatest; None: any."""
+    """Maximum number of rows. None: any."""
     name = "csv"
     labels: ClassVar[frozenset[str]] = frozenset({"csv", "tsv"})
 

@@ -32,20 +32,20 @@ _DEADLINE: ContextVar[float] = ContextVar("deadline")
 
 @dataclass(frozen=True)
 class JsonSchema(TextVerifier):
-    """1.0 if the JSON in the completion is one that a JSON Schema accepts.
+    """1.0 if the JSON in the completion is valid under a JSON Schema.
 
-    That is the whole completion, its last JSON fence, or the last document among prose. One with a fault, such as a
-    trailing comma, is 0.0 with the fault as the reason.
+    The JSON is the whole completion, its last JSON fence, or the last document in prose. Invalid JSON, such as a
+    trailing comma, is 0.0 with the error as the reason.
     """
 
     schema: str | Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """The schema, or the path of a JSON file that holds it; {} accepts any JSON. `$ref` stays within the schema."""
+    """The schema, or the path of its JSON file. {} accepts any JSON. `$ref` stays within the schema."""
     bare: bool = False
-    """Whether nothing but a fence may stand around the JSON."""
+    """Whether only a fence may surround the JSON."""
     max_chars: int = 1_000_000
-    """A longer completion is 0.0 unread."""
+    """A longer completion is 0.0 without being read."""
     timeout_s: float = 1.0
-    """Processor seconds for checking one text. A text that needs more is 0.0: the candidate wrote it."""
+    """CPU seconds for checking one completion. One that needs more is 0.0, because the candidate wrote it."""
     name = "json_schema"
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_P
 
 @dataclass(frozen=True)
 class Toml(StructuredText):
-    """1.0 if the completion is TOML 1.0 that the schema accepts; dates and times are checked as their ISO text."""
+    """1.0 if the completion is TOML 1.0 that the schema accepts; dates and times are checked as ISO strings."""
 
     name = "toml"
     labels: ClassVar[frozenset[str]] = frozenset({"toml"})

@@ -28,18 +28,18 @@ _SEPARATOR = "\x01"
 
 @dataclass(frozen=True)
 class Xml(TextVerifier):
-    """1.0 if the XML in the completion is well-formed and, where one is given, its schema accepts it.
+    """1.0 if the XML in the completion is well-formed and valid under the schema, if there is one.
 
-    That is the last fence labelled so, else the text from the first tag to the last. Declarations of entities are
-    faults, and so are an element nested more than 200 deep and a prefix without a declaration of its namespace.
+    The XML is the last fence with that label, or the text from the first tag to the last. Invalid are declarations of
+    entities, an element nested more than 200 deep, and a prefix without a declared namespace.
     """
 
     schema: str = ""
-    """An XML Schema (XSD), or the path of a file that holds it; needs lxml. "": any well-formed document."""
+    """An XML Schema (XSD), or the path of its file. Requires lxml. "": any well-formed document."""
     root: str = ""
-    """The name of the root element, with its prefix if it has one; "": any."""
+    """The name of the root element, with its prefix if it has one. "": any."""
     max_chars: int = 100_000
-    """A longer completion is 0.0 unread."""
+    """A longer completion is 0.0 without being read."""
     name = "xml"
 
     def __post_init__(self) -> None:

@@ -24,8 +24,8 @@ _MERGE = "tag:yaml.org,2002:merge"
 class Yaml(StructuredText):
     """1.0 if the completion is YAML (1.1, plain types only) that the schema accepts.
 
-    Keys that come twice (also as `1` and `"1"`), tags of Python, and aliases that blow up are faults. Dates are
-    checked as their ISO text, keys that are no text as their text.
+    Invalid are duplicate keys (also `1` and `"1"`), Python tags, and aliases that expand without limit. Dates are
+    checked as ISO strings, and other keys as strings.
     """
 
     name = "yaml"

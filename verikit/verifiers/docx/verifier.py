@@ -41,34 +41,34 @@ Block = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Docx(WorkspaceVerifier):
-    """1.0 if a text document that an agent left passes every check that is asked for.
+    """1.0 if a text document that an agent left passes every requested check.
 
-    Only text in sight counts. Tracked deletions, hidden text and comments do not count, tracked insertions do.
-    Blanks at the ends of texts are ignored, and several in a row are one. A row's own options are under its key
+    Only visible text is used, including tracked insertions. Tracked deletions, hidden text and comments are not
+    visible. Blanks at both ends are ignored, and several in a row are one. A row's own options are under its key
     `docx`.
     """
 
     file: str = "*.docx"
-    """Path or pattern of the document, which must name one file."""
+    """Path or pattern of the document. It must match one file."""
     text: Sequence[str] = ()
-    """Texts that a paragraph must hold, across runs."""
+    """Strings that a paragraph must contain, across runs."""
     absent: Sequence[str] = ()
-    """Texts that no paragraph may hold in sight."""
+    """Strings that must not be visible in any paragraph."""
     heading: Sequence[str] | Mapping[str, int] = ()
-    """Headings, or headings and their levels; by style or outline level, never by looks."""
+    """Headings, or headings and their levels, by style or outline level and never by appearance."""
     under: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Headings, and texts in the section of each."""
+    """Headings, and strings in the section of each."""
     table: Sequence[Sequence[Sequence[str]]] = ()
-    """Tables, each as rows of texts; each must be one table of the document."""
+    """Tables, each as rows of strings. Each must be one table of the document."""
     style: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Texts and the style of their characters: `bold`, `italic`, `underline`, `strike`, `size`, `font`, `colour` (six
+    """Strings and the style of their characters: `bold`, `italic`, `underline`, `strike`, `size`, `font`, `colour` (six
     digits), `align`, `style` (the paragraph style's name)."""
     list: Sequence[str] = ()
     """Paragraphs that must be items of a list."""
     image: int = 0
-    """How many pictures must be in the document, at least."""
+    """Minimum number of pictures in the document."""
     revision: bool = True
-    """Whether tracked changes may be left; False refuses them."""
+    """Whether tracked changes are allowed. False rejects them."""
     name = "docx"
 
     def __post_init__(self) -> None:

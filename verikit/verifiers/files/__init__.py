@@ -31,28 +31,28 @@ def _patterns(option: str, value: str | Sequence[str] | None) -> tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class LeftFiles(WorkspaceVerifier):
-    """1.0 if all that is asked of the files holds.
+    """1.0 if the files pass every requested check.
 
-    A path may be a pattern: `*` and `?` within a name, `**` for any folders. Times never count. Links, fifos and
-    folders are no files.
+    A path may be a pattern: `*` and `?` within a name, `**` for any folders. Times are ignored. Links, fifos and
+    folders are not files.
     """
 
     exist: Patterns = ()
-    """Files that have to be there; of a pattern at least one."""
+    """Files that must exist. A pattern needs at least one."""
     absent: Patterns = ()
-    """What must not be there, files or folders."""
+    """Files or folders that must not exist."""
     unchanged: Patterns = ()
-    """What has to be as it was: nothing edited, added or removed under a pattern."""
+    """Files that must be unchanged: not edited, added or removed under a pattern."""
     changed: Patterns = ()
-    """Files that were there, and whose content has to be another one; of a pattern at least one."""
+    """Files that existed and whose content must differ. A pattern needs at least one."""
     sha256: Mapping[str, str] = field(default_factory=dict)
-    """The SHA-256 that a file has to have, by path."""
+    """The required SHA-256 of a file, by path."""
     same_as: Mapping[str, str] = field(default_factory=dict)
-    """By path the file of before whose content a file has to have: a rename, a copy."""
+    """By path, the file of `before` whose content a file must have: a rename, a copy."""
     content: Mapping[str, Verifier | str] = field(default_factory=dict)
-    """By path the verifier that a file's text is given to."""
+    """By path, the verifier that receives a file's text."""
     only: Patterns | None = None
-    """The patterns outside of which nothing may differ: in content, in kind, in whether it may be run."""
+    """Patterns. Outside them content, kind and executable bit must not change."""
     name = "files"
 
     def __post_init__(self) -> None:

@@ -52,24 +52,24 @@ READER = BoxReader(
 
 @dataclass(frozen=True, eq=False)
 class Image(WorkspaceVerifier):
-    """1.0 if a picture that an agent left passes every check that is asked for.
+    """1.0 if a picture that an agent left passes every requested check.
 
-    The file must be of the format that its name ends in, and of no other kind as well. A row's own options are under
-    its key `image`.
+    The file must have the format of its name's ending, and must not be valid in another format. A row's own options are
+    under its key `image`.
     """
 
     file: str = "*.png"
-    """Path or pattern of the picture, which must name one file."""
+    """Path or pattern of the picture. It must match one file."""
     format: str | Sequence[str] = ()
-    """The formats that are accepted: png, jpeg, gif, webp, bmp, tiff."""
+    """The accepted formats: png, jpeg, gif, webp, bmp, tiff."""
     size: Sequence[int] = ()
     """Width and height in pixels."""
     least_size: Sequence[int] = ()
-    """The least width and height in pixels."""
+    """Minimum width and height in pixels."""
     like: str = ""
     """The expected picture: a path, or `data:image/png;base64,…`. A row can only give the latter."""
     least_alike: float = 0.6
-    """The least likeness of the worst block, 0 to 1."""
+    """Minimum similarity of the worst block, 0 to 1."""
     name = "image"
 
     def __post_init__(self) -> None:

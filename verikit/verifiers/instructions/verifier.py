@@ -31,18 +31,18 @@ def _part(followed: bool) -> Score:
 class Instructions(TextVerifier):
     """1.0 if the reply follows all instructions of its row: IFEval's 25, IFBench's 58 and its 29 for training.
 
-    The row gives them by id with arguments (`instruction_id_list` and `kwargs`, or both in a text `ground_truth`). The
-    parts are the single instructions. An unknown id, or an argument that is missing, leaves the row without a score.
+    The row gives them by id with arguments (`instruction_id_list` and `kwargs`, or both in a string `ground_truth`).
+    The parts are the single instructions. An unknown id or a missing argument leaves the row unscored.
     """
 
     preset: Preset = "official"
-    """`official`: the verdicts of the published scorers. `repaired`: without their known faults."""
+    """`official`: the verdicts of the published scorers. `repaired`: without their known errors."""
     loose: bool = False
-    """Whether it is enough that the reply follows an instruction without its first line, its last, or its asterisks."""
+    """Whether a reply may follow an instruction without its first line, its last, or its asterisks."""
     value: Value = "all"
-    """`all`: 1.0 if every instruction is followed. `share`: the share of those that are, IF-RLVR's reward."""
+    """`all`: 1.0 if every instruction is followed. `share`: the fraction of instructions followed, IF-RLVR's reward."""
     max_chars: int = 200_000
-    """A longer reply is 0.0 unread."""
+    """A longer reply is 0.0 without being read."""
     name = "instructions"
     tallied: ClassVar[tuple[str, ...]] = (
         "prompts_judged",

@@ -13,12 +13,12 @@ from verikit.verifiers.reading.gold import GoldVerifier, check_choice
 class CoverEM(GoldVerifier):
     """1.0 if the gold's words occur in the answer (R1-Searcher, ACC_R).
 
-    A long answer covers more golds: use it to measure, not as the only reward (policies learn to pad).
+    Long answers cover more, so use it as a metric, not as the only reward (policies learn to pad).
     """
 
     normalizer: Normalizer = "r1-searcher"
     variant: Literal["words", "contiguous"] = "words"
-    """`words`: every gold word occurs, in any order; `contiguous`: they occur as one run of words."""
+    """`words`: every gold word occurs, in any order. `contiguous`: they occur as one run of words."""
     name = "cover_em"
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from verikit.verifiers.reading.gold import GoldVerifier
 
 @dataclass(frozen=True)
 class Exact(GoldVerifier):
-    """1.0 if the answer is the gold to the letter, or after a named normaliser (SQuAD's EM, R1-Searcher's)."""
+    """1.0 if the answer is the gold, literally or after a named normaliser (SQuAD's EM, R1-Searcher's)."""
 
     normalizer: Normalizer = "none"
     name = "exact"

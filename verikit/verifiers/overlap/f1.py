@@ -10,7 +10,7 @@ from verikit.verifiers.reading.gold import GoldVerifier
 
 @dataclass(frozen=True)
 class F1(GoldVerifier):
-    """Harmonic mean of word precision and recall against the best of the golds (SQuAD, HotpotQA)."""
+    """Harmonic mean of word precision and recall against the best gold answer (SQuAD, HotpotQA)."""
 
     name = "f1"
 

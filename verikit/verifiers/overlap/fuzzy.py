@@ -21,15 +21,15 @@ RATIOS: tuple[Ratio, ...] = Ratio.__args__  # type: ignore[attr-defined]
 
 @dataclass(frozen=True)
 class Fuzzy(ReferenceVerifier):
-    """How like the nearest reference a text is, in [0, 1], by one of rapidfuzz's ratios."""
+    """Similarity to the nearest reference, in [0, 1], by one of rapidfuzz's ratios."""
 
     ratio: Ratio = "ratio"
     """`ratio` (edits), `partial_ratio` (the best part), `token_sort_ratio`, `token_set_ratio` (words in any order), …,
     `levenshtein`, `jaro_winkler`."""
     at_least: float | None = None
-    """Give 1.0 from this similarity on, and 0.0 below; None: the similarity itself."""
+    """Give 1.0 at this similarity or more, and 0.0 below. None: the similarity itself."""
     normalizer: Normalizer = "none"
-    """Applied to both texts first: `squad`, `hotpotqa`, `r1-searcher`, or `none` (surrounding space only)."""
+    """Applied to both strings first: `squad`, `hotpotqa`, `r1-searcher`, or `none` (surrounding space only)."""
     name = "fuzzy"
     package = "rapidfuzz"
 

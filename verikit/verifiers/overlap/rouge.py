@@ -19,10 +19,10 @@ Measure = Literal["fmeasure", "precision", "recall"]
 
 @dataclass(frozen=True)
 class Rouge(ReferenceVerifier):
-    """ROUGE (Lin 2004) against the reference it is best for, in [0, 1]: rouge-score's `RougeScorer`."""
+    """ROUGE (Lin 2004) against the best reference, in [0, 1]: rouge-score's `RougeScorer`."""
 
     kind: Literal["rouge1", "rouge2", "rouge3", "rouge4", "rougeL", "rougeLsum"] = "rougeL"
-    """Shared n-grams, the longest common subsequence, or that of lines (`rougeLsum`)."""
+    """Shared n-grams, the longest common subsequence, or the one of lines (`rougeLsum`)."""
     measure_of: Measure = "fmeasure"
     """F1, `precision` or `recall`."""
     stemmer: bool = False

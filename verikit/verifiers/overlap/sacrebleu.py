@@ -27,13 +27,13 @@ class Bleu(ReferenceVerifier):
     """Sentence BLEU (Papineni et al. 2002) against all references, in [0, 1]: sacrebleu's `sentence_bleu` over 100."""
 
     tokenize: Literal["13a", "intl", "char", "zh", "none"] = "13a"
-    """sacrebleu's tokenizer; those that need a download are left out."""
+    """sacrebleu's tokenizer, except those that need a download."""
     lowercase: bool = False
     """Whether case is ignored."""
     smooth: Literal["exp", "floor", "add-k", "none"] = "exp"
     """How orders without a match are smoothed."""
     max_ngram_order: int = 4
-    """The longest n-grams; orders that the text is too short for are left out."""
+    """The longest n-grams. Orders longer than the text are skipped."""
     name = "bleu"
     package = "sacrebleu"
 
@@ -93,15 +93,15 @@ class Ter(ErrorRate):
     """1 - TER (Snover et al. 2006), at least 0, against the best reference: sacrebleu's `sentence_ter` over 100."""
 
     normalized: bool = False
-    """Whether punctuation is set apart first."""
+    """Whether punctuation is separated first."""
     punctuation: bool = True
     """Whether punctuation counts."""
     case_sensitive: bool = False
     """Whether case counts."""
     max_chars: int = field(default=4_000, kw_only=True)
-    """A longer text is 0.0 unread: the search for moved words takes more than quadratic time."""
+    """A longer text is 0.0 without being read, because the search for moved words takes more than quadratic time."""
     timeout_s: float = field(default=5.0, kw_only=True)
-    """Time for one text; one that runs it out is 0.0 (of a rate: more than any that it can have)."""
+    """Seconds per text. A text that takes longer is 0.0 (as a rate: above the possible maximum)."""
     name = "ter"
     package = "sacrebleu"
 

@@ -12,13 +12,13 @@ from verikit.verifiers.reading.gold import check_choice
 
 @dataclass(frozen=True)
 class Wer(ErrorRate):
-    """1 - word error rate, at least 0, against the nearest reference: jiwer's `wer`, words parted by any space.
+    """1 - word error rate, at least 0, against the nearest reference: jiwer's `wer`, words separated by any space.
 
     jiwer itself reads one tab, line break, no-break space or other space character between words as part of a word.
     """
 
     normalizer: Normalizer = "none"
-    """Applied to both texts first: `squad`, `hotpotqa`, `r1-searcher`, or `none` (surrounding space only)."""
+    """Applied to both strings first: `squad`, `hotpotqa`, `r1-searcher`, or `none` (surrounding space only)."""
     name = "wer"
     package = "jiwer"
 

@@ -35,37 +35,38 @@ _faults = RowFaults()
 
 @dataclass(frozen=True)
 class Patch(TextVerifier):
-    """1.0 if a patch makes the tests pass that it should, and breaks none that passed (SWE-bench's rule).
+    """1.0 if a patch fixes the tests that it should, and breaks none that passed (SWE-bench's rule).
 
     The completion is a unified diff, SEARCH/REPLACE blocks, a `*** Begin Patch`, or whole files in blocks that name
-    their paths. The row's meta holds `repository` (a folder, a tar archive, or names with texts), `FAIL_TO_PASS`,
-    `PASS_TO_PASS`, and the tests: `test_patch` (a diff) or `tests` (names with texts). Files that these lead to, and
-    files that commands name, are put back, except `solution_files`. Python tests are run by name. For others
-    `test_commands` are run and their `report` is read (`go`, `junit` with `report_files`, `pytest`, `unittest`, `exit`:
-    each command is a test). `before` are commands to be run first.
+    their paths. The row's meta has `repository` (a folder, a tar archive, or a mapping of names to contents),
+    `FAIL_TO_PASS`, `PASS_TO_PASS`, and the tests: `test_patch` (a diff) or `tests` (names and contents). Files that
+    these lead to, and files that commands name, are restored, except `solution_files`. Python tests run by name. For
+    others `test_commands` run and their `report` is read (`go`, `junit` with `report_files`, `pytest`, `unittest`,
+    `exit`: each command is a test). `before` are commands that run first.
     """
 
     root: str = ""
-    """The folder of the repositories; a row can't lead out of it. "": the working directory, absolute paths allowed."""
+    """The folder of the repositories. Paths of a row stay inside it. "": the working directory, absolute paths allowed.
+"""
     reward: Literal["all", "fraction"] = "all"
-    """All tests or nothing, or the share of FAIL_TO_PASS that passes times that of PASS_TO_PASS."""
+    """All tests or nothing, or the passing fraction of FAIL_TO_PASS times the passing fraction of PASS_TO_PASS."""
     wall_s: float = 120.0
-    """For all commands and tests of a candidate together."""
+    """Seconds for all commands and tests of a candidate together."""
     memory_mb: int = 2048
     """Memory of all its processes, in MiB."""
     disk_mb: int = 256
-    """What they may write, in MiB."""
+    """Disk space that they may write, in MiB."""
     check_row: bool = True
-    """Where a candidate fails, see once whether the row's own patch (`patch`) passes, or without one whether
-    PASS_TO_PASS does on the tree as it is: a row that can't be met is unscored."""
+    """If a candidate fails, test once whether the row's own patch (`patch`) passes, or without one whether PASS_TO_PASS
+    does on the unchanged tree. A row that cannot be passed is unscored."""
     change_tests: bool = True
-    """Run Python tests that passed once more with other expected values: a test that passes then, too, has failed
-    (unless it does so beside the row's own patch)."""
+    """Run passing Python tests again with other expected values. A test that then still passes fails (unless it also
+    does so with the row's own patch)."""
     hide_tests: bool = True
-    """Empty the files of the Python tests on disk while they run: code that reads them finds nothing. False for tests
-    that read their own source."""
+    """Empty the files of the Python tests on disk while they run, so code that reads them finds nothing. Use False for
+    tests that read their own source."""
     restore_helpers: bool = False
-    """Put back changed fixtures and utilities that only the tests load. False: the score's reason names them."""
+    """Restore changed fixtures and utilities that only the tests load. False: the score's reason names them."""
     name = "patch"
 
     def __post_init__(self) -> None:

@@ -25,32 +25,32 @@ _TOLERANCE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Pdf(WorkspaceVerifier):
-    """1.0 if a PDF that an agent left passes every check that is asked for.
+    """1.0 if a PDF that an agent left passes every requested check.
 
-    Only text in sight counts: the rendered page must change where a character stands once the text is taken away, and
-    the character must have its own shape. A row's own options are under its key `pdf`.
+    Only visible text is used: the rendered page must change at a character's place when the text is removed, and the
+    character must have its own shape. A row's own options are under its key `pdf`.
     """
 
     file: str = "*.pdf"
-    """Path or pattern of the PDF, which must name one file."""
+    """Path or pattern of the PDF. It must match one file."""
     text: Sequence[str] | str | Verifier = ()
-    """Texts that a page must show, or the verifier (or its spec) that gets all text in sight."""
+    """Strings that a page must show, or the verifier (or its spec) that receives all visible text."""
     absent: Sequence[str] = ()
-    """Texts that no page may show."""
+    """Strings that no page may show."""
     table: Sequence[Sequence[Sequence[str]]] = ()
-    """Tables, each as rows of texts: lines that follow each other, with a wide gap between cells."""
+    """Tables, each as rows of strings: consecutive lines, with a wide gap between cells."""
     pages: int | Sequence[int] = 0
-    """How many pages there must be, or the least and the most."""
+    """The required number of pages, or the minimum and the maximum."""
     size: str | Sequence[float] = ""
     """The size of every page: A3, A4, A5, letter, legal (with ` landscape`), or width and height in points."""
     form: Mapping[str, str | bool] = field(default_factory=dict)
-    """Fields and their values. The page must show the value in the field's place; true is a ticked box."""
+    """Fields and their values. The page must show the value in the field's place. true is a ticked box."""
     script: bool = False
-    """Whether the file may hold JavaScript, launch actions and encrypted objects. They never run."""
+    """Whether JavaScript, launch actions and encrypted objects are allowed. They never run."""
     scan: bool = False
-    """Whether invisible text counts where a picture lies under it, as scanners write it."""
+    """Whether invisible text over a picture is used, as scanners write it."""
     undecided: float | None = None
-    """The value where a text depends on characters whose shape nobody can tell; None: no value."""
+    """The value if a string depends on characters whose shape cannot be identified. None: no value."""
     name = "pdf"
 
     def __post_init__(self) -> None:

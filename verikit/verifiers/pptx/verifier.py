@@ -21,35 +21,36 @@ _UNCLEAR = "only a rendered slide shows it"
 
 @dataclass(frozen=True, eq=False)
 class Pptx(WorkspaceVerifier):
-    """1.0 if a deck that an agent left passes every check that is asked for.
+    """1.0 if a deck that an agent left passes every requested check.
 
-    Only text in sight counts. Hidden slides and shapes do not count, nor does text off the slide, covered, tiny or in
-    the colour of its ground. Blanks at the ends of texts are ignored, and several in a row are one. A row's own
-    options are under its key `pptx`.
+    Only visible text is used. Hidden slides and shapes are not visible, nor is text off the slide, covered, tiny or in
+    its background's colour. Blanks at both ends are ignored, and several in a row are one. A row's own options are
+    under its key `pptx`.
     """
 
     file: str = "*.pptx"
-    """Path or pattern of the deck, which must name one file."""
+    """Path or pattern of the deck. It must match one file."""
     text: Sequence[str] | str | Verifier = ()
-    """Texts that a paragraph must show, or the verifier (or its spec) that gets all text in sight, in reading order."""
+    """Strings that a paragraph must show, or the verifier (or its spec) that receives all visible text, in reading
+    order."""
     absent: Sequence[str] = ()
-    """Texts that no paragraph may show."""
+    """Strings that no paragraph may show."""
     slides: int | Sequence[int] = 0
-    """How many slides the show must have, or the least and the most."""
+    """The required number of slides in the show, or the minimum and the maximum."""
     title: Sequence[str] | Mapping[str, int] = ()
-    """Titles of slides, or titles and the slides' places in the show; by placeholder, never by looks."""
+    """Titles of slides, or titles and the slides' places in the show, by placeholder and never by appearance."""
     bullets: Sequence[str] | Mapping[str, Sequence[str]] = ()
-    """Items of lists, or titles and the items of the list on that slide, in this order."""
+    """List items, or titles and the items of the list on that slide, in this order."""
     table: Sequence[Sequence[Sequence[str]]] = ()
-    """Tables, each as rows of texts; each must be one table of a slide."""
+    """Tables, each as rows of strings. Each must be one table of a slide."""
     notes: Sequence[str] | Mapping[str, Sequence[str]] = ()
-    """Texts that the speaker's notes must hold, or titles and the texts in that slide's notes."""
+    """Strings that the speaker's notes must contain, or titles and the strings in that slide's notes."""
     image: int = 0
-    """How many pictures must be in sight, at least."""
+    """Minimum number of visible pictures."""
     visible: bool = False
-    """Whether nothing may be out of sight: True refuses hidden slides and text that nobody sees."""
+    """Whether everything must be visible: True rejects hidden slides and invisible text."""
     undecided: float | None = None
-    """The value where only a renderer can tell whether a text is in sight; None: no value."""
+    """The value if only a renderer can decide whether a string is visible. None: no value."""
     name = "pptx"
 
     def __post_init__(self) -> None:

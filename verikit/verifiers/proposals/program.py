@@ -32,27 +32,27 @@ _REPOSITORY_NAMES: dict[str, Task] = {"code_o": "deduction", "code_i": "abductio
 
 @dataclass(frozen=True)
 class Program(TextVerifier):
-    """1.0 if the completion solves the task on a program that the row's meta holds.
+    """1.0 if the completion solves the task on the program in the row's meta.
 
     `deduction` (meta: program, input, output): the completion's ```output block equals the output.
-    `abduction` (program, output): the program turns the ```input block into the output; any such input will do.
-    `induction` (pairs of input and output texts): the ```python block turns every input into its output.
+    `abduction` (program, output): the program turns the ```input block into the output. Any such input is accepted.
+    `induction` (pairs of input and output strings): the ```python block turns every input into its output.
     `propose`: the ```python and ```input blocks are a valid task: well-formed, safe, deterministic.
-    The entry function is `f`; inputs are argument lists of literals, outputs are literals.
+    The entry function is `f`. Inputs are argument lists of literals, and outputs are literals.
     """
 
     task: Task | None = None
     """None: `meta.task` of each row."""
     preset: Preset = "paper"
-    """`azr-repo`: induction checks the hidden half only; proposals follow the repository's structural rules."""
+    """`azr-repo`: induction checks only the hidden half, and proposals follow the repository's structural rules."""
     numeric: bool = False
     """Compare as `==` does (1 == 1.0 == True) instead of type by type."""
     wall_s: float = 10.0
-    """Time for one run of a program, in seconds."""
+    """Seconds for one run of a program."""
     memory_mb: int = 512
     """Memory of its process, in MiB."""
     row_s: float | None = None
-    """For all runs of a row together; None: six times `wall_s`. What is not done by then is 0.0."""
+    """Seconds for all runs of a row together. None: six times `wall_s`. Unfinished runs are 0.0."""
     name = "program"
 
     def __post_init__(self) -> None:

@@ -39,30 +39,30 @@ _DUCKDB_RESERVES = 1024
 
 @dataclass(frozen=True)
 class SQL(TextVerifier):
-    """1.0 if the query in the completion gives the same rows as the gold query, on every database of the row.
+    """1.0 if the query in the completion returns the gold query's rows on every database of the row.
 
     The gold is the row's answer (several: any of them), or `sql`, `SQL`, `query` of its meta. Its databases are files
-    (`meta.db`, one or a list), those of `meta.db_id` below `root` (`root/ID/ID.sqlite`, as Spider and BIRD have them),
-    or made by a script (`meta.schema`, one or a list).
+    (`meta.db`, one or a list), the ones of `meta.db_id` below `root` (`root/ID/ID.sqlite`, as in Spider and BIRD), or
+    created by a script (`meta.schema`, one or a list).
     """
 
     dialect: Dialect = "auto"
-    """`sqlite` or `duckdb`; `auto`: as the file says, and sqlite for a script."""
+    """`sqlite` or `duckdb`. `auto`: the type of the file, and sqlite for a script."""
     root: str = ""
-    """The folder of the databases; a row can't lead out of it. "": the working directory, absolute paths allowed."""
+    """The folder of the databases. Paths of a row stay inside it. "": the working directory, absolute paths allowed."""
     suite: bool = False
     """With `db_id`: all databases of that folder instead of the one of that name (Spider's test suites)."""
     order: Literal["gold", "never", "always"] = "gold"
-    """Whether the order of rows counts: where the gold's outermost ORDER BY asks for one (rows that tie there may stand
-    in any order), never, or always, row by row."""
+    """Whether the order of rows matters: if the gold's outermost ORDER BY requires one (tied rows may be in any order),
+    never, or always, row by row."""
     rows: Literal["bag", "set"] = "bag"
-    """Whether it counts how often a row comes; `set` with `order="never"` is BIRD's rule."""
+    """Whether the number of equal rows matters. `set` with `order="never"` is BIRD's rule."""
     columns: Columns = "position"
     """Columns are matched by `position`, by `name`, or in `any` order that makes the results equal (Spider's rule)."""
     tolerance: float = 1e-9
-    """Numbers may differ by this much, absolutely or relatively; two whole numbers may not."""
+    """Numbers may differ by this much, absolutely or relatively. Two integers may not."""
     max_rows: int = 100_000
-    """A query that gives more is 0.0."""
+    """A query that returns more is 0.0."""
     result_mb: int = 16
     """A query whose result is larger, as JSON, is 0.0."""
     max_db_mb: int = 1024
@@ -70,9 +70,9 @@ class SQL(TextVerifier):
     wall_s: float = 10.0
     """Time for each run of a query."""
     memory_mb: int = 512
-    """Memory for each run, in MiB, beside the database itself."""
+    """Memory per run, in MiB, in addition to the database itself."""
     row_s: float | None = None
-    """For all runs of the candidate's query together; None: six times `wall_s`. What is not done by then is 0.0."""
+    """Seconds for all runs of the candidate's query together. None: six times `wall_s`. Unfinished runs are 0.0."""
     name = "sql"
 
     def __post_init__(self) -> None:

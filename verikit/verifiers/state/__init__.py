@@ -28,21 +28,20 @@ Key = tuple[Cell, ...]
 class State(WorkspaceVerifier):
     """1.0 if the expected rows of a sqlite database have changed as expected, and nothing else has.
 
-    Rows are known by their primary key, those of tables without one by all of their values. Only base tables count,
-    with the types that values are stored in. The log and the journal beside the database belong to it. The sandbox
-    reads a copy, and nothing that lies in the database is run.
+    Rows are identified by their primary key, or by all of their values if the table has none. Only base tables are
+    compared, with the types in which values are stored. The log and the journal next to the database belong to it. The
+    sandbox reads a copy, and code in the database never runs.
     """
 
     file: str
-    """The database, a path or pattern; in `before` too."""
+    """The database, a path or pattern, also in `before`."""
     changed: Sequence[Mapping[str, Any]] | None = None
-    """The expected changes: `{"table": …, "key": …, "set": {column: value}}`, where a key that was not there is a new
-    row, or `{"table": …, "key": …, "deleted": true}`. A key of several columns is an object. None: those under
-    `changed` in the row."""
+    """The expected changes: `{"table": …, "key": …, "set": {column: value}}` (a new key is a new row), or
+    `{"table": …, "key": …, "deleted": true}`. A key of several columns is an object. None: the row's `changed`."""
     nothing_else: bool = True
-    """Whether all other rows, columns, tables and the schema (views, triggers, indexes) have to be as they were."""
+    """Whether all other rows, columns, tables and the schema (views, triggers, indexes) must be unchanged."""
     allow: Sequence[Allowed] = ()
-    """What may be added to the schema all the same."""
+    """Allowed additions to the schema."""
     max_rows: int = 100_000
     """A database with more rows is unscored."""
     name = "state"

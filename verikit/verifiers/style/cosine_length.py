@@ -81,20 +81,20 @@ def cosine_length(
 ) -> Verifier:
     """The cosine reward of "Demystifying Long Chain-of-Thought Reasoning" (arXiv 2502.03373).
 
-    With its defaults that of open-r1's `get_cosine_scaled_reward`. Along half a cosine from the value of a completion
-    of no length to that of one of `max_length`; thoughts count.
+    The defaults give open-r1's `get_cosine_scaled_reward`. The reward follows half a cosine from the value of an empty
+    completion to the value of one of `max_length`. Thoughts are included in the length.
 
     Args:
-        part: A verifier that says whether the completion is right (0.5 or more).
-        max_length: The length at which the reward ends to change.
-        right: The rewards of a right completion of no length, and of the whole length.
+        part: A verifier that decides whether the completion is right (0.5 or more).
+        max_length: The length at which the reward stops changing.
+        right: The rewards of a right completion without length, and of the whole length.
         wrong: The same for a wrong one.
-        exceeded: The reward of a completion longer than `max_length`, right or wrong; None: that of the whole length.
+        exceeded: The reward of a completion longer than `max_length`, right or wrong. None: that of the whole length.
         unit: `chars` (open-r1), `words` or `tokens`, which the sample carries or `tokenizer` counts.
         tokenizer: The folder of a model, or a `tokenizer.json`.
 
     Raises:
-        UsageError: the length is not positive, or a reward is no finite number.
+        UsageError: the length is not positive, or a reward is not a finite number.
     """
     check_choice("unit", unit, UNITS)
     if not max_length > 0:

@@ -19,17 +19,17 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class Language(TextVerifier):
-    """1.0 if the completion is in the language, an ISO 639-1 code (`en`, `de`; `zh-cn` and `zh-tw` are apart).
+    """1.0 if the completion is in the language, an ISO 639-1 code (`en`, `de`; `zh-cn` and `zh-tw` are separate).
 
-    A text in which no language can be found (figures, a line of code) is 0.0.
+    Text without a detectable language (numbers, a line of code) is 0.0.
     """
 
     code: str = ""
-    """The language; "": the row's `meta.language`. `zh` is either Chinese."""
+    """The language. "": the row's `meta.language`. `zh` matches both Chinese codes."""
     at_least: float = 0.5
-    """The least probability of the language."""
+    """Minimum probability of the language."""
     max_chars: int = 20_000
-    """So much of a longer completion is looked at."""
+    """Number of characters read from a longer completion."""
     name = "language"
 
     def __post_init__(self) -> None:

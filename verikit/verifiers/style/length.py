@@ -17,16 +17,15 @@ from verikit.verifiers.reading.gold import check_choice
 class Length(TextVerifier):
     """1.0 if the completion has at least `min` and at most `max` characters, words or lines.
 
-    Characters that show nothing don't count. Words that such a character joins are one word for `min` and several for
-    `max`.
+    Invisible characters are not counted. Words joined by such a character are one word for `min` and several for `max`.
     """
 
     min: int = 0
-    """The least length that passes."""
+    """Minimum length."""
     max: int | None = None
-    """The greatest length that passes; None: any."""
+    """Maximum length. None: any."""
     unit: Literal["chars", "words", "lines"] = "chars"
-    """What is counted."""
+    """The unit of length."""
     name = "length"
 
     def __post_init__(self) -> None:

@@ -17,23 +17,23 @@ from verikit.verifiers.reading.gold import check_choice
 
 @dataclass(frozen=True)
 class Repetition(TextVerifier):
-    """The share of n-grams that are distinct, in [0, 1]: 1.0 for no n-gram twice, near 0 for a loop.
+    """The fraction of distinct n-grams, in [0, 1]: 1.0 if no n-gram repeats, near 0 for a loop.
 
-    With a `penalty` p it is p times the share that is not, as a term of a sum: the repetition penalty of "Demystifying
-    Long Chain-of-Thought Reasoning" (arXiv 2502.03373, appendix) and of open-r1.
+    A `penalty` p gives p times the repeated fraction, as a term of a sum: the repetition penalty of "Demystifying Long
+    Chain-of-Thought Reasoning" (arXiv 2502.03373, appendix) and of open-r1.
 
-    Characters that show nothing don't count: of the text without them, and of the text with a space where they join
-    words, the one that repeats itself more is scored.
+    Invisible characters are ignored. The text is read without them, and with spaces instead of those that join words.
+    The more repetitive of the two is scored.
     """
 
     n: int = 3
     """Length of the n-grams."""
     unit: Literal["words", "chars"] = "words"
-    """n-grams of words (by space, in lower case), or of characters where words are not set apart by spaces."""
+    """n-grams of words (by space, in lower case), or of characters for languages without spaces."""
     penalty: float | None = None
-    """A number below 0 that a text of nothing but repetition would get; None: the share of distinct n-grams."""
+    """A number below 0: the score of a text that only repeats itself. None: the fraction of distinct n-grams."""
     at_least: float | None = None
-    """Give 1.0 from this share of distinct n-grams on, and 0.0 below; None: the share itself."""
+    """Give 1.0 at this fraction of distinct n-grams or more, and 0.0 below. None: the fraction itself."""
     name = "repetition"
 
     def __post_init__(self) -> None:

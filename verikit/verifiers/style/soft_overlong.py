@@ -17,19 +17,18 @@ from verikit.verifiers.style.token_count import UNITS, LengthUnit, NoCount, leng
 class SoftOverlong(TextVerifier):
     """DAPO's soft overlong punishment (arXiv 2503.14476, equation 13), in [-1, 0], to be added to a reward.
 
-    0 up to `max_length - cache` tokens, then down in a line to -1 at `max_length`, and -1 beyond. The tokens are those
-    that the sample carries (`completion_tokens`, `usage.completion_tokens`, `completion_ids`, …), or as `tokenizer`
-    counts them.
+    0 up to `max_length - cache` tokens, then linear down to -1 at `max_length`, and -1 beyond. The sample carries its
+    tokens (`completion_tokens`, `usage.completion_tokens`, `completion_ids`, …), or `tokenizer` counts them.
     """
 
     max_length: int = 20480
-    """L_max: the length from which on the punishment is whole."""
+    """L_max: the length at which the punishment is full."""
     cache: int = 4096
-    """L_cache: the length over which it grows."""
+    """L_cache: the length over which the punishment grows."""
     unit: LengthUnit = "tokens"
     """`tokens`, `words` or `chars`."""
     tokenizer: str = ""
-    """The folder of a model, or a `tokenizer.json`; "": the sample carries the count."""
+    """The folder of a model, or a `tokenizer.json`. "": the sample carries the count."""
     reads: Reads = field(default="all", kw_only=True)  # type: ignore[misc]  # pyright: ignore
     name = "soft_overlong"
 

@@ -23,30 +23,30 @@ Order = Literal["any", "given"]
 class LeftTable(WorkspaceVerifier):
     """1.0 if a table has the expected rows, by the types of the expected values.
 
-    Expected is the row's answer, or `expected`: a JSON list of objects, or CSV with a head. A number matches a number
-    of the same value, a text the same text, true and false only themselves, null an empty cell of CSV. The cells of
-    CSV are texts, and are read as what is expected there.
+    Expected is the row's answer, or `expected`: a JSON list of objects, or CSV with a header. A number matches a number
+    of the same value, a string the same string, true and false only themselves, null an empty cell of CSV. CSV cells
+    are strings, and are read as the expected type.
     """
 
     file: str
     """The table, a path or pattern."""
     expected: Any = None
-    """The rows, as a list of objects; `before:PATH` for a table of what the agent was given; None: the row's answer."""
+    """The rows, as a list of objects. `before:PATH` is a table that the agent received. None: the row's answer."""
     format: Format = "auto"
-    """`auto`: by the ending of the file."""
+    """`auto`: by the file's ending."""
     query: str = ""
-    """Of sqlite: the query that gives the table. It is run on a copy, in the sandbox, and may only read."""
+    """For sqlite: the query that returns the table. It runs on a read-only copy in the sandbox."""
     columns: Columns = "same"
-    """The `same` columns in any order, in the expected order (`ordered`), or also further ones (`superset`)."""
+    """The `same` columns in any order, in the expected order (`ordered`), or with further ones (`superset`)."""
     key: Sequence[str] = ()
-    """Columns that tell the rows apart, by which they are matched."""
+    """Columns that identify rows, used to match them."""
     order: Order = "any"
-    """Whether rows may stand in `any` order, or in the `given` one."""
+    """Whether rows may be in `any` order, or must be in the `given` one."""
     tolerance: float = 0.0
     """Numbers may differ by this much, absolutely or relatively."""
     allow: Sequence[Lax] = ()
-    """What is refused by default: `bom` a byte order mark, `nan` NaN and Infinity, `duplicates` a key of JSON twice
-    (the last counts)."""
+    """Features that are rejected by default: `bom` a byte order mark, `nan` NaN and Infinity, `duplicates` a duplicate
+    JSON key (the last is used)."""
     max_rows: int = 100_000
     """A longer table is unscored."""
     name = "table"

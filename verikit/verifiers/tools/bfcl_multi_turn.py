@@ -28,18 +28,18 @@ Played = tuple[str, list[Any], dict[str, Any]]
 
 @dataclass(frozen=True)
 class BfclMultiTurn(Verifier):
-    """1.0 if after each turn the simulated services are as after the expected calls, which gave no other results.
+    """1.0 if after each turn the simulated services and results match those of the expected calls.
 
-    A row is BFCL's: `initial_config`, `involved_classes`, and `calls` or `ground_truth`, a list of calls for each turn.
-    The completion is the conversation as messages, or the `result` of bfcl-eval: a list of turns, each a list of
-    replies. Calls are played in the sandbox on the services of bfcl-eval, which has to be installed. The answer of the
-    score is the calls of each turn.
+    A row is BFCL's: `initial_config`, `involved_classes`, and `calls` or `ground_truth`, a list of calls per turn. The
+    completion is the conversation as messages, or the `result` of bfcl-eval: a list of turns, each a list of replies.
+    Calls run in the sandbox on the services of bfcl-eval, which must be installed. The answer of the score is the calls
+    of each turn.
     """
 
     calls: str = "calls"
-    """The sample's key with the expected calls of each turn; `ground_truth` if it has none."""
+    """The sample's key with the expected calls of each turn, or `ground_truth` if it is missing."""
     wall_s: float = 20.0
-    """Time for one conversation, in seconds; longer is 0.0."""
+    """Seconds per conversation. A longer one is 0.0."""
     memory_mb: int = 1024
     """Memory of its process, in MiB."""
     name = "bfcl_multi_turn"

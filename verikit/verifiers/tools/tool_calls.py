@@ -42,24 +42,23 @@ class _Memory(dict[Any, tuple[Any, Any, Prepared]]):
 class ToolCalls(Verifier):
     """1.0 if the calls are the expected ones: the same tools with the same arguments, none missing, none extra.
 
-    Calls are those in the messages' `tool_calls`, else those in the reply's text: JSON, Python-style calls, or the tags
-    of the common model families. Expected calls are OpenAI's (`{"name", "arguments"}`), Python-style text, or BFCL's
-    `{name: {parameter: [alternatives]}}`, by whose rules they are then compared (texts without case and punctuation,
-    types as described). An empty list says that no call is right, `"any"` that any is that can be read. A sample
-    without expected calls abstains; expected calls that can't be read are an error.
+    Calls are read from the messages' `tool_calls`, or from the reply's text if there are none: JSON, Python-style
+    calls, or the tags of the common model families. Expected calls are OpenAI's (`{"name", "arguments"}`), Python-style
+    text, or BFCL's `{name: {parameter: [alternatives]}}`. The latter are compared by BFCL's rules (strings without case
+    and punctuation, types as described). An empty list means that no call is right, `"any"` that any readable call is.
+    A sample without expected calls abstains. Unreadable expected calls are an error.
     """
 
     calls: str = "calls"
-    """The sample's key with the expected calls; where it has none, its gold answer."""
+    """The sample's key with the expected calls, or its gold answer if the key is missing."""
     tools: str = "tools"
-    """The sample's key with the tools, as OpenAI, Anthropic or BFCL describes them; it may be absent."""
+    """The sample's key with the tools, in OpenAI's, Anthropic's or BFCL's format. It may be absent."""
     order: Order = "any"
-    """Whether several calls may come in `any` order or have to come as `given`."""
+    """Whether several calls may be in `any` order or must be as `given`."""
     coerce: bool = True
-    """Whether an argument may be written as another type than the tool's schema states ("5" for 5); not BFCL's."""
+    """Whether an argument may have another type than the tool's schema states ("5" for 5). Not for BFCL's format."""
     language: Language | None = None
-    """What BFCL arguments are written in; None: as the sample's id or its `category` says (simple_java_3),
-    else Python."""
+    """Language of BFCL arguments. None: by the sample's id or its `category` (simple_java_3), otherwise Python."""
     name = "tool_calls"
     reads: ClassVar[Reads | None] = None
     _memory: _Memory = field(default_factory=_Memory, init=False, repr=False, compare=False)

@@ -29,43 +29,43 @@ StateFunction = Callable[[list[dict[str, Any]], Sample], Any]
 class Trajectory(Verifier):
     """The tool calls of a whole conversation against a reference, with limits, and the state they lead to.
 
-    The reference is a conversation (its messages) or a list of calls. `strict`: the same calls in the same order, of
-    messages the same roles with the same calls; `unordered`: the same calls; `subset`: no call that the reference has
-    not; `superset`: every call of the reference; `f1`: the harmonic mean of precision and recall over calls. A breach
-    of a limit is 0.0; so is a call that can't be read, where tools are forbidden or `match` is `none`. Rules as in
-    agentevals, but that calls are paired as well as they can be.
+    The reference is a conversation (its messages) or a list of calls. `strict`: the same calls in the same order, for
+    messages the same roles with the same calls. `unordered`: the same calls. `subset`: only calls of the reference.
+    `superset`: every call of the reference. `f1`: the harmonic mean of precision and recall over calls. A breach of a
+    limit is 0.0. So is an unreadable call, if tools are forbidden or `match` is `none`. The rules are those of
+    agentevals, but calls are paired optimally.
     """
 
     match: TrajectoryMode = "strict"
-    """How calls are compared: `strict`, `unordered`, `subset`, `superset`, `f1`; `none`: by limits and state alone."""
+    """How calls are compared: `strict`, `unordered`, `subset`, `superset`, `f1`. `none`: only limits and state."""
     arguments: Arguments = "exact"
-    """How arguments are: `exact`, `ignore`, or the model's are a `subset` or `superset` of the reference's."""
+    """How arguments are compared: `exact`, `ignore`, or the model's are a `subset` or `superset` of the reference's."""
     reference: str = "trajectory"
-    """The sample's key with the reference; where it has none, its gold answer as JSON or Python-style calls."""
+    """The sample's key with the reference, or its gold answer as JSON or Python-style calls if the key is missing."""
     most: int | None = None
-    """The most calls allowed."""
+    """Maximum number of calls."""
     forbidden: Sequence[str] = ()
     """Tools that must not be called."""
     state: str | StateFunction | None = None
-    """A function `file.py:name` (or `package.module:name`) of the calls, each with name and arguments, and the sample,
-    that returns the last state. It has to equal the sample's `final_state` or, where there is none, what the function
-    returns for the reference's calls. If it raises on the model's calls but not on the reference's (none, where there
-    is no reference), that is 0.0; if on both, the sample is unscored."""
+    """A function `file.py:name` (or `package.module:name`) of the calls, each with name and arguments, and the sample.
+    It returns the last state. The state must equal the sample's `final_state`, or the function's result for the
+    reference's calls if there is none. If it raises only on the model's calls, the value is 0.0. If it also raises on
+    the reference's (without a reference: on no calls), the sample is unscored."""
     never_writes: Sequence[str] = ()
-    """Paths and patterns that no step may change: by what differs between `before` and `after` of a workspace, and by
-    the commands and calls of the steps, which also show what was edited and restored."""
+    """Paths and patterns that no step may change. Checked by the difference between `before` and `after` of a
+    workspace, and by the commands and calls of the steps, which also show edits that were reverted."""
     never_reads: Sequence[str] = ()
-    """Paths and patterns that no step may read; absolute ones lie outside of the workspace."""
+    """Paths and patterns that no step may read. Absolute ones are outside the workspace."""
     never_runs: Sequence[str] = ()
-    """Programs that no step may run, with their first words if need be: `git push`."""
+    """Programs that no step may run, with their first words if needed: `git push`."""
     max_steps: int | None = None
-    """The most steps (messages of the assistant) allowed."""
+    """Maximum number of steps (messages of the assistant)."""
     order: Sequence[str] = ()
-    """What has to be done one after the other: `["runs pytest", "writes src/**", "runs pytest"]`."""
+    """Actions that must happen in this order: `["runs pytest", "writes src/**", "runs pytest"]`."""
     undecided: float | None = None
-    """The value where a command's text doesn't tell what it does (`$d`, `eval`); None: there is none."""
+    """The value if a command's text doesn't show its effect (`$d`, `eval`). None: no value."""
     root: str = "/workspace"
-    """Where the workspace lies in the agent's machine; steps begin there."""
+    """The workspace's path on the agent's machine. Steps start there."""
     name = "trajectory"
     reads: ClassVar[Reads | None] = None
 

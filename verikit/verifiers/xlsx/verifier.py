@@ -19,45 +19,45 @@ from verikit.workspaces.grading import WorkspaceVerifier
 
 @dataclass(frozen=True, eq=False)
 class Xlsx(WorkspaceVerifier):
-    """1.0 if a workbook that an agent left passes every check that is asked for.
+    """1.0 if a workbook that an agent left passes every requested check.
 
-    Cells are `B2`, `Sheet1!B2` or `Sheet1!B2:C5`. Without a sheet the first visible one is meant. Two engines
-    recalculate the values, and values stored in the file do not count. A row's own options are under its key `xlsx`.
+    Cells are `B2`, `Sheet1!B2` or `Sheet1!B2:C5`. Without a sheet the first visible one is used. Two engines
+    recalculate the values, and values stored in the file are ignored. A row's own options are under its key `xlsx`.
     """
 
     file: str = "*.xlsx"
-    """Path or pattern of the workbook, which must name one file."""
+    """Path or pattern of the workbook. It must match one file."""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Cells and their values: numbers, texts, truth values, or dates as `2024-01-31` in cells that show dates."""
+    """Cells and their values: numbers, strings, truth values, or dates as `2024-01-31` in cells that show dates."""
     formula: Sequence[str] | Mapping[str, Sequence[str]] = ()
-    """Cells that must be formulas which follow their inputs; or cells and the functions that they must use."""
+    """Cells that must be formulas which follow their inputs, or cells and their required functions."""
     follows: Mapping[str, str] = field(default_factory=dict)
     """Cells and right formulas for them, as `{"D6": "=SUM(D2:D5)"}`. Both are compared on hidden inputs."""
     then: Sequence[Mapping[str, Any]] = ()
-    """Cases of your own: `{"set": {"B2": 7}, "values": {"D6": 442}}`."""
+    """Your own cases: `{"set": {"B2": 7}, "values": {"D6": 442}}`."""
     shows: Mapping[str, str] = field(default_factory=dict)
-    """Cells and the texts that they show."""
+    """Cells and their displayed text."""
     format: Mapping[str, str] = field(default_factory=dict)
     """Cells and their number formats."""
     sheet: Sequence[str] = ()
-    """Titles of sheets that must be there."""
+    """Titles of sheets that must exist."""
     visible: Sequence[str] | bool = False
-    """Cells that a person must see; True: all cells of the other checks."""
+    """Cells that must be visible. True: all cells of the other checks."""
     unchanged: Sequence[str] = ()
-    """Cells that hold what they held in the workbook of this path that the agent was given."""
+    """Cells that must equal those in the workbook of this path that the agent received."""
     macros: bool = False
-    """Whether the workbook may hold macros. They never run."""
+    """Whether macros are allowed. They never run."""
     tolerance: float = 1e-9
     """Numbers may differ by this much, absolutely or relatively."""
     mutations: int = 4
-    """How many sets of hidden inputs `formula` and `follows` draw; at least 3."""
+    """Number of sets of hidden inputs for `formula` and `follows`, at least 3."""
     locale: Locale = "en"
     """The separators of `shows`: `en` or `de`."""
     undecided: float | None = None
-    """The value where the engines do not decide what a formula gives (`RAND`, `OFFSET`); None: there is none. An agent
-    chooses its formulas, so rewards of training set 0.0."""
+    """The value if the engines do not decide a formula's result (`RAND`, `OFFSET`). None: no value. An agent chooses
+    its formulas, so set 0.0 for training rewards."""
     seed: str = ""
-    """More text for the seed of hidden inputs, which is made of the row's id and prompt."""
+    """Additional text for the seed of hidden inputs, which is derived from the row's id and prompt."""
     name = "xlsx"
 
     def __post_init__(self) -> None:
