@@ -28,6 +28,8 @@ _ARGUMENT = re.compile(rf" *([A-Za-z_][A-Za-z0-9_]{{0,99}}) *= *{_PLAIN}")
 _ITEM = re.compile(rf" *{_PLAIN}")
 _ENTRY = re.compile(rf" *(?:{_TEXT}) *: *{_PLAIN}")
 _EMPTY = re.compile(r"(?:\( *\)|\[ *\]|\{ *\}) *")
+_MAY_END = frozenset(" )]}")
+"""How an empty pair of brackets goes on."""
 _READ: tuple[Callable[[str], Any], ...] = (
     str, str, int, float, {"True": True, "False": False, "None": None}.__getitem__,
 )  # fmt: skip
@@ -61,7 +63,7 @@ def read(text: str) -> list[Named] | None:
 def _arguments(text: str, position: int) -> tuple[dict[str, Any], int]:
     """The arguments from an opening bracket to its closing one, and where what follows that begins."""
     found: dict[str, Any] = {}
-    if empty := _EMPTY.match(text, position):
+    if text[position + 1 : position + 2] in _MAY_END and (empty := _EMPTY.match(text, position)):
         return found, empty.end()
     mark = ","
     while mark == ",":
@@ -84,7 +86,7 @@ def _nested(text: str, position: int, left: int) -> tuple[Any, int]:
     opening = text[position : position + 1]
     if opening not in ("[", "{") or not left:
         raise _Other
-    if empty := _EMPTY.match(text, position):
+    if text[position + 1 : position + 2] in _MAY_END and (empty := _EMPTY.match(text, position)):
         return [] if opening == "[" else {}, empty.end()
     return _list(text, position, left - 1) if opening == "[" else _mapping(text, position, left - 1)
 

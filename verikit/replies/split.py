@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -127,6 +127,12 @@ def may_think(completion: str) -> bool:
 def reply_text(completion: str) -> str:
     """`split(completion).reply`, at little cost where nothing in the completion looks like thoughts."""
     return split(completion).reply if may_think(completion) else completion
+
+
+def reply_texts(completions: Iterable[str]) -> list[str]:
+    """`reply_text` of each completion; the environment is looked at once."""
+    known = _known(_more_tags())
+    return [split(text).reply if _may_think(text, known) else text for text in completions]
 
 
 _OPEN_CHANNEL = re.compile(_OPENING_CHANNEL + r"\Z")

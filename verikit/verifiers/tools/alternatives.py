@@ -86,29 +86,35 @@ class ExpectedCall:
         for key in self._required:
             if key not in given:
                 return f"{name}: no argument {key!r}"
+        alternatives, fits = self._alternatives, self._fits
         for key, value in given.items():
-            accepted = self._alternatives.get(key)
+            accepted = alternatives.get(key)
             if accepted is None or (properties is not None and key not in properties):
                 return f"{name}: an argument {str(key)[:80]!r} that is not expected"
             described = None if properties is None else properties[key]
-            if not self._plainly(value, accepted, described) and not self._accepts(key, value, described):
+            if not fits(key, value, accepted, described):
                 return f"{name}: {key} is {shown(value)}, which is not expected"
         return ""
 
-    def _plainly(self, value: Any, accepted: list[Any], described: Any) -> bool:
-        """Whether a value is one of the alternatives, as most right ones are, before rules are prepared."""
+    def _fits(self, key: str, value: Any, accepted: list[Any], described: Any) -> bool:
+        """Whether a value is accepted; plain ones, as most are, are decided before a parameter's rules are prepared."""
         stated = described.get("type") if type(described) is dict else None
-        if type(stated) is not str:
-            return False
-        if self._language == "python":
-            return type(value) in _PLAIN and TYPES.get(stated) is type(value) and value in accepted
-        return stated in _AS_TEXT and type(value) is str and value[:1] not in _QUOTES and value in accepted
-
-    def _accepts(self, key: str, value: Any, described: Any) -> bool:
+        if type(stated) is str:
+            kind = type(value)
+            if self._language != "python":
+                if stated in _AS_TEXT and kind is str and value[:1] not in _QUOTES and value in accepted:
+                    return True
+            elif kind in _PLAIN and TYPES.get(stated) is kind:
+                return value in accepted or (kind is str and _alike(value, accepted))
         parameter = self._parameters.get(key)
         if parameter is None:
-            parameter = self._parameters[key] = _Parameter(self._alternatives[key], described, self._language)
+            parameter = self._parameters[key] = _Parameter(accepted, described, self._language)
         return parameter.accepts(value)
+
+
+def _alike(text: str, accepted: list[Any]) -> bool:
+    """Whether a text is one of the alternatives but for case, spaces and punctuation; never a variable's name."""
+    return _type_of_first(accepted) in (str, None) and loose(text) in map(loose, accepted)
 
 
 class _Parameter:

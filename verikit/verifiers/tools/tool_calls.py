@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any, ClassVar, Literal, get_args
 
 from verikit.base import Verifier
 from verikit.calls import Language, ToolCall, calls_in, calls_of, load_json, read_call, text_calls
 from verikit.errors import UsageError
-from verikit.replies.split import Reads, reply_text
+from verikit.replies.split import Reads, reply_texts
 from verikit.stats.pairing import pairs
 from verikit.types import Sample, Score
 from verikit.verifiers.tools.alternatives import ExpectedCall
@@ -19,6 +18,18 @@ from verikit.verifiers.tools.arguments import PlainCall
 
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _quoted = json.encoder.encode_basestring
+
+
+def _encoder() -> Callable[[Any, int], Sequence[str]]:
+    """What `_encode` makes for each value anew, made once: that costs more than most arguments do."""
+    made = getattr(json.encoder, "c_make_encoder", None)
+    if made is None:
+        return lambda value, _: (_encode(value),)
+    found: Callable[[Any, int], Sequence[str]] = made(None, str, _quoted, None, ": ", ", ", False, False, True)
+    return found
+
+
+_pieces = _encoder()
 ANY = "any"
 """In place of expected calls: any call is right."""
 REMEMBERED = 4096
@@ -71,7 +82,8 @@ class ToolCalls(Verifier):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
-        return [self._score_sample(sample, reply_text(sample.completion)) for sample in samples]
+        replies = reply_texts([sample.completion for sample in samples])
+        return [self._score_sample(sample, reply) for sample, reply in zip(samples, replies, strict=True)]
 
     def _score_sample(self, sample: Sample, reply: str) -> Score:
         expected: Any = sample.meta.get(self.calls, sample.answer)
@@ -118,7 +130,7 @@ def prepare(expected: Any, tools: Any, language: Language = "python", coerce: bo
     Raises:
         ValueError: they can't be read.
     """
-    schemas = schemas_of(tools)
+    described = _described(tools)
     if isinstance(expected, str):
         if expected == ANY:
             return ANY
@@ -126,7 +138,7 @@ def prepare(expected: Any, tools: Any, language: Language = "python", coerce: bo
     calls: Any = expected if isinstance(expected, (list, Sequence)) else [expected]
     if expected is not calls and not isinstance(expected, Mapping):
         raise ValueError(f"a list of calls is expected, not a {type(expected).__name__}")
-    return tuple([_expected(call, schemas, language, coerce) for call in calls])
+    return tuple([_expected(call, described, language, coerce) for call in calls])
 
 
 def _from_text(text: str) -> Any:
@@ -138,23 +150,23 @@ def _from_text(text: str) -> Any:
     raise ValueError(f"no calls in {text[:80]!r}")
 
 
-def _expected(call: Any, schemas: Mapping[str, Mapping[str, Any]] | None, language: Language, coerce: bool) -> Expected:
+def _expected(call: Any, tools: Mapping[str, Mapping[str, Any]] | None, language: Language, coerce: bool) -> Expected:
     if isinstance(call, ToolCall):
         read = call
     elif isinstance(call, _OBJECT) and len(call) == 1 and "function" not in call:
         [(name, alternatives)] = call.items()
         if not isinstance(alternatives, _OBJECT):
             raise ValueError(f"arguments of {str(name)[:80]!r} are no object")
-        return ExpectedCall(str(name), alternatives, schemas.get(name) if schemas else None, language)
+        return ExpectedCall(str(name), alternatives, _schema(tools, name), language)
     else:
         read = read_call(call)
     if read.problem:
         raise ValueError(read.problem)
-    return PlainCall(read, schemas.get(read.name) if schemas else None, coerce)
+    return PlainCall(read, _schema(tools, read.name), coerce)
 
 
-def schemas_of(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
-    """The schema of each tool's parameters, by name; None where no tools are described.
+def _described(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
+    """The description of each tool, by name; None where no tools are described.
 
     Raises:
         ValueError: the tools can't be read.
@@ -169,13 +181,21 @@ def schemas_of(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
     for tool in tools if isinstance(tools, list) or not isinstance(tools, Mapping) else [tools]:
         described = tool.get("function", tool) if isinstance(tool, _OBJECT) else None
         name = described.get("name") if isinstance(described, _OBJECT) else None
-        if not isinstance(described, _OBJECT) or not isinstance(name, str):
+        if not isinstance(name, str):
             raise ValueError("a tool is an object with a name and parameters")
-        schema = described.get("parameters")
-        if schema is None and "parameters" not in described:
-            schema = described.get("input_schema")
-        found[name] = schema if isinstance(schema, _OBJECT) else {}
+        found[name] = described
     return found
+
+
+def _schema(tools: Mapping[str, Mapping[str, Any]] | None, name: str) -> Mapping[str, Any] | None:
+    """The schema of a tool's parameters; None where the tool is not described."""
+    described = tools.get(name) if tools else None
+    if described is None:
+        return None
+    schema = described.get("parameters")
+    if schema is None and "parameters" not in described:
+        schema = described.get("input_schema")
+    return schema if isinstance(schema, _OBJECT) else {}
 
 
 def judged(made: Sequence[ToolCall], wanted: Prepared, order: Order = "any") -> Score:
@@ -235,31 +255,17 @@ def _written_in(wanted: Prepared, language: Language) -> Language:
 
 def _answer(made: Sequence[ToolCall]) -> str | None:
     """The calls as JSON; None where there are none, or some that can't be read or written."""
-    if not made or any(call.problem for call in made):
-        return None
+    texts = list[str]()
     try:
-        return f"[{', '.join(map(_as_json, made))}]"
+        for call in made:
+            if call.problem:
+                return None
+            source = call.source
+            arguments = source if source and source.strip() else "".join(_pieces(call.arguments, 0))
+            texts.append(f'{{"name": {_quoted(call.name)}, "arguments": {arguments}}}')
     except (TypeError, ValueError, RecursionError):
         return None
-
-
-def _as_json(call: ToolCall) -> str:
-    arguments = call.source if call.source.strip() else _json_text(call.arguments)
-    return f'{{"name": {_quoted(call.name)}, "arguments": {arguments}}}'
-
-
-def _json_text(value: Any) -> str:
-    """A value as JSON: to start the encoder costs more than most arguments."""
-    kind = type(value)
-    if kind is str:
-        return _quoted(value)
-    if kind is int or (kind is float and isfinite(value)):
-        return repr(value)
-    if kind is list:
-        return f"[{', '.join(map(_json_text, value))}]"
-    if kind is dict and all(type(key) is str for key in value):
-        return f"{{{', '.join([f'{_quoted(key)}: {_json_text(item)}' for key, item in value.items()])}}}"
-    return _encode(value)
+    return f"[{', '.join(texts)}]" if texts else None
 
 
 def _canonical(value: Any) -> str:
