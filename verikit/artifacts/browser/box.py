@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 
@@ -97,9 +98,16 @@ class BrowserBox:
 
     def resident_mb(self) -> int:
         """Memory that all processes of the browser have in use."""
+        return int(self._measured(processes.resident)) >> 20
+
+    def cpu_s(self) -> float:
+        """Processor time that they have used."""
+        return self._measured(processes.processor_seconds)
+
+    def _measured(self, measure: Callable[[int, int], float]) -> float:
         proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            return processes.resident(proc, self._process.pid) >> 20
+            return measure(proc, self._process.pid)
         finally:
             os.close(proc)
 
