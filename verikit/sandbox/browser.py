@@ -12,8 +12,9 @@ import fcntl
 import json
 import os
 import resource
+import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from verikit.sandbox import isolate, linux, namespaces, paths, seccomp
 
@@ -25,6 +26,7 @@ _FILES = 20_000
 def main() -> NoReturn:
     """Take the order named on the command line, restrict oneself, become the browser."""
     order = json.loads(sys.argv[2])
+    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
         _descriptors(order["commands"], order["answers"])
         _enter(order)
@@ -45,10 +47,10 @@ def _descriptors(commands: int, answers: int) -> None:
     os.closerange(_ANSWERS + 1, 1024)
 
 
-def _enter(order: dict[str, int]) -> None:
+def _enter(order: dict[str, Any]) -> None:
     """Namespaces, with a /proc of one's own over the machine's, which nobody sees any more."""
     uid = namespaces.NOBODY if os.geteuid() == 0 else os.geteuid()
-    readable = [path for path in order["readable"] if os.path.exists(path)]  # type: ignore[attr-defined]
+    readable = [path for path in order["readable"] if os.path.exists(path)]
     kept = namespaces.enter([*readable, "/proc"], paths.DEVICES)
     namespaces.enter_own_processes()
     flags = linux.MS_NOSUID | linux.MS_NODEV | linux.MS_RDONLY
@@ -58,7 +60,7 @@ def _enter(order: dict[str, int]) -> None:
         isolate.become(uid)
 
 
-def _limit(order: dict[str, int]) -> None:
+def _limit(order: dict[str, Any]) -> None:
     wanted = {
         resource.RLIMIT_DATA: order["memory"], resource.RLIMIT_CPU: order["cpu"], resource.RLIMIT_FSIZE: order["disk"],
         resource.RLIMIT_NOFILE: 1024, resource.RLIMIT_NPROC: 512, resource.RLIMIT_CORE: 0, resource.RLIMIT_MEMLOCK: 0,

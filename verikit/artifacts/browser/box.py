@@ -8,12 +8,13 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 
 from verikit.errors import SandboxError, WorkspaceError
-from verikit.sandbox import processes
+from verikit.sandbox import paths, processes
 from verikit.sandbox.client import clean_environment, command
 
 APT = "apt-get install chromium-headless-shell"
@@ -66,19 +67,23 @@ def _is_program(path: str) -> bool:
 class BrowserBox:
     """One browser, from start to end.
 
+    Args:
+        instead: Another program in the browser's place, which tests the box; it may read what Python needs.
+
     Raises:
         WorkspaceError: it is not installed.
         SandboxError: the machine can't hold it.
     """
 
-    def __init__(self) -> None:
-        if not program():
+    def __init__(self, instead: Sequence[str] = ()) -> None:
+        if not instead and not program():
             raise WorkspaceError("Chromium is not installed", hint=APT)
         theirs, self.commands = os.pipe()
         self.answers, their_answers = os.pipe()
+        shown = [*paths.readable(), sys.prefix, sys.base_prefix] if instead else [*_SHOWN, os.path.dirname(program())]
         order = {
-            "command": [program(), *_FLAGS], "commands": theirs, "answers": their_answers,
-            "readable": [*_SHOWN, os.path.dirname(program())], "memory": MEMORY_MB << 20, "disk": DISK_MB << 20,
+            "command": list(instead) or [program(), *_FLAGS], "commands": theirs, "answers": their_answers,
+            "readable": shown, "memory": MEMORY_MB << 20, "disk": DISK_MB << 20,
             "cpu": CPU_S, "environment": {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "HOME": "/tmp"},
         }  # fmt: skip
         try:

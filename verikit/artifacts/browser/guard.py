@@ -12,6 +12,10 @@ _MOST_PRINTED, _MOST_DOCUMENTS, _MOST_WORKERS = 1000, 10, 20
 _OF_LIMITS = {"oom": "memory", "killed": "processor time"}
 
 
+class Crash(Exception):
+    """The browser's process for the page ended, and does not say of what."""
+
+
 class Guard:
     """Hears the events of one run.
 
@@ -120,9 +124,11 @@ class Guard:
         self._site.note(str(data.get("url", "")))
 
     def _crashed(self, session: str, data: dict[str, Any]) -> None:
-        if data.get("targetId") == self.target:
-            limit = _OF_LIMITS.get(str(data.get("status")), "memory or processor time")
-            raise AgentFault(f"the page's process ended: it has a limit on {limit}")
+        if data.get("targetId") != self.target:
+            return
+        if data.get("status") in _OF_LIMITS:
+            raise AgentFault(f"the page's process ended: it has a limit on {_OF_LIMITS[data['status']]}")
+        raise Crash
 
     def _load(self, session: str, data: dict[str, Any]) -> None:
         self.loaded = True

@@ -32,7 +32,7 @@ const box = x => { const r = Element.prototype.getBoundingClientRect.call(x); re
 """
 
 READ = (
-    """(selectors, most) => {"""
+    """(selectors, most, final) => {"""
     + _COMMON
     + """
 const marks = new Map(), elements = [];
@@ -52,6 +52,12 @@ for (const selector of selectors) {
   }
   elements.push({count: found.length, items});
 }
+const rank = (x, l, t, r, b) => {
+  if (!final) return 0;
+  let on = x;
+  for (let y = x; y; y = y instanceof ShadowRoot ? above(y) : up(y)) if (y instanceof ShadowRoot) on = above(y);
+  return Document.prototype.elementsFromPoint.call(document, (l + r) / 2, (t + b) / 2).indexOf(on);
+};
 const pieces = [], clips = [];
 let blocks = 0, letters = 0, nodes = 0;
 const range = Document.prototype.createRange.call(document);
@@ -72,8 +78,8 @@ const read = (x, from) => {
   if (nodes++ > 50000 || letters > most) return;
   if (kind(x) === 3) {
     const text = data(x);
-    const told = Array.from(text), drawn = [], rects = [];
-    if (!text.trim()) { pieces.push({text: ' ', rects: [], field: false, ...from.told}); return; }
+    const told = Array.from(text), drawn = [], rects = [], ranks = [];
+    if (!text.trim()) { pieces.push({text: ' ', rects: [], ranks, field: false, ...from.told}); return; }
     let place = 0;
     for (const letter of told) {
       if (letters > most) break;
@@ -83,9 +89,10 @@ const read = (x, from) => {
       const r = Range.prototype.getClientRects.call(range)[0];
       drawn.push(Array.from(shown(letter, from.transform))[0] || letter);
       if (r) rects.push(r.left, r.top, r.right, r.bottom); else rects.push(0, 0, 0, 0);
+      ranks.push(r && letter.trim() ? rank(up(x), r.left, r.top, r.right, r.bottom) : -1);
       letters++;
     }
-    pieces.push({text: drawn.join(''), rects, field: false, ...from.told});
+    pieces.push({text: drawn.join(''), rects, ranks, field: false, ...from.told});
     return;
   }
   if (kind(x) !== 1) { if (kind(x) === 9 || kind(x) === 11) children(x).forEach(y => read(y, from)); return; }
@@ -93,7 +100,7 @@ const read = (x, from) => {
   if (['script', 'style', 'template', 'noscript', 'canvas', 'iframe', 'object', 'datalist'].includes(name)) return;
   const style = getComputedStyle(x);
   if (style.display === 'none') return;
-  if (name === 'br') { pieces.push({text: '\\n', rects: [], field: false, ...from.told}); return; }
+  if (name === 'br') { pieces.push({text: '\\n', rects: [], ranks: [], field: false, ...from.told}); return; }
   const inline = style.display.startsWith('inline') || style.display === 'contents' || style.display === 'ruby';
   if (style.webkitBackgroundClip === 'text' && clips.length < 50) clips.push(path(x));
   const owners = marks.has(x) ? from.told.owners.concat(marks.get(x)) : from.told.owners;
@@ -110,14 +117,14 @@ const read = (x, from) => {
     const type = x instanceof HTMLInputElement ? got(HTMLInputElement.prototype, 'type')(x) : '';
     if (kept && !['password', 'hidden', 'checkbox', 'radio', 'file', 'color', 'range', 'image'].includes(type)) {
       letters += kept.length;
-      pieces.push({text: kept.slice(0, most), rects: box(x), field: true, ...here.told, block: ++blocks});
+      pieces.push({text: kept.slice(0, most), rects: box(x), ranks: [rank(x, ...box(x))], field: true, ...here.told, block: ++blocks});
     }
     return;
   }
   if (name === 'select') {
     const chosen = Array.from(x instanceof HTMLSelectElement
       ? got(HTMLSelectElement.prototype, 'selectedOptions')(x) : []).map(y => got(HTMLOptionElement.prototype, 'text')(y));
-    pieces.push({text: chosen.join(' ').slice(0, most), rects: box(x), field: true, ...here.told, block: ++blocks});
+    pieces.push({text: chosen.join(' ').slice(0, most), rects: box(x), ranks: [rank(x, ...box(x))], field: true, ...here.told, block: ++blocks});
     return;
   }
   children(x).forEach(y => read(y, here));
@@ -130,7 +137,7 @@ return {pieces, elements, clips, moving, whole: letters <= most && nodes <= 5000
   title: String(got(Document.prototype, 'title')(document)).slice(0, 2000)};
 }"""
 )
-"""Gets selectors and the most letters."""
+"""Gets selectors, the most letters, and whether to count what lies over each letter."""
 
 FIND = (
     """(selector, text) => {"""
@@ -183,7 +190,8 @@ return true;
 }"""
 """Run once no script of the page can run any more: nothing moves from here on."""
 
-STILL = "*, *::before, *::after { transition: none !important; caret-color: transparent !important; }"
+STILL = """*, *::before, *::after { transition: none !important; caret-color: transparent !important;
+  pointer-events: auto !important; }"""
 BARE = (
     STILL
     + """
@@ -192,7 +200,8 @@ BARE = (
 svg text, svg tspan, svg textPath { fill: transparent !important; stroke: transparent !important; }
 """
 )
-"""Style sheets of the inspector, which neither scripts nor selectors of the page can see: all still; and without text."""
+"""Style sheets of the inspector, which neither scripts nor selectors of the page can see: all still, with nothing that
+hit tests leave out; and without text."""
 
 
 def bare(clips: list[str]) -> str:

@@ -17,14 +17,14 @@ from verikit.artifacts import shape
 from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.browser import scripts, sight
 from verikit.artifacts.browser.box import BrowserBox
-from verikit.artifacts.browser.guard import Guard
+from verikit.artifacts.browser.guard import Crash, Guard
 from verikit.artifacts.browser.pipe import Answer, BrowserPipe, Refusal, Silent
 from verikit.artifacts.browser.site import Site, address_of
 from verikit.artifacts.browser.steps import KEYS, Aim, Step
 from verikit.artifacts.shape import record
 from verikit.errors import AgentFault, WorkspaceError
 
-Visitor = Literal["person", "driver"]
+Visitor = Literal["person", "driver", "unscripted"]
 PATIENCE_S, WALL_S = 5.0, 60.0
 """How long a reading is awaited after the last step; and the whole visit."""
 _BUSY_S = 8.0
@@ -85,6 +85,23 @@ class Visit:
             AgentFault: the page does what it may not, or lacks what a step needs.
             WorkspaceError: the browser or the machine failed.
         """
+        try:
+            return self._seen(path, steps, hope)
+        except Crash:
+            raise self._blamed(path) from None
+
+    def _blamed(self, path: str) -> AgentFault | WorkspaceError:
+        """Whose fault a crash is: the page's if it is its scripts that bring it about."""
+        again = Visit(self._pipe, self._box, self._site, "unscripted", [])
+        try:
+            again._seen(path, [], lambda page: True)
+        except (Crash, WorkspaceError):
+            return WorkspaceError("the browser's process for the page ends, even without its scripts")
+        finally:
+            again.close()
+        return AgentFault("the page's scripts bring its process to an end: it has a limit on memory")
+
+    def _seen(self, path: str, steps: Sequence[Step], hope: Hope) -> Page:
         used = self._box.cpu_s()
         self._pipe.deadline = time.monotonic() + WALL_S
         self._pipe.heard = self._guard.heard
@@ -133,6 +150,8 @@ class Visit:
         self._call("Emulation.setLocaleOverride", locale="en-US")
         if self._visitor == "person":
             self._as_person()
+        elif self._visitor == "unscripted":
+            self._call("Emulation.setScriptExecutionDisabled", value=True)
         else:
             self._call("Runtime.enable")
             self._call("Emulation.setAutomationOverride", enabled=True)
@@ -247,8 +266,8 @@ class Visit:
         answer = self._call("Runtime.callFunctionOn", functionDeclaration=script, objectId=element, returnByValue=True)
         return _result(answer, by_value=True)
 
-    def _read(self) -> tuple[Page, Mapping[str, Any]]:
-        given = [{"value": self._selectors}, {"value": sight.MOST_LETTERS}]
+    def _read(self, *, final: bool = False) -> tuple[Page, Mapping[str, Any]]:
+        given = [{"value": self._selectors}, {"value": sight.MOST_LETTERS}, {"value": final}]
         try:
             told = sight.SHAPE(self._run(scripts.READ, given, self._world()))
         except ValueError as problem:
@@ -279,10 +298,10 @@ class Visit:
         sheet = _text(self._call("CSS.createStyleSheet", frameId=self._guard.frame), "styleSheetId")
         self._call("CSS.setStyleSheetText", styleSheetId=sheet, text=scripts.STILL)
         self._run(scripts.FREEZE, [], self._world())
-        page, told = self._read()
+        page, told = self._read(final=True)
         if told["height"] > _HEIGHT:
             self._size(min(told["height"], _MOST_HEIGHT))
-            page, told = self._read()
+            page, told = self._read(final=True)
         boxes = sight.ink_boxes(page.runs)
         if boxes:
             bare = scripts.bare(told["clips"])
@@ -291,6 +310,7 @@ class Visit:
                 self._call("CSS.setStyleSheetText", styleSheetId=sheet, text=text)
                 shots.append(self._shot())
             sight.with_ink(page.runs, observe(INK, shots, {"boxes": boxes})["ink"])
+            sight.uncover(page.runs)
         self._pipe.listen(0.0)
         return page
 

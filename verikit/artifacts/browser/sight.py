@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 
 from verikit.artifacts import shape
@@ -12,7 +14,8 @@ from verikit.artifacts.shape import Observed, Shape, each, mapping, record
 MOST_LETTERS = 20_000
 _PIECE: Shape = record(
     {
-        "text": shape.text, "rects": each(shape.number, 4 * (MOST_LETTERS + 8)), "field": shape.truth,
+        "text": shape.text, "rects": each(shape.number, 4 * (MOST_LETTERS + 8)),
+        "ranks": each(shape.whole, MOST_LETTERS + 8), "field": shape.truth,
         "block": shape.whole, "owners": each(shape.whole, 10_000), "opacity": shape.number, "out": shape.truth,
     }
 )  # fmt: skip
@@ -48,7 +51,9 @@ class Letters:
     boxes: list[Box]
     block: int
     owners: set[int]
-    seen: list[bool] = field(default_factory=list)
+    ranks: list[int] = dataclasses.field(default_factory=list)
+    """How many elements lie over each letter; -1: it can't be hit at all."""
+    seen: list[bool] = dataclasses.field(default_factory=list)
     field: bool = False
 
 
@@ -60,7 +65,7 @@ def letters(observed: Observed) -> list[Letters]:
         rects: list[float] = piece["rects"]
         boxes: list[Box] = [rects[at : at + 4] for at in range(0, len(rects) - 3, 4)]
         shown = not piece["out"] and piece["opacity"] >= _LEAST_OPACITY
-        run = Letters(text, boxes, piece["block"], set(piece["owners"]), field=piece["field"])
+        run = Letters(text, boxes, piece["block"], set(piece["owners"]), piece["ranks"], field=piece["field"])
         if run.field:
             run.seen = [shown and bool(boxes) and _tall(boxes[0])] * len(text)
         elif len(boxes) == len(text):
@@ -134,6 +139,75 @@ def with_ink(runs: Sequence[Letters], ink: bytes) -> None:
         for at, (letter, seen) in enumerate(zip(run.text, run.seen, strict=False)):
             if seen and not letter.isspace():
                 run.seen[at] = next(counts, 0) >= (_LEAST_INK if letter.isalnum() else _LEAST_MARK)
+
+
+def uncover(runs: Sequence[Letters]) -> None:
+    """Where texts are drawn over each other, only the topmost is in sight: the ink there may be that of either."""
+    spots = [_Spot(run, at, _middle(run, box)) for run in runs for at, box in _spots(run)]
+    cells: dict[tuple[int, int], list[_Spot]] = defaultdict(list)
+    for spot in spots:
+        for cell in _cells(spot.box):
+            cells[cell].append(spot)
+    lost: list[_Spot] = []
+    for beside in cells.values():
+        for one in beside:
+            over = [other for other in beside if other.run is not one.run and _overlap(one.box, other.box)]
+            if any(other.rank >= 0 and other.rank <= one.rank for other in over) or (over and one.rank < 0):
+                lost.append(one)
+    for spot in lost:
+        spot.hide()
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """A letter, or a field, and the box where its ink is."""
+
+    run: Letters
+    at: int
+    box: Box
+
+    @property
+    def rank(self) -> int:
+        return self.run.ranks[self.at] if self.at < len(self.run.ranks) else -1
+
+    def hide(self) -> None:
+        if self.run.field:
+            self.run.seen = [False] * len(self.run.text)
+        else:
+            self.run.seen[self.at] = False
+
+
+def _spots(run: Letters) -> Iterator[tuple[int, Box]]:
+    if run.field:
+        yield from ((0, box) for box in run.boxes[:1] if any(run.seen))
+        return
+    for at, (letter, box, seen) in enumerate(zip(run.text, run.boxes, run.seen, strict=False)):
+        if seen and not letter.isspace():
+            yield at, box
+
+
+def _middle(run: Letters, box: Box) -> Box:
+    """The part of a box where the ink is that is surely its own."""
+    left, top, right, bottom = box
+    wide, high = (0.0, 0.25) if run.field else (_INNER, 0.2)
+    return (left + wide * (right - left), top + high * (bottom - top),
+            right - wide * (right - left), bottom - high * (bottom - top))  # fmt: skip
+
+
+_CELL = 32
+
+
+def _cells(box: Box) -> Iterator[tuple[int, int]]:
+    left, top, right, bottom = (int(max(-64, min(16_384, edge)) // _CELL) for edge in box)
+    yield from ((x, y) for x in range(left, right + 1) for y in range(top, bottom + 1))
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    """Whether two boxes share at least a third of the smaller one."""
+    wide = min(one[2], other[2]) - max(one[0], other[0])
+    high = min(one[3], other[3]) - max(one[1], other[1])
+    least = min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
+    return wide > 0 and high > 0 and wide * high >= least / 3
 
 
 def plain(text: str) -> str:
@@ -224,4 +298,5 @@ def _goes_on(beside: str, edge: str) -> bool:
     return beside[0].isalnum()
 
 
-__all__ = ["HIDDEN", "MOST_LETTERS", "SHAPE", "Letters", "holds", "ink_boxes", "letters", "lines", "plain", "with_ink"]
+__all__ = ["HIDDEN", "MOST_LETTERS", "SHAPE", "Letters", "holds", "ink_boxes", "letters", "lines", "plain", "uncover",
+           "with_ink"]  # fmt: skip
