@@ -158,9 +158,7 @@ def _compiled(may_exec: bool, own_pid_only: bool, processes: bool, local_sockets
     return b"".join(struct.pack("HBBI", op, jt, jf, k) for op, k, jt, jf in entry + tree(0, len(cuts)))
 
 
-def program(
-    pid: int | None, *, may_exec: bool = False, processes: bool = False, local_sockets: bool = False
-) -> bytes:
+def program(pid: int | None, *, may_exec: bool = False, processes: bool = False, local_sockets: bool = False) -> bytes:
     """The filter as an array of `struct sock_filter`.
 
     Args:

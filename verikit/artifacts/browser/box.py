@@ -14,8 +14,6 @@ from contextlib import suppress
 from functools import cache
 
 from verikit.errors import SandboxError, WorkspaceError
-from verikit.sandbox import paths, processes
-from verikit.sandbox.client import clean_environment, command
 
 APT = "apt-get install chromium-headless-shell"
 CPU_S, MEMORY_MB, DISK_MB = 20, 1024, 256
@@ -76,8 +74,13 @@ class BrowserBox:
     """
 
     def __init__(self, instead: Sequence[str] = ()) -> None:
+        if sys.platform != "linux":
+            raise WorkspaceError("pages are opened on Linux only")
         if not instead and not program():
             raise WorkspaceError("Chromium is not installed", hint=APT)
+        from verikit.sandbox import paths
+        from verikit.sandbox.client import clean_environment, command
+
         theirs, self.commands = os.pipe()
         self.answers, their_answers = os.pipe()
         shown = [*paths.readable(), sys.prefix, sys.base_prefix] if instead else [*_SHOWN, os.path.dirname(program())]
@@ -103,10 +106,14 @@ class BrowserBox:
 
     def resident_mb(self) -> int:
         """Memory that all processes of the browser have in use."""
+        from verikit.sandbox import processes
+
         return int(self._measured(processes.resident)) >> 20
 
     def cpu_s(self) -> float:
         """Processor time that they have used."""
+        from verikit.sandbox import processes
+
         return self._measured(processes.processor_seconds)
 
     def _measured(self, measure: Callable[[int, int], float]) -> float:

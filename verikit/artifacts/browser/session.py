@@ -138,7 +138,9 @@ class Visit:
         guard.target = _text(
             self._pipe.call("Target.createTarget", url="about:blank", browserContextId=self._context), "targetId"
         )
-        guard.session = _text(self._pipe.call("Target.attachToTarget", targetId=guard.target, flatten=True), "sessionId")
+        guard.session = _text(
+            self._pipe.call("Target.attachToTarget", targetId=guard.target, flatten=True), "sessionId"
+        )
         for domain in ("Page", "Network", "DOM", "CSS"):
             self._call(f"{domain}.enable")
         frames = self._call("Page.getFrameTree").get("frameTree")

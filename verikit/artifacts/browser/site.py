@@ -67,7 +67,11 @@ class Site:
         if found is None:
             if path != "favicon.ico" and path not in self.missing and len(self.missing) < _SHOWN:
                 self.missing.append(path[:300])
-            return {"responseCode": 404, "responseHeaders": [{"name": "Content-Type", "value": "text/plain"}], "body": ""}
+            return {
+                "responseCode": 404,
+                "responseHeaders": [{"name": "Content-Type", "value": "text/plain"}],
+                "body": "",
+            }
         name, content = found
         self._bytes += len(content)
         if self._bytes > _MOST_MB << 20:
