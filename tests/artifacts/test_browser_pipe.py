@@ -1,4 +1,4 @@
-"""A browser that a page has taken over says what it wants: it is heard within bounds, and no page does what it may not."""
+"""A browser that a page has taken over may say anything: it is heard within bounds, and what is forbidden ends it."""
 
 import os
 from contextlib import contextmanager
@@ -91,9 +91,10 @@ def test_a_page_gets_files_of_the_workspace_only():
 
 def test_requests_without_end_are_the_pages_fault():
     site = Site(lambda path: None)
+    for _ in range(2000):
+        site.answer("http://localhost/a")
     with pytest.raises(AgentFault, match="2,000 times"):
-        for _ in range(3000):
-            site.answer("http://localhost/a")
+        site.answer("http://localhost/a")
 
 
 class Sent:
@@ -162,17 +163,18 @@ def test_events_with_data_of_other_forms_do_no_harm(name):
 
 
 @pytest.mark.parametrize(
-    ("event", "reason"),
+    ("event", "most", "reason"),
     [
-        (("Runtime.consoleAPICalled", {"args": [{"value": "x"}]}), "prints without end"),
-        (("Page.frameNavigated", {"frame": {"id": "f"}}), "replaced without end"),
+        (("Runtime.consoleAPICalled", {"args": [{"value": "x"}]}), 1000, "prints without end"),
+        (("Page.frameNavigated", {"frame": {"id": "f"}}), 10, "replaced without end"),
     ],
 )
-def test_what_goes_on_without_end_ends_the_visit(event, reason):
+def test_what_goes_on_without_end_ends_the_visit(event, most, reason):
     guard, _ = guarded()
+    for _ in range(most):
+        guard.heard("s", *event)
     with pytest.raises(AgentFault, match=reason):
-        for _ in range(2000):
-            guard.heard("s", *event)
+        guard.heard("s", *event)
 
 
 def test_steps_are_read_before_a_page_is_opened():

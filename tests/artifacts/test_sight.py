@@ -71,7 +71,7 @@ def test_a_field_whose_value_another_text_covers_is_not_in_sight():
     field = piece("42", ranks=[1], field=True) | {"rects": [0, 0, 90, 20]}
     assert sight.holds(runs(field), "42")
     assert not sight.holds(runs(field, piece("17", left=4, top=2, block=2)), "42")
-    label = piece("Number", left=4, top=-9, block=2)
+    label = piece("Number", left=4, top=-12, block=2)
     assert sight.holds(runs(field, label), "42")
 
 

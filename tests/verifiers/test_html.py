@@ -1,4 +1,4 @@
-"""Pages in a browser: forged twins are 0.0 and the honest ones beside them 1.0 (each opens Chromium for most of a second)."""
+"""Pages in a browser: forged twins are 0.0, the honest ones beside them 1.0. Each opens Chromium, most of a second."""
 
 import socket
 from dataclasses import replace
@@ -41,10 +41,11 @@ HONEST = {
     "follows, in a custom element, beside a worker": (
         "<x-a></x-a><script>customElements.define('x-a', class extends HTMLElement { constructor() { super();"
         "const s = this.attachShadow({mode: 'open'}); s.innerHTML = '<p>Total 0</p>';"
-        "setTimeout(() => s.firstChild.textContent = 'Total 42', 50) } });" + WORKER.format("onmessage=1") + "</script>",
-        {}),
+        "setTimeout(() => s.firstChild.textContent = 'Total 42', 50) } });"
+        + WORKER.format("onmessage=1") + "</script>", {}),
     "a dialog opened by a click, hash routes, white on dark": (
-        "<style>#d{position:absolute;top:0;left:0;padding:9px 9px 50px;background:#000;color:#fff}</style><p>Total 41</p>"
+        "<style>#d{position:absolute;top:0;left:0;padding:9px 9px 50px;background:#000;color:#fff}</style>"
+        "<p>Total 41</p>"
         "<a href='#/two' style='position:absolute;top:90px'>Open</a><div id=d hidden>Total 42</div>"
         "<script>onhashchange = () => { d.hidden = location.hash !== '#/two' }</script>",
         {"steps": [{"click": {"role": "link", "name": "Open"}}], "absent": ["Total 41"]}),
@@ -52,7 +53,8 @@ HONEST = {
         "<h1 style='background:linear-gradient(red,blue);-webkit-background-clip:text;"
         "-webkit-text-fill-color:transparent'>Total 42</h1><input id=a oninput='n.textContent = 2 * this.value'>"
         "<p id=n></p><p style='margin-top:1500px' class=x>Far down</p>",
-        {"steps": [{"type": "21", "into": "#a"}], "dom": {"#n": "42", "#a": "21", "p": ["42", "Far down"], "i": False}}),
+        {"steps": [{"type": "21", "into": "#a"}],
+         "dom": {"#n": "42", "#a": "21", "p": ["42", "Far down"], "i": False}}),
 }  # fmt: skip
 
 

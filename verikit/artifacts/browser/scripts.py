@@ -1,7 +1,8 @@
 """What is run in the page to read it: in a world of its own, whose objects the page's scripts can't reach.
 
-Elements are read by the getters of their prototypes: `<input name="parentNode">` in a form changes what `form.parentNode`
-is in every world. No expected value goes into these texts. `READ` returns `Observed` as `sight` checks it.
+Elements are read by the getters of their prototypes: `<input name="parentNode">` in a form changes what
+`form.parentNode` is in every world. No expected value goes into these texts.
+`READ` returns an observation, whose shape `sight` checks.
 """
 
 _COMMON = """
@@ -28,7 +29,10 @@ const children = x => {
   for (let y = first(x); y; y = next(y)) found.push(y);
   return found;
 };
-const box = x => { const r = Element.prototype.getBoundingClientRect.call(x); return [r.left, r.top, r.right, r.bottom]; };
+const box = x => {
+  const r = Element.prototype.getBoundingClientRect.call(x);
+  return [r.left, r.top, r.right, r.bottom];
+};
 """
 
 READ = (
@@ -74,6 +78,8 @@ const path = x => {
   }
   return steps.join('>');
 };
+const put = (x, text, here) => pieces.push({text: text.slice(0, most), rects: box(x), ranks: [rank(x, ...box(x))],
+  field: true, ...here.told, block: ++blocks});
 const read = (x, from) => {
   if (nodes++ > 50000 || letters > most) return;
   if (kind(x) === 3) {
@@ -117,14 +123,15 @@ const read = (x, from) => {
     const type = x instanceof HTMLInputElement ? got(HTMLInputElement.prototype, 'type')(x) : '';
     if (kept && !['password', 'hidden', 'checkbox', 'radio', 'file', 'color', 'range', 'image'].includes(type)) {
       letters += kept.length;
-      pieces.push({text: kept.slice(0, most), rects: box(x), ranks: [rank(x, ...box(x))], field: true, ...here.told, block: ++blocks});
+      put(x, kept, here);
     }
     return;
   }
   if (name === 'select') {
-    const chosen = Array.from(x instanceof HTMLSelectElement
-      ? got(HTMLSelectElement.prototype, 'selectedOptions')(x) : []).map(y => got(HTMLOptionElement.prototype, 'text')(y));
-    pieces.push({text: chosen.join(' ').slice(0, most), rects: box(x), ranks: [rank(x, ...box(x))], field: true, ...here.told, block: ++blocks});
+    const chosen = x instanceof HTMLSelectElement
+      ? Array.from(got(HTMLSelectElement.prototype, 'selectedOptions')(x)).map(got(HTMLOptionElement.prototype, 'text'))
+      : [];
+    put(x, chosen.join(' '), here);
     return;
   }
   children(x).forEach(y => read(y, here));
@@ -133,7 +140,8 @@ read(root(document), {transform: 'none', told: {block: 0, owners: [], opacity: 1
 const moving = Document.prototype.getAnimations.call(document).filter(a => a.playState === 'running' && a.effect
   && Number.isFinite(a.effect.getComputedTiming().endTime)).length;
 return {pieces, elements, clips, moving, whole: letters <= most && nodes <= 50000,
-  height: Math.ceil(got(Element.prototype, 'scrollHeight')(root(document))), address: String(location.href).slice(0, 2000),
+  height: Math.ceil(got(Element.prototype, 'scrollHeight')(root(document))),
+  address: String(location.href).slice(0, 2000),
   title: String(got(Document.prototype, 'title')(document)).slice(0, 2000)};
 }"""
 )
@@ -147,7 +155,10 @@ if (selector !== null) return asked(selector)[0] || null;
 const squeeze = told => told.split(/\\s+/).filter(word => word).join(' ');
 const words = x => kind(x) === 3 ? data(x) : (kind(x) === 1 && ['script', 'style'].includes(tag(x))) ? ''
   : value(x) ?? children(x).map(words).join('');
-const seen = x => { const [l, t, r, b] = box(x); return r > l && b > t && getComputedStyle(x).visibility === 'visible'; };
+const seen = x => {
+  const [l, t, r, b] = box(x);
+  return r > l && b > t && getComputedStyle(x).visibility === 'visible';
+};
 const among = x => {
   for (const y of children(x)) {
     if (kind(y) !== 1) continue;
@@ -184,8 +195,9 @@ FOCUS = "function() { HTMLElement.prototype.focus.call(this); return true; }"
 
 FREEZE = """() => {
 for (const a of Document.prototype.getAnimations.call(document)) a.pause();
-for (const x of Document.prototype.querySelectorAll.call(document, 'svg')) SVGSVGElement.prototype.pauseAnimations.call(x);
-for (const x of Document.prototype.querySelectorAll.call(document, 'video, audio')) HTMLMediaElement.prototype.pause.call(x);
+const all = selector => Document.prototype.querySelectorAll.call(document, selector);
+for (const x of all('svg')) SVGSVGElement.prototype.pauseAnimations.call(x);
+for (const x of all('video, audio')) HTMLMediaElement.prototype.pause.call(x);
 return true;
 }"""
 """Run once no script of the page can run any more: nothing moves from here on."""

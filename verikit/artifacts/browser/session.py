@@ -1,4 +1,4 @@
-"""One visit to a page: it is opened, the steps are taken, and it is read until it shows what is hoped for or time is up.
+"""One visit to a page: it is opened, steps are taken, and it is read until it shows what is hoped for or time is up.
 
 What is hoped for stays on this side: `Hope` gets readings of the page and says whether they do.
 """
@@ -33,6 +33,7 @@ _WORKER_S = 10.0
 _WIDTH, _HEIGHT, _MOST_HEIGHT = 1280, 800, 8000
 _PAUSE_S = 0.03
 _WORLD = "verikit"
+_NAMED: dict[str, str] = {" ": "Space", "\n": "Enter"}
 _PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{0}.0.0.0 Safari/537.36"
 
 INK = BoxReader(
@@ -204,9 +205,9 @@ class Visit:
         """Type a text, or press a key."""
         if step.aim is not None:
             self._click(*self._reach(number, step.aim, click=True))
-        letters = [step.value] if step.kind == "press" else list(step.value)
+        letters: list[str] = [step.value] if step.kind == "press" else list(step.value)
         for letter in letters:
-            name = {" ": "Space", "\n": "Enter"}.get(letter, letter)
+            name = _NAMED.get(letter, letter)
             code, text = KEYS.get(name, (0, letter))
             key = {"key": " " if name == "Space" else name, "windowsVirtualKeyCode": code}
             written = {"text": text} if text else {}

@@ -40,6 +40,8 @@ _LEAST_INK, _LEAST_MARK = 2, 1
 """Pixels: of a letter or digit, and of any other mark."""
 _INNER = 0.15
 """The share of a letter's box at either side that its neighbours may reach into."""
+_CORE = 0.35, 0.72
+"""The part of a letter's height that every letter and digit has ink in, and that close lines don't reach into."""
 Box = Sequence[float]
 
 
@@ -103,22 +105,32 @@ def _same_line(one: Box, other: Box) -> bool:
 
 def ink_boxes(runs: Sequence[Letters]) -> list[list[int]]:
     """The boxes in which ink is asked for, in whole pixels: the inner part of each letter that may be in sight."""
-    return [_inner(box, run.field) for run, box in _with_ink(runs)]
+    return [_whole_pixels(_own(box, letter)) for letter, box in _with_ink(runs)]
 
 
-def _with_ink(runs: Sequence[Letters]) -> Iterator[tuple[Letters, Box]]:
+def _with_ink(runs: Sequence[Letters]) -> Iterator[tuple[str, Box]]:
     for run in runs:
         if run.field:
-            yield from ((run, box) for box in run.boxes[:1])
+            yield from (("", box) for box in run.boxes[:1])
         else:
-            yield from ((run, box) for letter, box, seen in zip(run.text, run.boxes, run.seen, strict=False)
+            yield from ((letter, box) for letter, box, seen in zip(run.text, run.boxes, run.seen, strict=False)
                         if seen and not letter.isspace())  # fmt: skip
 
 
-def _inner(box: Box, whole: bool) -> list[int]:
+def _own(box: Box, letter: str) -> Box:
+    """The part of a letter's box where the ink is its own; all of a field's, which has no letter."""
+    left, top, right, bottom = box
+    if not letter:
+        return box
+    side, high = _INNER * (right - left), bottom - top
+    if letter.isalpha() or (letter.isascii() and letter.isdigit()):
+        top, bottom = top + _CORE[0] * high, top + _CORE[1] * high
+    return left + side, top, right - side, bottom
+
+
+def _whole_pixels(box: Box) -> list[int]:
     left, top, right, bottom = (max(-1e6, min(1e6, edge)) for edge in box)
-    side = 0.0 if whole else _INNER * (right - left)
-    left, right = round(left + side), round(right - side)
+    left, right = round(left), round(right)
     return [left, int(top), max(right, left + 1), int(bottom + 0.999)]
 
 
@@ -143,19 +155,21 @@ def with_ink(runs: Sequence[Letters], ink: bytes) -> None:
 
 def uncover(runs: Sequence[Letters]) -> None:
     """Where texts are drawn over each other, only the topmost is in sight: the ink there may be that of either."""
-    spots = [_Spot(run, at, _middle(run, box)) for run in runs for at, box in _spots(run)]
+    spots = [_Spot(run, at, box) for run in runs for at, box in _spots(run)]
     cells: dict[tuple[int, int], list[_Spot]] = defaultdict(list)
     for spot in spots:
         for cell in _cells(spot.box):
             cells[cell].append(spot)
-    lost: list[_Spot] = []
-    for beside in cells.values():
-        for one in beside:
-            over = [other for other in beside if other.run is not one.run and _overlap(one.box, other.box)]
-            if any(other.rank >= 0 and other.rank <= one.rank for other in over) or (over and one.rank < 0):
-                lost.append(one)
+    lost = [one for beside in cells.values() for one in beside if _is_under(one, beside)]
     for spot in lost:
         spot.hide()
+
+
+def _is_under(one: _Spot, beside: Sequence[_Spot]) -> bool:
+    """Whether the ink that is taken for one's own may be that of another text, which is not surely below it."""
+    core = one.core()
+    over = [other for other in beside if other.run is not one.run and _overlap(core, other.box)]
+    return any(one.rank < 0 or 0 <= other.rank <= one.rank for other in over)
 
 
 @dataclass(frozen=True)
@@ -169,6 +183,14 @@ class _Spot:
     @property
     def rank(self) -> int:
         return self.run.ranks[self.at] if self.at < len(self.run.ranks) else -1
+
+    def core(self) -> Box:
+        """The part of the box in which no other text may lie."""
+        left, top, right, bottom = self.box
+        high = bottom - top
+        if self.run.field:
+            return left, top + 0.25 * high, right, bottom - 0.25 * high
+        return _own((left, top, right, bottom), "a")
 
     def hide(self) -> None:
         if self.run.field:
@@ -186,14 +208,6 @@ def _spots(run: Letters) -> Iterator[tuple[int, Box]]:
             yield at, box
 
 
-def _middle(run: Letters, box: Box) -> Box:
-    """The part of a box where the ink is that is surely its own."""
-    left, top, right, bottom = box
-    wide, high = (0.0, 0.25) if run.field else (_INNER, 0.2)
-    return (left + wide * (right - left), top + high * (bottom - top),
-            right - wide * (right - left), bottom - high * (bottom - top))  # fmt: skip
-
-
 _CELL = 32
 
 
@@ -203,11 +217,9 @@ def _cells(box: Box) -> Iterator[tuple[int, int]]:
 
 
 def _overlap(one: Box, other: Box) -> bool:
-    """Whether two boxes share at least a third of the smaller one."""
     wide = min(one[2], other[2]) - max(one[0], other[0])
     high = min(one[3], other[3]) - max(one[1], other[1])
-    least = min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
-    return wide > 0 and high > 0 and wide * high >= least / 3
+    return wide > 0.5 and high > 0.5
 
 
 def plain(text: str) -> str:
@@ -263,7 +275,7 @@ def _block(runs: Sequence[Letters]) -> tuple[str, Box | None, Box | None]:
 
 
 def _between(before: Box, after: Box) -> str:
-    """What stands between two letters that follow each other: nothing, a blank where a gap is, or a mark of disorder."""
+    """What stands between two letters that follow each other: nothing, a blank for a gap, or a mark of disorder."""
     size = max(before[3] - before[1], after[3] - after[1])
     if _same_line(before, after):
         gap = after[0] - before[2]
