@@ -58,7 +58,7 @@ def doctor(data: str | None, gold: str | None, mapping: dict[str, str], format_:
     click.echo("languages of `code` beside Python")
     for language, told in found["languages"].items():
         click.echo(f"  {language:<14}{told}")
-    click.echo(printable(f"browser of `html`\n  {found['browser']}"))
+    click.echo(printable(f"browser of `html`: {found['browser']}"))
     if found["entry_points"]:
         click.echo("names that other distributions register")
     for entry in found["entry_points"]:
