@@ -43,6 +43,8 @@ class SoundRow:
     """Packages of extras."""
     sandboxed: bool = False
     """Whether it needs Linux's sandbox."""
+    browser: bool = False
+    """Whether it opens Chromium for each sample."""
 
     def sample(self, text: Any) -> Sample:
         """The row with a reply."""
@@ -179,6 +181,10 @@ ROWS: dict[str, SoundRow] = {
         {"workspace": {"after_tar": tar("a.docx", DOCUMENT)}}, sandboxed=True,
     ),
     "files": SoundRow(lambda: verikit.files(exist=["a.csv"]), "done", None, LEFT),
+    "html": SoundRow(
+        lambda: verikit.html(visible=["It is 4."]), "done", None,
+        {"workspace": {"after": {"a.html": "<p>It is 4."}}}, needs=("numpy", "PIL"), sandboxed=True, browser=True,
+    ),
     "image": SoundRow(
         lambda: verikit.image(size=[2, 1]), "done", None,
         {"workspace": {"after_tar": tar("a.png", TWO_PIXELS)}}, needs=("numpy", "PIL"), sandboxed=True,

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import verikit
+from tests.artifacts.pages import need_browser
 from tests.conftest import ROOT
 from verikit.base import Verifier
 from verikit.cli import cli
@@ -18,6 +19,7 @@ TEXT = (ROOT / "docs" / "verifiers.md").read_text("utf-8")
 GROUPS = {part.partition("\n")[0].strip(): part for part in re.split(r"^## ", TEXT, flags=re.M)[1:]}
 NEEDS = {
     "`bfcl_multi_turn`": ["bfcl_eval", "mpmath"],
+    "`html`": ["numpy", "PIL"],
     "`image`": ["numpy", "PIL"],
     "`pdf`": ["numpy", "pypdfium2"],
     "`prm`": ["torch", "transformers"],
@@ -88,6 +90,8 @@ def has_both(scores):
 def test_each_verifier_shows_an_accepted_and_a_refused_example(title, intro, code, monkeypatch):
     for package in NEEDS.get(title, ()):
         pytest.importorskip(package)
+    if title == "`html`":
+        need_browser()
     monkeypatch.chdir(ROOT)
     scores = run(title, intro, code, monkeypatch)
     assert [name for name, given in scores.items() if not has_both(given)] == []

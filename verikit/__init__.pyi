@@ -56,6 +56,7 @@ from verikit.verifiers.documents.yaml import Yaml as yaml
 from verikit.verifiers.docx import Docx as docx
 from verikit.verifiers.echo import echo_guard as echo_guard
 from verikit.verifiers.files import LeftFiles as files
+from verikit.verifiers.html import Html as html
 from verikit.verifiers.image import Image as image
 from verikit.verifiers.instructions import Instructions as instructions
 from verikit.verifiers.json_match import JsonMatch as json_match
@@ -133,6 +134,7 @@ __all__ = [
     'fuzzy',
     'gate',
     'genprm',
+    'html',
     'image',
     'instructions',
     'json_match',

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from verikit.artifacts.browser.report import browser_told
 from verikit.cli.command import GroupedCommand
 from verikit.cli.options import data_options, gold_option, json_option
 from verikit.errors import SandboxError, SchemaError, UsageError, with_hint
@@ -57,6 +58,7 @@ def doctor(data: str | None, gold: str | None, mapping: dict[str, str], format_:
     click.echo("languages of `code` beside Python")
     for language, told in found["languages"].items():
         click.echo(f"  {language:<14}{told}")
+    click.echo(printable(f"browser of `html`: {found['browser']}"))
     if found["entry_points"]:
         click.echo("names that other distributions register")
     for entry in found["entry_points"]:
@@ -143,6 +145,7 @@ def examine() -> dict[str, Any]:
         "sandbox": _sandbox(),
         "sandboxes": _sandboxes(),
         "languages": _languages(),
+        "browser": browser_told(),
         "entry_points": [entry._asdict() for entry in registry.foreign()],
     }
 

@@ -1,6 +1,7 @@
 """Start a sandbox process without importing verikit's public package: less memory to fork, nothing of it to be found.
 
-`boot.py server` is the fork server, `boot.py once` runs a single program (the `bwrap` and `process` backends).
+`boot.py server` is the fork server, `boot.py once` runs a single program (the `bwrap` and `process` backends), and
+`boot.py browser` becomes a browser.
 """
 
 import os
@@ -16,6 +17,10 @@ if sys.argv[1] == "server":
     from verikit.sandbox import server
 
     server.main()
+elif sys.argv[1] == "browser":
+    from verikit.sandbox import browser
+
+    browser.main()
 else:
     from verikit.sandbox import once
 

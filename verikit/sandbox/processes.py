@@ -1,11 +1,13 @@
-"""What the processes of a run hold together, read from outside by a descriptor of /proc."""
+"""What the processes of a run hold and use together, read from outside by a descriptor of /proc."""
 
 from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Iterator
 
 _PAGE = resource.getpagesize()
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def resident(proc: int, root: int) -> int:
@@ -15,20 +17,31 @@ def resident(proc: int, root: int) -> int:
         proc: a descriptor of /proc.
         root: the first process.
     """
-    total, pending = 0, [root]
+    return sum(int(told.split()[1]) * _PAGE for told in _told(proc, root, "statm"))
+
+
+def processor_seconds(proc: int, root: int) -> float:
+    """Processor time of a process, all its descendants, and those of them that have ended and were waited for."""
+    return sum(sum(map(int, told.rpartition(b")")[2].split()[11:15])) for told in _told(proc, root, "stat")) / _TICKS
+
+
+def _told(proc: int, root: int, name: str) -> Iterator[bytes]:
+    """A file of /proc of a process and of each of its descendants that still runs."""
+    pending = [root]
     while pending:
         pid = pending.pop()
         try:
-            total += int(_read(proc, f"{pid}/statm").split()[1]) * _PAGE
+            told = _read(proc, f"{pid}/{name}")
             tasks = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=proc)
             try:
                 for task in os.listdir(tasks):
                     pending += map(int, _read(tasks, f"{task}/children").split())
             finally:
                 os.close(tasks)
-        except (OSError, IndexError):  # it has ended meanwhile
+        except OSError:  # it has ended meanwhile
             continue
-    return total
+        if told:
+            yield told
 
 
 def _read(directory: int, name: str) -> bytes:

@@ -49,6 +49,9 @@ _UNCHANGED = 0xFFFFFFFF
 """-1 where such a call takes an id: keep what the process has."""
 _JOBS = (109, 112, 247, 434)
 """Process groups, sessions, waiting, and a descriptor of a process."""
+_LOCAL_SOCKETS = (42, 43, 44, 46, 47, 49, 50, 288, 299, 307, 319, 141, 203)
+"""connect, accept, sendto, sendmsg, recvmsg, bind, listen and their kin; shared memory, priorities, processors."""
+_SOCKET, _AF_UNIX = 41, 1
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
 _LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _OWN_PID = 0xA5A5A5A5
@@ -98,7 +101,9 @@ def _effective_id_only() -> list[Instruction]:
     ]  # fmt: skip
 
 
-def _verdicts(may_exec: bool, own_pid_only: bool, processes: bool) -> dict[int, list[Instruction]]:
+def _verdicts(
+    may_exec: bool, own_pid_only: bool, processes: bool, local_sockets: bool = False
+) -> dict[int, list[Instruction]]:
     """What to do with each call number that is not refused."""
 
     def errno_of(number: int) -> list[Instruction]:
@@ -121,14 +126,16 @@ def _verdicts(may_exec: bool, own_pid_only: bool, processes: bool) -> dict[int, 
         table |= dict.fromkeys((_CHMOD, _FCHMOD), _argument(1, [_EXECUTABLE], refusal=0))
         table |= dict.fromkeys((_FCHMODAT, _FCHMODAT2), _argument(2, [_EXECUTABLE], refusal=0))
         table |= dict.fromkeys((_SETRESUID, _SETRESGID), _effective_id_only())
+    if local_sockets:
+        table |= dict.fromkeys(_LOCAL_SOCKETS, table[332]) | {_SOCKET: _argument(0, [_AF_UNIX])}
     return table
 
 
 @lru_cache
-def _compiled(may_exec: bool, own_pid_only: bool, processes: bool) -> bytes:
+def _compiled(may_exec: bool, own_pid_only: bool, processes: bool, local_sockets: bool = False) -> bytes:
     """The filter as the kernel reads it, with a placeholder for the pid."""
     refuse: list[Instruction] = [(_RETURN, _ERRNO | errno.EPERM, 0, 0)]
-    table = _verdicts(may_exec, own_pid_only, processes)
+    table = _verdicts(may_exec, own_pid_only, processes, local_sockets)
     cuts: list[tuple[int, list[Instruction]]] = []
     for number in range(max(table) + 2):
         verdict = table.get(number, refuse)
@@ -151,15 +158,17 @@ def _compiled(may_exec: bool, own_pid_only: bool, processes: bool) -> bytes:
     return b"".join(struct.pack("HBBI", op, jt, jf, k) for op, k, jt, jf in entry + tree(0, len(cuts)))
 
 
-def program(pid: int | None, *, may_exec: bool = False, processes: bool = False) -> bytes:
+def program(pid: int | None, *, may_exec: bool = False, processes: bool = False, local_sockets: bool = False) -> bytes:
     """The filter as an array of `struct sock_filter`.
 
     Args:
         pid: the one process signals may go to; None lifts that (in a pid namespace of one's own).
         may_exec: let the process replace itself once more (what bwrap needs to start the program).
         processes: let it make others as well (a compiler, a shell, what starts a program for each case).
+        local_sockets: let its processes talk by local sockets and shared memory (a browser, in a network namespace of
+            its own); no other family of sockets can be made.
     """
-    code = _compiled(may_exec, pid is not None, processes)
+    code = _compiled(may_exec, pid is not None, processes, local_sockets)
     return code if pid is None else code.replace(struct.pack("I", _OWN_PID), struct.pack("I", pid))
 
 

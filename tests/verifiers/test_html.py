@@ -1,0 +1,161 @@
+"""Pages in a browser: forged twins are 0.0, the honest ones beside them 1.0. Each opens Chromium, most of a second."""
+
+import socket
+from dataclasses import replace
+
+import pytest
+
+import verikit
+from tests.artifacts.pages import left, need_browser
+from verikit.artifacts.browser import box as boxes
+from verikit.artifacts.browser import session
+from verikit.artifacts.browser.pipe import BrowserPipe
+from verikit.errors import UsageError
+
+WORKER = "new Worker(URL.createObjectURL(new Blob(['{}'])))"
+SUM = "<p>Total <b id=n>0</b></p><script>{}</script>"
+FORGED = {
+    "shown to a driver only": (SUM.format("if (navigator.webdriver) n.textContent = 42"), {}),
+    "shown to a headless browser only": (SUM.format("if (/Headless/.test(navigator.userAgent)) n.textContent=42"), {}),
+    "patched": (
+        SUM.format("Object.defineProperty(Node.prototype, 'textContent', {get: () => 'Total 42'});"
+                   "Object.defineProperty(CharacterData.prototype, 'data', {get: () => '42'}); setTimeout = f => f();"
+                   "document.createRange = () => null; Array.from = () => [...'Total 42']; Date.now = () => 0"), {}),
+    "by opacity, canvas, colour and cover": (
+        "<p style='opacity:.01'>Total 42</p><p style='color:#fff'>Total 42</p><canvas id=c></canvas>"
+        "<script>c.getContext('2d').fillText('Total 42', 10, 20)</script>"
+        "<p style='position:relative'>Total 42<i style='position:absolute;inset:0;background:#fff'></i></p>"
+        "<p style='position:absolute;left:-999px'>Total 42</p>", {}),
+    "under another text": (
+        "<style>p{position:absolute;top:9px;left:9px}</style><p>Total 42</p>"
+        "<p style='background:#fff;pointer-events:none'>Total 17</p>", {}),
+    "by clobbered names": ("<form><input name=childNodes><input name=firstChild>Total 41</form><img name=body>", {}),
+    "goes away": (SUM.format("setTimeout(() => location = 'http://evil.example/', 20)"), {}),
+    "replaces its document": (SUM.format("setTimeout(() => document.write('Total 42'), 200)"), {}),
+    "blocks": (SUM.format("alert('Total 42')"), {}),
+    "a worker without end": ("<p>Total 42</p><script>" + WORKER.format("for(;;);") + "</script>", {}),
+    "hangs": (SUM.format("n.textContent = 42; setTimeout(() => { for(;;); }, 30)"), {"absent": ["x"]}),
+    "opens a window": ("<button onclick='open()'>Total 42</button>", {"steps": [{"click": "button"}]}),
+}  # fmt: skip
+HONEST = {
+    "follows, in a custom element, beside a worker": (
+        "<x-a></x-a><script>customElements.define('x-a', class extends HTMLElement { constructor() { super();"
+        "const s = this.attachShadow({mode: 'open'}); s.innerHTML = '<p>Total 0</p>';"
+        "setTimeout(() => s.firstChild.textContent = 'Total 42', 50) } });"
+        + WORKER.format("onmessage=1") + "</script>", {}),
+    "a dialog opened by a click, hash routes, white on dark": (
+        "<style>#d{position:absolute;top:0;left:0;padding:9px 9px 50px;background:#000;color:#fff}</style>"
+        "<p>Total 41</p>"
+        "<a href='#/two' style='position:absolute;top:90px'>Open</a><div id=d hidden>Total 42</div>"
+        "<script>onhashchange = () => { d.hidden = location.hash !== '#/two' }</script>",
+        {"steps": [{"click": {"role": "link", "name": "Open"}}], "absent": ["Total 41"]}),
+    "typed, with a heading painted by a gradient": (
+        "<h1 style='background:linear-gradient(red,blue);-webkit-background-clip:text;"
+        "-webkit-text-fill-color:transparent'>Total 42</h1><input id=a oninput='n.textContent = 2 * this.value'>"
+        "<p id=n></p><p style='margin-top:1500px' class=x>Far down</p>",
+        {"steps": [{"type": "21", "into": "#a"}],
+         "dom": {"#n": "42", "#a": "21", "p": ["42", "Far down"], "i": False}}),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch):
+    """What a page does not show within a second it never shows here; a loop ends after two of a processor."""
+    monkeypatch.setattr(session, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(session, "_WORKER_S", 1.0)
+    monkeypatch.setattr(boxes, "CPU_S", 2)
+
+
+def graded(page, files=None, **options):
+    return verikit.html(**options).score([left(page, **(files or {}))])[0]
+
+
+@pytest.mark.slow(seconds=1)
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_page_is_worth_nothing(name):
+    need_browser()
+    page, options = FORGED[name]
+    score = graded(page, visible=["Total 42"], **options)
+    assert score.value == 0.0, score
+    assert score.reason
+
+
+@pytest.mark.slow(seconds=2)
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_page_is_accepted(name, monkeypatch):
+    need_browser()
+    monkeypatch.setattr(session, "PATIENCE_S", 20.0)
+    page, options = HONEST[name]
+    score = graded(page, visible=["Total 42"], **options)
+    assert score.value == 1.0, score
+    assert "Chromium 1" in score.text
+
+
+@pytest.mark.slow(seconds=2)
+def test_expected_values_never_enter_the_browser_and_a_spec_gets_the_text_in_sight(monkeypatch):
+    need_browser()
+    sent = []
+    write = BrowserPipe._write
+    monkeypatch.setattr(BrowserPipe, "_write", lambda pipe, data: sent.append(data) or write(pipe, data))
+    monkeypatch.setattr(session, "PATIENCE_S", 20.0)
+    page = SUM.format("n.textContent = 6006 * 7")
+    sample = replace(left(page), answer="Total 42042")
+    score = verikit.html(visible=["42042"], absent=["90210"], dom={"#n": "42042"}, text="exact").score([sample])[0]
+    assert score.value == 1.0, score
+    assert sent
+    assert not any(b"42042" in data or b"90210" in data for data in sent)
+
+
+@pytest.mark.slow(seconds=2)
+def test_a_page_reaches_no_server_and_what_it_asked_for_is_told(monkeypatch):
+    need_browser()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        there = f"http://127.0.0.1:{server.getsockname()[1]}"
+        page = (
+            f"<img src='{there}/a.png'><link rel=stylesheet href='style.css'><p>Total 42</p><script>"
+            f"fetch('{there}/b'); new WebSocket('{there.replace('http', 'ws')}/c'); "
+            + WORKER.format(f"fetch(\\'{there}/d\\')") + "</script>"
+        )  # fmt: skip
+        score = graded(page, {"style__css": "p { color: #003 }"}, visible=["Total 42"], requests=False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert score.value == 0.0
+    assert there in score.reason
+
+
+@pytest.mark.slow(seconds=2)
+def test_the_console_is_heard(monkeypatch):
+    need_browser()
+    monkeypatch.setattr(session, "PATIENCE_S", 20.0)
+    assert graded("<script>console.log('ready', 1)</script>", console=["ready 1"]).value == 1.0
+    monkeypatch.setattr(session, "PATIENCE_S", 1.0)
+    thrown = graded("<script>nowhere()</script>", console="clean")
+    assert thrown.value == 0.0
+    assert "nowhere is not defined" in thrown.reason
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"visible": "Total"}, {"steps": [{"hover": "#a"}]}, {"console": "quiet"}, {"requests": "none"}, {"dom": ["#a"]}],
+)
+def test_options_that_make_no_sense_are_refused(options):
+    with pytest.raises(UsageError):
+        verikit.html(**options)
+
+
+def test_a_row_without_a_check_or_a_page_is_settled_without_a_browser():
+    assert graded("x").value is None
+    nothing = replace(left("x"), meta={"html": {"file": "other.html", "visible": ["x"]}})
+    assert verikit.html().score([nothing])[0].value == 0.0
+    unknown = replace(left("x"), meta={"html": {"visibel": ["x"]}})
+    assert verikit.html().score([unknown])[0].value is None
+
+
+def test_without_a_browser_a_row_is_unscored_with_the_line_that_installs_it(monkeypatch):
+    pytest.importorskip("numpy")
+    pytest.importorskip("PIL")
+    monkeypatch.setattr(boxes, "program", lambda: "")
+    score = graded("<p>Total 42</p>", visible=["Total 42"])
+    assert score.value is None
+    assert "apt-get install chromium" in score.reason

@@ -1,0 +1,162 @@
+"""The protocol that drives the browser: commands and answers as JSON over two pipes.
+
+A page can have taken the browser over, so whatever arrives is hostile data: bounded, parsed, never trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from verikit.artifacts.browser.box import RESIDENT_MB, BrowserBox
+from verikit.errors import AgentFault, WorkspaceError
+
+Answer = dict[str, Any]
+Event = Callable[[str, str, Answer], None]
+"""Gets a session, the name of an event, and its data."""
+_MOST_MESSAGE, _MOST_BYTES, _MOST_EVENTS = 48 << 20, 512 << 20, 100_000
+_LOOK_S = 0.5
+"""How often the memory of the browser is looked at."""
+
+
+class Refusal(Exception):
+    """The browser could not do what a command asked for."""
+
+
+class Silent(Exception):
+    """No answer came in time."""
+
+
+class BrowserPipe:
+    """Commands to one browser, and what comes back."""
+
+    def __init__(self, box: BrowserBox) -> None:
+        self._box = box
+        self.deadline: float = time.monotonic() + 60.0
+        """Of all that is read; monotonic seconds."""
+        self.heard: Event = lambda session, name, data: None
+        self._buffer = bytearray()
+        self._number = self._bytes = self._events = 0
+        self._looked = 0.0
+        self._answers: dict[int, Answer] = {}
+
+    def send(self, method: str, session: str = "", **parameters: Any) -> int:
+        """Send a command without waiting; the number of its answer."""
+        self._number += 1
+        message: Answer = {"id": self._number, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
+        self._write(json.dumps(message).encode() + b"\0")
+        return self._number
+
+    def call(self, method: str, session: str = "", *, within: float | None = None, **parameters: Any) -> Answer:
+        """Send a command and wait for its answer; events that come meanwhile are heard.
+
+        Args:
+            method: The command.
+            session: Of the page or worker that it goes to; empty: the browser.
+            within: Seconds to wait; None: until the deadline.
+            parameters: Of the command.
+
+        Raises:
+            Refusal: the browser could not do it.
+            Silent: there was no answer in time.
+            WorkspaceError: the browser ended.
+        """
+        number = self.send(method, session, **parameters)
+        end = self.deadline if within is None else min(self.deadline, time.monotonic() + within)
+        while number not in self._answers:
+            self._read(end)
+        answer = self._answers.pop(number)
+        if "error" in answer:
+            raise Refusal(f"{method}: {str(answer['error'])[:300]}")
+        result = answer.get("result")
+        return result if isinstance(result, dict) else {}
+
+    def listen(self, seconds: float) -> None:
+        """Hear events for a while."""
+        end = min(self.deadline, time.monotonic() + seconds)
+        try:
+            while time.monotonic() < end:
+                self._read(end)
+        except Silent:
+            if time.monotonic() >= self.deadline:
+                raise
+
+    def forget(self) -> None:
+        """Let go of answers nobody waits for."""
+        self._answers.clear()
+
+    def _write(self, data: bytes) -> None:
+        """Write all, and read meanwhile: both pipes are short."""
+        view = memoryview(data)
+        while view:
+            ready = select.select([self._box.answers], [self._box.commands], [], self._left(self.deadline))
+            if ready[0]:
+                self._receive()
+            if ready[1]:
+                try:
+                    view = view[os.write(self._box.commands, view[: 1 << 16]) :]
+                except BlockingIOError:
+                    continue
+                except BrokenPipeError:
+                    raise self._gone() from None
+            if not ready[0] and not ready[1]:
+                raise Silent
+
+    def _read(self, end: float) -> None:
+        """Read once and hear what is whole."""
+        self._look()
+        if select.select([self._box.answers], [], [], min(_LOOK_S, self._left(end)))[0]:
+            self._receive()
+        while (cut := self._buffer.find(0)) >= 0:
+            message = bytes(self._buffer[:cut])
+            del self._buffer[: cut + 1]
+            self._hear(message)
+
+    def _receive(self) -> None:
+        data = os.read(self._box.answers, 1 << 20)
+        if not data:
+            raise self._gone()
+        self._bytes += len(data)
+        self._buffer += data
+        if len(self._buffer) > _MOST_MESSAGE or self._bytes > _MOST_BYTES:
+            raise AgentFault("the page makes the browser say more than is read")
+
+    def _hear(self, message: bytes) -> None:
+        try:
+            told = json.loads(message)
+        except (ValueError, RecursionError):
+            raise WorkspaceError("the browser said something that is no JSON") from None
+        if not isinstance(told, dict):
+            raise WorkspaceError("the browser said something that is no message")
+        if isinstance(told.get("id"), int):
+            self._answers[told["id"]] = told
+            return
+        self._events += 1
+        if self._events > _MOST_EVENTS:
+            raise AgentFault("the page causes events without end")
+        session, name, data = told.get("sessionId", ""), told.get("method"), told.get("params")
+        if isinstance(session, str) and isinstance(name, str) and isinstance(data, Mapping):
+            self.heard(session, name, dict(data))
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if now - self._looked > _LOOK_S:
+            self._looked = now
+            if self._box.resident_mb() > RESIDENT_MB:
+                raise AgentFault(f"the page takes more than {RESIDENT_MB:,} MiB of memory")
+
+    def _left(self, end: float) -> float:
+        left = end - time.monotonic()
+        if left <= 0:
+            raise Silent
+        return left
+
+    def _gone(self) -> WorkspaceError:
+        told = self._box.told()
+        return WorkspaceError(f"the browser ended{': ' + told[:300] if told else ''}")

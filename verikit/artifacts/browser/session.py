@@ -1,0 +1,361 @@
+"""One visit to a page: it is opened, steps are taken, and it is read until it shows what is hoped for or time is up.
+
+What is hoped for stays on this side: `Hope` gets readings of the page and says whether they do.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from verikit.artifacts import shape
+from verikit.artifacts.box import BoxReader, observe
+from verikit.artifacts.browser import scripts, sight
+from verikit.artifacts.browser.box import BrowserBox
+from verikit.artifacts.browser.guard import Crash, Guard
+from verikit.artifacts.browser.pipe import Answer, BrowserPipe, Refusal, Silent
+from verikit.artifacts.browser.site import Site, address_of
+from verikit.artifacts.browser.steps import KEYS, Aim, Step
+from verikit.artifacts.shape import record
+from verikit.errors import AgentFault, WorkspaceError
+
+Visitor = Literal["person", "driver", "unscripted"]
+PATIENCE_S, WALL_S = 5.0, 60.0
+"""How long a reading is awaited after the last step; and the whole visit."""
+_BUSY_S = 8.0
+"""Processor time from which a visit that does not end is the page's fault, and not a slow machine's."""
+_WORKER_S = 10.0
+_WIDTH, _HEIGHT, _MOST_HEIGHT = 1280, 800, 8000
+_PAUSE_S = 0.03
+_WORLD = "verikit"
+_NAMED: dict[str, str] = {" ": "Space", "\n": "Enter"}
+_PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{0}.0.0.0 Safari/537.36"
+
+INK = BoxReader(
+    "verikit.artifacts.readers.page", {"numpy": "seeing pages", "PIL": "seeing pages"}, "web",
+    record({"ink": shape.raw}), warm=False,
+)  # fmt: skip
+
+
+@dataclass
+class Page:
+    """What a visit saw."""
+
+    runs: list[sight.Letters]
+    elements: Sequence[Mapping[str, Any]]
+    """For each selector, in order."""
+    address: str
+    title: str
+    printed: Sequence[str]
+    errors: Sequence[str]
+    outside: Sequence[str]
+    missing: Sequence[str]
+
+
+Hope = Callable[[Page], bool]
+
+
+class Visit:
+    """One visit, by a person or by a driver, in a context of the browser of its own.
+
+    Args:
+        pipe: To the browser.
+        box: Of the browser.
+        site: The files of the workspace.
+        visitor: Whether the browser shows the marks of one that a program drives.
+        selectors: Of the elements that are read.
+    """
+
+    def __init__(
+        self, pipe: BrowserPipe, box: BrowserBox, site: Site, visitor: Visitor, selectors: Sequence[str]
+    ) -> None:
+        self._pipe, self._box, self._site, self._visitor = pipe, box, site, visitor
+        self._selectors = list(selectors)
+        self._guard = Guard(pipe, site)
+        self._context = ""
+
+    def see(self, path: str, steps: Sequence[Step], hope: Hope) -> Page:
+        """Open the page, take the steps, wait for what is hoped for, look.
+
+        Raises:
+            AgentFault: the page does what it may not, or lacks what a step needs.
+            WorkspaceError: the browser or the machine failed.
+        """
+        try:
+            return self._seen(path, steps, hope)
+        except Crash:
+            raise self._blamed(path) from None
+
+    def _blamed(self, path: str) -> AgentFault | WorkspaceError:
+        """Whose fault a crash is: the page's if it is its scripts that bring it about."""
+        again = Visit(self._pipe, self._box, self._site, "unscripted", [])
+        try:
+            again._seen(path, [], lambda page: True)
+        except (Crash, WorkspaceError):
+            return WorkspaceError("the browser's process for the page ends, even without its scripts")
+        finally:
+            again.close()
+        return AgentFault("the page's scripts bring its process to an end: it has a limit on memory")
+
+    def _seen(self, path: str, steps: Sequence[Step], hope: Hope) -> Page:
+        used = self._box.cpu_s()
+        self._pipe.deadline = time.monotonic() + WALL_S
+        self._pipe.heard = self._guard.heard
+        try:
+            self._open()
+            self._load(path)
+            for number, step in enumerate(steps, 1):
+                self._take(number, step)
+            return self._look(hope)
+        except Silent:
+            if self._box.cpu_s() - used >= _BUSY_S:
+                raise AgentFault("the page does not come to an end") from None
+            raise WorkspaceError(f"the browser said nothing for {WALL_S:.0f} seconds") from None
+        except Refusal as refusal:
+            raise WorkspaceError(f"the browser can't be driven: {refusal}") from None
+
+    def close(self) -> None:
+        """End all that the visit started; a browser that does not answer is ended by its box."""
+        self._pipe.heard = lambda session, name, data: None
+        if self._context:
+            with suppress(Refusal, Silent, AgentFault, WorkspaceError):
+                self._pipe.call("Target.disposeBrowserContext", within=5.0, browserContextId=self._context)
+        self._pipe.forget()
+
+    def _call(self, method: str, **parameters: Any) -> Answer:
+        return self._pipe.call(method, self._guard.session, **parameters)
+
+    def _open(self) -> None:
+        self._context = _text(self._pipe.call("Target.createBrowserContext", disposeOnDetach=True), "browserContextId")
+        self._pipe.call("Browser.setDownloadBehavior", behavior="deny", browserContextId=self._context,
+                        eventsEnabled=True)  # fmt: skip
+        self._pipe.call("Target.setDiscoverTargets", discover=True)
+        guard = self._guard
+        guard.target = _text(
+            self._pipe.call("Target.createTarget", url="about:blank", browserContextId=self._context), "targetId"
+        )
+        guard.session = _text(
+            self._pipe.call("Target.attachToTarget", targetId=guard.target, flatten=True), "sessionId"
+        )
+        for domain in ("Page", "Network", "DOM", "CSS"):
+            self._call(f"{domain}.enable")
+        frames = self._call("Page.getFrameTree").get("frameTree")
+        guard.frame = _text(frames.get("frame") if isinstance(frames, dict) else None, "id")
+        self._call("Fetch.enable", patterns=[{"urlPattern": "*"}])
+        self._call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
+        self._size(_HEIGHT)
+        self._call("Emulation.setTimezoneOverride", timezoneId="UTC")
+        self._call("Emulation.setLocaleOverride", locale="en-US")
+        if self._visitor == "person":
+            self._as_person()
+        elif self._visitor == "unscripted":
+            self._call("Emulation.setScriptExecutionDisabled", value=True)
+        else:
+            self._call("Runtime.enable")
+            self._call("Emulation.setAutomationOverride", enabled=True)
+
+    def _as_person(self) -> None:
+        """Take the driver's marks away: the name of the browser, and `navigator.webdriver`."""
+        number = version(self._pipe).partition(".")[0]
+        brands = [{"brand": "Chromium", "version": number}, {"brand": "Google Chrome", "version": number}]
+        about = {"brands": brands, "platform": "Linux", "platformVersion": "6.1.0", "architecture": "x86",
+                 "model": "", "mobile": False}  # fmt: skip
+        self._call("Emulation.setUserAgentOverride", userAgent=_PERSON.format(number), userAgentMetadata=about,
+                   platform="Linux x86_64", acceptLanguage="en-US")  # fmt: skip
+        self._call("Emulation.setAutomationOverride", enabled=False)
+
+    def _size(self, height: int) -> None:
+        self._call("Emulation.setDeviceMetricsOverride", width=_WIDTH, height=height, deviceScaleFactor=1,
+                   mobile=False, screenWidth=1920, screenHeight=1080)  # fmt: skip
+
+    def _load(self, path: str) -> None:
+        answer = self._call("Page.navigate", url=address_of(path))
+        if answer.get("errorText"):
+            raise WorkspaceError(f"the page can't be opened: {str(answer['errorText'])[:200]}")
+        end = time.monotonic() + 2 * PATIENCE_S
+        while not self._guard.loaded and time.monotonic() < end:
+            self._pipe.listen(_PAUSE_S)
+
+    # steps
+
+    def _take(self, number: int, step: Step) -> None:
+        if step.kind == "dialog":
+            self._guard.dialogs.append(step.value)
+        elif step.kind == "wait" and isinstance(step.value, float):
+            self._pipe.listen(step.value)
+        elif step.kind == "wait":
+            self._await(lambda page: sight.holds(page.runs, step.value))
+        elif step.kind == "scroll" and step.aim is None:
+            self._mouse("mouseWheel", _WIDTH / 2, _HEIGHT / 2, deltaX=0, deltaY=step.value)
+            self._pipe.listen(5 * _PAUSE_S)
+        elif step.kind in ("click", "scroll"):
+            assert step.aim is not None
+            x, y = self._reach(number, step.aim, click=step.kind == "click")
+            if step.kind == "click":
+                self._click(x, y)
+        else:
+            self._write(number, step)
+
+    def _write(self, number: int, step: Step) -> None:
+        """Type a text, or press a key."""
+        if step.aim is not None:
+            self._click(*self._reach(number, step.aim, click=True))
+        letters: list[str] = [step.value] if step.kind == "press" else list(step.value)
+        for letter in letters:
+            name = _NAMED.get(letter, letter)
+            code, text = KEYS.get(name, (0, letter))
+            key = {"key": " " if name == "Space" else name, "windowsVirtualKeyCode": code}
+            written = {"text": text} if text else {}
+            self._call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **key, **written)
+            self._call("Input.dispatchKeyEvent", type="keyUp", **key)
+
+    def _click(self, x: float, y: float) -> None:
+        self._mouse("mouseMoved", x, y)
+        for kind in ("mousePressed", "mouseReleased"):
+            self._mouse(kind, x, y, button="left", clickCount=1)
+
+    def _mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
+        self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def _reach(self, number: int, aim: Aim, *, click: bool) -> tuple[float, float]:
+        """The middle of an element, once it is there and a click reaches it."""
+        end, fault = time.monotonic() + PATIENCE_S, ""
+        while True:
+            try:
+                found = self._find(aim)
+                place = self._on(found, scripts.PLACE) if found else None
+                fault = _unreachable(place, click=click)
+                if isinstance(place, dict) and not fault:
+                    return float(shape.number(place["x"])), float(shape.number(place["y"]))
+            except (Refusal, KeyError, ValueError):
+                fault = "is not to be found"
+            if time.monotonic() >= end:
+                raise AgentFault(f"step {number}: {aim} {fault}")
+            self._pipe.listen(_PAUSE_S)
+
+    def _find(self, aim: Aim) -> str:
+        """The element as the browser names it in our world; empty: there is none."""
+        world = self._world()
+        if aim.role:
+            root = self._call("DOM.getDocument", depth=0)["root"]["nodeId"]
+            asked = {"role": aim.role} | ({"accessibleName": aim.name} if aim.name else {})
+            nodes = self._call("Accessibility.queryAXTree", nodeId=root, **asked).get("nodes") or []
+            backs = [node.get("backendDOMNodeId") for node in nodes if not node.get("ignored")]
+            if not backs:
+                return ""
+            made = self._call("DOM.resolveNode", backendNodeId=backs[0], executionContextId=world).get("object")
+        else:
+            given = [{"value": aim.css}, {"value": aim.text}]
+            made = self._run(scripts.FIND, given, world, by_value=False)
+        return str(made.get("objectId") or "") if isinstance(made, dict) else ""
+
+    # reading
+
+    def _world(self) -> int:
+        made = self._call("Page.createIsolatedWorld", frameId=self._guard.frame, worldName=_WORLD)
+        return int(shape.whole(made.get("executionContextId")))
+
+    def _run(self, script: str, arguments: list[Any], world: int, *, by_value: bool = True) -> Any:
+        answer = self._call("Runtime.callFunctionOn", functionDeclaration=script, executionContextId=world,
+                            arguments=arguments, returnByValue=by_value)  # fmt: skip
+        return _result(answer, by_value=by_value)
+
+    def _on(self, element: str, script: str) -> Any:
+        answer = self._call("Runtime.callFunctionOn", functionDeclaration=script, objectId=element, returnByValue=True)
+        return _result(answer, by_value=True)
+
+    def _read(self, *, final: bool = False) -> tuple[Page, Mapping[str, Any]]:
+        given = [{"value": self._selectors}, {"value": sight.MOST_LETTERS}, {"value": final}]
+        try:
+            told = sight.SHAPE(self._run(scripts.READ, given, self._world()))
+        except ValueError as problem:
+            raise WorkspaceError(f"the page can't be read: {problem}") from None
+        if not told["whole"]:
+            raise AgentFault(f"the page has more than {sight.MOST_LETTERS:,} letters or 50,000 elements")
+        if any(element["count"] < 0 for element in told["elements"]):
+            raise WorkspaceError("a CSS selector of the row is none")
+        guard, site = self._guard, self._site
+        page = Page(sight.letters(told), told["elements"], told["address"], told["title"], guard.printed,
+                    guard.errors, site.outside, site.missing)  # fmt: skip
+        return page, told
+
+    def _await(self, hope: Hope) -> None:
+        """Read the page until it shows what is hoped for and stands still, or time is up."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            with suppress(Refusal):  # a document that has just been replaced has no world
+                page, told = self._read()
+                if hope(page) and not told["moving"]:
+                    return
+            self._pipe.listen(_PAUSE_S)
+
+    def _look(self, hope: Hope) -> Page:
+        self._await(hope)
+        self._check_workers()
+        self._call("Emulation.setScriptExecutionDisabled", value=True)
+        sheet = _text(self._call("CSS.createStyleSheet", frameId=self._guard.frame), "styleSheetId")
+        self._call("CSS.setStyleSheetText", styleSheetId=sheet, text=scripts.STILL)
+        self._run(scripts.FREEZE, [], self._world())
+        page, told = self._read(final=True)
+        if told["height"] > _HEIGHT:
+            self._size(min(told["height"], _MOST_HEIGHT))
+            page, told = self._read(final=True)
+        boxes = sight.ink_boxes(page.runs)
+        if boxes:
+            bare = scripts.bare(told["clips"])
+            shots = [self._shot()]
+            for text in (bare, scripts.STILL):
+                self._call("CSS.setStyleSheetText", styleSheetId=sheet, text=text)
+                shots.append(self._shot())
+            sight.with_ink(page.runs, observe(INK, shots, {"boxes": boxes})["ink"])
+            sight.uncover(page.runs)
+        self._pipe.listen(0.0)
+        return page
+
+    def _check_workers(self) -> None:
+        for session in list(self._guard.workers):
+            try:
+                self._pipe.call("Runtime.evaluate", session, within=_WORKER_S, expression="1")
+            except Silent:
+                if session in self._guard.workers:
+                    raise AgentFault("a worker of the page does not come to an end") from None
+            except Refusal:
+                continue
+
+    def _shot(self) -> bytes:
+        try:
+            return base64.b64decode(_text(self._call("Page.captureScreenshot", format="png"), "data"), validate=True)
+        except binascii.Error:
+            raise WorkspaceError("the browser's picture of the page can't be read") from None
+
+
+def version(pipe: BrowserPipe) -> str:
+    """The browser's version."""
+    return str(pipe.call("Browser.getVersion").get("product", "")).rpartition("/")[2][:40]
+
+
+def _unreachable(place: Any, *, click: bool) -> str:
+    if not isinstance(place, dict):
+        return "is not to be found"
+    if place.get("empty") is not False:
+        return "has no size"
+    return "is covered" if click and place.get("covered") is not False else ""
+
+
+def _result(answer: Answer, *, by_value: bool) -> Any:
+    if "exceptionDetails" in answer:
+        raise Refusal(f"a reader of the page failed: {str(answer['exceptionDetails'])[:300]}")
+    result = answer.get("result")
+    return result.get("value") if by_value and isinstance(result, dict) else result
+
+
+def _text(answer: Any, name: str) -> str:
+    told = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(told, str):
+        raise WorkspaceError(f"the browser's answer has no {name}")
+    return told

@@ -1,0 +1,90 @@
+"""Steps that are taken on a page before it is read: how they are written, checked before any page is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from verikit.errors import UsageError
+
+KEYS = {
+    "Enter": (13, "\r"), "Tab": (9, ""), "Escape": (27, ""), "Backspace": (8, ""), "Delete": (46, ""),
+    "ArrowUp": (38, ""), "ArrowDown": (40, ""), "ArrowLeft": (37, ""), "ArrowRight": (39, ""), "Home": (36, ""),
+    "End": (35, ""), "PageUp": (33, ""), "PageDown": (34, ""), "Space": (32, " "),
+}  # fmt: skip
+"""Names of keys, their codes and what they write."""
+_KINDS = "click, type (with into), press, scroll, wait, dialog"
+_MOST = 50
+
+
+@dataclass(frozen=True)
+class Aim:
+    """Which element a step goes to: by a CSS selector, by its text, or by its role and name."""
+
+    css: str | None = None
+    text: str = ""
+    role: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        """As the row wrote it, about."""
+        if self.css is not None:
+            return repr(self.css)
+        return f"the {self.role} {self.name!r}" if self.role else f"the text {self.text!r}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what is done, on which element, with which text, number or answer."""
+
+    kind: str
+    aim: Aim | None = None
+    value: Any = None
+
+
+def read_steps(told: Sequence[Mapping[str, Any]]) -> list[Step]:
+    """The steps that a row names.
+
+    Raises:
+        UsageError: they are none.
+    """
+    if isinstance(told, str | Mapping) or not isinstance(told, Sequence) or len(told) > _MOST:
+        raise UsageError(f"steps is a list of at most {_MOST} steps")
+    return [_step(one) for one in told]
+
+
+def _step(told: Mapping[str, Any]) -> Step:
+    if not isinstance(told, Mapping) or not told:
+        raise UsageError(f"{told!r} is no step", hint=_KINDS)
+    kind = next(iter(told))
+    value = told[kind]
+    if kind == "click" and len(told) == 1:
+        return Step("click", _aim(value))
+    if kind == "type" and isinstance(value, str) and set(told) <= {"type", "into"}:
+        return Step("type", _aim(told["into"]) if "into" in told else None, value)
+    if kind == "press" and len(told) == 1 and (value in KEYS or (isinstance(value, str) and len(value) == 1)):
+        return Step("press", None, value)
+    if kind == "scroll" and len(told) == 1:
+        pixels = isinstance(value, int | float) and not isinstance(value, bool)
+        return Step("scroll", None if pixels else _aim(value), float(value) if pixels else None)
+    if kind == "wait" and len(told) == 1 and (isinstance(value, str) or _seconds(value)):
+        return Step("wait", None, value if isinstance(value, str) else float(value))
+    if kind == "dialog" and len(told) == 1 and isinstance(value, bool | str):
+        return Step("dialog", None, value)
+    raise UsageError(f"{dict(told)!r} is no step", hint=_KINDS)
+
+
+def _seconds(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 10
+
+
+def _aim(told: object) -> Aim:
+    if isinstance(told, str) and told:
+        return Aim(css=told)
+    if isinstance(told, Mapping) and all(isinstance(value, str) and value for value in told.values()):
+        if set(told) == {"text"}:
+            return Aim(text=" ".join(told["text"].split()))
+        if "role" in told and set(told) <= {"role", "name"}:
+            return Aim(role=told["role"], name=told.get("name", ""))
+    raise UsageError(f"{told!r} names no element", hint='a CSS selector, {"text": …} or {"role": …, "name": …}')

@@ -1,0 +1,68 @@
+"""Checks of what a visit saw, each with its faults. The page itself is not here any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from verikit.artifacts.browser.session import Page
+from verikit.artifacts.browser.sight import holds, lines, plain
+
+Wanted = bool | int | str | Sequence[str] | Mapping[str, str]
+"""Whether there is an element, how many, the text in sight of the only one, of each, or attributes of the only one."""
+
+
+def texts(page: Page, wanted: Sequence[str]) -> Iterator[str]:
+    """Texts that are not in sight."""
+    yield from (f"{text!r} is not in sight{_missing(page)}" for text in wanted if not holds(page.runs, text))
+
+
+def absent(page: Page, unwanted: Sequence[str]) -> Iterator[str]:
+    """Texts that are in sight, and should not be."""
+    yield from (f"{text!r} is in sight" for text in unwanted if holds(page.runs, text))
+
+
+def elements(page: Page, wanted: Mapping[str, Wanted]) -> Iterator[str]:
+    """Elements that are not as they should be."""
+    for found, (selector, what) in zip(page.elements, wanted.items(), strict=True):
+        fault = _element(page, found, what)
+        if fault:
+            yield f"{selector!r}: {fault}"
+
+
+def _element(page: Page, found: Mapping[str, Any], wanted: Wanted) -> str:
+    count = found["count"]
+    if isinstance(wanted, bool):
+        return "" if (count > 0) == wanted else f"{count} elements"
+    if isinstance(wanted, int):
+        return "" if count == wanted else f"{count} elements, {wanted} are asked for"
+    seen = [plain(" ".join(lines(page.runs, item["mark"]))) for item in found["items"]]
+    if isinstance(wanted, Sequence) and not isinstance(wanted, str):
+        return "" if seen == [plain(text) for text in wanted] else f"the texts in sight are {str(seen)[:160]}"
+    if count != 1:
+        return f"{count} elements, one is asked for"
+    if isinstance(wanted, str):
+        return "" if seen[0] == plain(wanted) else f"the text in sight is {seen[0][:160]!r}"
+    own = found["items"][0]["attributes"]
+    return "; ".join(f"{name} is {own.get(name)!r}"[:160] for name in wanted if own.get(name) != wanted[name])
+
+
+def console(page: Page, wanted: str | Sequence[str]) -> Iterator[str]:
+    """Errors in the console, or texts that were not printed. Only a driver hears the console."""
+    if isinstance(wanted, str):
+        yield from (f"an error in the console: {text[:200]}" for text in page.errors[:1])
+        return
+    printed = [plain(text) for text in page.printed]
+    yield from (f"{text!r} was not printed" for text in wanted if plain(text) not in printed)
+
+
+def requests(page: Page, allowed: bool | Sequence[str]) -> Iterator[str]:
+    """Addresses outside the workspace that were asked for, and may not be."""
+    starts = () if isinstance(allowed, bool) else tuple(allowed)
+    for address in page.outside:
+        if not address.startswith(starts):
+            yield f"the page asks for {address[:200]!r}"
+
+
+def _missing(page: Page) -> str:
+    return f"; the workspace has no {page.missing[0][:100]!r}, which the page asks for" if page.missing else ""

@@ -1,0 +1,177 @@
+"""Does the page work as it should? Chromium opens it, takes steps, and text counts where a person sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from verikit.artifacts.browser.box import BrowserBox
+from verikit.artifacts.browser.pipe import BrowserPipe
+from verikit.artifacts.browser.session import INK, Page, Visit, Visitor, version
+from verikit.artifacts.browser.sight import lines
+from verikit.artifacts.browser.site import Site
+from verikit.artifacts.browser.steps import read_steps
+from verikit.artifacts.options import of_row
+from verikit.base import Verifier, score_all
+from verikit.errors import UsageError, WorkspaceError
+from verikit.names.spec import load
+from verikit.types import Sample, Score
+from verikit.verifiers.html import checks as seen
+from verikit.verifiers.html.checks import Wanted
+from verikit.workspaces import Workspace
+from verikit.workspaces.grading import WorkspaceVerifier, all_hold
+from verikit.workspaces.names import matches, shown
+
+_VISITORS: Sequence[Visitor] = ("person", "driver")
+_CALM = 4
+"""How many readings in a row must be alike before it is believed that nothing more comes."""
+_LONG_CALM = 30
+"""The same where a text is still there that may not be in sight: only its ink will tell whether something covers it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Html(WorkspaceVerifier):
+    """1.0 if a page that an agent left passes every check that is asked for.
+
+    Chromium opens the page twice, as a person's browser and as one that a program drives, and both must pass. There is
+    no network: the page gets files of the workspace only. Text counts where its ink is in sight. Checks are repeated
+    for five seconds. A row's own options are under its key `html`.
+    """
+
+    file: str = "*.html"
+    """Path or pattern of the page, which must name one file."""
+    steps: Sequence[Mapping[str, Any]] = ()
+    """What is done first: `{"click": "#go"}`, `{"type": "4", "into": "#n"}`, `{"press": "Enter"}`, `{"scroll": 400}`,
+    `{"wait": "Ready"}`, `{"dialog": true}`. Elements by CSS selector, `{"text": …}` or `{"role": …, "name": …}`."""
+    visible: Sequence[str] = ()
+    """Texts that must be in sight."""
+    absent: Sequence[str] = ()
+    """Texts that may not be in sight."""
+    dom: Mapping[str, Wanted] = field(default_factory=dict)
+    """CSS selectors, each with how many elements there are, whether there is one, the text in sight of the only one,
+    the texts of all, or attributes of the only one."""
+    console: str | Sequence[str] = ()
+    """`clean`: the console has no errors. Or texts that the page must print there."""
+    requests: bool | Sequence[str] = True
+    """Whether the page may ask for addresses outside the workspace, or what these may begin with. None is reached."""
+    text: str | Verifier = ""
+    """The verifier (or its spec) that gets all text in sight."""
+    name = "html"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.text, str) and self.text:
+            object.__setattr__(self, "text", load(self.text))
+        for option in ("visible", "absent"):
+            if isinstance(getattr(self, option), str):
+                raise UsageError(f"{option} is a list, not a text")
+        if isinstance(self.requests, str):
+            raise UsageError("requests is true, false, or a list")
+        if isinstance(self.console, str) and self.console not in ("", "clean"):
+            raise UsageError('console is "clean", or a list of texts')
+        if not isinstance(self.dom, Mapping) or len(self.dom) > 100:
+            raise UsageError("dom has CSS selectors as keys, at most 100")
+        read_steps(self.steps)
+
+    def check(self, workspace: Workspace, sample: Sample) -> Score:
+        """Open the page in the browser's box and put what it shows through the checks."""
+        return of_row(self, sample, "html").checked(workspace, sample)
+
+    def checked(self, workspace: Workspace, sample: Sample) -> Score:
+        """Check one page by these options."""
+        if not self._asked():
+            raise WorkspaceError("the html verifier has nothing to check", hint='visible=["…"]')
+        path = workspace.one(self.file).path
+        INK.check_packages()
+        box = BrowserBox()
+        try:
+            pipe = BrowserPipe(box)
+            engine = f"Chromium {version(pipe)}"
+            score = Score(1.0)
+            for visitor in _VISITORS:
+                score = self._visited(pipe, box, visitor, path, workspace, sample)
+                if not score.scored or score.filled(0.0) < 1.0:
+                    break
+            return replace(score, text="\n".join(filter(None, (engine, score.text))))
+        finally:
+            box.close()
+
+    def _asked(self) -> list[str]:
+        asked = [name for name in ("visible", "absent", "dom", "console", "text") if getattr(self, name)]
+        return asked if self.requests is True else [*asked, "requests"]
+
+    def _visited(
+        self, pipe: BrowserPipe, box: BrowserBox, visitor: Visitor, path: str, workspace: Workspace, sample: Sample
+    ) -> Score:
+        visit = Visit(pipe, box, Site(_reader(workspace)), visitor, list(self.dom))
+        try:
+            page = visit.see(path, read_steps(self.steps), self._hope(visitor))
+        finally:
+            visit.close()
+        parts = {name: _of(faults) for name, faults in self._faults(page, visitor)}
+        if isinstance(self.text, Verifier):
+            whole = replace(sample, completion="\n".join(lines(page.runs)), thoughts="", messages=())
+            parts["text"] = score_all(self.text, [whole])[0]
+        if not parts:
+            return Score(1.0)
+        score = all_hold(parts)
+        differs = [name for name, one in parts.items() if name != "console" and one.scored and one.filled(0.0) < 1.0]
+        if visitor == "driver" and score.scored and differs:
+            return replace(score, reason=f"by a driver, unlike by a person: {score.reason}"[:400])
+        return score
+
+    def _faults(self, page: Page, visitor: Visitor) -> Iterator[tuple[str, Iterator[str]]]:
+        asked = self._asked()
+        if "visible" in asked:
+            yield "visible", seen.texts(page, self.visible)
+        if "absent" in asked:
+            yield "absent", seen.absent(page, self.absent)
+        if "dom" in asked:
+            yield "dom", seen.elements(page, self.dom)
+        if "requests" in asked:
+            yield "requests", seen.requests(page, self.requests)
+        if "console" in asked and visitor == "driver":
+            yield "console", seen.console(page, self.console)
+
+    def _hope(self, visitor: Visitor) -> Callable[[Page], bool]:
+        """Whether a reading of the page passes, and nothing more seems to come where that could change it."""
+        calm = _CALM if {"absent", "console", "requests", "text"} & set(self._asked()) else 1
+        before: list[object] = []
+
+        def alike(count: int) -> bool:
+            return len(before) >= count and all(one == before[-1] for one in before[-count:])
+
+        def hope(page: Page) -> bool:
+            before.append((lines(page.runs), len(page.printed), len(page.outside)))
+            faults = {name for name, faults in self._faults(page, visitor) if next(faults, "")}
+            return alike(calm) and (not faults or (faults == {"absent"} and alike(_LONG_CALM)))
+
+        return hope
+
+
+def _reader(workspace: Workspace) -> Callable[[str], bytes | None]:
+    """Reads the files that a page asks for.
+
+    Raises, when it is called:
+        AgentFault: what is there is no file.
+        WorkspaceError: it was not collected.
+    """
+
+    def read(path: str) -> bytes | None:
+        entry = workspace.after.manifest.get(path)
+        if entry is not None and entry.kind != "folder":
+            return workspace.blob(entry).data()
+        lost = next((problem for wanted, problem in workspace.uncollected.items() if matches(wanted, path)), None)
+        if lost is not None:
+            raise WorkspaceError(f"{shown(path)} was not collected: {lost}")
+        return None
+
+    return read
+
+
+def _of(faults: Iterator[str]) -> Score:
+    fault = next(faults, "")
+    return Score(0.0, reason=fault[:300]) if fault else Score(1.0)
+
+
+__all__ = ["Html"]
