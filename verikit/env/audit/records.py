@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 CheckStatus = Literal["pass", "fail", "error", "not_run"]
@@ -24,6 +24,21 @@ class EnvFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvEvidence:
+    """One run of a running check."""
+
+    what: str
+    """The files that were graded: `oracle`, `nop`, a mutant."""
+    command: str
+    """The script, as the box runs it."""
+    result: str
+    """The reward, or why there is none."""
+    seconds: float
+    digest: str
+    """SHA-256 of the files of the box."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckRecord:
     """The result of one check on one task."""
 
@@ -33,6 +48,8 @@ class CheckRecord:
     """What a check that was not run, or that failed to read the task, needs."""
     notes: tuple[str, ...] = ()
     """Facts that a reader should know. None of them is a fault."""
+    evidence: tuple[EnvEvidence, ...] = ()
+    """The runs of a running check."""
 
     def as_dict(self) -> dict[str, Any]:
         """The record as JSON. Empty fields are left out."""
@@ -46,6 +63,8 @@ class CheckRecord:
             found["needs"] = self.needs
         if self.notes:
             found["notes"] = list(self.notes)
+        if self.evidence:
+            found["evidence"] = [asdict(one) for one in self.evidence]
         return found
 
     @classmethod
@@ -57,7 +76,8 @@ class CheckRecord:
             TypeError: it is not such a record.
         """
         findings = tuple(EnvFinding(**one) for one in told.get("findings", ()))
-        return cls(told["status"], findings, told.get("needs", ""), tuple(told.get("notes", ())))
+        evidence = tuple(EnvEvidence(**one) for one in told.get("evidence", ()))
+        return cls(told["status"], findings, told.get("needs", ""), tuple(told.get("notes", ())), evidence)
 
 
 def judged(findings: Sequence[EnvFinding], undecided: Sequence[str] = (), notes: Sequence[str] = ()) -> CheckRecord:

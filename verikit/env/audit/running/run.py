@@ -1,0 +1,84 @@
+"""The running checks of one task, in order, on one sandbox for all tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from verikit.env.audit.records import CheckRecord
+from verikit.env.audit.running.box import Box
+from verikit.env.audit.running.mutated import check_honest, check_mutants
+from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal, RunLimitsOfAudit
+from verikit.env.audit.running.repeated import check_portable, check_replay
+from verikit.env.audit.running.solved import check_floor, check_nop, check_oracle
+from verikit.env.audit.running.tampered import check_tamper
+from verikit.env.audit.running.used import check_resources
+from verikit.env.audit.task import AuditedTask
+from verikit.errors import SandboxError, SandboxUnavailable, WorkspaceError
+
+MAX_EVIDENCE = 40
+"""Runs of a check that the report has."""
+LOOKS: Mapping[str, Callable[[Rehearsal], CheckRecord]] = {
+    "oracle": check_oracle,
+    "nop": check_nop,
+    "floor": check_floor,
+    "replay": check_replay,
+    "portable": check_portable,
+    "tamper": check_tamper,
+    "mutants": check_mutants,
+    "honest": check_honest,
+    "resources": check_resources,
+}
+"""The running checks, in the order in which they run. Later ones use runs of earlier ones."""
+
+
+class RunningChecks:
+    """Runs tasks in one sandbox; a context manager.
+
+    Args:
+        seconds: Of each check on each task.
+    """
+
+    def __init__(self, seconds: float = 60.0) -> None:
+        self._limits = RunLimitsOfAudit(seconds, min(seconds, 60.0))
+        self._box: Box | None = None
+        self._problem = ""
+
+    def __enter__(self) -> Self:
+        try:
+            self._box = Box()
+        except (SandboxUnavailable, SandboxError) as error:
+            self._problem = str(error)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._box:
+            self._box.close()
+
+    def check(self, task: AuditedTask) -> Iterator[tuple[str, CheckRecord]]:
+        """The record of each running check on a task."""
+        if self._box is None:
+            yield from ((name, CheckRecord("not_run", needs=self._problem)) for name in LOOKS)
+            return
+        try:
+            rehearsal = Rehearsal.prepare(task, self._box, self._limits)
+        except WorkspaceError as problem:
+            yield from ((name, CheckRecord("error", needs=str(problem))) for name in LOOKS)
+            return
+        for name, look in LOOKS.items():
+            yield name, _looked(look, rehearsal)
+
+
+def _looked(look: Callable[[Rehearsal], CheckRecord], rehearsal: Rehearsal) -> CheckRecord:
+    rehearsal.begin()
+    try:
+        record = look(rehearsal)
+    except OutOfTime:
+        record = CheckRecord("not_run", needs="more seconds (--seconds)")
+    except WorkspaceError as problem:
+        record = CheckRecord("error", needs=str(problem))
+    except SandboxError as problem:
+        record = CheckRecord("not_run", needs=f"a sandbox that works: {problem}"[:300])
+    return replace(record, evidence=tuple(rehearsal.evidence[:MAX_EVIDENCE]))
