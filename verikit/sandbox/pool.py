@@ -83,9 +83,7 @@ class Pool:
                 return result
         raise Broken(problem)
 
-    def take(
-        self, preload: str, seed: int, tools: tuple[str, ...] = (), places: tuple[str, ...] = ()
-    ) -> ForkServer:
+    def take(self, preload: str, seed: int, tools: tuple[str, ...] = (), places: tuple[str, ...] = ()) -> ForkServer:
         """A server for one run or session; give it back, or discard it.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The checks of an environment audit by name. Each looks at one task's files; `alike` compares tasks."""
+"""The checks of an environment audit by name: of a task's files, of pairs (`alike`), and of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class EnvCheck(NamedTuple):
     title: str
     kinds: tuple[str, ...]
     look: Callable[[AuditedTask], CheckRecord] | None = None
-    """None for a check that compares tasks."""
+    """None for a check that compares tasks or runs them."""
 
 
 ENV_CHECKS: Mapping[str, EnvCheck] = {
@@ -37,10 +37,24 @@ ENV_CHECKS: Mapping[str, EnvCheck] = {
     "pins": EnvCheck("dependencies have versions or digests", ("image", "package", "download"), check_pins),
     "alike": EnvCheck("no task is there twice", ("duplicate", "leak")),
 }
-"""Every check, in the order of the report."""
+"""The checks of files, in the order of the report."""
+
+RUNNING_CHECKS: Mapping[str, EnvCheck] = {
+    "oracle": EnvCheck("the solution has the full reward", ("unsolved", "none")),
+    "nop": EnvCheck("work that was not done has no reward", ("paid", "none")),
+    "floor": EnvCheck("rewards are numbers from 0 to 1, far apart", ("range", "malformed", "margin")),
+    "replay": EnvCheck("the same files have the same reward", ("reward", "solution")),
+    "portable": EnvCheck("rewards do not depend on date, user and locale", ("clock", "user", "locale")),
+    "tamper": EnvCheck("forged files have no reward and cost none", ("paid", "broken")),
+    "mutants": EnvCheck("wrong outputs lose the reward", ("empty", "number", "line", "keyed")),
+    "honest": EnvCheck("other forms of right outputs keep the reward", ("crlf", "newline", "json")),
+    "resources": EnvCheck("time and memory are within what is declared", ("time", "memory")),
+}
+"""The checks that run a task's solution and tests. `running/run.py` has their functions."""
+EVERY_CHECK: Mapping[str, EnvCheck] = {**ENV_CHECKS, **RUNNING_CHECKS}
 
 
 def kinds(name: str) -> list[tuple[str, str]]:
     """The pairs of check and kind that a name stands for: `all`, a check, or `CHECK.KIND`; an empty list if none."""
-    every = [(check, kind) for check, told in ENV_CHECKS.items() for kind in told.kinds]
+    every = [(check, kind) for check, told in EVERY_CHECK.items() for kind in told.kinds]
     return [pair for pair in every if name in ("all", pair[0], ".".join(pair))]

@@ -7,19 +7,23 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import TYPE_CHECKING, BinaryIO, Self
 
 from verikit.env.audit.alike import AlikeTasks
-from verikit.env.audit.checks import ENV_CHECKS
+from verikit.env.audit.checks import ENV_CHECKS, EVERY_CHECK, RUNNING_CHECKS
 from verikit.env.audit.records import STATUSES, CheckRecord, CheckStatus, TaskRecord
 from verikit.env.audit.task import AuditedTask, task_folders
 from verikit.errors import SchemaError, UsageError, WorkspaceError
 from verikit.platform.secrets import strike
 from verikit.scoring.folder import Folder
 from verikit.workspaces.names import as_bytes, shown
+
+if TYPE_CHECKING:
+    from verikit.env.audit.running.run import RunningChecks
 
 KEPT, _TASKS = ".tasks", "tasks.jsonl"
 
@@ -29,14 +33,18 @@ def audit_tasks(
     *,
     keep: str | Path | None = None,
     resume: bool = True,
+    run: bool = False,
+    seconds: float = 60.0,
     begun: Callable[[int], None] = lambda tasks: None,
 ) -> Iterator[TaskRecord]:
-    """Audit the Harbor tasks of a folder, without importing or running any of their files.
+    """Audit the Harbor tasks of a folder. Without `run`, none of their files is imported or run.
 
     Args:
         folder: A task folder, or a folder with tasks at any depth up to six.
         keep: A folder that keeps each task's record as it comes. A later audit takes up unchanged tasks from it.
         resume: Use the records in `keep`. False begins anew.
+        run: Also run each task's solution and tests in the sandbox.
+        seconds: Of each running check on each task.
         begun: Called with the number of tasks before the first is audited.
 
     Yields:
@@ -54,15 +62,27 @@ def audit_tasks(
         raise UsageError(f"{root} has no task", hint="a Harbor task is a folder with a task.toml")
     begun(len(names))
     index = AlikeTasks(lambda within: AuditedTask.open(root, within))
-    with KeptRecords(Path(keep) if keep else None, restart=not resume) as kept:
+    with ExitStack() as stack:
+        kept = stack.enter_context(KeptRecords(Path(keep) if keep else None, restart=not resume))
+        running = stack.enter_context(_running(seconds)) if run else None
         for within in names:
-            yield _audited(root, within, index, kept)
+            yield _audited(root, within, index, kept, running)
 
 
-def _audited(root: str, within: tuple[str, ...], index: AlikeTasks, kept: KeptRecords) -> TaskRecord:
+def _running(seconds: float) -> RunningChecks:
+    from verikit.env.audit.running.run import RunningChecks  # the sandbox is loaded for these checks only
+
+    return RunningChecks(seconds)
+
+
+def _audited(
+    root: str, within: tuple[str, ...], index: AlikeTasks, kept: KeptRecords, running: RunningChecks | None = None
+) -> TaskRecord:
     start = time.perf_counter()
     name = shown("/".join(within)) or "."
     key = hashlib.sha256(b"/".join(map(as_bytes, within))).hexdigest()
+    if running:
+        key = f"{key}-run-{running.seconds:g}"
     try:
         task = AuditedTask.open(root, within)
         record = kept.get(key, task.tree.manifest.digest)
@@ -71,13 +91,14 @@ def _audited(root: str, within: tuple[str, ...], index: AlikeTasks, kept: KeptRe
             for check, told in ENV_CHECKS.items():
                 if told.look is not None:
                     record.checks[check] = _checked(told.look, task)
+            record.checks.update(running.check(task) if running else ())
             record.seconds = time.perf_counter() - start
             kept.add(key, record)
         record.checks["alike"] = _checked(index.check, task)
     except (WorkspaceError, OSError) as error:
         record = TaskRecord(name)
         needs = str(error) if isinstance(error, WorkspaceError) else f"{error.strerror}"
-        record.checks = {check: CheckRecord("error", needs=needs) for check in ENV_CHECKS}
+        record.checks = {check: CheckRecord("error", needs=needs) for check in (EVERY_CHECK if running else ENV_CHECKS)}
         record.seconds = time.perf_counter() - start
     return record
 
@@ -98,7 +119,7 @@ class AuditSums:
     """Tasks with a check that fails."""
     unsettled: dict[str, int] = field(default_factory=lambda: {"error": 0, "not_run": 0})
     """Tasks with a check that has this status."""
-    statuses: dict[str, Counter[CheckStatus]] = field(default_factory=lambda: {name: Counter() for name in ENV_CHECKS})
+    statuses: dict[str, Counter[CheckStatus]] = field(default_factory=lambda: {name: Counter() for name in EVERY_CHECK})
     kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Tasks with a finding, by check and kind."""
     _digest: hashlib._Hash = field(default_factory=hashlib.sha256)
@@ -121,8 +142,17 @@ class AuditSums:
         return self._digest.hexdigest()
 
     def by_check(self) -> dict[str, dict[str, int]]:
-        """The counts of each check, as JSON has them."""
-        return {name: {status: counts[status] for status in STATUSES} for name, counts in self.statuses.items()}
+        """The counts of each check, as JSON has them. Running checks are there if they were made."""
+        return {
+            name: {status: counts[status] for status in STATUSES}
+            for name, counts in self.statuses.items()
+            if counts.total() or name not in RUNNING_CHECKS
+        }
+
+    @property
+    def ran(self) -> bool:
+        """Whether running checks were made."""
+        return any(self.statuses[name].total() for name in RUNNING_CHECKS)
 
 
 class KeptRecords:

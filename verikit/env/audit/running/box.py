@@ -19,7 +19,9 @@ from verikit.verifiers.patch.runs import PYTHON, job_packages, tools_of
 MAX_FILES = 1500
 MAX_BYTES = 32 << 20
 """Of the files that go into a run, and of those that come out of it."""
-TOPS = tuple(f"/{name}" for name in "app tests logs solution workspace work data home root opt srv mnt var repo".split())
+TOPS = tuple(
+    f"/{name}" for name in "app tests logs solution workspace work data home root opt srv mnt var repo".split()
+)
 """Folders at the root that every run has."""
 _PYTEST = "import sys\n\nimport pytest\n\nsys.exit(pytest.console_main())\n"
 """As its own command: the folder it starts in is not importable."""
@@ -184,7 +186,9 @@ class Box:
 
 def has_program(name: str) -> bool:
     """Whether scripts in the box find a program."""
-    return name in ("python", "python3", "pytest") or shutil.which(name, path="/usr/local/bin:/usr/bin:/bin") is not None
+    return (
+        name in ("python", "python3", "pytest") or shutil.which(name, path="/usr/local/bin:/usr/bin:/bin") is not None
+    )
 
 
 def _read(done: RunResult) -> BoxRun:
@@ -192,6 +196,8 @@ def _read(done: RunResult) -> BoxRun:
     text = (done.stdout + done.stderr)[-4000:]
     if done.status == "infra_error":
         return BoxRun("start", needs=f"a sandbox that works: {done.error}"[:300])
+    if done.status == "error":
+        return BoxRun("start", needs=f"files that can be laid out in the sandbox: {text.strip()[-200:]}")
     if done.status != "ok":
         return BoxRun(done.status, done.exit_code, text=text, seconds=done.seconds, cpu_s=done.cpu_s)
     try:

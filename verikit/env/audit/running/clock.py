@@ -24,7 +24,8 @@ int clock_gettime(clockid_t clock, struct timespec *at) {
     static int (*real)(clockid_t, struct timespec *);
     if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
     int failed = real(clock, at);
-    if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) at->tv_sec += number("VERIKIT_CLOCK_SECONDS");
+    int day = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+    if (!failed && day) at->tv_sec += number("VERIKIT_CLOCK_SECONDS");
     return failed;
 }
 time_t time(time_t *into) {

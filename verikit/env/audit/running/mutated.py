@@ -81,7 +81,9 @@ def _keyed(rehearsal: Rehearsal) -> Iterator[EnvFinding]:
             for content in keyed_forms(solved[path].content, literal):
                 graded = rehearsal.grade({**solved, path: BoxFile(content)}, name=f"{path}, literal {literal[:40]!r}")
                 if is_full(graded):
-                    yield EnvFinding("keyed", f"{path} with {literal[:60]!r}, a literal of the tests, has the full reward", where)
+                    yield EnvFinding(
+                        "keyed", f"{path} with {literal[:60]!r}, a literal of the tests, has the full reward", where
+                    )
                     return
 
 
@@ -91,7 +93,13 @@ def grader_literals(task: AuditedTask, folders: tuple[str, ...]) -> dict[str, st
     for folder in folders:
         for path in task.files(folder):
             text = task.text(path) or ""
-            pairs = _python_literals(text) if path.endswith(".py") else _shell_literals(text) if path.endswith(".sh") else ()
+            pairs = (
+                _python_literals(text)
+                if path.endswith(".py")
+                else _shell_literals(text)
+                if path.endswith(".sh")
+                else ()
+            )
             for line, literal in pairs:
                 if len(found) < MAX_LITERALS and 0 < len(literal) <= 200 and not literal.startswith("/"):
                     found.setdefault(literal, f"{path}:{line}")
@@ -112,7 +120,11 @@ def _python_literals(text: str) -> Iterator[tuple[int, str]]:
             for one in [*ast.walk(node)][:60]:
                 if isinstance(one, ast.Constant) and isinstance(one.value, str | int | float):
                     yield one.lineno, str(one.value)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("startswith", "endswith"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("startswith", "endswith")
+        ):
             for one in node.args:
                 if isinstance(one, ast.Constant) and isinstance(one.value, str):
                     yield one.lineno, one.value

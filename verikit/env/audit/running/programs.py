@@ -47,7 +47,7 @@ def _command_needs(one: PlacedCommand, own: set[str]) -> Iterator[str]:
     if not words or "=" in words[0] or words[0] in own or words[0] in _BUILTINS or words[0].startswith(("/", ".", "$")):
         return
     name, told = words[0], words[1:3]
-    if name in _NETWORK or _INSTALLS.get(name, ()) and any(word in _INSTALLS[name] for word in told):
+    if name in _NETWORK or (_INSTALLS.get(name, ()) and any(word in _INSTALLS[name] for word in told)):
         yield f"the network, for {name}"
     elif name.startswith("python") and told[:2] == ["-m", "pip"]:
         yield "the network, for pip"

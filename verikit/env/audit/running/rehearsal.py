@@ -99,7 +99,9 @@ class Rehearsal:
         self.grader = self._layout(image) if self.part.separate else self.agent
         self.needs += self.grader.needs + self._script_needs(self.part.tests, "test.sh")
         self.solution_needs = self.agent.needs + self._script_needs(self.part.solutions, "solve.sh")
-        texts = (task.text(path) or "" for folder in (*self.part.tests, *self.part.solutions) for path in task.files(folder))
+        texts = (
+            task.text(path) or "" for folder in (*self.part.tests, *self.part.solutions) for path in task.files(folder)
+        )
         self._tops = absolute_tops(texts)
         return self
 
@@ -227,7 +229,9 @@ class Rehearsal:
             for path in self.task.files(folder):
                 content = self.task.data(path)
                 if content is not None:
-                    found[f"{at}/{path[len(folder) + 1 :]}"] = BoxFile(content, self.task.tree.manifest[path].executable)
+                    found[f"{at}/{path[len(folder) + 1 :]}"] = BoxFile(
+                        content, self.task.tree.manifest[path].executable
+                    )
         return found
 
     def _wall(self, role: str) -> float:
@@ -259,7 +263,10 @@ class Rehearsal:
 
     def _variables(self, role: str) -> dict[str, str]:
         """The variables that the task sets, but for those with values of another machine."""
-        told: dict[str, Any] = {**table(table(self.task.config, "environment"), "env"), **table(table(self.task.config, role), "env")}
+        told: dict[str, Any] = {
+            **table(table(self.task.config, "environment"), "env"),
+            **table(table(self.task.config, role), "env"),
+        }
         return {str(name): str(value) for name, value in told.items() if "$" not in str(value) and name != "PATH"}
 
     def blocked(self) -> str:

@@ -52,7 +52,9 @@ def check_replay(rehearsal: Rehearsal) -> CheckRecord:
                     break
                 runs += 1
                 if not same(first, told):
-                    what = f"{name}: the reward is {first.told()} and then {told.told()} ({_differs(number, clock=clock)})"
+                    what = (
+                        f"{name}: the reward is {first.told()} and then {told.told()} ({_differs(number, clock=clock)})"
+                    )
                     findings.append(EnvFinding("reward", what, "tests/test.sh"))
                     break
         findings += _solved_again(rehearsal, clock=clock) if not findings else []
@@ -69,9 +71,7 @@ def _repeated(rehearsal: Rehearsal) -> Iterator[tuple[str, Files, int]]:
         yield "oracle", rehearsal.solve().files, ORACLE_RUNS
 
 
-def _repeat(
-    rehearsal: Rehearsal, name: str, after: Files, first: Graded, number: int, *, clock: bool
-) -> Graded:
+def _repeat(rehearsal: Rehearsal, name: str, after: Files, first: Graded, number: int, *, clock: bool) -> Graded:
     """One more run. A run whose time was up while the first's was not is made again once: the machine may be busy."""
     around = other_surroundings(number, clock=clock)
     told = rehearsal.grade(after, around, name=f"{name}, {around.name}", again=True)

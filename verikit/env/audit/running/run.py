@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -42,6 +42,7 @@ class RunningChecks:
     """
 
     def __init__(self, seconds: float = 60.0) -> None:
+        self.seconds: float = seconds
         self._limits = RunLimitsOfAudit(seconds, min(seconds, 60.0))
         self._box: Box | None = None
         self._problem = ""
@@ -57,18 +58,18 @@ class RunningChecks:
         if self._box:
             self._box.close()
 
-    def check(self, task: AuditedTask) -> Iterator[tuple[str, CheckRecord]]:
-        """The record of each running check on a task."""
+    def check(self, task: AuditedTask, names: Sequence[str] = tuple(LOOKS)) -> Iterator[tuple[str, CheckRecord]]:
+        """The record of each running check on a task, or of some of them."""
         if self._box is None:
-            yield from ((name, CheckRecord("not_run", needs=self._problem)) for name in LOOKS)
+            yield from ((name, CheckRecord("not_run", needs=self._problem)) for name in names)
             return
         try:
             rehearsal = Rehearsal.prepare(task, self._box, self._limits)
         except WorkspaceError as problem:
-            yield from ((name, CheckRecord("error", needs=str(problem))) for name in LOOKS)
+            yield from ((name, CheckRecord("error", needs=str(problem))) for name in names)
             return
-        for name, look in LOOKS.items():
-            yield name, _looked(look, rehearsal)
+        for name in names:
+            yield name, _looked(LOOKS[name], rehearsal)
 
 
 def _looked(look: Callable[[Rehearsal], CheckRecord], rehearsal: Rehearsal) -> CheckRecord:

@@ -111,7 +111,9 @@ def check_floor(rehearsal: Rehearsal) -> CheckRecord:
         if graded.reward.problem:
             findings.append(EnvFinding("malformed", f"{name}: {graded.reward.problem}", "tests/test.sh"))
         elif graded.value is not None and not -TOLERANCE <= graded.value <= 1 + TOLERANCE:
-            findings.append(EnvFinding("range", f"{name}: the reward {graded.value:g} is not from 0 to 1", "tests/test.sh"))
+            findings.append(
+                EnvFinding("range", f"{name}: the reward {graded.value:g} is not from 0 to 1", "tests/test.sh")
+            )
     values = [graded.value for graded in family.values() if graded.value is not None]
     if values and 1 - max(values) < MARGIN:
         what = f"work that was not done has up to {max(values):g}, less than {MARGIN:g} below the full reward"

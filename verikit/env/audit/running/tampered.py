@@ -98,9 +98,11 @@ def forgeries(rehearsal: Rehearsal) -> Iterator[Forgery]:
     yield Forgery("1, 8: edited tests", {**passing, **{f"{at}{path}": one for path, one in passing.items()}})
     claims = {"reward.txt": b"1\n", "reward.json": b'{"reward": 1}\n'}
     folders = [*places, REWARDS, "/logs/artifacts"]
-    yield Forgery("2: a claimed reward", {f"{top}/{name}": BoxFile(text) for top in folders for name, text in claims.items()})
+    yield Forgery(
+        "2: a claimed reward", {f"{top}/{name}": BoxFile(text) for top in folders for name, text in claims.items()}
+    )
     programs = "python python3 pytest bash sh diff cmp jq".split()
-    tops = [top for top in (f"{at}", f"{at}/bin", f"{at}/.venv/bin", "/root/.local/bin") if top]
+    tops = [top for top in (at, f"{at}/bin", f"{at}/.venv/bin") if top]
     yield Forgery("4: programs", {f"{top}/{name}": BoxFile(_SHELL, True) for top in tops for name in programs})
     modules = "pytest json csv sitecustomize usercustomize _pytest".split()
     plug_ins = {f"{top}/{name}.py": BoxFile(_PYTHON) for top in places for name in modules}
@@ -109,7 +111,7 @@ def forgeries(rehearsal: Rehearsal) -> Iterator[Forgery]:
     conftest = {f"{top}/conftest.py": BoxFile(_HOOKS) for top in (*places, "/tests")}
     yield Forgery("5: a conftest.py", conftest)
     profiles = (".bashrc", ".profile", ".bash_profile", ".bash_env", ".env", ".envrc")
-    yield Forgery("6: profiles", {f"{top}/{name}": BoxFile(_SHELL) for top in ("/root", at) for name in profiles})
+    yield Forgery("6: profiles", {f"{at}/{name}": BoxFile(_SHELL) for name in profiles})
     yield from _evaluated(rehearsal)
     yield from _linked(rehearsal, tests)
 

@@ -40,7 +40,11 @@ def wrong_forms(content: bytes) -> Iterator[tuple[str, str, bytes]]:
         match = numbers[at]
         for change in (1, -1):
             other = _shifted(match[0], change)
-            yield "number", f"{match[0]} becomes {other}", f"{text[: match.start()]}{other}{text[match.end() :]}".encode()
+            yield (
+                "number",
+                f"{match[0]} becomes {other}",
+                f"{text[: match.start()]}{other}{text[match.end() :]}".encode(),
+            )
     lines = text.splitlines(keepends=True)
     filled = [number for number, line in enumerate(lines) if line.strip()]
     if len(filled) > 1:
@@ -63,7 +67,11 @@ def harmless_forms(path: str, content: bytes) -> Iterator[tuple[str, str, bytes]
         yield "crlf", "with CRLF", text.replace("\n", "\r\n").encode()
     if path.endswith((".txt", ".csv", ".json", ".md", ".tsv")):
         other = text[:-1] if text.endswith("\n") else f"{text}\n"
-        yield "newline", "without its last line break" if text.endswith("\n") else "with a last line break", other.encode()
+        yield (
+            "newline",
+            "without its last line break" if text.endswith("\n") else "with a last line break",
+            other.encode(),
+        )
     if path.endswith(".json"):
         yield from _resaved(text)
 
