@@ -139,7 +139,7 @@ FAULTS = {
         "mutants.line",
         lambda f: (
             change(f, "solution/solve.sh", "echo 461", "printf 'x\\ny\\nz\\n'"),
-            grade_by(f, ANY),
+            grade_by(f, f"good = {ANY}"),
         ),
     ),
     "a keyed value": (
@@ -166,7 +166,10 @@ FAULTS = {
     ),
     "more time than declared": (
         "resources.time",
-        lambda f: (change(f, "task.toml", "[agent]\ntimeout_sec = 120.0", "[agent]\ntimeout_sec = 0.001"),),
+        lambda f: (
+            change(f, "task.toml", "[agent]\ntimeout_sec = 120.0", "[agent]\ntimeout_sec = 0.2"),
+            change(f, "solution/solve.sh", "echo 461", "while true; do :; done; echo 461"),
+        ),
     ),
 }
 """From a fault's name to the kind that must find it, and the change of the task `a line` that plants it."""

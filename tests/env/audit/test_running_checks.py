@@ -14,8 +14,6 @@ from verikit.env.audit.running import repeated
 from verikit.env.audit.running.run import LOOKS, RunningChecks
 from verikit.env.audit.task import AuditedTask
 
-COSTLY = {"replay": 1, "portable": 1}
-
 
 @pytest.fixture(scope="module")
 def checks():
@@ -27,6 +25,7 @@ def checks():
 def few(monkeypatch):
     monkeypatch.setattr(repeated, "ORACLE_RUNS", 2)
     monkeypatch.setattr(repeated, "NOP_RUNS", 1)
+    monkeypatch.setattr(repeated, "SOLVE_RUNS", 1)
 
 
 def looked(checks, folder, *names):
@@ -38,6 +37,7 @@ def test_every_running_check_is_listed_in_order():
     assert list(LOOKS) == list(RUNNING_CHECKS)
 
 
+@pytest.mark.slow(seconds=3)
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("name", MAKES)
 def test_a_sound_task_passes_every_running_check(tmp_path, checks, name):

@@ -214,11 +214,11 @@ def _told(told: dict[str, Any], contents: Mapping[str, bytes], text: str) -> Box
         files[_path(path)] = BoxFile(contents[str(int(number))], bool(int(mode) & 0o100))
     for path, target in told.get("links", ()):
         files[_path(path)] = BoxFile(link=str(target)[:4000])
-    numbers = [float(told[name]) for name in ("seconds", "cpu", "memory_mb")]
-    if not all(map(math.isfinite, numbers)):
+    seconds, cpu, memory = (float(told[name]) for name in ("seconds", "cpu", "memory_mb"))
+    if not all(map(math.isfinite, (seconds, cpu, memory))):
         raise ValueError("a number is not finite")
     why = "files" if "over" in told else str(told["why"])
-    return BoxRun(why, int(told["exit"]), files, text, *numbers)
+    return BoxRun(why, int(told["exit"]), files, text, seconds, cpu, memory)
 
 
 def _path(path: Any) -> str:

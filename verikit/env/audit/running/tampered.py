@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from verikit.env.audit.declared import agents_workdir
 from verikit.env.audit.records import CheckRecord, EnvFinding, judged
-from verikit.env.audit.running.box import BoxFile, Files
+from verikit.env.audit.running.box import BoxFile
 from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal
 from verikit.env.audit.running.solved import is_full, is_paid, output_names, solved_here
 from verikit.env.audit.scripts import REWARDS
@@ -146,7 +146,7 @@ def _linked(rehearsal: Rehearsal, tests: list[str]) -> Iterator[Forgery]:
 def _code_notes(rehearsal: Rehearsal) -> list[str]:
     """A note if code that the grader runs can write the reward."""
     code = [name for name in output_names(rehearsal) if name.endswith(CODE)]
-    forged: Files = {name: BoxFile(_PYTHON if name.endswith(".py") else _SHELL, True) for name in code}
+    forged = {name: BoxFile(_PYTHON if name.endswith(".py") else _SHELL, True) for name in code}
     if not forged or not is_paid(rehearsal.grade(rehearsal.before | forged, name="nop, code that pays itself")):
         return []
     return [f"the tests run {', '.join(code[:3])} where the reward is written, so code there can write the reward"]
