@@ -57,9 +57,7 @@ def enter(
     below = {link: target for link, target in _links(readable) if link.startswith(WORK + "/")}
     for name in STREAMS if streams else ():
         os.symlink(f"{inner_work(kept | below)}/.verikit/{name}", f"{WORK}/dev/{name}")
-    for place in places:
-        if not os.path.lexists(WORK + place):
-            os.symlink(f"{inner_work(kept | below)}/work{place}", WORK + place)
+    _lead(places, f"{inner_work(kept | below)}/work")
     os.makedirs(WORK + WORK, exist_ok=True)
     for descriptor in (*sources.values(), *nodes.values()):
         os.close(descriptor)
@@ -68,6 +66,13 @@ def enter(
     flags = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV
     linux.mount("none", "/", "none", flags)
     return kept | below
+
+
+def _lead(places: Iterable[str], into: str) -> None:
+    """Make links at the root that lead to folders of their names in a work folder."""
+    for place in places:
+        if not os.path.lexists(WORK + place):
+            os.symlink(f"{into}{place}", WORK + place)
 
 
 def fresh_work(disk_bytes: int, files: int, uid: int, kept: Mapping[str, str]) -> None:

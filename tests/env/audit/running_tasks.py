@@ -86,6 +86,8 @@ def grade_by(folder: Path, python: str) -> None:
     put(folder, "tests/test.sh", "python3 /tests/grade.py\n")
 
 
+MADE = "os.stat(__file__).st_mtime"
+"""When the grader was written, by the machine's own clock."""
 RIGHT = "path.exists() and path.read_text().strip() == '461'"
 ANY = "path.exists() and path.read_text().strip() != ''"
 FAULTS = {
@@ -103,15 +105,15 @@ FAULTS = {
         "floor.malformed",
         lambda f: put(f, "tests/test.sh", "echo '{\"reward\": NaN}' > /logs/verifier/reward.json\n"),
     ),
-    "a flake": ("replay.reward", lambda f: grade_by(f, f"good = {RIGHT} and random.random() < .7")),
+    "a flake": ("replay.reward", lambda f: grade_by(f, f"good = {RIGHT} and random.random() < .5")),
     "an order of hashes": ("replay.reward", lambda f: grade_by(f, f"good = {RIGHT} and hash('a') % 3")),
     "a day of the month": (
         "replay.reward",
-        lambda f: grade_by(f, f"good = {RIGHT} and time.time() < {{now}} + 3 * 86400"),
+        lambda f: grade_by(f, f"good = {RIGHT} and time.time() < {MADE} + 3 * 86400"),
     ),
     "a certificate that ends": (
         "portable.clock",
-        lambda f: grade_by(f, f"good = {RIGHT} and time.time() < {{now}} + 90 * 86400"),
+        lambda f: grade_by(f, f"good = {RIGHT} and time.time() < {MADE} + 90 * 86400"),
     ),
     "a home": ("portable.user", lambda f: grade_by(f, f"good = {RIGHT} and os.environ.get('USER') != 'agent'")),
     "a time zone": ("portable.locale", lambda f: grade_by(f, f"good = {RIGHT} and time.timezone == 0")),

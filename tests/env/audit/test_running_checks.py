@@ -1,7 +1,6 @@
 """`verikit env audit --run`: sound tasks pass every running check, and each planted fault is found by its check."""
 
 import json
-import time
 
 import pytest
 from click.testing import CliRunner
@@ -52,9 +51,6 @@ def test_a_sound_task_passes_every_running_check(tmp_path, checks, name):
 def test_a_planted_fault_is_found_by_its_running_check(tmp_path, checks, name):
     kind, plant = FAULTS[name]
     plant(make(tmp_path))
-    grader = tmp_path / "tests/grade.py"
-    if grader.exists():
-        grader.write_text(grader.read_text().replace("{now}", str(int(time.time()))))
     check, _, wanted = kind.partition(".")
     assert wanted in {one.kind for one in looked(checks, tmp_path, check)[check].findings}
 
@@ -97,7 +93,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_grader_is_bounded_and_told(tmp_path, name):
     put(make(tmp_path), "tests/test.sh", HOSTILE[name])
-    with RunningChecks(seconds=1.0) as checks:
+    with RunningChecks(seconds=0.5) as checks:
         record = looked(checks, tmp_path, "oracle")["oracle"]
     assert record.status == "not_run"
     assert record.needs

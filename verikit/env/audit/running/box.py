@@ -39,13 +39,18 @@ class BoxFile:
     link: str = ""
     """The target of a link; empty for a file."""
 
+    @property
+    def mode(self) -> int:
+        """The permissions that the file gets."""
+        return 0o755 if self.executable else 0o644
+
 
 Files = Mapping[str, BoxFile]
 """Files by their absolute paths."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RunSurroundings:
     """What may differ between two runs that have to end alike."""
 
     name: str = "usual"
@@ -75,13 +80,13 @@ class BoxRun:
     """The thing that this machine lacks for it, if the script did not run for that reason."""
 
 
-class Box:
+class TaskBox:
     """Runs scripts in one sandbox. `close` ends it."""
 
     def __init__(self) -> None:
         self._box = LocalSandbox(workers=1)
         self._clock: bytes | None = None
-        self._tools, self._env = tools_of("")
+        self._tools, _ = tools_of("")
 
     def close(self) -> None:
         """End every process."""
@@ -104,7 +109,7 @@ class Box:
         memory_mb: int,
         folders: Iterable[str] = (),
         env: Mapping[str, str] | None = None,
-        surroundings: Surroundings = Surroundings(),
+        surroundings: RunSurroundings = RunSurroundings(),
         tops: Iterable[str] = (),
     ) -> BoxRun:
         """Run a script in a tree of files.
@@ -123,44 +128,39 @@ class Box:
         """
         if len(files) > MAX_FILES or sum(len(one.content) for one in files.values()) > MAX_BYTES:
             return BoxRun("files", needs=f"at most {MAX_FILES} files and {MAX_BYTES >> 20} MiB")
-        if isinstance(self._tools, str):
-            return BoxRun("start", needs=self._tools)
-        places = tuple(dict.fromkeys((*TOPS, *tops)))
-        variables = {**self._variables(surroundings, env or {}), "PWD": cwd}
-        used = {f"/{path.split('/')[1]}" for path in (*files, cwd)} - {"/"}
         plain = [(path, one) for path, one in files.items() if not one.link]
         order = {
-            "tops": sorted(used),
-            "places": list(places),
-            "folders": [*folders, *([cwd] if cwd != "/" else [])],
-            "files": [[path, number, 0o755 if one.executable else 0o644] for number, (path, one) in enumerate(plain)],
+            "tops": sorted({f"/{path.split('/')[1]}" for path in (*files, cwd)} - {"/"}),
+            "places": list(dict.fromkeys((*TOPS, *tops))),
+            "folders": [one for one in (*folders, cwd) if one != "/"],
+            "files": [[path, number, one.mode] for number, (path, one) in enumerate(plain)],
             "links": [[path, one.link] for path, one in files.items() if one.link],
             "argv": argv,
             "cwd": cwd,
-            "env": variables,
+            "env": {**self._variables(surroundings, env or {}), "PWD": cwd},
             "wall": wall_s,
             "pack": list(pack),
             "most_bytes": MAX_BYTES,
             "most_files": MAX_FILES,
         }
-        sent = {f"in/{number}": one.content for number, (_, one) in enumerate(plain)} | self._programs()
-        if surroundings.days or surroundings.cpus:
-            sent["clock.so"] = self.clock()
+        sent = {f"in/{number}": one.content for number, (_, one) in enumerate(plain)} | self._programs(surroundings)
+        return self._execute(order, sent, wall_s, memory_mb)
+
+    def _execute(self, order: dict[str, Any], sent: Mapping[str, bytes], wall_s: float, memory_mb: int) -> BoxRun:
         limits = RunLimits(
             wall_s=wall_s + _LAST_S, cpu_s=2 * wall_s + _LAST_S, memory_mb=memory_mb, disk_mb=256, output_kb=1024,
             files=4 * MAX_FILES + 20_000, threads=256,
         )  # fmt: skip
-        command = [PYTHON, "-I", "-S", "{kept}/inside.py"]
         try:
             done = self._box.programs.execute(
-                command, sent, json.dumps(order).encode(), limits, tools=self._tools, env={}, places=places,
-                collect="out",
+                [PYTHON, "-I", "-S", "{kept}/inside.py"], sent, json.dumps(order).encode(), limits,
+                tools=tuple(self._tools), env={}, places=tuple(order["places"]), collect="out",
             )  # fmt: skip
         except SandboxUnavailable as error:
             return BoxRun("start", needs=str(error))
         return _read(done)
 
-    def _variables(self, surroundings: Surroundings, env: Mapping[str, str]) -> dict[str, str]:
+    def _variables(self, surroundings: RunSurroundings, env: Mapping[str, str]) -> dict[str, str]:
         variables = {
             "PATH": "{kept}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "LANG": "C.UTF-8", "TZ": "UTC",
             "PYTHONPATH": ":".join(job_packages()), "PYTHONDONTWRITEBYTECODE": "1",
@@ -172,10 +172,12 @@ class Box:
             variables[clock.CPUS] = str(surroundings.cpus)
         return {**variables, **dict(surroundings.env)}
 
-    def _programs(self) -> dict[str, bytes]:
-        """The driver, and Python's commands under the names that scripts use."""
+    def _programs(self, surroundings: RunSurroundings) -> dict[str, bytes]:
+        """The driver, the clock, and Python's commands under the names that scripts use."""
         lead = f"#!/bin/sh\nexec {PYTHON}"
+        clocks = {"clock.so": self.clock()} if surroundings.days or surroundings.cpus else {}
         return {
+            **clocks,
             "inside.py": _INSIDE.read_bytes(),
             "bin/python": f'{lead} "$@"\n'.encode(),
             "bin/python3": f'{lead} "$@"\n'.encode(),

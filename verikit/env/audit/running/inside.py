@@ -36,10 +36,17 @@ def main() -> None:
     if missing:
         _tell({"missing": missing})
         return
+    _lay_out(order, ours)
+    told = _run(order)
+    _tell({**told, **_packed(order)})
+
+
+def _lay_out(order: dict[str, Any], ours: set[str]) -> None:
+    """Make the folders, files and links, and a home if the machine's own folder of that name shows here."""
     for folder in order["folders"]:
         if "/" + folder.split("/")[1] in ours:
             os.makedirs(folder, exist_ok=True)
-    if not os.access(order["env"]["HOME"], os.W_OK):  # the machine's own folder of that name shows here
+    if not os.access(order["env"]["HOME"], os.W_OK):
         order["env"]["HOME"] = f"{os.getcwd()}/home"
         os.makedirs(order["env"]["HOME"], exist_ok=True)
     for path, number, mode in order["files"]:
@@ -47,8 +54,6 @@ def main() -> None:
     for path, target in order["links"]:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.symlink(target, path)
-    told = _run(order)
-    _tell({**told, **_packed(order)})
 
 
 def _is_ours(top: str) -> bool:

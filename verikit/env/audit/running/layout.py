@@ -20,11 +20,13 @@ BASES = frozenset(
 _NOTHING = frozenset("echo true : rm chown useradd groupadd adduser addgroup export set cd".split())
 _UPDATES = (("apt-get", "update"), ("apt", "update"), ("apt-get", "clean"), ("apk", "update"))
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]{0,80})(?:\[[^\]]{0,80}\])?(?:==([\w.!+*-]{1,40}))?$")
-_PASSED = frozenset("ARG CMD ENTRYPOINT EXPOSE LABEL HEALTHCHECK STOPSIGNAL USER VOLUME SHELL MAINTAINER FROM".split())
+_PASSED = frozenset(
+    "ARG CMD ENTRYPOINT EXPOSE LABEL HEALTHCHECK STOPSIGNAL USER VOLUME SHELL MAINTAINER COPY ADD".split()
+)
 
 
 @dataclass
-class Layout:
+class ImageLayout:
     """What an image has beside its base."""
 
     files: dict[str, BoxFile] = field(default_factory=dict)
@@ -35,7 +37,7 @@ class Layout:
     notes: list[str] = field(default_factory=list)
 
 
-def image_layout(task: AuditedTask, dockerfile: str) -> Layout:
+def image_layout(task: AuditedTask, dockerfile: str) -> ImageLayout:
     """Read the Dockerfile of a task.
 
     Args:
@@ -45,7 +47,7 @@ def image_layout(task: AuditedTask, dockerfile: str) -> Layout:
     Raises:
         WorkspaceError: a file changed meanwhile.
     """
-    layout = Layout()
+    layout = ImageLayout()
     text = task.text(dockerfile) or ""
     lines = list(instructions(text))
     _copy(task, layout, dockerfile, lines)
@@ -53,42 +55,45 @@ def image_layout(task: AuditedTask, dockerfile: str) -> Layout:
     if sum(line.word == "FROM" for line in lines) != 1:
         layout.needs.append("an image of one stage")
     for line in lines:
-        if line.word == "FROM":
-            _base(layout, line, known)
-        elif line.word == "WORKDIR":
+        if line.word == "WORKDIR":
             at = joined(at, line.rest.strip("\"'"))
             layout.folders.append(at)
-        elif line.word == "ENV":
-            _variables(layout, line)
+        elif line.word == "FROM":
+            _base(layout, line, known)
         elif line.word == "RUN":
             _run(layout, line, at)
-        elif line.word not in _PASSED and line.word not in ("COPY", "ADD"):
-            layout.needs.append(f"an image built with {line.word} {line.rest}"[:120])
+        else:
+            _setting(layout, line)
     return layout
 
 
-def _copy(task: AuditedTask, layout: Layout, dockerfile: str, lines: list[DockerLine]) -> None:
-    folder = dockerfile.rpartition("/")[0]
-    below = f"{folder}/" if folder else ""
-    manifest = {
-        path[len(below) :]: entry
-        for path, entry in task.tree.manifest.items()
-        if path.startswith(below) and path != dockerfile
+def _setting(layout: ImageLayout, line: DockerLine) -> None:
+    """A line that makes no files."""
+    if line.word == "ENV":
+        _variables(layout, line)
+    elif line.word not in _PASSED:
+        layout.needs.append(f"an image built with {line.word} {line.rest}"[:120])
+
+
+def _copy(task: AuditedTask, layout: ImageLayout, dockerfile: str, lines: list[DockerLine]) -> None:
+    below = dockerfile[: dockerfile.rindex("/") + 1]
+    context = {
+        path: entry for path, entry in task.tree.manifest.items() if path.startswith(below) and path != dockerfile
     }
     copies = "\n".join(f"{one.word} {one.rest}" for one in lines if one.word in ("COPY", "ADD", "WORKDIR"))
-    places, unknown = placed_files(manifest, copies)
+    places, unknown = placed_files({path[len(below) :]: entry for path, entry in context.items()}, copies)
     if unknown:
         layout.needs.append(f"the built image: {unknown}")
     for path, origin in places.items():
-        entry = manifest[origin]
-        content = task.data(f"{below}{origin}") if entry.kind == "file" else None
+        entry = context[f"{below}{origin}"]
+        content = task.data(f"{below}{origin}")
         if content is None or len(content) != entry.size:
             layout.needs.append(f"a file that can be read as {origin}"[:120])
         else:
             layout.files[f"/{path}"] = BoxFile(content, entry.executable)
 
 
-def _base(layout: Layout, line: DockerLine, known: dict[str, str]) -> None:
+def _base(layout: ImageLayout, line: DockerLine, known: dict[str, str]) -> None:
     words = [word for word in line.rest.split() if not word.startswith("--")]
     image = expanded(words[0], known) if words else ""
     name = (image or "").partition("@")[0].rpartition("/")[2].partition(":")[0]
@@ -98,7 +103,7 @@ def _base(layout: Layout, line: DockerLine, known: dict[str, str]) -> None:
     layout.notes.append(f"FROM {image or line.rest}"[:120])
 
 
-def _variables(layout: Layout, line: DockerLine) -> None:
+def _variables(layout: ImageLayout, line: DockerLine) -> None:
     words = parsed(line.rest).commands
     told = [word.text for command in words for word in command.words]
     for word in told:
@@ -111,7 +116,7 @@ def _variables(layout: Layout, line: DockerLine) -> None:
                 layout.env[name] = found
 
 
-def _run(layout: Layout, line: DockerLine, at: str) -> None:
+def _run(layout: ImageLayout, line: DockerLine, at: str) -> None:
     """Take over what a `RUN` line does, or name what it would need."""
     try:
         commands = [] if line.document else parsed(line.rest).commands
@@ -125,13 +130,13 @@ def _run(layout: Layout, line: DockerLine, at: str) -> None:
             layout.needs.append(problem[:120])
 
 
-def _carried(layout: Layout, command: SimpleCommand, at: str) -> str:
+def _carried(layout: ImageLayout, command: SimpleCommand, at: str) -> str:
     """Take over one command; what it needs if that can't be done."""
     words = [word.text for word in command.words]
+    if not words:
+        return ""
     built = f"an image built with RUN {' '.join(words)}"
-    if not words or any(not word.known for word in command.words):
-        return built if words else ""
-    if any(sign not in ("<",) and target.text != "/dev/null" for sign, target in command.redirects if ">" in sign):
+    if _is_open(command):
         return built
     program, named = words[0], [word for word in words[1:] if not word.startswith("-")]
     if program == "mkdir":
@@ -141,28 +146,33 @@ def _carried(layout: Layout, command: SimpleCommand, at: str) -> str:
     elif program == "chmod":
         _executable(layout, named, at)
     elif program not in _NOTHING and tuple(words[:2]) not in _UPDATES:
-        missing = _missing(program, named, words)
+        missing = _missing(words, named)
         return built if missing is None else missing
     return ""
 
 
-def _executable(layout: Layout, named: list[str], at: str) -> None:
+def _is_open(command: SimpleCommand) -> bool:
+    """Whether a command's words are unknown, or it writes a file."""
+    writes = any(">" in sign and target.text != "/dev/null" for sign, target in command.redirects)
+    return writes or any(not word.known for word in command.words)
+
+
+def _executable(layout: ImageLayout, named: list[str], at: str) -> None:
     for name in named[1:]:
         path = joined(at, name)
         if path in layout.files and ("x" in named[0] or "7" in named[0] or "5" in named[0]):
             layout.files[path] = BoxFile(layout.files[path].content, True)
 
 
-def _missing(program: str, named: list[str], words: list[str]) -> str | None:
+def _missing(words: list[str], named: list[str]) -> str | None:
     """What an installing command would add and this machine lacks; None if it does something else."""
-    if words[:1] == ["uv"]:
-        named = named[1:]
-        program = "pip"
-    if program.startswith("python") and words[1:3] == ["-m", "pip"]:
-        named, program = named[1:], "pip"
-    if program in ("pip", "pip3") and named[:1] == ["install"] and "-r" not in words:
+    for lead in (["python", "-m"], ["python3", "-m"], ["uv"]):
+        if words[: len(lead)] == lead:
+            words, named = words[len(lead) :], named[1:]
+    doing = words[0] if words else "", named[0] if named else ""
+    if doing in (("pip", "install"), ("pip3", "install")) and "-r" not in words:
         return ", ".join(filter(None, map(missing_package, named[1:])))
-    if program in ("apt-get", "apt", "apk") and named[:1] in (["install"], ["add"]):
+    if doing in (("apt-get", "install"), ("apt", "install"), ("apk", "add")):
         absent = [name for name in (one.partition("=")[0] for one in named[1:]) if not _has_system_package(name)]
         return ", ".join(f"the program {name}" for name in absent)
     return None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 
-from verikit.env.audit.records import CheckRecord, EnvFinding, judged
 from verikit.env.audit.running.box import BoxFile
-from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal
-from verikit.env.audit.running.solved import is_full, output_names, solved_here
+from verikit.env.audit.running.findings import RunFindings
+from verikit.env.audit.running.rehearsal import Rehearsal
+from verikit.env.audit.running.solved import is_full, output_names
 from verikit.env.audit.running.tampered import CODE
 from verikit.env.audit.running.variants import harmless_forms, keyed_forms, wrong_forms
 from verikit.env.audit.task import AuditedTask
@@ -20,30 +21,25 @@ _STRICT = ("byte", "newline", "line break", "line ending", "crlf", "exactly", "t
 _KINDS = {"number": "a number of it one off", "line": "a line of it dropped"}
 
 
-def check_mutants(rehearsal: Rehearsal) -> CheckRecord:
+def check_mutants(rehearsal: Rehearsal, found: RunFindings) -> None:
     """Change the solution's outputs one at a time, and give the grader its own literals."""
-    missing = solved_here(rehearsal)
-    if missing:
-        return CheckRecord("not_run", needs=missing)
-    findings: list[EnvFinding] = []
-    undecided: list[str] = []
-    survivors: list[str] = []
-    killed = 0
-    try:
-        for path in output_names(rehearsal)[:MAX_OUTPUTS]:
-            kept = yield_of(rehearsal, path)
-            survivors += [told for told, full in kept.values() if full]
-            killed += sum(not full for _, full in kept.values())
-            findings += _blind(path, kept)
-        findings += _keyed(rehearsal)
-    except OutOfTime:
-        undecided.append("more seconds (--seconds)")
-    notes = [f"{killed} of {killed + len(survivors)} changed outputs lose the reward"]
-    notes += [f"keeps the full reward: {one}" for one in survivors[:10]]
-    return judged(findings, undecided, notes)
+    names = output_names(rehearsal)[:MAX_OUTPUTS]
+    changed: dict[str, bool] = {}
+    for path in names:
+        kept = wrong_outputs(rehearsal, path)
+        changed.update(kept.values())
+        for finding in _blind(path, kept):
+            found.add(*finding)
+    for finding in _keyed(rehearsal, names):
+        found.add(*finding)
+    survivors = [words for words, full in changed.items() if full]
+    found.notes.append(f"{len(changed) - len(survivors)} of {len(changed)} changed outputs lose the reward")
+    found.notes += [f"keeps the full reward: {words}" for words in survivors[:10]]
+    if not changed:
+        found.undecided.append("an output of the solution that the tests get")
 
 
-def yield_of(rehearsal: Rehearsal, path: str) -> dict[tuple[str, str], tuple[str, bool]]:
+def wrong_outputs(rehearsal: Rehearsal, path: str) -> dict[tuple[str, str], tuple[str, bool]]:
     """Each wrong form of an output by kind and words, with whether it keeps the full reward."""
     solved = rehearsal.solve().files
     found = {}
@@ -55,55 +51,44 @@ def yield_of(rehearsal: Rehearsal, path: str) -> dict[tuple[str, str], tuple[str
     return found
 
 
-def _blind(path: str, kept: dict[tuple[str, str], tuple[str, bool]]) -> Iterator[EnvFinding]:
+def _blind(path: str, kept: dict[tuple[str, str], tuple[str, bool]]) -> Iterator[tuple[str, str, str]]:
     """Findings of an output whose wrong forms of one kind all keep the full reward."""
     by_kind: dict[str, list[bool]] = defaultdict(list)
     for (kind, _), (_, full) in kept.items():
         by_kind[kind].append(full)
     if all(by_kind["empty"]) and by_kind["empty"]:
-        yield EnvFinding("empty", f"{path} can be empty and have the full reward", path)
+        yield "empty", f"{path} can be empty and have the full reward", path
         return
     if path.endswith(CODE):
         return
     for kind, words in _KINDS.items():
         if by_kind[kind] and all(by_kind[kind]):
-            yield EnvFinding(kind, f"{path} with {words} has the full reward in all {len(by_kind[kind])} tries", path)
+            yield kind, f"{path} with {words} has the full reward in all {len(by_kind[kind])} tries", path
 
 
-def _keyed(rehearsal: Rehearsal) -> Iterator[EnvFinding]:
+def _keyed(rehearsal: Rehearsal, names: list[str]) -> Iterator[tuple[str, str, str]]:
     """Findings of literals of the grader that have the full reward in the place of an output."""
-    solved = rehearsal.solve().files
     literals = grader_literals(rehearsal.task, rehearsal.part.tests)
-    for path in output_names(rehearsal)[:MAX_OUTPUTS]:
-        if path.endswith(CODE):
-            continue
-        for literal, where in literals.items():
-            for content in keyed_forms(solved[path].content, literal):
-                graded = rehearsal.grade({**solved, path: BoxFile(content)}, name=f"{path}, literal {literal[:40]!r}")
-                if is_full(graded):
-                    yield EnvFinding(
-                        "keyed", f"{path} with {literal[:60]!r}, a literal of the tests, has the full reward", where
-                    )
-                    return
+    for path in names:
+        content = rehearsal.solve().files[path].content
+        tries = ((one, form) for one in literals if not path.endswith(CODE) for form in keyed_forms(content, one))
+        for literal, form in tries:
+            after = {**rehearsal.solve().files, path: BoxFile(form)}
+            if is_full(rehearsal.grade(after, name=f"{path}, literal {literal[:40]!r}")):
+                what = f"{path} with {literal[:60]!r}, a literal of the tests, has the full reward"
+                yield "keyed", what, literals[literal]
+                return
 
 
 def grader_literals(task: AuditedTask, folders: tuple[str, ...]) -> dict[str, str]:
     """Strings and numbers that the tests compare with, each with its place, and words of a shell script's tests."""
     found: dict[str, str] = {}
-    for folder in folders:
-        for path in task.files(folder):
-            text = task.text(path) or ""
-            pairs = (
-                _python_literals(text)
-                if path.endswith(".py")
-                else _shell_literals(text)
-                if path.endswith(".sh")
-                else ()
-            )
-            for line, literal in pairs:
-                if len(found) < MAX_LITERALS and 0 < len(literal) <= 200 and not literal.startswith("/"):
-                    found.setdefault(literal, f"{path}:{line}")
-    return found
+    for path in (path for folder in folders for path in task.files(folder)):
+        reader = _LITERALS.get(path.rpartition(".")[2])
+        for line, literal in reader(task.text(path) or "") if reader else ():
+            if 0 < len(literal) <= 200 and not literal.startswith("/"):
+                found.setdefault(literal, f"{path}:{line}")
+    return dict(list(found.items())[:MAX_LITERALS])
 
 
 def _python_literals(text: str) -> Iterator[tuple[int, str]]:
@@ -111,58 +96,43 @@ def _python_literals(text: str) -> Iterator[tuple[int, str]]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    waiting: list[ast.AST] = [tree]
-    for _ in range(MAX_NODES):
-        if not waiting:
-            return
-        node = waiting.pop(0)
-        if isinstance(node, ast.Compare):
-            for one in [*ast.walk(node)][:60]:
-                if isinstance(one, ast.Constant) and isinstance(one.value, str | int | float):
-                    yield one.lineno, str(one.value)
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in ("startswith", "endswith")
-        ):
-            for one in node.args:
-                if isinstance(one, ast.Constant) and isinstance(one.value, str):
-                    yield one.lineno, one.value
-        waiting.extend(ast.iter_child_nodes(node))
+    for node in islice(ast.walk(tree), MAX_NODES):
+        holder = node if isinstance(node, ast.Compare) or _called(node) in ("startswith", "endswith") else None
+        for one in islice(ast.walk(holder), 60) if holder else ():
+            if isinstance(one, ast.Constant) and isinstance(one.value, str | int | float):
+                yield one.lineno, str(one.value)
+
+
+def _called(node: ast.AST) -> str:
+    """The name of a called method."""
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
 
 
 def _shell_literals(text: str) -> Iterator[tuple[int, str]]:
-    """Words of `[ … ]` tests and of `grep`, as they stand."""
+    """Words in quotes of `[ … ]` tests and of `grep`."""
     for number, line in enumerate(text.splitlines(), 1):
-        if "[ " in line or "[[ " in line or "grep" in line:
-            for quote in ("'", '"'):
-                for word in line.split(quote)[1::2]:
-                    if "$" not in word:
-                        yield number, word
+        if "[ " in line or "grep" in line:
+            words = [*line.split("'")[1::2], *line.split('"')[1::2]]
+            yield from ((number, word) for word in words if "$" not in word)
 
 
-def check_honest(rehearsal: Rehearsal) -> CheckRecord:
+_LITERALS: dict[str, Callable[[str], Iterator[tuple[int, str]]]] = {"py": _python_literals, "sh": _shell_literals}
+
+
+def check_honest(rehearsal: Rehearsal, found: RunFindings) -> None:
     """Write the solution's outputs in other forms that mean the same."""
-    missing = solved_here(rehearsal)
-    if missing:
-        return CheckRecord("not_run", needs=missing)
     asked = (rehearsal.task.text(rehearsal.part.instruction) or "").casefold()
     strict = [word for word in _STRICT if word in asked]
     if strict:
-        return CheckRecord("pass", notes=(f"no form was changed: the instruction has {strict[0]!r}",))
-    findings: list[EnvFinding] = []
-    undecided: list[str] = []
+        found.notes.append(f"no form was changed: the instruction has {strict[0]!r}")
+        return
     solved = rehearsal.solve().files
     forms = 0
-    try:
-        for path in output_names(rehearsal)[:MAX_OUTPUTS]:
-            for kind, words, content in harmless_forms(path, solved[path].content):
-                graded = rehearsal.grade({**solved, path: BoxFile(content)}, name=f"{path}, {words}")
-                forms += 1
-                if graded.needs:
-                    undecided.append(graded.needs)
-                elif not is_full(graded):
-                    findings.append(EnvFinding(kind, f"{path} {words}: the reward is {graded.told()}", path))
-    except OutOfTime:
-        undecided.append("more seconds (--seconds)")
-    return judged(findings, undecided, [f"{forms} other forms"])
+    for path in output_names(rehearsal)[:MAX_OUTPUTS]:
+        for kind, words, content in harmless_forms(path, solved[path].content):
+            graded = rehearsal.grade({**solved, path: BoxFile(content)}, name=f"{path}, {words}")
+            forms += 1
+            found.undecided.append(graded.needs)
+            if not graded.needs and not is_full(graded):
+                found.add(kind, f"{path} {words}: the reward is {graded.told()}", path)
+    found.notes.append(f"{forms} other forms")

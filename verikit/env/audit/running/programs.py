@@ -25,6 +25,7 @@ _INSTALLS = {
     "cargo": ("install",), "go": ("get", "install"), "gem": ("install",), "yarn": ("add", "install"),
 }  # fmt: skip
 _FUNCTION = re.compile(r"^[ \t]*(?:function[ \t]+)?([A-Za-z_][\w-]{0,60})[ \t]*(?:\(\)|\{)", re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z_][\w.+-]{0,60}")
 _WRAPPERS = frozenset("env timeout nice nohup sudo exec command time xargs".split())
 _MAX_NODES = 100_000
 
@@ -44,15 +45,18 @@ def _command_needs(one: PlacedCommand, own: set[str]) -> Iterator[str]:
     words = [word.text for word in without_assignments(one.command).words]
     while len(words) > 1 and words[0] in _WRAPPERS:
         words = [word for word in words[1:] if not word.startswith("-") and not word[:1].isdigit()]
-    if not words or "=" in words[0] or words[0] in own or words[0] in _BUILTINS or words[0].startswith(("/", ".", "$")):
+    name = words[0] if words else ""
+    if name in own or name in _BUILTINS or not _NAME.fullmatch(name):
         return
-    name, told = words[0], words[1:3]
-    if name in _NETWORK or (_INSTALLS.get(name, ()) and any(word in _INSTALLS[name] for word in told)):
+    if _needs_network(name, words[1:3]):
         yield f"the network, for {name}"
-    elif name.startswith("python") and told[:2] == ["-m", "pip"]:
-        yield "the network, for pip"
-    elif name and (name[0].isalpha() or name[0] == "_") and not has_program(name) and not one.guards:
+    elif not has_program(name) and not one.guards:
         yield f"the program {name}"
+
+
+def _needs_network(name: str, told: list[str]) -> bool:
+    by_pip = name.startswith("python") and told == ["-m", "pip"]
+    return by_pip or name in _NETWORK or not set(_INSTALLS.get(name, ())).isdisjoint(told)
 
 
 def python_needs(text: str, local: frozenset[str]) -> Iterator[str]:
@@ -63,23 +67,27 @@ def python_needs(text: str, local: frozenset[str]) -> Iterator[str]:
         local: Names of modules beside it.
     """
     try:
-        tree = ast.parse(text)
+        waiting: list[ast.AST] = [ast.parse(text)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    waiting: list[ast.AST] = [tree]
+    known = local | sys.stdlib_module_names
     for _ in range(_MAX_NODES):
         if not waiting:
             return
         node = waiting.pop()
         if isinstance(node, ast.Try):
             continue
-        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module]
-        for name in (one.partition(".")[0] for one in names):
-            if name not in local and name not in sys.stdlib_module_names and not _installed(name):
-                yield f"the Python package {name}"
+        absent = (name for name in _imported(node) if name not in known and not _installed(name))
+        yield from (f"the Python package {name}" for name in absent)
         waiting.extend(ast.iter_child_nodes(node))
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The packages that one statement imports."""
+    names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        names = [node.module]
+    return [name.partition(".")[0] for name in names]
 
 
 def _installed(name: str) -> bool:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from verikit.env.audit.declared import agents_workdir, covers, declared_artifacts, graders_workdir
 from verikit.env.audit.records import EnvEvidence
-from verikit.env.audit.running.box import Box, BoxFile, BoxRun, Files, Surroundings
-from verikit.env.audit.running.layout import Layout, absolute_tops, image_layout
+from verikit.env.audit.running.box import BoxFile, BoxRun, Files, RunSurroundings, TaskBox
+from verikit.env.audit.running.layout import ImageLayout, absolute_tops, image_layout
 from verikit.env.audit.running.programs import gap_in, python_needs, shell_needs
-from verikit.env.audit.running.reward import Reward, read_reward
+from verikit.env.audit.running.reward import WrittenReward, read_reward
 from verikit.env.audit.scripts import REWARDS
 from verikit.env.audit.task import AuditedTask, TaskPart, table
 from verikit.platform.numbers import number
 
-USUAL = Surroundings()
+USUAL = RunSurroundings()
 _TIMES = {"agent": 600.0, "verifier": 600.0}
 """Seconds that Harbor gives where a task declares none."""
 _MEMORY_MB = 2048
@@ -26,7 +26,7 @@ HOMES = ("/root", "/home/agent")
 
 
 @dataclass(frozen=True, slots=True)
-class RunLimitsOfAudit:
+class RehearsalLimits:
     """Limits of the running checks."""
 
     seconds: float = 60.0
@@ -36,10 +36,10 @@ class RunLimitsOfAudit:
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
+class GradedRun:
     """A reward with the run of the tests that gave it."""
 
-    reward: Reward
+    reward: WrittenReward
     run: BoxRun
     needs: str = ""
     """What is missing here, if there is no reward for that reason."""
@@ -48,6 +48,11 @@ class Graded:
     def value(self) -> float | None:
         """The reward; None if there is none."""
         return self.reward.value
+
+    @property
+    def has_file(self) -> bool:
+        """Whether the tests wrote a reward, be it malformed."""
+        return self.reward.value is not None or bool(self.reward.problem)
 
     def told(self) -> str:
         """The reward, or why there is none, in words."""
@@ -69,22 +74,22 @@ class Rehearsal:
 
     task: AuditedTask
     part: TaskPart
-    box: Box
-    limits: RunLimitsOfAudit
-    agent: Layout = field(default_factory=Layout)
-    grader: Layout = field(default_factory=Layout)
+    box: TaskBox
+    limits: RehearsalLimits
+    agent: ImageLayout = field(default_factory=ImageLayout)
+    grader: ImageLayout = field(default_factory=ImageLayout)
     needs: list[str] = field(default_factory=list)
     """What the tests need here; nothing can be graded with any."""
     solution_needs: list[str] = field(default_factory=list)
     evidence: list[EnvEvidence] = field(default_factory=list)
     """Of the present check."""
     _deadline: float = 0.0
-    _solved: dict[Surroundings, BoxRun] = field(default_factory=dict)
-    _graded: dict[tuple[str, Surroundings], Graded] = field(default_factory=dict)
+    _solved: dict[RunSurroundings, BoxRun] = field(default_factory=dict)
+    _graded: dict[tuple[str, RunSurroundings], GradedRun] = field(default_factory=dict)
     _tops: list[str] = field(default_factory=list)
 
     @classmethod
-    def prepare(cls, task: AuditedTask, box: Box, limits: RunLimitsOfAudit) -> Rehearsal:
+    def prepare(cls, task: AuditedTask, box: TaskBox, limits: RehearsalLimits) -> Rehearsal:
         """Read what the runs need. Nothing is run.
 
         Raises:
@@ -105,26 +110,25 @@ class Rehearsal:
         self._tops = absolute_tops(texts)
         return self
 
-    def _layout(self, dockerfile: str | None) -> Layout:
+    def _layout(self, dockerfile: str | None) -> ImageLayout:
         if dockerfile is None:
             name = table(self.task.config, "environment").get("docker_image") or "that the task names"
-            return Layout(needs=[f"the image {name}"[:120]])
+            return ImageLayout(needs=[f"the image {name}"[:120]])
         return image_layout(self.task, dockerfile)
 
-    def _script_needs(self, folders: Iterable[str], name: str) -> list[str]:
+    def _script_needs(self, folders: Sequence[str], name: str) -> list[str]:
         """What the script of some folders, and the Python beside it, needs that this machine lacks."""
-        script = self.task.script(tuple(folders), name)
+        script = self.task.script(folders, name)
         if script is None:
             return [f"a script {name}"]
         found = list(shell_needs(self.task.text(script) or ""))
-        for folder in folders:
-            paths = [path for path in self.task.files(folder) if path.endswith(".py")]
-            local = {path[len(folder) + 1 :].partition("/")[0].removesuffix(".py") for path in self.task.files(folder)}
-            made = {path.rpartition("/")[2].removesuffix(".py") for path in self.agent.files if path.endswith(".py")}
-            made |= {one.rpartition("/")[2].removesuffix(".py") for one, _ in declared_artifacts(self.task, self.part)}
-            for path in paths:
-                found += python_needs(self.task.text(path) or "", frozenset(local | made))
-            found += [f"a readable file {path}" for path in self.task.unread(folder)]
+        files = [path for folder in folders for path in self.task.files(folder)]
+        made = [*self.agent.files, *(path for path, _ in declared_artifacts(self.task, self.part))]
+        local = frozenset(name.removesuffix(".py") for path in (*files, *made) for name in path.split("/"))
+        for path in files:
+            if path.endswith(".py"):
+                found += python_needs(self.task.text(path) or "", local)
+        found += [f"a readable file {path}" for folder in folders for path in self.task.unread(folder)]
         return list(dict.fromkeys(found))
 
     def begin(self) -> None:
@@ -146,7 +150,7 @@ class Rehearsal:
         declared = number(table(self.task.config, "environment").get("memory_mb"))
         return int(min(max(declared or _MEMORY_MB, 256), 4096))
 
-    def solve(self, surroundings: Surroundings = USUAL) -> BoxRun:
+    def solve(self, surroundings: RunSurroundings = USUAL) -> BoxRun:
         """The solution's run over what the agent finds.
 
         Raises:
@@ -164,7 +168,9 @@ class Rehearsal:
             self._solved[surroundings] = found
         return found
 
-    def grade(self, after: Files, surroundings: Surroundings = USUAL, *, name: str, again: bool = False) -> Graded:
+    def grade(
+        self, after: Files, surroundings: RunSurroundings = USUAL, *, name: str, again: bool = False
+    ) -> GradedRun:
         """The reward of what an agent left.
 
         Args:
@@ -186,17 +192,17 @@ class Rehearsal:
         self.evidence.append(EnvEvidence(name, "bash /tests/test.sh", found.told(), round(at, 3), key[0]))
         return found
 
-    def _grade(self, files: Files, surroundings: Surroundings) -> Graded:
+    def _grade(self, files: Files, surroundings: RunSurroundings) -> GradedRun:
         if self.needs:
-            return Graded(Reward(), BoxRun("start"), "; ".join(self.needs[:4]))
+            return GradedRun(WrittenReward(), BoxRun("start"), "; ".join(self.needs[:4]))
         at = graders_workdir(self.task, self.part)
         role = self._variables("verifier")
         run = self._run(files, "/tests/test.sh", self.grader, at, "verifier", surroundings, role)
-        reward = Reward() if run.why == "files" else read_reward(run.files)
+        reward = WrittenReward() if run.why == "files" else read_reward(run.files)
         needs = run.needs
         if not needs and reward.value is None:
             needs = self.limit_met(run, "verifier")
-        return Graded(reward, run, needs)
+        return GradedRun(reward, run, needs)
 
     def limit_met(self, run: BoxRun, role: str) -> str:
         """What a run needs that ended at a limit which is not the task's; empty if it ended otherwise."""
@@ -238,7 +244,7 @@ class Rehearsal:
         return min(self.seconds_of(role), self.limits.run_s, self.limits.seconds)
 
     def _run(
-        self, files: Files, script: str, layout: Layout, cwd: str, role: str, surroundings: Surroundings,
+        self, files: Files, script: str, layout: ImageLayout, cwd: str, role: str, surroundings: RunSurroundings,
         env: Mapping[str, str],
     ) -> BoxRun:  # fmt: skip
         left = self._deadline - time.monotonic()

@@ -16,7 +16,7 @@ MAX_REWARD = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Reward:
+class WrittenReward:
     """A reward, or why there is none."""
 
     value: float | None = None
@@ -24,37 +24,37 @@ class Reward:
     """Why the file has no reward; empty if there is a reward or no file."""
 
 
-def read_reward(files: Files) -> Reward:
+def read_reward(files: Files) -> WrittenReward:
     """The reward among the files of a grader. `reward.json` comes before `reward.txt`, as in Harbor."""
     for name in ("reward.json", "reward.txt"):
         found = files.get(f"{REWARDS}/{name}")
         if found is None:
             continue
         if found.link or len(found.content) > MAX_REWARD:
-            return Reward(problem=f"{name} is {'a link' if found.link else 'too large'}")
+            return WrittenReward(problem=f"{name} is {'a link' if found.link else 'too large'}")
         text = found.content.decode("utf-8", "replace").strip()
         return _of_json(text) if name.endswith("json") else _of_text(text)
-    return Reward()
+    return WrittenReward()
 
 
-def _of_text(text: str) -> Reward:
+def _of_text(text: str) -> WrittenReward:
     try:
         value = float(text)
     except ValueError:
-        return Reward(problem=f"reward.txt has {text[:60]!r}")
-    return Reward(value) if math.isfinite(value) else Reward(problem=f"reward.txt has {text[:60]!r}")
+        return WrittenReward(problem=f"reward.txt has {text[:60]!r}")
+    return WrittenReward(value) if math.isfinite(value) else WrittenReward(problem=f"reward.txt has {text[:60]!r}")
 
 
-def _of_json(text: str) -> Reward:
+def _of_json(text: str) -> WrittenReward:
     try:
         told: Any = json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
-        return Reward(problem=f"reward.json has {text[:60]!r}")
+        return WrittenReward(problem=f"reward.json has {text[:60]!r}")
     if isinstance(told, dict):
         if "reward" not in told and len(told) != 1:
-            return Reward(problem="reward.json has several rewards and none called 'reward'")
+            return WrittenReward(problem="reward.json has several rewards and none called 'reward'")
         told = told.get("reward", next(iter(told.values()), None))
     value = number(told)
     if value is None or isinstance(told, bool):
-        return Reward(problem=f"reward.json has {text[:60]!r}")
-    return Reward(value)
+        return WrittenReward(problem=f"reward.json has {text[:60]!r}")
+    return WrittenReward(value)

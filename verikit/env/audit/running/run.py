@@ -8,11 +8,12 @@ from types import TracebackType
 from typing import Self
 
 from verikit.env.audit.records import CheckRecord
-from verikit.env.audit.running.box import Box
+from verikit.env.audit.running.box import TaskBox
+from verikit.env.audit.running.findings import RunFindings
 from verikit.env.audit.running.mutated import check_honest, check_mutants
-from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal, RunLimitsOfAudit
+from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal, RehearsalLimits
 from verikit.env.audit.running.repeated import check_portable, check_replay
-from verikit.env.audit.running.solved import check_floor, check_nop, check_oracle
+from verikit.env.audit.running.solved import check_floor, check_nop, check_oracle, solved_here
 from verikit.env.audit.running.tampered import check_tamper
 from verikit.env.audit.running.used import check_resources
 from verikit.env.audit.task import AuditedTask
@@ -20,7 +21,7 @@ from verikit.errors import SandboxError, SandboxUnavailable, WorkspaceError
 
 MAX_EVIDENCE = 40
 """Runs of a check that the report has."""
-LOOKS: Mapping[str, Callable[[Rehearsal], CheckRecord]] = {
+LOOKS: Mapping[str, Callable[[Rehearsal, RunFindings], None]] = {
     "oracle": check_oracle,
     "nop": check_nop,
     "floor": check_floor,
@@ -32,6 +33,8 @@ LOOKS: Mapping[str, Callable[[Rehearsal], CheckRecord]] = {
     "resources": check_resources,
 }
 """The running checks, in the order in which they run. Later ones use runs of earlier ones."""
+_OF_SOLUTION, _OF_SOLVED = frozenset(("oracle", "resources")), frozenset(("mutants", "honest"))
+"""Checks that need a solution that runs here, and one with the full reward. The others need only the tests."""
 
 
 class RunningChecks:
@@ -43,13 +46,13 @@ class RunningChecks:
 
     def __init__(self, seconds: float = 60.0) -> None:
         self.seconds: float = seconds
-        self._limits = RunLimitsOfAudit(seconds, min(seconds, 60.0))
-        self._box: Box | None = None
+        self._limits = RehearsalLimits(seconds, min(seconds, 60.0))
+        self._box: TaskBox | None = None
         self._problem = ""
 
     def __enter__(self) -> Self:
         try:
-            self._box = Box()
+            self._box = TaskBox()
         except (SandboxUnavailable, SandboxError) as error:
             self._problem = str(error)
         return self
@@ -69,17 +72,32 @@ class RunningChecks:
             yield from ((name, CheckRecord("error", needs=str(problem))) for name in names)
             return
         for name in names:
-            yield name, _looked(LOOKS[name], rehearsal)
+            yield name, _looked(name, rehearsal)
 
 
-def _looked(look: Callable[[Rehearsal], CheckRecord], rehearsal: Rehearsal) -> CheckRecord:
+def _looked(name: str, rehearsal: Rehearsal) -> CheckRecord:
     rehearsal.begin()
+    found = RunFindings()
     try:
-        record = look(rehearsal)
+        missing = _missing(name, rehearsal)
+        if missing:
+            found.undecided.append(missing)
+        else:
+            LOOKS[name](rehearsal, found)
     except OutOfTime:
-        record = CheckRecord("not_run", needs="more seconds (--seconds)")
+        if found.enough:
+            found.notes.append("the seconds of the check were used up (--seconds)")
+        else:
+            found.undecided.append("more seconds (--seconds)")
     except WorkspaceError as problem:
-        record = CheckRecord("error", needs=str(problem))
+        return CheckRecord("error", needs=str(problem))
     except SandboxError as problem:
-        record = CheckRecord("not_run", needs=f"a sandbox that works: {problem}"[:300])
-    return replace(record, evidence=tuple(rehearsal.evidence[:MAX_EVIDENCE]))
+        found.undecided.append(f"a sandbox that works: {problem}"[:300])
+    return replace(found.record(), evidence=tuple(rehearsal.evidence[:MAX_EVIDENCE]))
+
+
+def _missing(name: str, rehearsal: Rehearsal) -> str:
+    """What a check needs and this machine or the task does not have."""
+    if name in _OF_SOLVED:
+        return solved_here(rehearsal)
+    return rehearsal.blocked() if name in _OF_SOLUTION else "; ".join(rehearsal.needs)[:600]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verikit.env.audit.declared import declared_artifacts
-from verikit.env.audit.records import CheckRecord, EnvFinding, judged
 from verikit.env.audit.running.box import BoxFile
+from verikit.env.audit.running.findings import SOLUTION, RunFindings
 from verikit.env.audit.running.programs import gap_in
-from verikit.env.audit.running.rehearsal import Graded, Rehearsal
+from verikit.env.audit.running.rehearsal import GradedRun, Rehearsal
 
 TOLERANCE = 1e-3
 FLOOR = 0.0
@@ -17,42 +17,44 @@ MARGIN = 0.5
 """The least distance between the full reward and that of work that was not done."""
 
 
-def is_full(graded: Graded) -> bool:
+def is_full(graded: GradedRun) -> bool:
     """Whether a reward is the maximum."""
     return graded.value is not None and graded.value >= 1 - TOLERANCE
 
 
-def is_paid(graded: Graded) -> bool:
+def is_paid(graded: GradedRun) -> bool:
     """Whether a reward is above the floor."""
     return graded.value is not None and graded.value > FLOOR + TOLERANCE
 
 
-def check_oracle(rehearsal: Rehearsal) -> CheckRecord:
+def check_oracle(rehearsal: Rehearsal, found: RunFindings) -> None:
     """Run the solution, collect, and run the tests in another box."""
-    missing = rehearsal.blocked()
-    if missing:
-        return CheckRecord("not_run", needs=missing)
     solved = rehearsal.solve()
     missing = solved.needs or rehearsal.limit_met(solved, "agent")
     if missing:
-        return CheckRecord("not_run", needs=missing)
+        found.undecided.append(missing)
+        return
     graded = rehearsal.grade(solved.files, name="oracle")
+    found.notes += rehearsal.agent.notes
+    if solved.code:
+        found.notes.append(f"the solution ends with exit code {solved.code}")
     if is_full(graded):
-        notes = [f"the solution ends with exit code {solved.code}"] if solved.code else []
-        return judged([], notes=[*rehearsal.agent.notes, *notes])
+        return
     missing = graded.needs or rehearsal.solved_gap() or gap_in(graded.run.text)
     if missing:
-        return CheckRecord("not_run", needs=missing, notes=(f"the reward here is {graded.told()}",))
+        found.undecided.append(missing)
+        found.notes.append(f"the reward here is {graded.told()}")
+        return
+    printed = graded.run.text.strip()[-200:]
+    last = f". The tests print: {printed!r}" if printed else ""
     kind = "none" if graded.value is None else "unsolved"
-    last = f". The tests print: {graded.run.text.strip()[-200:]!r}" if graded.run.text.strip() else ""
-    return judged([EnvFinding(kind, f"the reward of the solution is {graded.told()}{last}", "solution/solve.sh")])
+    found.add(kind, f"the reward of the solution is {graded.told()}{last}", SOLUTION)
 
 
 def solved_here(rehearsal: Rehearsal) -> str:
     """Why checks that begin with a solved task can't run; empty if the solution has the full reward."""
-    missing = rehearsal.blocked()
-    if missing:
-        return missing
+    if rehearsal.blocked():
+        return rehearsal.blocked()
     graded = rehearsal.grade(rehearsal.solve().files, name="oracle")
     return "" if is_full(graded) else f"a solution with the full reward; it has {graded.told()}"
 
@@ -78,47 +80,34 @@ def output_names(rehearsal: Rehearsal) -> list[str]:
     return [path for path in declared if "." in path.rpartition("/")[2] and "*" not in path][:20]
 
 
-def check_nop(rehearsal: Rehearsal) -> CheckRecord:
+def check_nop(rehearsal: Rehearsal, found: RunFindings) -> None:
     """Grade work that was not done."""
-    if rehearsal.needs:
-        return CheckRecord("not_run", needs="; ".join(rehearsal.needs)[:600])
-    findings, undecided = [], []
     for name, after in undone(rehearsal):
         graded = rehearsal.grade(after, name=name)
-        if graded.needs:
-            undecided.append(graded.needs)
+        missing = graded.needs or ("" if graded.has_file else gap_in(graded.run.text))
+        if missing:
+            found.undecided.append(missing)
         elif is_paid(graded):
-            findings.append(EnvFinding("paid", f"{name}: the reward is {graded.told()}", "tests/test.sh"))
-        elif graded.value is None and not graded.reward.problem:
-            missing = gap_in(graded.run.text)
-            if missing:
-                undecided.append(missing)
-            else:
-                findings.append(EnvFinding("none", f"{name}: the reward is {graded.told()}", "tests/test.sh"))
-    return judged(findings, undecided)
+            found.add("paid", f"{name}: the reward is {graded.told()}")
+        elif not graded.has_file:
+            found.add("none", f"{name}: the reward is {graded.told()}")
 
 
-def check_floor(rehearsal: Rehearsal) -> CheckRecord:
+def check_floor(rehearsal: Rehearsal, found: RunFindings) -> None:
     """Compare the rewards of the solution and of work that was not done."""
-    if rehearsal.needs:
-        return CheckRecord("not_run", needs="; ".join(rehearsal.needs)[:600])
     family = {name: rehearsal.grade(after, name=name) for name, after in undone(rehearsal)}
     every = dict(family)
     if not rehearsal.blocked():
         every["oracle"] = rehearsal.grade(rehearsal.solve().files, name="oracle")
-    findings = []
     for name, graded in every.items():
+        found.undecided.append(graded.needs)
         if graded.reward.problem:
-            findings.append(EnvFinding("malformed", f"{name}: {graded.reward.problem}", "tests/test.sh"))
-        elif graded.value is not None and not -TOLERANCE <= graded.value <= 1 + TOLERANCE:
-            findings.append(
-                EnvFinding("range", f"{name}: the reward {graded.value:g} is not from 0 to 1", "tests/test.sh")
-            )
+            found.add("malformed", f"{name}: {graded.reward.problem}")
+        elif not -TOLERANCE <= (graded.value or 0.0) <= 1 + TOLERANCE:
+            found.add("range", f"{name}: the reward {graded.value:g} is not from 0 to 1")
     values = [graded.value for graded in family.values() if graded.value is not None]
     if values and 1 - max(values) < MARGIN:
         what = f"work that was not done has up to {max(values):g}, less than {MARGIN:g} below the full reward"
-        findings.append(EnvFinding("margin", what, "tests/test.sh"))
-    undecided = [graded.needs for graded in every.values() if graded.needs]
-    if not values and not undecided and not findings:
-        undecided = ["a reward for work that was not done"]
-    return judged(findings, undecided)
+        found.add("margin", what)
+    if not values:
+        found.undecided.append("a reward for work that was not done")

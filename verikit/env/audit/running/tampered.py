@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from verikit.env.audit.declared import agents_workdir
-from verikit.env.audit.records import CheckRecord, EnvFinding, judged
 from verikit.env.audit.running.box import BoxFile
-from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal
+from verikit.env.audit.running.findings import RunFindings
+from verikit.env.audit.running.rehearsal import Rehearsal
 from verikit.env.audit.running.solved import is_full, is_paid, output_names, solved_here
 from verikit.env.audit.scripts import REWARDS
 
@@ -30,6 +30,9 @@ def pytest_runtest_makereport(item, call):
 def pytest_sessionfinish(session, exitstatus):
     session.exitstatus = 0
 """
+_PROGRAMS = "python python3 pytest bash sh diff cmp jq".split()
+_MODULES = "pytest.py json.py csv.py sitecustomize.py usercustomize.py _pytest.py".split()
+_PROFILES = ".bashrc .profile .bash_profile .bash_env .env .envrc".split()
 _PASSING = b"def test_outputs():\n    pass\n"
 
 
@@ -43,40 +46,29 @@ class Forgery(NamedTuple):
     """Whether an honest solution may leave them too."""
 
 
-def check_tamper(rehearsal: Rehearsal) -> CheckRecord:
+def check_tamper(rehearsal: Rehearsal, found: RunFindings) -> None:
     """Grade forged files."""
-    if rehearsal.needs:
-        return CheckRecord("not_run", needs="; ".join(rehearsal.needs)[:600])
-    findings: list[EnvFinding] = []
-    undecided: list[str] = []
-    notes = ["attacks 3, 12, 13 and 17 can't reach a box that gets only files that were collected after all had ended"]
-    done = 0
-    try:
-        control = "" if solved_here(rehearsal) else "oracle"
-        for forged in forgeries(rehearsal):
-            if not _arrives(rehearsal, forged):
-                continue
-            done += 1
-            graded = rehearsal.grade(rehearsal.before | forged.files, name=f"nop, {forged.attack}")
-            if graded.needs:
-                undecided.append(graded.needs)
-            elif is_paid(graded) and not is_paid(rehearsal.grade(rehearsal.before, name="nop")):
-                findings.append(EnvFinding("paid", f"{forged.attack}: the reward is {graded.told()}", _shown(forged)))
-            if control and forged.keeps_work:
-                findings += _control(rehearsal, forged)
-        notes += _code_notes(rehearsal)
-    except OutOfTime:
-        undecided.append("more seconds (--seconds)")
-    return judged(findings, undecided, [*notes, f"{done} forgeries reach the grader"])
+    found.notes.append("attacks 3, 12, 13 and 17 do not reach a box that gets files which were collected at the end")
+    nop = rehearsal.grade(rehearsal.before, name="nop")
+    has_control = not solved_here(rehearsal)
+    arrived = [forged for forged in forgeries(rehearsal) if _arrives(rehearsal, forged)]
+    for forged in arrived:
+        graded = rehearsal.grade(rehearsal.before | forged.files, name=f"nop, {forged.attack}")
+        found.undecided.append(graded.needs)
+        if is_paid(graded) and not is_paid(nop):
+            found.add("paid", f"{forged.attack}: the reward is {graded.told()}", _shown(forged))
+        if has_control and forged.keeps_work:
+            _control(rehearsal, found, forged)
+    found.notes += _code_notes(rehearsal)
+    found.notes.append(f"{len(arrived)} forgeries reach the grader")
 
 
-def _control(rehearsal: Rehearsal, forged: Forgery) -> list[EnvFinding]:
-    """The solution beside files of an attack, which has to keep its reward or be refused for a change of the tests."""
+def _control(rehearsal: Rehearsal, found: RunFindings, forged: Forgery) -> None:
+    """The solution beside files of an attack has to keep its reward."""
     graded = rehearsal.grade({**forged.files, **rehearsal.solve().files}, name=f"oracle, {forged.attack}")
-    if graded.needs or is_full(graded):
-        return []
-    what = f"{forged.attack}: the solution beside these files has the reward {graded.told()}"
-    return [EnvFinding("broken", what, _shown(forged))]
+    if not graded.needs and not is_full(graded):
+        what = f"{forged.attack}: the solution beside these files has the reward {graded.told()}"
+        found.add("broken", what, _shown(forged))
 
 
 def _shown(forged: Forgery) -> str:
@@ -92,28 +84,28 @@ def _arrives(rehearsal: Rehearsal, forged: Forgery) -> bool:
 def forgeries(rehearsal: Rehearsal) -> Iterator[Forgery]:
     """The forged files of each attack that files can carry."""
     at = agents_workdir(rehearsal.task).rstrip("/")
-    places = dict.fromkeys((at, *(path.rpartition("/")[0] for path in output_names(rehearsal))))
+    outputs = dict.fromkeys((at, *(path.rpartition("/")[0] for path in output_names(rehearsal))))
     tests = [path for path in rehearsal.graders_files({}) if path.startswith("/tests/")]
     passing = {path: _forged_test(path) for path in tests}
     yield Forgery("1, 8: edited tests", {**passing, **{f"{at}{path}": one for path, one in passing.items()}})
-    claims = {"reward.txt": b"1\n", "reward.json": b'{"reward": 1}\n'}
-    folders = [*places, REWARDS, "/logs/artifacts"]
+    claimed = (*outputs, REWARDS, "/logs/artifacts")
     yield Forgery(
-        "2: a claimed reward", {f"{top}/{name}": BoxFile(text) for top in folders for name, text in claims.items()}
+        "2: a claimed reward",
+        _each(claimed, ("reward.txt",), BoxFile(b"1\n"))
+        | _each(claimed, ("reward.json",), BoxFile(b'{"reward": 1}\n')),
     )
-    programs = "python python3 pytest bash sh diff cmp jq".split()
-    tops = [top for top in (at, f"{at}/bin", f"{at}/.venv/bin") if top]
-    yield Forgery("4: programs", {f"{top}/{name}": BoxFile(_SHELL, True) for top in tops for name in programs})
-    modules = "pytest json csv sitecustomize usercustomize _pytest".split()
-    plug_ins = {f"{top}/{name}.py": BoxFile(_PYTHON) for top in places for name in modules}
+    yield Forgery("4: programs", _each((at, f"{at}/bin", f"{at}/.venv/bin"), _PROGRAMS, BoxFile(_SHELL, True)))
     # modules that hide the standard library's break honest work too, so the solution is not tried beside them
-    yield Forgery("5: modules", plug_ins, keeps_work=False)
-    conftest = {f"{top}/conftest.py": BoxFile(_HOOKS) for top in (*places, "/tests")}
-    yield Forgery("5: a conftest.py", conftest)
-    profiles = (".bashrc", ".profile", ".bash_profile", ".bash_env", ".env", ".envrc")
-    yield Forgery("6: profiles", {f"{at}/{name}": BoxFile(_SHELL) for name in profiles})
+    yield Forgery("5: modules", _each(outputs, _MODULES, BoxFile(_PYTHON)), keeps_work=False)
+    yield Forgery("5: a conftest.py", _each((*outputs, "/tests"), ("conftest.py",), BoxFile(_HOOKS)))
+    yield Forgery("6: profiles", _each((at,), _PROFILES, BoxFile(_SHELL)))
     yield from _evaluated(rehearsal)
     yield from _linked(rehearsal, tests)
+
+
+def _each(folders: Iterable[str], names: Iterable[str], file: BoxFile) -> dict[str, BoxFile]:
+    """A file by each of the names in each of the folders."""
+    return {f"{folder}/{name}": file for folder in folders for name in names}
 
 
 def _forged_test(path: str) -> BoxFile:
