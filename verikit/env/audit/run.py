@@ -81,8 +81,7 @@ def _audited(
     start = time.perf_counter()
     name = shown("/".join(within)) or "."
     key = hashlib.sha256(b"/".join(map(as_bytes, within))).hexdigest()
-    if running:
-        key = f"{key}-run-{running.seconds:g}"
+    key += running.key if running else ""
     try:
         task = AuditedTask.open(root, within)
         record = kept.get(key, task.tree.manifest.digest)
@@ -98,7 +97,7 @@ def _audited(
     except (WorkspaceError, OSError) as error:
         record = TaskRecord(name)
         needs = str(error) if isinstance(error, WorkspaceError) else f"{error.strerror}"
-        record.checks = {check: CheckRecord("error", needs=needs) for check in (EVERY_CHECK if running else ENV_CHECKS)}
+        record.checks = dict.fromkeys(EVERY_CHECK if running else ENV_CHECKS, CheckRecord("error", needs=needs))
         record.seconds = time.perf_counter() - start
     return record
 

@@ -126,15 +126,16 @@ class TaskBox:
             surroundings: Seed, clock and the like.
             tops: More folders at the root than `TOPS`.
         """
-        if len(files) > MAX_FILES or sum(len(one.content) for one in files.values()) > MAX_BYTES:
+        if _is_large(files):
             return BoxRun("files", needs=f"at most {MAX_FILES} files and {MAX_BYTES >> 20} MiB")
         plain = [(path, one) for path, one in files.items() if not one.link]
+        links = [[path, one.link] for path, one in files.items() if one.link]
         order = {
-            "tops": sorted({f"/{path.split('/')[1]}" for path in (*files, cwd)} - {"/"}),
+            "tops": tops_of((*files, cwd)),
             "places": list(dict.fromkeys((*TOPS, *tops))),
-            "folders": [one for one in (*folders, cwd) if one != "/"],
+            "folders": [*folders, cwd],
             "files": [[path, number, one.mode] for number, (path, one) in enumerate(plain)],
-            "links": [[path, one.link] for path, one in files.items() if one.link],
+            "links": links,
             "argv": argv,
             "cwd": cwd,
             "env": {**self._variables(surroundings, env or {}), "PWD": cwd},
@@ -184,6 +185,15 @@ class TaskBox:
             "bin/pytest": f"#!{PYTHON}\n{_PYTEST}".encode(),
             "out/.keep": b"",
         }
+
+
+def _is_large(files: Files) -> bool:
+    return len(files) > MAX_FILES or sum(len(one.content) for one in files.values()) > MAX_BYTES
+
+
+def tops_of(paths: Iterable[str]) -> list[str]:
+    """The folders at the root in which some paths lie."""
+    return sorted({f"/{path.split('/')[1]}" for path in paths} - {"/"})
 
 
 def has_program(name: str) -> bool:

@@ -71,26 +71,31 @@ def _setting(layout: ImageLayout, line: DockerLine) -> None:
     """A line that makes no files."""
     if line.word == "ENV":
         _variables(layout, line)
-    elif line.word not in _PASSED:
+    elif line.word not in _PASSED or "<<" in line.rest:
         layout.needs.append(f"an image built with {line.word} {line.rest}"[:120])
 
 
 def _copy(task: AuditedTask, layout: ImageLayout, dockerfile: str, lines: list[DockerLine]) -> None:
     below = dockerfile[: dockerfile.rindex("/") + 1]
     context = {
-        path: entry for path, entry in task.tree.manifest.items() if path.startswith(below) and path != dockerfile
+        path[len(below) :]: entry
+        for path, entry in task.tree.manifest.items()
+        if path.startswith(below) and path != dockerfile
     }
     copies = "\n".join(f"{one.word} {one.rest}" for one in lines if one.word in ("COPY", "ADD", "WORKDIR"))
-    places, unknown = placed_files({path[len(below) :]: entry for path, entry in context.items()}, copies)
+    places, unknown = placed_files(context, copies)
     if unknown:
         layout.needs.append(f"the built image: {unknown}")
     for path, origin in places.items():
-        entry = context[f"{below}{origin}"]
-        content = task.data(f"{below}{origin}")
-        if content is None or len(content) != entry.size:
-            layout.needs.append(f"a file that can be read as {origin}"[:120])
-        else:
-            layout.files[f"/{path}"] = BoxFile(content, entry.executable)
+        _place(task, layout, f"{below}{origin}", f"/{path}")
+
+
+def _place(task: AuditedTask, layout: ImageLayout, origin: str, path: str) -> None:
+    entry, content = task.tree.manifest[origin], task.data(origin)
+    if content is None or len(content) != entry.size:
+        layout.needs.append(f"a file that can be read as {origin}"[:120])
+    else:
+        layout.files[path] = BoxFile(content, entry.executable)
 
 
 def _base(layout: ImageLayout, line: DockerLine, known: dict[str, str]) -> None:
@@ -133,28 +138,35 @@ def _run(layout: ImageLayout, line: DockerLine, at: str) -> None:
 def _carried(layout: ImageLayout, command: SimpleCommand, at: str) -> str:
     """Take over one command; what it needs if that can't be done."""
     words = [word.text for word in command.words]
-    if not words:
+    if not words or (_is_closed(command) and _replayed(layout, words, at)):
         return ""
-    built = f"an image built with RUN {' '.join(words)}"
-    if _is_open(command):
-        return built
-    program, named = words[0], [word for word in words[1:] if not word.startswith("-")]
+    missing = _missing(words) if _is_closed(command) else None
+    return f"an image built with RUN {' '.join(words)}" if missing is None else missing
+
+
+def _replayed(layout: ImageLayout, words: list[str], at: str) -> bool:
+    """Do what a harmless command does; whether it is one."""
+    program, named = words[0], _named(words)
     if program == "mkdir":
         layout.folders += [joined(at, name) for name in named]
     elif program == "touch":
         layout.files.update({joined(at, name): BoxFile() for name in named})
     elif program == "chmod":
         _executable(layout, named, at)
-    elif program not in _NOTHING and tuple(words[:2]) not in _UPDATES:
-        missing = _missing(words, named)
-        return built if missing is None else missing
-    return ""
+    else:
+        return program in _NOTHING or tuple(words[:2]) in _UPDATES
+    return True
 
 
-def _is_open(command: SimpleCommand) -> bool:
-    """Whether a command's words are unknown, or it writes a file."""
+def _named(words: list[str]) -> list[str]:
+    """The words after the program that are not options."""
+    return [word for word in words[1:] if not word.startswith("-")]
+
+
+def _is_closed(command: SimpleCommand) -> bool:
+    """Whether a command's words are known, and it writes no file by `>`."""
     writes = any(">" in sign and target.text != "/dev/null" for sign, target in command.redirects)
-    return writes or any(not word.known for word in command.words)
+    return not writes and all(word.known for word in command.words)
 
 
 def _executable(layout: ImageLayout, named: list[str], at: str) -> None:
@@ -164,17 +176,17 @@ def _executable(layout: ImageLayout, named: list[str], at: str) -> None:
             layout.files[path] = BoxFile(layout.files[path].content, True)
 
 
-def _missing(words: list[str], named: list[str]) -> str | None:
+def _missing(words: list[str]) -> str | None:
     """What an installing command would add and this machine lacks; None if it does something else."""
     for lead in (["python", "-m"], ["python3", "-m"], ["uv"]):
         if words[: len(lead)] == lead:
-            words, named = words[len(lead) :], named[1:]
-    doing = words[0] if words else "", named[0] if named else ""
+            words = words[len(lead) :]
+    named = _named(words)
+    doing = (*words[:1], *named[:1])
     if doing in (("pip", "install"), ("pip3", "install")) and "-r" not in words:
         return ", ".join(filter(None, map(missing_package, named[1:])))
     if doing in (("apt-get", "install"), ("apt", "install"), ("apk", "add")):
-        absent = [name for name in (one.partition("=")[0] for one in named[1:]) if not _has_system_package(name)]
-        return ", ".join(f"the program {name}" for name in absent)
+        return ", ".join(filter(None, map(_missing_program, named[1:])))
     return None
 
 
@@ -195,10 +207,12 @@ def missing_package(requirement: str) -> str:
 _PROGRAMS = {"coreutils": "ls", "python3-minimal": "python3", "python3-pytest": "pytest", "ripgrep": "rg"}
 
 
-def _has_system_package(name: str) -> bool:
+def _missing_program(package: str) -> str:
+    """What this machine lacks of a system package; empty if it has the program."""
+    name = package.partition("=")[0]
     if name in ("ca-certificates", "tzdata", "locales", "procps", "python3-pip", "python3-venv"):
-        return True
-    return has_program(_PROGRAMS.get(name, name))
+        return ""
+    return "" if has_program(_PROGRAMS.get(name, name)) else f"the program {name}"
 
 
 def absolute_tops(texts: Iterator[str]) -> list[str]:

@@ -42,9 +42,7 @@ def shell_needs(text: str) -> Iterator[str]:
 
 
 def _command_needs(one: PlacedCommand, own: set[str]) -> Iterator[str]:
-    words = [word.text for word in without_assignments(one.command).words]
-    while len(words) > 1 and words[0] in _WRAPPERS:
-        words = [word for word in words[1:] if not word.startswith("-") and not word[:1].isdigit()]
+    words = _unwrapped([word.text for word in without_assignments(one.command).words])
     name = words[0] if words else ""
     if name in own or name in _BUILTINS or not _NAME.fullmatch(name):
         return
@@ -52,6 +50,13 @@ def _command_needs(one: PlacedCommand, own: set[str]) -> Iterator[str]:
         yield f"the network, for {name}"
     elif not has_program(name) and not one.guards:
         yield f"the program {name}"
+
+
+def _unwrapped(words: list[str]) -> list[str]:
+    """The words from the program on, behind `env`, `timeout 5` and the like."""
+    while len(words) > 1 and words[0] in _WRAPPERS:
+        words = [word for word in words[1:] if not word.startswith("-") and not word[:1].isdigit()]
+    return words
 
 
 def _needs_network(name: str, told: list[str]) -> bool:

@@ -122,14 +122,18 @@ class Rehearsal:
         if script is None:
             return [f"a script {name}"]
         found = list(shell_needs(self.task.text(script) or ""))
-        files = [path for folder in folders for path in self.task.files(folder)]
-        made = [*self.agent.files, *(path for path, _ in declared_artifacts(self.task, self.part))]
-        local = frozenset(name.removesuffix(".py") for path in (*files, *made) for name in path.split("/"))
-        for path in files:
-            if path.endswith(".py"):
-                found += python_needs(self.task.text(path) or "", local)
-        found += [f"a readable file {path}" for folder in folders for path in self.task.unread(folder)]
+        for folder in folders:
+            for path in self.task.files(folder):
+                if path.endswith(".py"):
+                    found += python_needs(self.task.text(path) or "", self._modules())
+            found += [f"a readable file {path}" for path in self.task.unread(folder)]
         return list(dict.fromkeys(found))
+
+    def _modules(self) -> frozenset[str]:
+        """Names of Python modules that the task itself may have: its files, and those that it declares."""
+        declared = (path for path, _ in declared_artifacts(self.task, self.part))
+        paths = (*self.task.files(), *self.agent.files, *declared)
+        return frozenset(name.removesuffix(".py") for path in paths for name in path.split("/"))
 
     def begin(self) -> None:
         """Begin a check: its evidence and its seconds."""

@@ -21,7 +21,7 @@ ELSEWHERE = (
 
 
 def other_surroundings(number: int, *, clock: bool) -> RunSurroundings:
-    """RunSurroundings of one of many runs: another hash seed, and another day and number of CPUs if that can be done."""
+    """One of many: another hash seed, and another day and number of CPUs if that can be done."""
     days, cpus = (number * 5 % 28, 1 + number % 4) if clock else (0, 0)
     return RunSurroundings(f"run {number + 1}", hash_seed=number * 7919, days=days, cpus=cpus)
 

@@ -50,6 +50,11 @@ class RunningChecks:
         self._box: TaskBox | None = None
         self._problem = ""
 
+    @property
+    def key(self) -> str:
+        """Tells records of these checks from others."""
+        return f"-run-{self.seconds:g}"
+
     def __enter__(self) -> Self:
         try:
             self._box = TaskBox()

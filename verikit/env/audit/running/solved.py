@@ -100,14 +100,19 @@ def check_floor(rehearsal: Rehearsal, found: RunFindings) -> None:
     if not rehearsal.blocked():
         every["oracle"] = rehearsal.grade(rehearsal.solve().files, name="oracle")
     for name, graded in every.items():
-        found.undecided.append(graded.needs)
-        if graded.reward.problem:
-            found.add("malformed", f"{name}: {graded.reward.problem}")
-        elif not -TOLERANCE <= (graded.value or 0.0) <= 1 + TOLERANCE:
-            found.add("range", f"{name}: the reward {graded.value:g} is not from 0 to 1")
+        _look_at_number(found, name, graded)
     values = [graded.value for graded in family.values() if graded.value is not None]
     if values and 1 - max(values) < MARGIN:
         what = f"work that was not done has up to {max(values):g}, less than {MARGIN:g} below the full reward"
         found.add("margin", what)
     if not values:
         found.undecided.append("a reward for work that was not done")
+
+
+def _look_at_number(found: RunFindings, name: str, graded: GradedRun) -> None:
+    """Whether a reward is a number from 0 to 1."""
+    found.undecided.append(graded.needs)
+    if graded.reward.problem:
+        found.add("malformed", f"{name}: {graded.reward.problem}")
+    elif not -TOLERANCE <= (graded.value or 0.0) <= 1 + TOLERANCE:
+        found.add("range", f"{name}: the reward {graded.value:g} is not from 0 to 1")
