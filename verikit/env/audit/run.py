@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import BinaryIO, Self
 
 from verikit.env.audit.alike import AlikeTasks
 from verikit.env.audit.checks import ENV_CHECKS
+from verikit.env.audit.formats import FoundEnv, found_environments, looks_of, rows_file
 from verikit.env.audit.records import STATUSES, CheckRecord, CheckStatus, TaskRecord
-from verikit.env.audit.task import AuditedTask, task_folders
+from verikit.env.audit.task import AuditedTask
 from verikit.errors import SchemaError, UsageError, WorkspaceError
 from verikit.platform.secrets import strike
 from verikit.scoring.folder import Folder
@@ -29,57 +30,80 @@ def audit_tasks(
     *,
     keep: str | Path | None = None,
     resume: bool = True,
+    only: str = "",
     begun: Callable[[int], None] = lambda tasks: None,
 ) -> Iterator[TaskRecord]:
-    """Audit the Harbor tasks of a folder, without importing or running any of their files.
+    """Audit the environments of a folder, without importing or running any of their files.
 
     Args:
-        folder: A task folder, or a folder with tasks at any depth up to six.
+        folder: An environment, a folder with environments at any depth up to six, or a file of rows with workspaces.
         keep: A folder that keeps each task's record as it comes. A later audit takes up unchanged tasks from it.
         resume: Use the records in `keep`. False begins anew.
+        only: The one format to look for. Empty: each of them.
         begun: Called with the number of tasks before the first is audited.
 
     Yields:
         One record per task, in the order of their paths.
 
     Raises:
-        UsageError: there is no task, or a folder can't be read or written.
+        UsageError: there is no environment, its format is ambiguous, or a folder can't be read or written.
     """
-    root = str(folder)
-    try:
-        names = list(task_folders(root))
-    except OSError as error:
-        raise UsageError(f"{root} can't be read: {error.strerror}") from None
-    if not names:
-        raise UsageError(f"{root} has no task", hint="a Harbor task is a folder with a task.toml")
-    begun(len(names))
+    root, found = _found(str(folder), only)
+    begun(len(found))
     index = AlikeTasks(lambda within: AuditedTask.open(root, within))
     with KeptRecords(Path(keep) if keep else None, restart=not resume) as kept:
-        for within in names:
-            yield _audited(root, within, index, kept)
+        for one in found:
+            yield _audited(root, one, index, kept)
 
 
-def _audited(root: str, within: tuple[str, ...], index: AlikeTasks, kept: KeptRecords) -> TaskRecord:
-    start = time.perf_counter()
-    name = shown("/".join(within)) or "."
-    key = hashlib.sha256(b"/".join(map(as_bytes, within))).hexdigest()
+def _found(path: str, only: str) -> tuple[str, list[FoundEnv]]:
+    """The folder in which paths begin, and its environments."""
+    if Path(path).is_file():
+        root, one = rows_file(path)
+        return root, [one]
     try:
+        found = found_environments(path, only)
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}") from None
+    if not found:
+        known = "task.toml, openenv.yaml, a package with load_environment, app.py and configs/, rows with workspace"
+        raise UsageError(f"{path} has no {only or 'environment'}", hint=f"it would have one of {known}")
+    if len(found) == 1 and found[0].doubt:
+        raise UsageError(f"{path}: {found[0].doubt}", hint="--format NAME decides")
+    return path, found
+
+
+def _audited(root: str, found: FoundEnv, index: AlikeTasks, kept: KeptRecords) -> TaskRecord:
+    start = time.perf_counter()
+    within = found.within
+    name = shown("/".join((*within, found.file) if found.file else within)) or "."
+    key = hashlib.sha256(b"/".join(map(as_bytes, (*within, found.format, found.file)))).hexdigest()
+    try:
+        if found.doubt:
+            raise WorkspaceError(found.doubt)
         task = AuditedTask.open(root, within)
         record = kept.get(key, task.tree.manifest.digest)
         if record is None:
-            record = TaskRecord(name, task.tree.manifest.digest)
-            for check, told in ENV_CHECKS.items():
-                if told.look is not None:
-                    record.checks[check] = _checked(told.look, task)
+            record = TaskRecord(name, task.tree.manifest.digest, found.format)
+            for check, look in _looks(found).items():
+                record.checks[check] = _checked(look, task)
             record.seconds = time.perf_counter() - start
             kept.add(key, record)
-        record.checks["alike"] = _checked(index.check, task)
+        if found.format == "harbor":
+            record.checks["alike"] = _checked(index.check, task)
     except (WorkspaceError, OSError) as error:
-        record = TaskRecord(name)
+        record = TaskRecord(name, format=found.format)
         needs = str(error) if isinstance(error, WorkspaceError) else f"{error.strerror}"
         record.checks = {check: CheckRecord("error", needs=needs) for check in ENV_CHECKS}
         record.seconds = time.perf_counter() - start
     return record
+
+
+def _looks(found: FoundEnv) -> Mapping[str, Callable[[AuditedTask], CheckRecord]]:
+    """The checks of one environment by itself, in the order of the report."""
+    if found.format == "harbor":
+        return {check: told.look for check, told in ENV_CHECKS.items() if told.look is not None}
+    return looks_of(found)
 
 
 def _checked(look: Callable[[AuditedTask], CheckRecord], task: AuditedTask) -> CheckRecord:
