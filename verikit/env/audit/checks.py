@@ -29,7 +29,9 @@ ENV_CHECKS: Mapping[str, EnvCheck] = {
         "fields and files of the format", ("unknown", "deprecated", "wrong", "missing", "outside"), check_schema
     ),
     "declared": EnvCheck("paths that the tests read are declared", ("undeclared",), check_declared),
-    "mode": EnvCheck("place and order of grading", ("shared", "owned", "claimed", "exit", "none", "evaluates"), check_mode),
+    "mode": EnvCheck(
+        "place and order of grading", ("shared", "owned", "claimed", "exit", "none", "evaluates"), check_mode
+    ),
     "reach": EnvCheck(
         "expected values out of the agent's reach",
         ("copy", "value", "hash", "image", "prompt", "history", "observation"),

@@ -57,6 +57,7 @@ def _is_read(path: str, name: str) -> bool:
 
 
 def dockerfile_pins(path: str, text: str, undecided: list[str]) -> Iterator[EnvFinding]:
+    """Images, packages and downloads of a Dockerfile. Unknown values are appended to `undecided`."""
     stages: set[str] = set()
     known = arguments(text)
     for line in instructions(text):
@@ -79,6 +80,7 @@ def dockerfile_pins(path: str, text: str, undecided: list[str]) -> Iterator[EnvF
 
 
 def requirement_pins(path: str, text: str) -> Iterator[EnvFinding]:
+    """Lines of a requirement file that have no version."""
     for number, line in enumerate(text.splitlines(), 1):
         told = line.partition(" #")[0].strip()
         if told and not told.startswith(("#", "-")) and not is_pinned(told):
@@ -86,6 +88,7 @@ def requirement_pins(path: str, text: str) -> Iterator[EnvFinding]:
 
 
 def is_pinned(requirement: str) -> bool:
+    """Whether a requirement has one version, a commit or a checksum, or is a local file."""
     name = requirement.partition(";")[0].strip()
     if name.startswith(_LOCAL) or name.endswith((".whl", ".tar.gz", ".zip")):
         return True

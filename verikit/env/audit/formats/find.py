@@ -103,9 +103,7 @@ def _walk(root: str, found: list[FoundEnv]) -> Iterator[tuple[tuple[str, ...], l
             waiting += [(*within, name) for name in reversed(folders)]
 
 
-def _marks(
-    root: str, within: tuple[str, ...], files: list[str], folders: list[str]
-) -> Iterator[tuple[str, str]]:
+def _marks(root: str, within: tuple[str, ...], files: list[str], folders: list[str]) -> Iterator[tuple[str, str]]:
     """The formats that a folder may have, each with the file that shows it."""
     if CONFIG in files:
         yield "harbor", CONFIG

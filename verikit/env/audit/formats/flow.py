@@ -22,6 +22,12 @@ MODELS = re.compile(
     r"(?:_?(?:text|str|code|content|answer))?"
 )
 """Names of values that a model made."""
+OWN = re.compile(
+    r"(?:model_|raw_|agent_|llm_|final_|last_|pred_|predicted_)?"
+    r"(?:completion|action|output|reply|prediction|generation|submission|solution_str)s?"
+    r"(?:_?(?:text|str|code|content|answer))?"
+)
+"""Those of them that only the policy made. A response may be a judge's, a trace has the rewards of its environment."""
 CLAIMS = re.compile(r"(?:final_|total_|my_)?(?:reward|score)s?")
 _NUMBERS = frozenset("int float len bool round hash id isinstance type sum".split())
 _CARRIES = frozenset(
@@ -41,6 +47,11 @@ class ModelValues:
     bare: bool = False
     """Whether only values count that are part of the model's own output, not what functions made of it."""
 
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The names of the model's values."""
+        return OWN if self.bare else MODELS
+
     def of(self, function: Function) -> set[str]:
         """The names in a function."""
         return self.names[id(function)]
@@ -55,7 +66,7 @@ class ModelValues:
             one = waiting.pop()
             if isinstance(one, ast.Name) and one.id in names:
                 return True
-            if isinstance(one, ast.Attribute | ast.Subscript) and _is_part(one, parameters):
+            if isinstance(one, ast.Attribute | ast.Subscript) and _is_part(one, parameters, self.pattern):
                 return True
             if isinstance(one, ast.Call):
                 called = dotted(one.func).rpartition(".")[2]
@@ -76,7 +87,7 @@ def model_values(code: PythonCode, *, bare: bool = False) -> ModelValues:
     for path, node in code.nodes():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             found.functions.append((path, node))
-            found.names[id(node)] = {name for name in _parameters(node) if MODELS.fullmatch(name)}
+            found.names[id(node)] = {name for name in _parameters(node) if found.pattern.fullmatch(name)}
             if not isinstance(node, ast.Lambda):
                 by_name[node.name].append(node)
     for _ in range(MAX_ROUNDS):
@@ -139,14 +150,14 @@ def _call(found: ModelValues, function: Function, by_name: dict[str, list[Functi
             found.of(called).update(name for name, value in given if name in names and found.has(value, function))
 
 
-def _is_part(node: ast.Attribute | ast.Subscript, parameters: list[str]) -> bool:
-    """Whether an attribute or an item of a parameter is the model's by its name: `body.response`, `state["completion"]`."""
+def _is_part(node: ast.Attribute | ast.Subscript, parameters: list[str], pattern: re.Pattern[str]) -> bool:
+    """Whether an attribute or an item of a parameter is the model's: `body.response`, `state["completion"]`."""
     base: ast.AST = node
     named = False
     while isinstance(base, ast.Attribute | ast.Subscript):
         if isinstance(base, ast.Attribute):
-            named = named or MODELS.fullmatch(base.attr) is not None
+            named = named or pattern.fullmatch(base.attr) is not None
         elif isinstance(base.slice, ast.Constant) and isinstance(base.slice.value, str):
-            named = named or MODELS.fullmatch(base.slice.value) is not None
+            named = named or pattern.fullmatch(base.slice.value) is not None
         base = base.value
     return named and isinstance(base, ast.Name) and base.id in parameters and base.id not in ("self", "cls")

@@ -69,7 +69,9 @@ def _is_shell_line(node: ast.AST) -> bool:
     """Whether a list of words is a shell with `-c`."""
     words = node.elts if isinstance(node, ast.List | ast.Tuple) else []
     texts = [one.value for one in words if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-    return bool(texts) and texts[0].rpartition("/")[2] in ("sh", "bash", "zsh") and any("c" in one for one in texts[1:2])
+    return (
+        bool(texts) and texts[0].rpartition("/")[2] in ("sh", "bash", "zsh") and any("c" in one for one in texts[1:2])
+    )
 
 
 def _checks_form(function: Function, values: ModelValues) -> bool:
@@ -86,9 +88,7 @@ def _claims(node: ast.AST, function: Function, bare: ModelValues) -> Iterator[st
     given: list[ast.AST] = []
     if isinstance(node, ast.Call):
         given = [one.value for one in node.keywords if one.arg == "reward"]
-    elif isinstance(node, ast.Return) and node.value is not None:
-        given = [node.value]
-    elif isinstance(node, ast.Assign) and any(_is_reward(target) for target in node.targets):
+    elif (isinstance(node, ast.Return) and node.value is not None) or (isinstance(node, ast.Assign) and any(_is_reward(target) for target in node.targets)):
         given = [node.value]
     for value in given:
         for one in _parts(value):

@@ -12,7 +12,7 @@ from verikit.env.audit.formats.documents import place, walked
 from verikit.env.audit.records import CheckRecord, EnvFinding, judged
 from verikit.workspaces.names import shown
 
-_ALIAS = re.compile(r"(?:[\w.-]{1,40}/)?(?:gpt-|chatgpt|o[134](?:-|\Z)|claude-|gemini-)", re.IGNORECASE)
+_ALIAS = re.compile(r"(?:[\w.-]{1,40}/)?(?:gpt-(?!oss)|chatgpt|o[134](?:-|\Z)|claude-|gemini-)", re.IGNORECASE)
 """Models of providers who give a name to another model later, unless the name has a date or a number of a version."""
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}|-\d{3,4}(?:\D|\Z)")
 _CALLS = (
@@ -25,6 +25,8 @@ _CALLS = (
 )
 _PLAIN_CALLS = frozenset("litellm.completion litellm.acompletion acompletion".split())
 _JUDGES = re.compile(r"\w*Judge(?:Rubric)?")
+_GRADES = re.compile(r"judg|grad(?:e|ing)|verif|scor|reward|rubric|evaluat|is_correct", re.IGNORECASE)
+"""Words of functions that grade. Other calls of a model belong to the task, such as those of a simulated user."""
 _MODELS = ("model", "judge_model", "model_name", "judge_model_name")
 POLICY = "policy_model"
 """NeMo-Gym's name of the model that is trained."""
@@ -40,9 +42,9 @@ def check_judges(code: PythonCode, configs: Mapping[str, tuple[str, Any]] | None
     findings: list[EnvFinding] = []
     undecided: list[str] = []
     for path, tree in code.trees.items():
-        known = _constants(tree)
+        known, grading = _constants(tree), _grading(tree, path)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and _is_judge(node):
+            if isinstance(node, ast.Call) and _is_judge(node, id(node) in grading):
                 where = f"{shown(path)}:{node.lineno}"
                 findings += _call(node, known, where, undecided)
     for path, (text, value) in (configs or {}).items():
@@ -50,10 +52,22 @@ def check_judges(code: PythonCode, configs: Mapping[str, tuple[str, Any]] | None
     return judged(findings, undecided)
 
 
-def _is_judge(call: ast.Call) -> bool:
+def _grading(tree: ast.Module, path: str) -> set[int]:
+    """The identities of nodes in functions and classes that speak of grading."""
+    found: set[int] = set()
+    of_file = _GRADES.search(path.rpartition("/")[2]) is not None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            told = ast.unparse(node) if not isinstance(node, ast.ClassDef) else node.name
+            if of_file or _GRADES.search(told):
+                found |= {id(one) for one in ast.walk(node)}
+    return found
+
+
+def _is_judge(call: ast.Call, grading: bool) -> bool:
     name = dotted(call.func)
     if name.endswith(_CALLS) or name in _PLAIN_CALLS:
-        return True
+        return grading
     names = {one.arg for one in call.keywords}
     return _JUDGES.fullmatch(name.rpartition(".")[2]) is not None and bool(names & {*_MODELS, "judge_sampling_args"})
 
@@ -77,7 +91,7 @@ def _call(call: ast.Call, known: Mapping[str, Any], where: str, undecided: list[
         elif is_open(call):
             undecided.append(f"the judge's sampling in {where}")
         else:
-            yield EnvFinding("sampling", "the judge has no temperature, so its verdict is drawn", where)
+            yield EnvFinding("sampling", "the judge has no temperature, so it samples its verdicts", where)
         return
     told = _value(sampling, known)
     if isinstance(told, int | float):
@@ -151,7 +165,7 @@ def _config(path: str, text: str, value: Any) -> Iterator[EnvFinding]:
             yield EnvFinding("model", f"the judge is {POLICY}, the model that is trained", where)
         elif key == "judge_responses_create_params" and isinstance(held, Mapping):
             if held.get("temperature") is None:
-                yield EnvFinding("sampling", "the judge has no temperature, so its verdict is drawn", where)
+                yield EnvFinding("sampling", "the judge has no temperature, so it samples its verdicts", where)
             else:
                 yield from _warm(held["temperature"], where)
         elif key in ("judge_model", "judge_model_name") and isinstance(held, str):

@@ -45,10 +45,7 @@ def check_gym_schema(task: AuditedTask) -> CheckRecord:
     """Compare a server with NeMo-Gym's format."""
     configs, findings, needs = configs_of(task)
     code = code_of(task)
-    if task.text("app.py") is None:
-        findings.append(EnvFinding("missing", "there is no app.py", "app.py"))
-    elif "app.py" in code.broken:
-        findings.append(EnvFinding("wrong", f"it can't be parsed ({code.broken['app.py']})", "app.py"))
+    findings += [EnvFinding("wrong", f"it can't be parsed ({why})", shown(path)) for path, why in code.broken.items()]
     if not configs and not findings and not needs:
         findings.append(EnvFinding("missing", "there is no configuration: configs/NAME.yaml", "configs"))
     for path, (text, value) in configs.items():
@@ -64,15 +61,19 @@ def _server(task: AuditedTask, path: str, text: str, value: Any) -> Iterator[Env
     if not isinstance(value, Mapping):
         yield EnvFinding("wrong", "it is not a mapping", shown(path))
         return
+    for entry in _entries(value):
+        yield from _entry(task, path, text, entry)
+
+
+def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The settings of each server."""
     for key, held, _ in walked(value):
         if key == "resources_servers" and isinstance(held, Mapping):
-            for entry in held.values():
-                if isinstance(entry, Mapping):
-                    yield from _entry(task, path, text, entry)
+            yield from (entry for entry in held.values() if isinstance(entry, Mapping))
 
 
 def _entry(task: AuditedTask, path: str, text: str, entry: Mapping[str, Any]) -> Iterator[EnvFinding]:
-    point = entry.get("entrypoint")
+    point = entry.get("entrypoint", "app.py")
     if not isinstance(point, str):
         yield EnvFinding("missing", "a server has no entrypoint", shown(path))
     elif task.text(point) is None:
@@ -185,8 +186,10 @@ def _splits(task: AuditedTask) -> dict[str, str]:
 
 
 def grader_code(task: AuditedTask) -> PythonCode:
-    """The Python files that `app.py` reaches."""
-    return reached(code_of(task), ["app.py"])
+    """The Python files that the entry points reach."""
+    configs, _, _ = configs_of(task)
+    found = [point for _, value in configs.values() for entry in _entries(value) if (point := entry.get("entrypoint"))]
+    return reached(code_of(task), {"app.py", *(one for one in found if isinstance(one, str))})
 
 
 def check_gym_pins(task: AuditedTask) -> CheckRecord:

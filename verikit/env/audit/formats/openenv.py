@@ -10,8 +10,8 @@ from typing import Any
 from verikit.env.audit.dockerfile import copied_sources, instructions
 from verikit.env.audit.formats.code import PythonCode, code_of, reached
 from verikit.env.audit.formats.documents import Unread, inner, place, project, yaml_document
-from verikit.env.audit.formats.rows import literal_rows
 from verikit.env.audit.formats.row_checks import alike_rows, reached_rows
+from verikit.env.audit.formats.rows import literal_rows
 from verikit.env.audit.formats.shared import data_pins, package_pins, shown_answers
 from verikit.env.audit.records import CheckRecord, EnvFinding, judged
 from verikit.env.audit.schema import linked_outside
@@ -54,7 +54,9 @@ def _fields(config: Mapping[str, Any], path: str, text: str) -> Iterator[EnvFind
         if name not in _FIELDS:
             near = get_close_matches(str(name)[:60], _FIELDS, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            yield EnvFinding("unknown", f"{shown(str(name))} is not a field of the format{hint}", place(path, text, name))
+            yield EnvFinding(
+                "unknown", f"{shown(str(name))} is not a field of the format{hint}", place(path, text, name)
+            )
     version = config.get("spec_version", 1)
     if version != 1 or isinstance(version, bool):
         yield EnvFinding("wrong", "spec_version should be 1", place(path, text, "spec_version"))
@@ -163,7 +165,9 @@ def check_openenv_reach(task: AuditedTask) -> CheckRecord:
     code = grader_code(task)
     rows = list(literal_rows(code))
     findings = [*shown_answers(code), *reached_rows(rows)]
-    return judged(findings, [f"Python that can be parsed in {shown(path)} ({why})" for path, why in code.broken.items()])
+    return judged(
+        findings, [f"Python that can be parsed in {shown(path)} ({why})" for path, why in code.broken.items()]
+    )
 
 
 def check_openenv_alike(task: AuditedTask) -> CheckRecord:

@@ -96,26 +96,49 @@ def _in_comment(row: EnvRow, gold: str) -> bool:
 
 
 def alike_rows(rows: Iterable[EnvRow]) -> Iterator[EnvFinding]:
-    """Rows that ask what an earlier row asks, with the same data and expected values."""
-    indexes: defaultdict[tuple[str, tuple[str, ...]], QuestionIndex] = defaultdict(QuestionIndex)
-    kept: dict[int, EnvRow] = {}
-    count = 0
+    """Rows that ask what an earlier row of their file or of another split asks, with equal data and expected values."""
+    seen = _SeenRows()
     for row in rows:
-        count += 1
-        asked = question(AuditRow(count, "", row.prompt, ""))
-        index = indexes[row.data, row.golds]
-        near, equal = index.nearest(asked)
-        earlier = kept[near.line] if near is not None else None
+        if not row.golds and not row.data:
+            continue  # a game that is drawn when it begins
+        file = row.where.partition(":")[0]
+        twin = seen.nearest(row, f"file {file}")
+        other = next((held for split in seen.splits - {row.split} if (held := seen.nearest(row, split))), None)
+        if row.split and other is not None:
+            what = f"the row of the split {row.split} is {other.where} of the split {other.split}"
+            yield EnvFinding("leak", what, row.where)
+        elif twin is not None and twin.left == row.left:
+            yield EnvFinding("duplicate", f"the row is the same as {twin.where}", row.where)
+        seen.add(row, f"file {file}")
+        if row.split:
+            seen.add(row, row.split)
+
+
+class _SeenRows:
+    """Rows by files and by splits."""
+
+    def __init__(self) -> None:
+        self.splits: set[str] = set()
+        self._indexes: defaultdict[tuple[str, ...], QuestionIndex] = defaultdict(QuestionIndex)
+        self._rows: list[EnvRow] = []
+
+    def nearest(self, row: EnvRow, scope: str) -> EnvRow | None:
+        """The row of a file or a split that asks the same; None if there is none."""
+        index = self._indexes.get(_key(row, scope))
+        if index is None:
+            return None
+        near, equal = index.nearest(question(AuditRow(0, "", row.prompt, "")))
         # Rows of one template are near each other, so other words count as the same only with a rare value in common.
-        if earlier is not None and (equal or any(bits(gold, frozenset()) >= RARE for gold in row.golds)):
-            yield from _same(row, earlier)
-        index.add(asked)
-        kept[count] = row
+        rare = any(bits(gold, frozenset()) >= RARE for gold in row.golds)
+        return self._rows[near.line] if near is not None and (equal or rare) else None
+
+    def add(self, row: EnvRow, scope: str) -> None:
+        """Keep a row."""
+        self._rows.append(row)
+        self._indexes[_key(row, scope)].add(question(AuditRow(len(self._rows) - 1, "", row.prompt, "")))
+        if not scope.startswith("file "):
+            self.splits.add(scope)
 
 
-def _same(row: EnvRow, earlier: EnvRow) -> Iterator[EnvFinding]:
-    if row.split and earlier.split and row.split != earlier.split:
-        what = f"the row of the split {row.split} is {earlier.where} of the split {earlier.split}"
-        yield EnvFinding("leak", what, row.where)
-    elif row.where.partition(":")[0] == earlier.where.partition(":")[0] and row.left == earlier.left:
-        yield EnvFinding("duplicate", f"the row is the same as {earlier.where}", row.where)
+def _key(row: EnvRow, scope: str) -> tuple[str, ...]:
+    return scope, row.data, *row.golds

@@ -12,6 +12,8 @@ from typing import Any
 from verikit.adapters.nemo_gym import GOLDS
 from verikit.env.audit.alike import SPLITS
 from verikit.env.audit.formats.code import PythonCode
+from verikit.env.audit.golds import bits
+from verikit.env.audit.reach import RARE
 from verikit.env.audit.task import AuditedTask
 from verikit.env.gym_fields import MORE_GOLDS
 from verikit.errors import UsageError
@@ -24,6 +26,11 @@ MAX_LINE = 2**22
 """Characters of a row."""
 _PROMPTS = ("prompt", "question", "problem", "instruction", "messages", "input", "query")
 _GOLDS = (*GOLDS, *(name for name in MORE_GOLDS if name != "text"), "gold", "expected", "target", "ground_truth")
+_NAMES = frozenset(
+    """id uuid idx index row_id task_id task_index example_id question_id split source subset agent_ref agent
+    responses_create_params workspace completion system_prompt""".split()
+).union(_PROMPTS)
+"""Keys that do not make a task another one: its name, its origin, and what is compared by itself."""
 _HELD = ("verifier_metadata", "info", "reward_model", "metadata", "extra_info")
 """Objects of a row in which expected values may be."""
 
@@ -44,7 +51,7 @@ class EnvRow:
 
 
 def json_rows(task: AuditedTask, path: str) -> Iterator[tuple[int, Any]]:
-    """The objects of a JSON Lines file with their lines. A line that can't be read comes as its problem, a `ValueError`."""
+    """The objects of a JSON Lines file with their lines. A line that can't be read comes as a `ValueError`."""
     entry = task.tree.manifest[path]
     if not entry.sha256:
         yield 0, ValueError("it is too large to be read")
@@ -72,9 +79,13 @@ def env_row(row: Mapping[str, Any], where: str, split: str = "") -> EnvRow:
     """A row by its usual keys."""
     workspace = row.get("workspace")
     told = workspace if isinstance(workspace, Mapping) else {}
+    golds = golds_of_row(row)
     before = [told.get("before"), told.get("before_tar"), told.get("task"), row.get("tools"), row.get("options")]
     after = [told.get("after"), told.get("after_tar"), told.get("trial"), row.get("completion")]
-    return EnvRow(where, prompt_of(row), golds_of_row(row), split, _digest(before), _digest(after))
+    if not any(bits(gold, frozenset()) >= RARE for gold in golds):
+        # Seeds and levels tell tasks with one prompt apart. A rare expected value does so by itself.
+        before += [{name: held for name, held in row.items() if name not in _NAMES}]
+    return EnvRow(where, prompt_of(row), golds, split, _digest(before), _digest(after))
 
 
 def _digest(value: list[Any]) -> str:
