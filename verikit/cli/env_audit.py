@@ -16,6 +16,7 @@ from verikit.cli.gates import GateResult, gate_code
 from verikit.cli.options import json_option, parse_share, quiet_option, resume_option
 from verikit.env.audit import ENV_CHECKS, AuditSums, TaskRecord, audit_tasks
 from verikit.env.audit.checks import kinds
+from verikit.env.audit.formats import FORMATS
 from verikit.env.audit.report import REPORT, Examples, ReportFile, report_lines, terminal_lines
 from verikit.platform.terminal import Watch, pace
 
@@ -33,7 +34,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
 
 
 @click.command("audit", cls=GroupedCommand)
-@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.argument("folder", type=click.Path(exists=True))
 @click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the report and go on later.")
 @click.option(
     "--fail-on",
@@ -43,6 +44,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     callback=_parse_limits,
     help="Exit with 4 if more tasks than SHARE (0%) fail: a check, a kind of finding, all, error, not_run. Repeat it.",
 )
+@click.option("--format", "only", type=click.Choice(FORMATS), help="Look for this format only.")
 @click.option("--junit", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Gates as JUnit XML.")
 @click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Shown of each check.")
 @resume_option
@@ -52,17 +54,22 @@ def audit_(
     folder: str,
     out: Path | None,
     limits: dict[str, float],
+    only: str | None,
     junit: Path | None,
     examples: int,
     resume: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Look for faults of the Harbor tasks in FOLDER. No file of a task is imported or run.
+    """Look for faults of the environments in FOLDER. None of their files is imported or run.
+
+    Formats: Harbor tasks, OpenEnv, verifiers packages, NeMo-Gym servers, and rows with workspaces (FOLDER may be their
+    file).
 
     schema: fields and files of the format. declared: paths that the tests read are collected. mode: place and order
-    of grading. reach: expected values that the agent gets. pins: versions and digests. alike: the same task twice,
-    also over the folders train and test. A check that can't decide is "not run", with the thing it needs.
+    of grading. reach: expected values that the agent gets. pins: versions and digests. judge: a settled model. alike:
+    the same task twice, also over the folders train and test. A check that can't decide is "not run", with the thing
+    it needs.
 
     \b
     verikit env audit tasks/
@@ -73,7 +80,7 @@ def audit_(
         seen = TaskProgress()
         stack.enter_context(Watch(quiet=quiet)).start(seen.describe)
         report = stack.enter_context(ReportFile(out)) if out else None
-        records = _seen(audit_tasks(folder, keep=out, resume=resume, begun=seen.begin), seen, shown)
+        records = _seen(audit_tasks(folder, keep=out, resume=resume, only=only or "", begun=seen.begin), seen, shown)
         try:
             for piece in report_lines(folder, records, sums, version("verikit")):
                 if report:

@@ -103,6 +103,7 @@ STEP = "told = action.message.strip()"
 TEXT = "text = body.response.output_text"
 GPT = 'model="gpt-4o-2024-08-06", temperature=0, '
 
+PLAY = '{"responses_create_params": {"input": "Play."}%s}\n'
 INCLUDE = '\n[tool.hatch.build]\ninclude = ["{}"]\n'
 POLICY = "      judge_model_server: {type: responses_api_models, name: policy_model}\n"
 CHANCE = "      judge_responses_create_params: {input: []}\n"
@@ -308,19 +309,14 @@ NEAR_MISSES: dict[str, dict[str, Change]] = {
         "simulated user": lambda f: add_line(
             f,
             module(f),
-            "\n\ndef next_turn(client, text):\n    return client.chat.completions.create(model='gpt-4o', messages=[text])\n",
+            "\n\ndef next_turn(client, text):\n    return client.chat.completions.create(model='gpt-4o', text=text)\n",
         ),
     },
     "nemo-gym": {
         "judge is off": judge_config(POLICY + CHANCE + "      should_use_judge: false\n"),
         "fetched examples": lambda f: change(f, CONFIG, "data/train.jsonl", "data/more.jsonl"),
-        "seeds": lambda f: [
-            add_line(f, "data/train.jsonl", '{"responses_create_params": {"input": "Play."}, "seed": %d}\n' % n)
-            for n in range(3)
-        ][0],
-        "a game": lambda f: [
-            add_line(f, "data/train.jsonl", '{"responses_create_params": {"input": "Play."}}\n') for _ in range(3)
-        ][0],
+        "seeds": lambda f: add_line(f, "data/train.jsonl", "".join(PLAY % f', "seed": {n}' for n in range(3))),
+        "a game": lambda f: add_line(f, "data/train.jsonl", 3 * (PLAY % "")),
         "source of data": lambda f: change(
             f, CONFIG, "type: validation\n", "type: validation\n        huggingface_identifier: {repo_id: a/b}\n"
         ),

@@ -107,8 +107,8 @@ class ShopObservation(Observation):
 def openenv(folder: Path, number: int) -> None:
     """An OpenEnv folder."""
     version = "version: 0.1.0\n" if number % 2 else ""
-    yaml = f"spec_version: 1\nname: shop_{number}\n{version}type: space\nruntime: fastapi\napp: server.app:app\nport: 8000\n"
-    put(folder, "openenv.yaml", yaml)
+    head = f"spec_version: 1\nname: shop_{number}\n{version}"
+    put(folder, "openenv.yaml", f"{head}type: space\nruntime: fastapi\napp: server.app:app\nport: 8000\n")
     put(folder, "pyproject.toml", PYPROJECT.format(name=f"shop-{number}", needs='"openenv-core==0.2.2"'))
     tasks = [{"question": asked, "answer": gold} for asked, gold in questions(number, 3)]
     put(folder, "server/shop_environment.py", OPENENV_SERVER.replace("{tasks}", json.dumps(tasks, indent=1)))

@@ -131,11 +131,8 @@ def _assign(found: ModelValues, function: Function) -> None:
         elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
             value, targets = node.iter, [node.target]
         if value is not None and found.has(value, function):
-            names |= {one.id for target in targets for one in ast.walk(target) if _is_stored(one)}
-
-
-def _is_stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            every = [one for target in targets for one in ast.walk(target)]
+            names |= {one.id for one in every if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
 
 
 def _call(found: ModelValues, function: Function, by_name: dict[str, list[Function]]) -> None:

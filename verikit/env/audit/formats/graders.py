@@ -69,26 +69,25 @@ def _is_shell_line(node: ast.AST) -> bool:
     """Whether a list of words is a shell with `-c`."""
     words = node.elts if isinstance(node, ast.List | ast.Tuple) else []
     texts = [one.value for one in words if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-    return (
-        bool(texts) and texts[0].rpartition("/")[2] in ("sh", "bash", "zsh") and any("c" in one for one in texts[1:2])
-    )
+    program = texts[0].rpartition("/")[2] if texts else ""
+    return program in ("sh", "bash", "zsh") and any(one.startswith("-") and "c" in one for one in texts[1:3])
 
 
 def _checks_form(function: Function, values: ModelValues) -> bool:
     """Whether a function matches a whole value of the model's with a pattern."""
-    for node in own_nodes(function):
-        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] == "fullmatch":
-            if any(values.has(one, function) for one in node.args):
-                return True
-    return False
+    calls = [node for node in own_nodes(function) if isinstance(node, ast.Call)]
+    matched = [call for call in calls if dotted(call.func).rpartition(".")[2] == "fullmatch"]
+    return any(values.has(one, function) for call in matched for one in call.args)
 
 
 def _claims(node: ast.AST, function: Function, bare: ModelValues) -> Iterator[str]:
     """Rewards that are a field of the model's own output."""
     given: list[ast.AST] = []
     if isinstance(node, ast.Call):
-        given = [one.value for one in node.keywords if one.arg == "reward"]
-    elif (isinstance(node, ast.Return) and node.value is not None) or (isinstance(node, ast.Assign) and any(_is_reward(target) for target in node.targets)):
+        given += [one.value for one in node.keywords if one.arg == "reward"]
+    elif (isinstance(node, ast.Return) and node.value is not None) or (
+        isinstance(node, ast.Assign) and any(_is_reward(target) for target in node.targets)
+    ):
         given = [node.value]
     for value in given:
         for one in _parts(value):

@@ -60,10 +60,10 @@ def _fields(config: Mapping[str, Any], path: str, text: str) -> Iterator[EnvFind
     version = config.get("spec_version", 1)
     if version != 1 or isinstance(version, bool):
         yield EnvFinding("wrong", "spec_version should be 1", place(path, text, "spec_version"))
-    name = config.get("name")
-    if name is None:
+    told = config.get("name")
+    if told is None:
         yield EnvFinding("missing", "there is no name", path)
-    elif not isinstance(name, str) or not name.strip():
+    elif not isinstance(told, str) or not told.strip():
         yield EnvFinding("wrong", "name should be a string", place(path, text, "name"))
     port = config.get("port", 8000)
     if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536:

@@ -83,14 +83,14 @@ def _items(node: ast.AST) -> list[tuple[str, ast.expr]]:
     """The named values of a mapping or of a call."""
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
-        return [(key.value, value) for key, value in pairs if isinstance(key, ast.Constant) and _is_text(key)]
+        return [(name, value) for key, value in pairs if (name := _text(key))]
     if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2][:1].isupper():
         return [(one.arg, one.value) for one in node.keywords if one.arg]  # of a class; functions may be judges
     return []
 
 
-def _is_text(node: ast.Constant) -> bool:
-    return isinstance(node.value, str)
+def _text(node: ast.expr | None) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _is_answer(value: ast.expr) -> bool:
