@@ -51,7 +51,7 @@ def compare_(old: str, new: str, names: tuple[str, ...], examples: int, as_json:
     verikit env compare runs/audit-1 runs/audit-2 --fail-on all
     """  # noqa: D301 - click reads \b as "don't wrap"
     changes = list(compare_reports(read_report(old), read_report(new)))
-    counts = Counter(change.direction for change in changes)
+    counts: Counter[str] = Counter(change.direction for change in changes)
     if as_json:
         told = {name: counts[name] for name in _ORDER}
         click.echo(strike(json.dumps({**told, "changes": [change.as_dict() for change in changes]})))
