@@ -65,9 +65,7 @@ def compare_reports(old: Mapping[str, TaskRecord], new: Mapping[str, TaskRecord]
     for task, record in new.items():
         before = old.get(task)
         if before is None:
-            failing = [name for name, result in record.checks.items() if _RANK[result.status] == 0]
-            kinds = tuple(f"{name}.{one.kind}" for name in failing for one in record.checks[name].findings)
-            yield AuditChange("new", task, what=f"fails {', '.join(failing)}" if failing else "", kinds=kinds)
+            yield _new(record)
             continue
         for check in {**before.checks, **record.checks}:
             yield from _compared(task, check, before.checks.get(check), record.checks.get(check))
@@ -76,24 +74,41 @@ def compare_reports(old: Mapping[str, TaskRecord], new: Mapping[str, TaskRecord]
             yield AuditChange("gone", task)
 
 
+def _new(record: TaskRecord) -> AuditChange:
+    """A task that the old report does not have."""
+    failing = [name for name, result in record.checks.items() if _RANK[result.status] == 0]
+    kinds = tuple(f"{name}.{one.kind}" for name in failing for one in record.checks[name].findings)
+    return AuditChange("new", record.task, what=f"fails {', '.join(failing)}" if failing else "", kinds=kinds)
+
+
 def _compared(task: str, check: str, old: CheckRecord | None, new: CheckRecord | None) -> Iterator[AuditChange]:
-    if old is None or new is None:
-        direction: Direction = "new" if old is None else "gone"
-        held = new or old
-        yield AuditChange(direction, task, check, f"the check is {held.status.replace('_', ' ')}" if held else "")
-        return
+    """The difference of one check, if there is one."""
+    if old is None and new is not None:
+        yield AuditChange("new", task, check, f"the check is {_said(new)}")
+    elif new is None and old is not None:
+        yield AuditChange("gone", task, check, f"the check was {_said(old)}")
+    elif old is not None and new is not None:
+        yield from _moved(task, check, old, new)
+
+
+def _said(record: CheckRecord) -> str:
+    return record.status.replace("_", " ")
+
+
+def _moved(task: str, check: str, old: CheckRecord, new: CheckRecord) -> Iterator[AuditChange]:
+    """Findings and statuses of a check that both reports have."""
     before, after = _faults(old), _faults(new)
     worse = [what for what in after if what not in before]
     better = [what for what in before if what not in after]
     ranks = _RANK[old.status], _RANK[new.status]
-    status = f"{old.status} → {new.status}".replace("_", " ")
+    status = f"{_said(old)} → {_said(new)}"
     if worse or ranks[1] < ranks[0]:
         told = "; ".join(what for _, what in worse[:3]) or new.needs
         kinds = tuple(dict.fromkeys(f"{check}.{kind}" for kind, _ in worse))
-        yield AuditChange("worse", task, check, f"{status}: {told}" if told else status, kinds)
+        yield AuditChange("worse", task, check, ": ".join(filter(None, (status, told))), kinds)
     elif better or ranks[1] > ranks[0]:
         told = "; ".join(what for _, what in better[:3])
-        yield AuditChange("better", task, check, f"{status}: {told}" if told else status)
+        yield AuditChange("better", task, check, ": ".join(filter(None, (status, told))))
 
 
 def _faults(record: CheckRecord) -> list[tuple[str, str]]:
@@ -109,8 +124,6 @@ def counts_for(change: AuditChange, name: str) -> bool:
         return False
     if name == "all":
         return change.direction == "worse" or bool(change.what and not change.check)
-    return (
-        name in change.kinds
-        or any(kind.startswith(f"{name}.") for kind in change.kinds)
-        or (change.direction == "worse" and name == change.check)
-    )
+    if change.direction == "worse" and name == change.check:
+        return True
+    return any(name in (kind, kind.partition(".")[0]) for kind in change.kinds)

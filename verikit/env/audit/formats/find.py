@@ -115,11 +115,7 @@ def _marks(root: str, within: tuple[str, ...], files: list[str], folders: list[s
         module = _first(root, within, _modules(root, within, files, folders), _VERIFIERS)
         if module:
             yield "verifiers", f"pyproject.toml and {module}"
-    server = _first(root, within, ["app.py"] if "app.py" in files else [], _SERVER)
-    if not server and "configs" in folders:
-        names = _listed(root, (*within, "configs"))
-        configs = [f"configs/{name}" for name in names if name.endswith((".yaml", ".yml"))]
-        server = _first(root, within, configs, _SERVER_CONFIG)
+    server = _server(root, within, files, folders)
     if server:
         yield "nemo-gym", server
     rows = next((name for name in files if name.endswith(".jsonl") and _has_rows(root, within, name)), None)
@@ -127,17 +123,30 @@ def _marks(root: str, within: tuple[str, ...], files: list[str], folders: list[s
         yield "rows", rows
 
 
+def _server(root: str, within: tuple[str, ...], files: list[str], folders: list[str]) -> str:
+    """The file that shows a resources server of NeMo-Gym; empty if there is none."""
+    server = _first(root, within, ["app.py"] if "app.py" in files else [], _SERVER)
+    if server or "configs" not in folders:
+        return server
+    names = _listed(root, (*within, "configs"))
+    configs = [f"configs/{name}" for name in names if name.endswith((".yaml", ".yml"))]
+    return _first(root, within, configs, _SERVER_CONFIG)
+
+
 def _modules(root: str, within: tuple[str, ...], files: list[str], folders: list[str]) -> list[str]:
     """Python files of a project: beside its pyproject.toml, and in the packages there or in src."""
     found = [name for name in files if name.endswith(".py")]
     sources = [f"src/{name}" for name in _listed(root, (*within, "src"))] if "src" in folders else []
     for folder in [*folders, *sources]:
-        if folder.startswith((".", "tests")) or len(found) > MAX_MODULES:
-            continue
-        names = _listed(root, (*within, *folder.split("/")))
-        if "__init__.py" in names:
-            found += [f"{folder}/{name}" for name in names if name.endswith(".py")]
+        if not folder.startswith((".", "tests")) and len(found) <= MAX_MODULES:
+            found += _package(root, within, folder)
     return found[:MAX_MODULES]
+
+
+def _package(root: str, within: tuple[str, ...], folder: str) -> list[str]:
+    """The Python files of a folder that is a package; none of any other."""
+    names = _listed(root, (*within, *folder.split("/")))
+    return [f"{folder}/{name}" for name in names if name.endswith(".py")] if "__init__.py" in names else []
 
 
 def _listed(root: str, within: tuple[str, ...]) -> list[str]:

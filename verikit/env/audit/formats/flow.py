@@ -122,17 +122,21 @@ def _assign(found: ModelValues, function: Function) -> None:
     """Carry values on to the names that are assigned from them."""
     names = found.of(function)
     for node in own_nodes(function):
-        value: ast.AST | None = None
-        targets: list[ast.AST] = []
-        if isinstance(node, ast.Assign):
-            value, targets = node.value, list(node.targets)
-        elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
-            value, targets = node.value, [node.target]
-        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-            value, targets = node.iter, [node.target]
+        value, targets = _assigned(node)
         if value is not None and found.has(value, function):
             every = [one for target in targets for one in ast.walk(target)]
             names |= {one.id for one in every if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+
+
+def _assigned(node: ast.AST) -> tuple[ast.AST | None, list[ast.expr]]:
+    """The value of an assignment or a loop, and its targets."""
+    if isinstance(node, ast.Assign):
+        return node.value, node.targets
+    if isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+        return node.value, [node.target]
+    if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        return node.iter, [node.target]
+    return None, []
 
 
 def _call(found: ModelValues, function: Function, by_name: dict[str, list[Function]]) -> None:

@@ -82,18 +82,19 @@ def _checks_form(function: Function, values: ModelValues) -> bool:
 
 def _claims(node: ast.AST, function: Function, bare: ModelValues) -> Iterator[str]:
     """Rewards that are a field of the model's own output."""
-    given: list[ast.AST] = []
+    for value in _rewards(node):
+        claim = next((one for one in _parts(value) if bare.has(one, function)), None)
+        if claim is not None:
+            yield f"the reward is {ast.unparse(claim)[:80]}, which the model writes"
+
+
+def _rewards(node: ast.AST) -> list[ast.expr]:
+    """The values that a node returns, or gives the name `reward`."""
     if isinstance(node, ast.Call):
-        given += [one.value for one in node.keywords if one.arg == "reward"]
-    elif (isinstance(node, ast.Return) and node.value is not None) or (
-        isinstance(node, ast.Assign) and any(_is_reward(target) for target in node.targets)
-    ):
-        given = [node.value]
-    for value in given:
-        for one in _parts(value):
-            if bare.has(one, function):
-                yield f"the reward is {ast.unparse(one)[:80]}, which the model writes"
-                break
+        return [one.value for one in node.keywords if one.arg == "reward"]
+    if isinstance(node, ast.Return):
+        return [node.value] if node.value is not None else []
+    return [node.value] if isinstance(node, ast.Assign) and any(map(_is_reward, node.targets)) else []
 
 
 def _is_reward(target: ast.AST) -> bool:

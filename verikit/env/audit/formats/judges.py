@@ -91,7 +91,7 @@ def _call(call: ast.Call, known: Mapping[str, Any], where: str, undecided: list[
         elif is_open(call):
             undecided.append(f"the judge's sampling in {where}")
         else:
-            yield EnvFinding("sampling", "the judge has no temperature, so it samples its verdicts", where)
+            yield from _warm(None, where)
         return
     told = _value(sampling, known)
     if isinstance(told, int | float):
@@ -106,7 +106,9 @@ def _moving(model: str, where: str) -> Iterator[EnvFinding]:
 
 
 def _warm(temperature: Any, where: str) -> Iterator[EnvFinding]:
-    if isinstance(temperature, int | float) and temperature > 0:
+    if temperature is None:
+        yield EnvFinding("sampling", "the judge has no temperature, so it samples its verdicts", where)
+    elif isinstance(temperature, int | float) and temperature > 0:
         yield EnvFinding("sampling", f"the judge samples at temperature {temperature}", where)
 
 
@@ -129,11 +131,16 @@ def _pairs(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             yield from ((name, node.value) for name in _named(node.target))
         elif isinstance(node, ast.arguments):
-            plain = [*node.posonlyargs, *node.args]
-            yield from zip([one.arg for one in plain[len(plain) - len(node.defaults) :]], node.defaults, strict=True)
-            for one, value in zip(node.kwonlyargs, node.kw_defaults, strict=True):
-                if value is not None:
-                    yield one.arg, value
+            yield from _defaults(node)
+
+
+def _defaults(told: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """Parameters with their default values."""
+    plain = [*told.posonlyargs, *told.args]
+    yield from zip([one.arg for one in plain[len(plain) - len(told.defaults) :]], told.defaults, strict=True)
+    for one, value in zip(told.kwonlyargs, told.kw_defaults, strict=True):
+        if value is not None:
+            yield one.arg, value
 
 
 def _named(target: ast.expr) -> Iterator[str]:
@@ -164,9 +171,6 @@ def _config(path: str, text: str, value: Any) -> Iterator[EnvFinding]:
         if key == "judge_model_server" and isinstance(held, Mapping) and held.get("name") == POLICY:
             yield EnvFinding("model", f"the judge is {POLICY}, the model that is trained", where)
         elif key == "judge_responses_create_params" and isinstance(held, Mapping):
-            if held.get("temperature") is None:
-                yield EnvFinding("sampling", "the judge has no temperature, so it samples its verdicts", where)
-            else:
-                yield from _warm(held["temperature"], where)
+            yield from _warm(held.get("temperature"), where)
         elif key in ("judge_model", "judge_model_name") and isinstance(held, str):
             yield from _moving(held, where)

@@ -49,16 +49,11 @@ def reached_rows(rows: Sequence[EnvRow]) -> Iterator[EnvFinding]:
     """
     told = [found for row in rows for found in _announced(row)]
     short = {found.gold for found in told if not found.rare}
-    seen: set[str] = set()
-    for row in rows:
-        for gold in row.golds:
-            if _in_comment(row, gold) and row.where not in seen:
-                seen.add(row.where)
-                what = f"a comment of the prompt has the expected value {shown(gold[:60])!r}"
-                yield EnvFinding("prompt", what, row.where)
+    hidden = {row.where: gold for row in rows for gold in row.golds if _in_comment(row, gold)}
+    for where, gold in hidden.items():
+        yield EnvFinding("prompt", f"a comment of the prompt has the expected value {shown(gold[:60])!r}", where)
     for found in told:
-        if (found.rare or len(short) >= 2) and found.row.where not in seen:
-            seen.add(found.row.where)
+        if (found.rare or len(short) >= 2) and found.row.where not in hidden:
             what = f"the prompt announces the expected value {shown(found.gold[:60])!r}"
             yield EnvFinding("prompt", what, found.row.where)
 
@@ -101,17 +96,27 @@ def alike_rows(rows: Iterable[EnvRow]) -> Iterator[EnvFinding]:
     for row in rows:
         if not row.golds and not row.data:
             continue  # a game that is drawn when it begins
-        file = row.where.partition(":")[0]
-        twin = seen.nearest(row, f"file {file}")
-        other = next((held for split in seen.splits - {row.split} if (held := seen.nearest(row, split))), None)
-        if row.split and other is not None:
-            what = f"the row of the split {row.split} is {other.where} of the split {other.split}"
-            yield EnvFinding("leak", what, row.where)
-        elif twin is not None and twin.left == row.left:
-            yield EnvFinding("duplicate", f"the row is the same as {twin.where}", row.where)
-        seen.add(row, f"file {file}")
+        yield from _same(row, seen)
+        seen.add(row, _file(row))
         if row.split:
             seen.add(row, row.split)
+
+
+def _file(row: EnvRow) -> str:
+    """The scope of a row's file."""
+    return f"file {row.where.partition(':')[0]}"
+
+
+def _same(row: EnvRow, seen: _SeenRows) -> Iterator[EnvFinding]:
+    """The earlier row that asks the same, in another split or in the same file."""
+    others = [seen.nearest(row, split) for split in seen.splits - {row.split}] if row.split else []
+    other = next((held for held in others if held is not None), None)
+    twin = seen.nearest(row, _file(row))
+    if other is not None:
+        what = f"the row of the split {row.split} is {other.where} of the split {other.split}"
+        yield EnvFinding("leak", what, row.where)
+    elif twin is not None and twin.left == row.left:
+        yield EnvFinding("duplicate", f"the row is the same as {twin.where}", row.where)
 
 
 class _SeenRows:

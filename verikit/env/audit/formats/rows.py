@@ -161,13 +161,19 @@ def _list_names(tree: ast.Module) -> dict[int, str]:
     """The name to which each list of a file is assigned or given."""
     found: dict[int, str] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found.update((id(one), node.targets[0].id) for one in ast.walk(node.value))
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-            found.update((id(one), node.target.id) for one in ast.walk(node.value))
-        elif isinstance(node, ast.keyword) and node.arg:
-            found.update((id(one), node.arg) for one in ast.walk(node.value))
+        name = _name(node)
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign | ast.keyword) else None
+        if name and value is not None:
+            found.update((id(one), name) for one in ast.walk(value))
     return found
+
+
+def _name(node: ast.AST) -> str:
+    """The name that an assignment or an argument gives a value; empty if there is none."""
+    if isinstance(node, ast.keyword):
+        return node.arg or ""
+    target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+    return target.id if isinstance(target, ast.Name) else ""
 
 
 def _mapping(node: ast.expr) -> dict[str, Any]:

@@ -26,13 +26,9 @@ _QUESTIONS = ("question", "prompt", "problem", "instruction", "content")
 
 def package_pins(task: AuditedTask) -> Iterator[EnvFinding]:
     """Requirements without a version of a project, of requirement files and of Dockerfiles."""
-    text = task.text("pyproject.toml") or ""
     locked = any(task.text(name) is not None for name in LOCKS)
-    needs = inner(_project(task), "project", "dependencies")
-    for need in needs if isinstance(needs, list) and not locked else ():
-        if isinstance(need, str) and not is_pinned(need):
-            what = f"{shown(need[:80])} has no version, and there is no lock file"
-            yield EnvFinding("package", what, place("pyproject.toml", text, need))
+    if not locked:
+        yield from _dependencies(task)
     for path in sorted(task.files()):
         name = path.rpartition("/")[2]
         held = task.text(path) if name.startswith(("Dockerfile", "requirements")) else None
@@ -42,6 +38,16 @@ def package_pins(task: AuditedTask) -> Iterator[EnvFinding]:
             yield from dockerfile_pins(path, held, [])
         elif name.startswith("requirements") and name.endswith((".txt", ".in")) and not locked:
             yield from requirement_pins(path, held)
+
+
+def _dependencies(task: AuditedTask) -> Iterator[EnvFinding]:
+    """Dependencies of a project that have no version."""
+    text = task.text("pyproject.toml") or ""
+    needs = inner(_project(task), "project", "dependencies")
+    for need in needs if isinstance(needs, list) else ():
+        if isinstance(need, str) and not is_pinned(need):
+            what = f"{shown(need[:80])} has no version, and there is no lock file"
+            yield EnvFinding("package", what, place("pyproject.toml", text, need))
 
 
 def _project(task: AuditedTask) -> Mapping[str, Any]:
@@ -54,18 +60,21 @@ def _project(task: AuditedTask) -> Mapping[str, Any]:
 def data_pins(code: PythonCode) -> Iterator[EnvFinding]:
     """Data sets and models that code loads from a hub without a revision."""
     for path, node in code.nodes():
-        if not isinstance(node, ast.Call):
-            continue
-        name = dotted(node.func).rpartition(".")[2]
-        named = node.args[0] if node.args else keyword(node, "path") or keyword(node, "repo_id")
-        told = named.value if isinstance(named, ast.Constant) and isinstance(named.value, str) else ""
-        of_hub = "/" in told and not told.startswith((".", "/", "~")) and not told.endswith((".json", ".jsonl", ".csv"))
-        if name in _LOADERS:
-            found = bool(told) and told not in _LOCAL and (of_hub or "/" not in told) and "." not in told[:1]
-        else:
-            found = name == "from_pretrained" and of_hub
-        if found and keyword(node, "revision") is None:
-            yield EnvFinding("data", f"{name}({shown(told[:80])!r}) has no revision", f"{shown(path)}:{node.lineno}")
+        if isinstance(node, ast.Call) and keyword(node, "revision") is None:
+            name, told = dotted(node.func).rpartition(".")[2], _loaded(node)
+            if told:
+                what = f"{name}({shown(told[:80])!r}) has no revision"
+                yield EnvFinding("data", what, f"{shown(path)}:{node.lineno}")
+
+
+def _loaded(call: ast.Call) -> str:
+    """The name that a call loads from a hub; empty if it loads nothing from there."""
+    name = dotted(call.func).rpartition(".")[2]
+    named = call.args[0] if call.args else keyword(call, "path") or keyword(call, "repo_id")
+    told = named.value if isinstance(named, ast.Constant) and isinstance(named.value, str) else ""
+    if told.startswith((".", "/", "~")) or told.endswith((".json", ".jsonl", ".csv")) or told in _LOCAL:
+        return ""
+    return told if name in _LOADERS or (name == "from_pretrained" and "/" in told) else ""
 
 
 def built_prompts(code: PythonCode) -> Iterator[EnvFinding]:

@@ -114,21 +114,22 @@ def _in_files(task: AuditedTask, row: Mapping[str, Any], one: EnvRow) -> Iterato
 
 
 def _given(task: AuditedTask, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The text files of `before`."""
+    """The text files of `before`, up to a limit."""
     told = row.get("workspace")
     before = told.get("before") if isinstance(told, Mapping) else None
-    total = 0
+    files: Iterator[tuple[str, Any]] = iter(())
     if isinstance(before, Mapping):
-        for path, text in before.items():
-            if isinstance(text, str) and total < MAX_GIVEN:
-                total += len(text)
-                yield str(path), text
-    elif isinstance(before, str) and (names := parts(before)) is not None:
-        for path in task.files("/".join(names)):
-            text = task.text(path) if total < MAX_GIVEN else None
-            if text is not None:
-                total += len(text)
-                yield path, text
+        files = ((str(path), text) for path, text in before.items())
+    elif isinstance(before, str):
+        names = parts(before)
+        files = ((path, task.text(path)) for path in task.files("/".join(names))) if names else files
+    total = 0
+    for path, text in files:
+        if isinstance(text, str):
+            total += len(text)
+            yield path, text
+        if total > MAX_GIVEN:
+            return
 
 
 def check_rows_alike(task: AuditedTask, file: str = "") -> CheckRecord:
