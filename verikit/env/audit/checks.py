@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from verikit.env.audit.declared import check_declared
+from verikit.env.audit.judged_tests import check_judge
 from verikit.env.audit.mode import check_mode
 from verikit.env.audit.pins import check_pins
 from verikit.env.audit.reach import check_reach
@@ -28,13 +29,16 @@ ENV_CHECKS: Mapping[str, EnvCheck] = {
         "fields and files of the format", ("unknown", "deprecated", "wrong", "missing", "outside"), check_schema
     ),
     "declared": EnvCheck("paths that the tests read are declared", ("undeclared",), check_declared),
-    "mode": EnvCheck("place and order of grading", ("shared", "owned", "claimed", "exit", "none"), check_mode),
+    "mode": EnvCheck(
+        "place and order of grading", ("shared", "owned", "claimed", "exit", "none", "evaluates"), check_mode
+    ),
     "reach": EnvCheck(
         "expected values out of the agent's reach",
-        ("copy", "value", "hash", "image", "prompt", "history"),
+        ("copy", "value", "hash", "image", "prompt", "history", "observation"),
         check_reach,
     ),
-    "pins": EnvCheck("dependencies have versions or digests", ("image", "package", "download"), check_pins),
+    "pins": EnvCheck("dependencies have versions or digests", ("image", "package", "download", "data"), check_pins),
+    "judge": EnvCheck("judges have a settled model and no chance", ("model", "sampling"), check_judge),
     "alike": EnvCheck("no task is there twice", ("duplicate", "leak")),
 }
 """The checks of files, in the order of the report."""

@@ -98,13 +98,16 @@ class TaskRecord:
     """The folder's path within the audited one; bytes that are not UTF-8 are escaped."""
     digest: str = ""
     """SHA-256 of the task's manifest; empty if the task can't be read."""
+    format: str = "harbor"
+    """The format of the environment; several joined by "or" if it is ambiguous."""
     checks: dict[str, CheckRecord] = field(default_factory=dict)
     seconds: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """The record as JSON."""
         checks = {name: record.as_dict() for name, record in self.checks.items()}
-        return {"task": self.task, "digest": self.digest, "seconds": round(self.seconds, 4), "checks": checks}
+        head = {"task": self.task, "format": self.format, "digest": self.digest}
+        return {**head, "seconds": round(self.seconds, 4), "checks": checks}
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> TaskRecord:
@@ -115,4 +118,4 @@ class TaskRecord:
             TypeError: it is not such a record.
         """
         checks = {name: CheckRecord.of(record) for name, record in told["checks"].items()}
-        return cls(told["task"], told["digest"], checks, told["seconds"])
+        return cls(told["task"], told["digest"], told["format"], checks, told["seconds"])

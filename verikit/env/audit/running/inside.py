@@ -154,4 +154,5 @@ def _tell(result: dict[str, Any]) -> None:
         json.dump(result, stream)
 
 
-main()
+if __name__ == "__main__":
+    main()
