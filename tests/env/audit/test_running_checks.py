@@ -55,6 +55,14 @@ def test_a_planted_fault_is_found_by_its_running_check(tmp_path, checks, name):
     assert wanted in {one.kind for one in looked(checks, tmp_path, check)[check].findings}
 
 
+@pytest.mark.usefixtures("few")
+def test_rewards_that_differ_by_themselves_are_one_finding(tmp_path, checks):
+    FAULTS["an order of hashes"][1](make(tmp_path))
+    found = looked(checks, tmp_path, "replay", "portable", "tamper", "mutants", "honest")
+    assert [found.pop("replay").status, *(record.status for record in found.values())] == ["fail", *["not_run"] * 4]
+    assert all("replay" in record.needs for record in found.values())
+
+
 MISSING = {
     "an image": (lambda f: change(f, "environment/Dockerfile", "debian:12", "ghcr.io/a/b"), "the image ghcr.io/a/b"),
     "a built image": (

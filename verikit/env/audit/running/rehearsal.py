@@ -81,6 +81,8 @@ class Rehearsal:
     needs: list[str] = field(default_factory=list)
     """What the tests need here; nothing can be graded with any."""
     solution_needs: list[str] = field(default_factory=list)
+    repeats: bool = True
+    """False once the same files had two rewards."""
     evidence: list[EnvEvidence] = field(default_factory=list)
     """Of the present check."""
     _deadline: float = 0.0

@@ -35,6 +35,8 @@ LOOKS: Mapping[str, Callable[[Rehearsal, RunFindings], None]] = {
 """The running checks, in the order in which they run. Later ones use runs of earlier ones."""
 _OF_SOLUTION, _OF_SOLVED = frozenset(("oracle", "resources")), frozenset(("mutants", "honest"))
 """Checks that need a solution that runs here, and one with the full reward. The others need only the tests."""
+_OF_REPEATED = frozenset(("portable", "tamper", "mutants", "honest"))
+"""Checks that compare rewards. They can't tell anything about rewards that differ from run to run."""
 
 
 class RunningChecks:
@@ -103,6 +105,8 @@ def _looked(name: str, rehearsal: Rehearsal) -> CheckRecord:
 
 def _missing(name: str, rehearsal: Rehearsal) -> str:
     """What a check needs and this machine or the task does not have."""
+    if name in _OF_REPEATED and not rehearsal.repeats:
+        return "rewards that repeat (see replay)"
     if name in _OF_SOLVED:
         return solved_here(rehearsal)
     return rehearsal.blocked() if name in _OF_SOLUTION else "; ".join(rehearsal.needs)[:600]
