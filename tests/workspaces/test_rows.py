@@ -16,7 +16,8 @@ from verikit.readers import read, trials
 from verikit.readers.trials import is_trials, trial_rows
 from verikit.serve.protocols import _native
 from verikit.workspaces.atif import conversation
-from verikit.workspaces.harbor import trial_workspace
+from verikit.workspaces.harbor import placed_files, trial_workspace
+from verikit.workspaces.manifest import FileEntry, Manifest
 
 
 def tree(folder, files):
@@ -237,3 +238,10 @@ def test_each_result_of_a_trial_is_read_once(job, monkeypatch):
     monkeypatch.setattr(trials, "read_file", lambda root, within: seen.append((root, *within)) or read(root, within))
     assert len(list(trial_rows(str(job)))) == 2
     assert len(seen) == len(set(seen))
+
+
+@pytest.mark.parametrize("target", [".", "./", "/app", "/app/"])
+def test_a_file_copied_to_the_working_directory_lies_in_it(target):
+    manifest = Manifest([FileEntry("in.csv", size=3)])
+    places, unknown = placed_files(manifest, f"WORKDIR /app\nCOPY in.csv {target}\n")
+    assert (places, unknown) == ({"app/in.csv": "in.csv"}, "")

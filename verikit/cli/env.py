@@ -15,6 +15,7 @@ import click
 
 from verikit.cli.command import GroupedCommand
 from verikit.cli.env_audit import audit_
+from verikit.cli.env_changes import compare_, fix_
 from verikit.cli.options import Command, json_option, map_option, parse_share
 from verikit.env import Agreement, Rollout, check, play, play_ors, read, tasks
 from verikit.env.agreement import TOLERANCE, Disagreement
@@ -44,6 +45,8 @@ def env() -> None:
 
 
 env.add_command(audit_)
+env.add_command(compare_)
+env.add_command(fix_)
 
 
 @env.command("read", cls=GroupedCommand)

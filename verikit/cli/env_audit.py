@@ -14,8 +14,9 @@ import click
 from verikit.cli.command import GroupedCommand
 from verikit.cli.gates import GateResult, gate_code
 from verikit.cli.options import json_option, parse_share, quiet_option, resume_option
-from verikit.env.audit import ENV_CHECKS, AuditSums, TaskRecord, audit_tasks
-from verikit.env.audit.checks import kinds
+from verikit.env.audit import AuditSums, TaskRecord, audit_tasks
+from verikit.env.audit.checks import EVERY_CHECK, kinds
+from verikit.env.audit.formats import FORMATS
 from verikit.env.audit.report import REPORT, Examples, ReportFile, report_lines, terminal_lines
 from verikit.platform.terminal import Watch, pace
 
@@ -26,14 +27,27 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     for text in value:
         name, _, share = text.partition("=")
         if not kinds(name) and name not in ("error", "not_run"):
-            known = ["all", "error", "not_run", *ENV_CHECKS]
+            known = ["all", "error", "not_run", *EVERY_CHECK]
             raise click.BadParameter(f"there is no check {name!r}: {', '.join(known)}, or CHECK.KIND")
         limits[name] = parse_share(context, parameter, share or "0")
     return limits
 
 
-@click.command("audit", cls=GroupedCommand)
-@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.command(
+    "audit",
+    cls=GroupedCommand,
+    usual="--run --out --fail-on --format --examples --json",
+    purposes={"Running checks": "--seconds"},
+)
+@click.argument("folder", type=click.Path(exists=True))
+@click.option("--run", is_flag=True, help="Also run each task's solution and tests in the sandbox.")
+@click.option(
+    "--seconds",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(1, 3600),
+    help="Time limit of each check of --run on each task.",
+)
 @click.option("-o", "--out", metavar="FOLDER", type=click.Path(path_type=Path), help="Keep the report and go on later.")
 @click.option(
     "--fail-on",
@@ -43,6 +57,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     callback=_parse_limits,
     help="Exit with 4 if more tasks than SHARE (0%) fail: a check, a kind of finding, all, error, not_run. Repeat it.",
 )
+@click.option("--format", "only", type=click.Choice(FORMATS), help="Look for this format only.")
 @click.option("--junit", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Gates as JUnit XML.")
 @click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Shown of each check.")
 @resume_option
@@ -50,22 +65,35 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
 @quiet_option
 def audit_(
     folder: str,
+    run: bool,
+    seconds: float,
     out: Path | None,
     limits: dict[str, float],
+    only: str | None,
     junit: Path | None,
     examples: int,
     resume: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Look for faults of the Harbor tasks in FOLDER. No file of a task is imported or run.
+    """Look for faults of the environments in FOLDER. Without --run, none of their files is imported or run.
+
+    Formats: Harbor tasks, OpenEnv, verifiers packages, NeMo-Gym servers, and rows with workspaces (FOLDER may be their
+    file).
 
     schema: fields and files of the format. declared: paths that the tests read are collected. mode: place and order
-    of grading. reach: expected values that the agent gets. pins: versions and digests. alike: the same task twice,
-    also over the folders train and test. A check that can't decide is "not run", with the thing it needs.
+    of grading. reach: expected values that the agent gets. pins: versions and digests. judge: a settled model. alike:
+    the same task twice, also over the folders train and test. A check that can't decide is "not run", with the thing
+    it needs.
+
+    With --run, the solution and the tests of Harbor tasks run in two boxes of the sandbox, without a network. oracle:
+    the solution has the full reward. nop, floor: work that was not done has none. replay, portable: rewards repeat,
+    also elsewhere. tamper: forged files have no reward. mutants: wrong outputs lose it. honest: other forms of right
+    ones keep it. resources: time and memory.
 
     \b
     verikit env audit tasks/
+    verikit env audit tasks/ --run --seconds 120 -o runs/audit
     verikit env audit tasks/ -o runs/audit --fail-on schema --fail-on mode.exit --fail-on pins=10%
     """  # noqa: D301 - click reads \b as "don't wrap"
     sums, shown = AuditSums(), Examples(examples)
@@ -73,7 +101,10 @@ def audit_(
         seen = TaskProgress()
         stack.enter_context(Watch(quiet=quiet)).start(seen.describe)
         report = stack.enter_context(ReportFile(out)) if out else None
-        records = _seen(audit_tasks(folder, keep=out, resume=resume, begun=seen.begin), seen, shown)
+        found = audit_tasks(
+            folder, keep=out, resume=resume, only=only or "", run=run, seconds=seconds, begun=seen.begin
+        )
+        records = _seen(found, seen, shown)
         try:
             for piece in report_lines(folder, records, sums, version("verikit")):
                 if report:

@@ -60,6 +60,8 @@ class ServerOptions:
     paranoid: bool
     tools: tuple[str, ...] = ()
     """Paths of compilers and engines; with them the server runs programs of other languages."""
+    places: tuple[str, ...] = ()
+    """Folders at the root, such as `/app`, that lead into the work folder of a program."""
 
 
 def clean_environment(seed: int = 0) -> dict[str, str]:
@@ -97,7 +99,7 @@ class ForkServer:
             )
         try:
             order = {"namespaces": options.namespaces, "preload": options.preload, "paranoid": options.paranoid,
-                     "tools": options.tools}  # fmt: skip
+                     "tools": options.tools, "places": options.places}  # fmt: skip
             self._control.send(json.dumps(order).encode())
             self.facts: dict[str, Any] = self._receive(START_S)
         except (OSError, Broken) as error:

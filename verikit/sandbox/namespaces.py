@@ -25,10 +25,14 @@ _ALL = linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLON
 STREAMS = ("stdin", "stdout", "stderr")
 
 
-def enter(readable: Iterable[str], devices: Iterable[str], *, streams: bool = False) -> dict[str, str]:
+def enter(
+    readable: Iterable[str], devices: Iterable[str], *, streams: bool = False, places: Iterable[str] = ()
+) -> dict[str, str]:
     """Move this process into namespaces of its own, with a private root that shows only the given paths.
 
     With `streams`, `/dev/stdin` and its kin lead to files that a supervisor keeps; there is no /proc to lead to.
+
+    Each of `places` (`/app`) that is not there otherwise leads to a folder of that name in a supervisor's work folder.
 
     Returns, for `fresh_work`, where those that lie below `WORK` (an environment made there) are kept or lead to.
     """
@@ -53,6 +57,7 @@ def enter(readable: Iterable[str], devices: Iterable[str], *, streams: bool = Fa
     below = {link: target for link, target in _links(readable) if link.startswith(WORK + "/")}
     for name in STREAMS if streams else ():
         os.symlink(f"{inner_work(kept | below)}/.verikit/{name}", f"{WORK}/dev/{name}")
+    _lead(places, f"{inner_work(kept | below)}/work")
     os.makedirs(WORK + WORK, exist_ok=True)
     for descriptor in (*sources.values(), *nodes.values()):
         os.close(descriptor)
@@ -61,6 +66,13 @@ def enter(readable: Iterable[str], devices: Iterable[str], *, streams: bool = Fa
     flags = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV
     linux.mount("none", "/", "none", flags)
     return kept | below
+
+
+def _lead(places: Iterable[str], into: str) -> None:
+    """Make links at the root that lead to folders of their names in a work folder."""
+    for place in places:
+        if not os.path.lexists(WORK + place):
+            os.symlink(f"{into}{place}", WORK + place)
 
 
 def fresh_work(disk_bytes: int, files: int, uid: int, kept: Mapping[str, str]) -> None:

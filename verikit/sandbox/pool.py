@@ -40,7 +40,7 @@ class Pool:
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._turns = threading.BoundedSemaphore(self._workers)
-        self._idle: dict[tuple[str, int, tuple[str, ...]], list[ForkServer]] = defaultdict(list)
+        self._idle: dict[tuple[str, int, tuple[str, ...], tuple[str, ...]], list[ForkServer]] = defaultdict(list)
         self._lent: set[ForkServer] = set()
         self._closed = False
 
@@ -49,7 +49,14 @@ class Pool:
         """Why there are no namespaces; None if there are."""
         return _refusal if self.namespaces else "switched off"
 
-    def use(self, run: Callable[[ForkServer], T], preload: str, seed: int, tools: tuple[str, ...] = ()) -> T:
+    def use(
+        self,
+        run: Callable[[ForkServer], T],
+        preload: str,
+        seed: int,
+        tools: tuple[str, ...] = (),
+        places: tuple[str, ...] = (),
+    ) -> T:
         """Wait for one of the workers' turns and run once on a server; on another where the first one breaks.
 
         Raises:
@@ -59,7 +66,7 @@ class Pool:
         with self._turns:
             for _ in range(2):
                 try:
-                    server = self.take(preload, seed, tools)
+                    server = self.take(preload, seed, tools, places)
                 except (Broken, OSError) as error:
                     problem = str(error)
                     continue
@@ -76,7 +83,7 @@ class Pool:
                 return result
         raise Broken(problem)
 
-    def take(self, preload: str, seed: int, tools: tuple[str, ...] = ()) -> ForkServer:
+    def take(self, preload: str, seed: int, tools: tuple[str, ...] = (), places: tuple[str, ...] = ()) -> ForkServer:
         """A server for one run or session; give it back, or discard it.
 
         Raises:
@@ -85,9 +92,9 @@ class Pool:
         with self._lock:
             if self._closed:
                 raise Broken("the sandbox is closed")
-            idle = self._idle[preload, seed, tools]
+            idle = self._idle[preload, seed, tools, places]
             server = idle.pop() if idle else None
-        server = server or self._start(preload, seed, tools)
+        server = server or self._start(preload, seed, tools, places)
         with self._lock:
             self._lent.add(server)
         return server
@@ -96,7 +103,8 @@ class Pool:
         """Take a server back; a worn one is ended."""
         with self._lock:
             self._lent.discard(server)
-            idle = self._idle[server.options.preload, server.options.seed, server.options.tools]
+            kind = server.options
+            idle = self._idle[kind.preload, kind.seed, kind.tools, kind.places]
             if not self._closed and server.runs < MAX_RUNS and len(idle) < IDLE * self._workers:
                 idle.append(server)
                 return
@@ -108,21 +116,21 @@ class Pool:
             self._lent.discard(server)
         server.close()
 
-    def _start(self, preload: str, seed: int, tools: tuple[str, ...]) -> ForkServer:
+    def _start(self, preload: str, seed: int, tools: tuple[str, ...], places: tuple[str, ...]) -> ForkServer:
         """Start a server, with namespaces unless this machine has refused them before it ever allowed them."""
         global _refusal, _allowed
         if self.namespaces and _refusal is None:
             try:
-                server = ForkServer(ServerOptions(preload, seed, True, self._paranoid, tools))
+                server = ForkServer(ServerOptions(preload, seed, True, self._paranoid, tools, places))
                 _allowed = True
                 return server
             except Refused as refused:
                 if _allowed:
                     raise
-                server = ForkServer(ServerOptions(preload, seed, False, self._paranoid, tools))
+                server = ForkServer(ServerOptions(preload, seed, False, self._paranoid, tools, places))
                 _refusal = str(refused)
                 return server
-        return ForkServer(ServerOptions(preload, seed, False, self._paranoid, tools))
+        return ForkServer(ServerOptions(preload, seed, False, self._paranoid, tools, places))
 
     def close(self) -> None:
         """End all servers; one that is lent ends when it comes back."""

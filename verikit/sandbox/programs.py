@@ -220,6 +220,8 @@ class Programs:
         *,
         tools: tuple[str, ...],
         env: Mapping[str, str],
+        places: tuple[str, ...] = (),
+        collect: str = "",
     ) -> RunResult:
         """Run one command beside files of its own, with all the processes that it starts.
 
@@ -230,12 +232,15 @@ class Programs:
             limits: of the command and what it starts, together.
             tools: paths that it needs to read and execute.
             env: its variables, beside `PATH` and the like.
+            places: folders at the root, such as `/app`, that lead to folders of their names in the work folder.
+            collect: the folder beside the files whose regular files come back with the result.
 
         Raises:
             SandboxUnavailable: no namespaces.
         """
-        job = ProgramJob(command, files, {**_OWN_PATH, **env}, [stdin], limits, limits.wall_s)
-        return self._fly(job, tools).results[0]
+        job = ProgramJob(command, files, {**_OWN_PATH, **env}, [stdin], limits, limits.wall_s, collect=collect)
+        run = self._fly(job, tools, places)
+        return replace(run.results[0], files=run.products) if collect else run.results[0]
 
     def native_supervisor(self) -> bytes:
         """The program that runs cases fast, built once where there is a C compiler; empty where there is none."""
@@ -283,7 +288,7 @@ class Programs:
         done = self._run(chain, hello, [b"a\n", b"b\n"], RunLimits(wall_s=20), 60.0, engine)
         return files if [(run.status, run.stdout) for run in done] == [("ok", "a\n"), ("ok", "b\n")] else {}
 
-    def _fly(self, job: ProgramJob, tools: tuple[str, ...]) -> ProgramRun:
+    def _fly(self, job: ProgramJob, tools: tuple[str, ...], places: tuple[str, ...] = ()) -> ProgramRun:
         payload, begun = job.payload(), time.monotonic()
 
         def run(server: ForkServer) -> ProgramRun:
@@ -296,7 +301,7 @@ class Programs:
             return fly(server, payload, job)
 
         try:
-            return self._pool.use(run, source("bare"), 0, tools)
+            return self._pool.use(run, source("bare"), 0, tools, places)
         except Broken as problem:
             seconds = time.monotonic() - begun
             return ProgramRun([RunResult("infra_error", error=Failure("infra", str(problem)), seconds=seconds)])

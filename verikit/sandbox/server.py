@@ -69,7 +69,7 @@ class Server:
         for name in re.findall(r"^import (verikit[.\w]+)$", options["preload"], re.MULTILINE):
             importlib.import_module(name)  # out of reach once the namespaces are entered
         if options["namespaces"]:
-            self._kept = namespaces.enter(readable, paths.DEVICES, streams=self._programs)
+            self._kept = namespaces.enter(readable, paths.DEVICES, streams=self._programs, places=options["places"])
             self._writable = namespaces.WORK
             self._work = namespaces.inner_work(self._kept)
         else:

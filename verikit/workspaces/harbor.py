@@ -177,12 +177,19 @@ def _copies(text: str) -> tuple[list[tuple[list[str], str]], str]:
         elif word.upper() == "COPY":
             copied = _copied(rest)
             if copied:
-                copies.append((copied[0], _from(workdir, copied[1])))
+                copies.append((copied[0], _target(workdir, copied[1])))
             else:
                 unknown = unknown or f"its Dockerfile has {line.strip()[:80]!r}"
         elif word.upper() == "ADD" or (word.upper() == "RUN" and not _harmless(rest)):
             unknown = unknown or f"its Dockerfile has {line.strip()[:80]!r}"
     return copies, unknown
+
+
+def _target(workdir: str, path: str) -> str:
+    """Where a `COPY` puts files: with a `/` at the end if it is the working directory, which is a folder."""
+    target = _from(workdir, path)
+    is_folder = parts(target.lstrip("/")) == parts(workdir.lstrip("/"))
+    return f"{target}/" if is_folder and not target.endswith("/") else target
 
 
 def _from(workdir: str, path: str) -> str:

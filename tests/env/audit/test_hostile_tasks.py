@@ -125,5 +125,5 @@ def test_git_objects_that_unpack_without_end_are_cut(tmp_path):
 
 
 def test_a_folder_without_tasks_is_a_mistake_of_the_caller(tmp_path):
-    with pytest.raises(UsageError, match="has no task"):
+    with pytest.raises(UsageError, match="has no environment"):
         list(audit_tasks(tmp_path))

@@ -51,7 +51,7 @@ def check_declared(task: AuditedTask) -> CheckRecord:
 
 def _reads(task: AuditedTask, part: TaskPart) -> _Reads:
     reads = _Reads()
-    at = _workdir(task, part)
+    at = graders_workdir(task, part)
     for folder in part.tests:
         for path in task.files(folder):
             text = task.text(path)
@@ -63,7 +63,7 @@ def _reads(task: AuditedTask, part: TaskPart) -> _Reads:
     return reads
 
 
-def _workdir(task: AuditedTask, part: TaskPart) -> str:
+def graders_workdir(task: AuditedTask, part: TaskPart) -> str:
     """The folder in which the test script of a part starts."""
     environment = part.verifier.get("environment")
     own = environment if isinstance(environment, Mapping) else table(task.config, "environment")
@@ -112,7 +112,7 @@ def _is_relative_file(one: PlacedCommand, text: str) -> bool:
 
 
 def _undeclared(task: AuditedTask, part: TaskPart, reads: _Reads) -> Iterator[EnvFinding]:
-    at = _agents_workdir(task)
+    at = agents_workdir(task)
     held, whole = _in_the_box(task, part)
     changed = set(_solved(task, part, at))
     told = (task.text(part.instruction) or "") + " ".join(changed)
@@ -152,12 +152,19 @@ def _is_below(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
+def declared_artifacts(task: AuditedTask, part: TaskPart) -> list[tuple[str, list[str]]]:
+    """Each declared artifact of a part as its path in the agent's box, and the patterns that are left out of it."""
+    at = agents_workdir(task)
+    return [(ALWAYS, []), *(one for one in (_artifact(one, at) for one in part.artifacts) if one is not None)]
+
+
 def _agrees(artifact: tuple[str, list[str]], path: str) -> bool:
     """Whether an artifact covers a path, or lies below it."""
-    return _covers(artifact, path) or artifact[0].startswith(f"{path}/")
+    return covers(artifact, path) or artifact[0].startswith(f"{path}/")
 
 
-def _agents_workdir(task: AuditedTask) -> str:
+def agents_workdir(task: AuditedTask) -> str:
+    """The folder in which the agent starts."""
     own = table(task.config, "environment").get("workdir")
     return str(own) if isinstance(own, str) else workdir(task.text("environment/Dockerfile") or "")
 
@@ -173,7 +180,8 @@ def _artifact(entry: Any, at: str) -> tuple[str, list[str]] | None:
     return joined(at, source), [one for one in left_out if isinstance(one, str)] if isinstance(left_out, list) else []
 
 
-def _covers(artifact: tuple[str, list[str]], path: str) -> bool:
+def covers(artifact: tuple[str, list[str]], path: str) -> bool:
+    """Whether an artifact has a path."""
     source, left_out = artifact
     if path != source and not path.startswith(f"{source.rstrip('/')}/"):
         return False

@@ -42,9 +42,9 @@ def check_pins(task: AuditedTask) -> CheckRecord:
         if text is None:
             continue
         if name == "Dockerfile" or name.startswith("Dockerfile."):
-            findings += _dockerfile(path, text, undecided)
+            findings += dockerfile_pins(path, text, undecided)
         elif name.startswith("requirements") and name.endswith((".txt", ".in")):
-            findings += _requirements(path, text)
+            findings += requirement_pins(path, text)
         else:
             findings += _commands(text, path, lines=True)
     return judged(findings, undecided)
@@ -56,7 +56,8 @@ def _is_read(path: str, name: str) -> bool:
     return inside and (name == "test.sh" or name.startswith(("Dockerfile", "requirements")) or name == "setup.sh")
 
 
-def _dockerfile(path: str, text: str, undecided: list[str]) -> Iterator[EnvFinding]:
+def dockerfile_pins(path: str, text: str, undecided: list[str]) -> Iterator[EnvFinding]:
+    """Images, packages and downloads of a Dockerfile. Unknown values are appended to `undecided`."""
     stages: set[str] = set()
     known = arguments(text)
     for line in instructions(text):
@@ -78,14 +79,16 @@ def _dockerfile(path: str, text: str, undecided: list[str]) -> Iterator[EnvFindi
                 yield from (_download(word, where) for word in sources if "://" in word)
 
 
-def _requirements(path: str, text: str) -> Iterator[EnvFinding]:
+def requirement_pins(path: str, text: str) -> Iterator[EnvFinding]:
+    """Lines of a requirement file that have no version."""
     for number, line in enumerate(text.splitlines(), 1):
         told = line.partition(" #")[0].strip()
-        if told and not told.startswith(("#", "-")) and not _is_pinned(told):
+        if told and not told.startswith(("#", "-")) and not is_pinned(told):
             yield EnvFinding("package", f"{shown(told)} has no version", f"{shown(path)}:{number}")
 
 
-def _is_pinned(requirement: str) -> bool:
+def is_pinned(requirement: str) -> bool:
+    """Whether a requirement has one version, a commit or a checksum, or is a local file."""
     name = requirement.partition(";")[0].strip()
     if name.startswith(_LOCAL) or name.endswith((".whl", ".tar.gz", ".zip")):
         return True
@@ -142,7 +145,7 @@ def _has_at(package: str) -> bool:
 
 
 _INSTALLERS: dict[tuple[frozenset[str], frozenset[str]], Callable[[str], bool]] = {
-    (frozenset(("pip", "pip3")), frozenset(("install",))): _is_pinned,
+    (frozenset(("pip", "pip3")), frozenset(("install",))): is_pinned,
     (frozenset(("apt", "apt-get")), frozenset(("install",))): _has_equals,
     (frozenset(("apk",)), frozenset(("add",))): _has_equals,
     (frozenset(("npm",)), frozenset(("install", "i", "add"))): _has_at,
@@ -155,7 +158,7 @@ def _with_packages(program: str, words: list[str], where: str) -> Iterator[EnvFi
     for flag, one in pairwise(words):
         if flag in ("-w", "--with") or (flag == "--from" and program == "uvx"):
             for package in one.split(","):
-                if not _is_pinned(package) and not re.search(r"@\d", package):
+                if not is_pinned(package) and not re.search(r"@\d", package):
                     yield EnvFinding("package", f"{program} installs {shown(package)} without a version", where)
 
 

@@ -25,7 +25,7 @@ RARE = 12.0
 """Bits of a value that counts wherever an answer is announced."""
 VERY_RARE = 16.0
 """Bits of a value that counts in prose, in a variable and in a history."""
-_ANNOUNCED = re.compile(
+ANNOUNCED = re.compile(
     r"\b(?:expected|answers?|golds?|golden|solutions?|ground[ _-]?truth|correct|oracle|(?:key|result) is)\b"
     r"[^\n]{0,40}\Z",
     re.IGNORECASE,
@@ -137,12 +137,12 @@ def _in_files(golds: ExpectedValues, rare: dict[str, float], given: list[_Given]
     data = [one for one in given if not _is_prose(one.path)]
     for value, weight in rare.items():
         for one in given:
-            at = _find(one.text, value)
+            at = find_value(one.text, value)
             if at < 0:
                 continue
             alone = one.text.strip() == value
             head = one.text[max(0, at - 120) : at].rpartition("\n")[2]
-            announced = alone or is_answer_name(one.path) or _ANNOUNCED.search(head) is not None
+            announced = alone or is_answer_name(one.path) or ANNOUNCED.search(head) is not None
             told = one.path in prose and weight >= VERY_RARE and _is_only_there(value, data)
             if announced or told:
                 yield _leak("value", golds, value, one.path, one.text, at)
@@ -161,14 +161,14 @@ def _is_prose(path: str) -> bool:
 
 def _is_only_there(value: str, data: list[_Given]) -> bool:
     """Whether a value is a number that no file but prose has."""
-    return _is_number(value) and all(_find(other.text, value) < 0 for other in data)
+    return _is_number(value) and all(find_value(other.text, value) < 0 for other in data)
 
 
 def _is_number(value: str) -> bool:
     return value.replace(",", "").replace(".", "").lstrip("-").isdecimal()
 
 
-def _find(text: str, value: str) -> int:
+def find_value(text: str, value: str) -> int:
     """Where a value stands in a text as a whole word; -1 if nowhere. A number may have commas between its thousands."""
     forms = {value}
     if _is_number(value) and "," not in value:
@@ -238,9 +238,9 @@ def _in_image(task: AuditedTask, golds: ExpectedValues, rare: dict[str, float]) 
 
 def _gives(text: str, value: str, weight: float) -> bool:
     """Whether a text has a value that is very rare, or that it announces as an answer."""
-    at = _find(text, value)
+    at = find_value(text, value)
     return at >= 0 and (
-        weight >= VERY_RARE or _ANNOUNCED.search(text[max(0, at - 120) : at].replace("_", " ")) is not None
+        weight >= VERY_RARE or ANNOUNCED.search(text[max(0, at - 120) : at].replace("_", " ")) is not None
     )
 
 
@@ -249,7 +249,7 @@ def _in_comments(task: AuditedTask, golds: ExpectedValues, rare: dict[str, float
         text = task.text(part.instruction) or ""
         for begin, end in _comments(text):
             for value in rare:
-                if _find(text[begin:end], value) >= 0:
+                if find_value(text[begin:end], value) >= 0:
                     what = f"a comment of the prompt has the expected value {shown(value[:60])!r}"
                     yield EnvFinding("prompt", f"{what} of {shown(golds.values[value])}", shown(part.instruction))
 
@@ -259,13 +259,13 @@ def _in_history(
 ) -> Iterator[EnvFinding]:
     """Values and lines of the solution that only git objects have."""
     wanted = [value for value, weight in rare.items() if weight >= VERY_RARE]
-    wanted = [value for value in wanted if all(_find(one.text, value) < 0 for one in given)]
+    wanted = [value for value in wanted if all(find_value(one.text, value) < 0 for one in given)]
     for path in task.files("environment"):
         if "/.git/" not in path:
             continue
         for content in _objects(task, path):
             text = content.decode("utf-8", "replace")
-            found = next((value for value in wanted if _find(text, value) >= 0), None)
+            found = next((value for value in wanted if find_value(text, value) >= 0), None)
             origin = golds.files.get(squeezed(text))
             if found is not None:
                 what = f"the history has the expected value {shown(found[:60])!r} of {shown(golds.values[found])}"

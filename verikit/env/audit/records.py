@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 CheckStatus = Literal["pass", "fail", "error", "not_run"]
@@ -24,6 +24,21 @@ class EnvFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvEvidence:
+    """One run of a running check."""
+
+    what: str
+    """The files that were graded: `oracle`, `nop`, a mutant."""
+    command: str
+    """The script, as the box runs it."""
+    result: str
+    """The reward, or why there is none."""
+    seconds: float
+    digest: str
+    """SHA-256 of the files of the box."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckRecord:
     """The result of one check on one task."""
 
@@ -33,6 +48,8 @@ class CheckRecord:
     """What a check that was not run, or that failed to read the task, needs."""
     notes: tuple[str, ...] = ()
     """Facts that a reader should know. None of them is a fault."""
+    evidence: tuple[EnvEvidence, ...] = ()
+    """The runs of a running check."""
 
     def as_dict(self) -> dict[str, Any]:
         """The record as JSON. Empty fields are left out."""
@@ -46,6 +63,8 @@ class CheckRecord:
             found["needs"] = self.needs
         if self.notes:
             found["notes"] = list(self.notes)
+        if self.evidence:
+            found["evidence"] = [asdict(one) for one in self.evidence]
         return found
 
     @classmethod
@@ -57,7 +76,8 @@ class CheckRecord:
             TypeError: it is not such a record.
         """
         findings = tuple(EnvFinding(**one) for one in told.get("findings", ()))
-        return cls(told["status"], findings, told.get("needs", ""), tuple(told.get("notes", ())))
+        evidence = tuple(EnvEvidence(**one) for one in told.get("evidence", ()))
+        return cls(told["status"], findings, told.get("needs", ""), tuple(told.get("notes", ())), evidence)
 
 
 def judged(findings: Sequence[EnvFinding], undecided: Sequence[str] = (), notes: Sequence[str] = ()) -> CheckRecord:
@@ -78,13 +98,16 @@ class TaskRecord:
     """The folder's path within the audited one; bytes that are not UTF-8 are escaped."""
     digest: str = ""
     """SHA-256 of the task's manifest; empty if the task can't be read."""
+    format: str = "harbor"
+    """The format of the environment; several joined by "or" if it is ambiguous."""
     checks: dict[str, CheckRecord] = field(default_factory=dict)
     seconds: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """The record as JSON."""
         checks = {name: record.as_dict() for name, record in self.checks.items()}
-        return {"task": self.task, "digest": self.digest, "seconds": round(self.seconds, 4), "checks": checks}
+        head = {"task": self.task, "format": self.format, "digest": self.digest}
+        return {**head, "seconds": round(self.seconds, 4), "checks": checks}
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> TaskRecord:
@@ -95,4 +118,4 @@ class TaskRecord:
             TypeError: it is not such a record.
         """
         checks = {name: CheckRecord.of(record) for name, record in told["checks"].items()}
-        return cls(told["task"], told["digest"], checks, told["seconds"])
+        return cls(told["task"], told["digest"], told["format"], checks, told["seconds"])

@@ -11,7 +11,7 @@ from typing import IO, Self
 
 import click
 
-from verikit.env.audit.checks import ENV_CHECKS
+from verikit.env.audit.checks import EVERY_CHECK
 from verikit.env.audit.records import STATUSES, TaskRecord
 from verikit.env.audit.run import AuditSums
 from verikit.errors import VerikitError
@@ -22,6 +22,7 @@ from verikit.workspaces.names import shown
 FORMAT = "verikit.env-audit/1"
 REPORT = "env-audit.json"
 """The report's name in the folder of `-o`."""
+_RAN = "Solutions and tests ran in the sandbox."
 
 
 def report_lines(folder: str, records: Iterator[TaskRecord], sums: AuditSums, verikit: str) -> Iterator[str]:
@@ -87,8 +88,8 @@ class Examples:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._lines: dict[str, list[str]] = {name: [] for name in ENV_CHECKS}
-        self._needs: dict[str, Counter[str]] = {name: Counter() for name in ENV_CHECKS}
+        self._lines: dict[str, list[str]] = {name: [] for name in EVERY_CHECK}
+        self._needs: dict[str, Counter[str]] = {name: Counter() for name in EVERY_CHECK}
 
     def add(self, record: TaskRecord) -> None:
         """Look at one task."""
@@ -111,15 +112,15 @@ def terminal_lines(sums: AuditSums, examples: Examples) -> Iterator[str]:
     """A table of the checks, then examples of each."""
     header = ["check", *(status.replace("_", " ") for status in STATUSES), "findings"]
     rows = []
-    for name in ENV_CHECKS:
+    for name in sums.by_check():
         found = [f"{kind} {count}" for (check, kind), count in sums.kinds.most_common() if check == name]
         rows.append([name, *(f"{sums.statuses[name][status]:,}" for status in STATUSES), ", ".join(found) or "-"])
     yield from table(header, rows)
-    for name, told in ENV_CHECKS.items():
+    for name, told in EVERY_CHECK.items():
         lines = examples.lines(name)
         if lines:
             yield ""
             yield click.style(f"{name}: {told.title}", bold=True)
             yield from (printable(strike(line)) for line in lines)
     yield ""
-    yield f"{sums.tasks:,} tasks, digest {sums.digest[:16]}. No file of a task was run."
+    yield f"{sums.tasks:,} tasks, digest {sums.digest[:16]}. {_RAN if sums.ran else 'No file of a task was run.'}"

@@ -6,20 +6,25 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import TYPE_CHECKING, BinaryIO, Self
 
 from verikit.env.audit.alike import AlikeTasks
-from verikit.env.audit.checks import ENV_CHECKS
+from verikit.env.audit.checks import ENV_CHECKS, EVERY_CHECK, RUNNING_CHECKS
+from verikit.env.audit.formats import FoundEnv, found_environments, looks_of, rows_file
 from verikit.env.audit.records import STATUSES, CheckRecord, CheckStatus, TaskRecord
-from verikit.env.audit.task import AuditedTask, task_folders
+from verikit.env.audit.task import AuditedTask
 from verikit.errors import SchemaError, UsageError, WorkspaceError
 from verikit.platform.secrets import strike
 from verikit.scoring.folder import Folder
 from verikit.workspaces.names import as_bytes, shown
+
+if TYPE_CHECKING:
+    from verikit.env.audit.running.run import RunningChecks
 
 KEPT, _TASKS = ".tasks", "tasks.jsonl"
 
@@ -29,57 +34,110 @@ def audit_tasks(
     *,
     keep: str | Path | None = None,
     resume: bool = True,
+    only: str = "",
+    run: bool = False,
+    seconds: float = 60.0,
     begun: Callable[[int], None] = lambda tasks: None,
 ) -> Iterator[TaskRecord]:
-    """Audit the Harbor tasks of a folder, without importing or running any of their files.
+    """Audit the environments of a folder. Without `run`, none of their files is imported or run.
 
     Args:
-        folder: A task folder, or a folder with tasks at any depth up to six.
+        folder: An environment, a folder with environments at any depth up to six, or a file of rows with workspaces.
         keep: A folder that keeps each task's record as it comes. A later audit takes up unchanged tasks from it.
         resume: Use the records in `keep`. False begins anew.
+        only: The one format to look for. Empty: each of them.
+        run: Also run each task's solution and tests in the sandbox.
+        seconds: Of each running check on each task.
         begun: Called with the number of tasks before the first is audited.
 
     Yields:
         One record per task, in the order of their paths.
 
     Raises:
-        UsageError: there is no task, or a folder can't be read or written.
+        UsageError: there is no environment, its format is ambiguous, or a folder can't be read or written.
     """
-    root = str(folder)
-    try:
-        names = list(task_folders(root))
-    except OSError as error:
-        raise UsageError(f"{root} can't be read: {error.strerror}") from None
-    if not names:
-        raise UsageError(f"{root} has no task", hint="a Harbor task is a folder with a task.toml")
-    begun(len(names))
+    root, found = _found(str(folder), only)
+    begun(len(found))
     index = AlikeTasks(lambda within: AuditedTask.open(root, within))
-    with KeptRecords(Path(keep) if keep else None, restart=not resume) as kept:
-        for within in names:
-            yield _audited(root, within, index, kept)
+    with ExitStack() as stack:
+        kept = stack.enter_context(KeptRecords(Path(keep) if keep else None, restart=not resume))
+        running = stack.enter_context(_running(seconds)) if run else None
+        for one in found:
+            yield _audited(root, one, index, kept, running)
 
 
-def _audited(root: str, within: tuple[str, ...], index: AlikeTasks, kept: KeptRecords) -> TaskRecord:
-    start = time.perf_counter()
-    name = shown("/".join(within)) or "."
-    key = hashlib.sha256(b"/".join(map(as_bytes, within))).hexdigest()
+def _running(seconds: float) -> RunningChecks:
+    from verikit.env.audit.running.run import RunningChecks  # the sandbox is loaded for these checks only
+
+    return RunningChecks(seconds)
+
+
+def _found(path: str, only: str) -> tuple[str, list[FoundEnv]]:
+    """The folder in which paths begin, and its environments."""
+    if Path(path).is_file():
+        root, one = rows_file(path)
+        return root, [one]
     try:
+        found = found_environments(path, only)
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}") from None
+    if not found:
+        known = "task.toml, openenv.yaml, a package with load_environment, app.py and configs/, rows with workspace"
+        raise UsageError(f"{path} has no {only or 'environment'}", hint=f"it would have one of {known}")
+    if len(found) == 1 and found[0].doubt:
+        raise UsageError(f"{path}: {found[0].doubt}", hint="--format NAME decides")
+    return path, found
+
+
+def _audited(
+    root: str, found: FoundEnv, index: AlikeTasks, kept: KeptRecords, running: RunningChecks | None = None
+) -> TaskRecord:
+    start = time.perf_counter()
+    within = found.within
+    name = shown("/".join((*within, found.file) if found.file else within)) or "."
+    key = _key(found, running)
+    try:
+        if found.doubt:
+            raise WorkspaceError(found.doubt)
         task = AuditedTask.open(root, within)
         record = kept.get(key, task.tree.manifest.digest)
         if record is None:
-            record = TaskRecord(name, task.tree.manifest.digest)
-            for check, told in ENV_CHECKS.items():
-                if told.look is not None:
-                    record.checks[check] = _checked(told.look, task)
+            record = TaskRecord(name, task.tree.manifest.digest, found.format)
+            for check, look in _looks(found).items():
+                record.checks[check] = _checked(look, task)
+            record.checks.update(_ran(running, found, task))
             record.seconds = time.perf_counter() - start
             kept.add(key, record)
-        record.checks["alike"] = _checked(index.check, task)
+        if found.format == "harbor":
+            record.checks["alike"] = _checked(index.check, task)
     except (WorkspaceError, OSError) as error:
-        record = TaskRecord(name)
+        record = TaskRecord(name, format=found.format)
         needs = str(error) if isinstance(error, WorkspaceError) else f"{error.strerror}"
-        record.checks = {check: CheckRecord("error", needs=needs) for check in ENV_CHECKS}
+        record.checks = dict.fromkeys(EVERY_CHECK if running else ENV_CHECKS, CheckRecord("error", needs=needs))
         record.seconds = time.perf_counter() - start
     return record
+
+
+def _key(found: FoundEnv, running: RunningChecks | None) -> str:
+    """The key of an environment's kept record. Records with running checks have keys of their own."""
+    path = b"/".join(map(as_bytes, (*found.within, found.format, found.file)))
+    return hashlib.sha256(path).hexdigest() + (running.key if running else "")
+
+
+def _ran(running: RunningChecks | None, found: FoundEnv, task: AuditedTask) -> Mapping[str, CheckRecord]:
+    """The records of the running checks, which run Harbor tasks."""
+    if running is None:
+        return {}
+    if found.format != "harbor":
+        return dict.fromkeys(RUNNING_CHECKS, CheckRecord("not_run", needs="a Harbor task"))
+    return dict(running.check(task))
+
+
+def _looks(found: FoundEnv) -> Mapping[str, Callable[[AuditedTask], CheckRecord]]:
+    """The checks of one environment by itself, in the order of the report."""
+    if found.format == "harbor":
+        return {check: told.look for check, told in ENV_CHECKS.items() if told.look is not None}
+    return looks_of(found)
 
 
 def _checked(look: Callable[[AuditedTask], CheckRecord], task: AuditedTask) -> CheckRecord:
@@ -98,7 +156,7 @@ class AuditSums:
     """Tasks with a check that fails."""
     unsettled: dict[str, int] = field(default_factory=lambda: {"error": 0, "not_run": 0})
     """Tasks with a check that has this status."""
-    statuses: dict[str, Counter[CheckStatus]] = field(default_factory=lambda: {name: Counter() for name in ENV_CHECKS})
+    statuses: dict[str, Counter[CheckStatus]] = field(default_factory=lambda: {name: Counter() for name in EVERY_CHECK})
     kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Tasks with a finding, by check and kind."""
     _digest: hashlib._Hash = field(default_factory=hashlib.sha256)
@@ -121,8 +179,17 @@ class AuditSums:
         return self._digest.hexdigest()
 
     def by_check(self) -> dict[str, dict[str, int]]:
-        """The counts of each check, as JSON has them."""
-        return {name: {status: counts[status] for status in STATUSES} for name, counts in self.statuses.items()}
+        """The counts of each check, as JSON has them. Running checks are there if they were made."""
+        return {
+            name: {status: counts[status] for status in STATUSES}
+            for name, counts in self.statuses.items()
+            if counts.total() or name not in RUNNING_CHECKS
+        }
+
+    @property
+    def ran(self) -> bool:
+        """Whether running checks were made."""
+        return any(self.statuses[name].total() for name in RUNNING_CHECKS)
 
 
 class KeptRecords:

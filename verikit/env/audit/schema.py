@@ -46,7 +46,7 @@ def check_schema(task: AuditedTask) -> CheckRecord:
     for part in task.parts:
         findings += _files_of(task, part)
     findings += _environment(task)
-    findings += _links(task)
+    findings += linked_outside(task)
     return judged(findings, notes=() if late else old)
 
 
@@ -147,7 +147,7 @@ def _copies(task: AuditedTask, path: str, text: str) -> Iterator[EnvFinding]:
                 yield EnvFinding("missing", f"{line.word} {shown(source)} names a file that is not there", where)
 
 
-def _links(task: AuditedTask) -> Iterator[EnvFinding]:
+def linked_outside(task: AuditedTask) -> Iterator[EnvFinding]:
     """Links that lead out of the task, and things that are neither file nor folder."""
     for path, entry in task.tree.manifest.items():
         if entry.kind == "link":

@@ -59,21 +59,26 @@ def tools_of(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
     return tuple(dict.fromkeys(part for part in shown if os.path.exists(part))), env
 
 
+def job_packages() -> list[str]:
+    """Folders of installed Python packages, which programs in the sandbox may import."""
+    packages = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    return list(dict.fromkeys([*packages, sysconfig.get_path("purelib")]))
+
+
 def job_of(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float, *, hide: bool) -> dict[str, Any]:
     """What the supervisor inside is asked; nothing of it reaches the repository's own code but the tests' names."""
     own = [
         name for name in tree
         if belongs(name, task.original, task.declared) and name not in task.declared.outputs
     ]  # fmt: skip
-    packages = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    packages += [sysconfig.get_path("purelib")]
+    packages = job_packages()
     settings = "".join(
         tree[name].content.decode("utf-8", "replace")
         for name in ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg") if name in tree
     )  # fmt: skip
     tests = {
         "form": task.form, "names": [dotted(name) if task.form == "unittest" else name for name in task.names],
-        "sources": list(SOURCES), "packages": list(dict.fromkeys(packages)), "plugins": list(task.plugins),
+        "sources": list(SOURCES), "packages": packages, "plugins": list(task.plugins),
         "hidden": sorted(test_files(task, tree)) if hide else [],
         "importlib": "importlib" in settings, "conftests": [name for name in own if name.endswith("conftest.py")],
     }  # fmt: skip
@@ -82,7 +87,7 @@ def job_of(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float, *
         "PYTHONHASHSEED": "0", **env,
     }  # fmt: skip
     if task.commands or task.before:
-        variables["PYTHONPATH"] = ":".join(dict.fromkeys(packages))
+        variables["PYTHONPATH"] = ":".join(packages)
     return {
         "before": list(task.before), "commands": list(task.commands), "reports": list(task.reports), "own": own,
         "configures": sorted(CONFIGURES),

@@ -1,0 +1,107 @@
+"""`verikit env compare` and `verikit env fix`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from verikit.cli.command import GroupedCommand
+from verikit.cli.gates import GateResult, gate_code
+from verikit.cli.options import json_option
+from verikit.env.audit.checks import kinds
+from verikit.env.audit.compare import AuditChange, compare_reports, counts_for, read_report
+from verikit.env.audit.fix import fix_environments
+from verikit.errors import UsageError, VerikitError
+from verikit.platform.secrets import strike
+from verikit.platform.terminal import printable
+
+_ORDER = ("worse", "new", "better", "gone")
+
+
+def _parse_names(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Check the names of `--fail-on` (a click callback)."""
+    for name in value:
+        if not kinds(name) and name not in ("new", "gone"):
+            raise click.BadParameter(f"there is no check {name!r}: a check, CHECK.KIND, all, new or gone")
+    return value
+
+
+@click.command("compare", cls=GroupedCommand)
+@click.argument("old", type=click.Path(exists=True))
+@click.argument("new", type=click.Path(exists=True))
+@click.option(
+    "--fail-on",
+    "names",
+    multiple=True,
+    metavar="CHECK[.KIND]",
+    callback=_parse_names,
+    help="Exit with 4 if this got worse or fails in a new task: a check, a kind of finding, all, new, gone. Repeat it.",
+)
+@click.option("--examples", default=20, show_default=True, type=click.IntRange(0), help="Changes shown of each sort.")
+@json_option
+def compare_(old: str, new: str, names: tuple[str, ...], examples: int, as_json: bool) -> int:
+    """Compare two reports of `verikit env audit`: OLD and NEW are env-audit.json or the folders that have it.
+
+    A check is worse if it has a new finding, or if it passed and does not pass now. Lines of files do not count.
+
+    \b
+    verikit env compare runs/audit-1 runs/audit-2 --fail-on all
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    changes = list(compare_reports(read_report(old), read_report(new)))
+    counts: Counter[str] = Counter(change.direction for change in changes)
+    if as_json:
+        told = {name: counts[name] for name in _ORDER}
+        click.echo(strike(json.dumps({**told, "changes": [change.as_dict() for change in changes]})))
+    else:
+        _show(changes, counts, examples)
+    found = [(name, sum(counts_for(change, name) for change in changes)) for name in names]
+    gates = [
+        GateResult(f"{name} is not worse", f"{name}: {count} changes for the worse", not count) for name, count in found
+    ]
+    return gate_code(gates, None, "env compare")
+
+
+def _show(changes: list[AuditChange], counts: Counter[str], examples: int) -> None:
+    for direction in _ORDER:
+        held = [change for change in changes if change.direction == direction]
+        for change in held[:examples]:
+            told = ": ".join(part for part in (change.task, change.check, change.what) if part)
+            click.echo(printable(strike(f"{direction:6} {told}")))
+        if len(held) > examples:
+            click.echo(f"{direction:6} {len(held) - examples} more")
+    click.echo(", ".join(f"{counts[name]} {name}" for name in _ORDER))
+
+
+@click.command("fix", cls=GroupedCommand)
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.option(
+    "-o", "--out", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the patch here."
+)
+def fix_(folder: str, out: Path | None) -> None:
+    """Write a patch for the faults in FOLDER that have one right answer. FOLDER is not changed.
+
+    It declares paths that the tests read, gives tests a box of their own, corrects the reward's path, and takes
+    versions from lock files. Read it, then apply it in FOLDER by `git apply`.
+
+    \b
+    verikit env fix tasks/ -o fix.patch && cd tasks && git apply ../fix.patch
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    try:
+        patches = [patch for patch in fix_environments(folder) if patch.diff]
+    except OSError as error:
+        raise UsageError(f"{folder} can't be read: {error.strerror}") from None
+    for patch in patches:
+        for line in patch.fixed:
+            click.echo(printable(f"{patch.task}: {line}"), err=True)
+    diff = "".join(patch.diff for patch in patches)
+    if out is None:
+        click.echo(diff, nl=False)
+    else:
+        try:
+            out.write_text(diff, encoding="utf-8", newline="")
+        except OSError as error:
+            raise VerikitError(f"can't write {out}: {error.strerror}") from None
+    click.echo(f"{len(patches)} environments have a patch. The folder is unchanged.", err=True)

@@ -1,0 +1,156 @@
+"""Parts of checks that several formats have in common: pins of packages and data, prompts that code builds, links."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from verikit.env.audit.formats.code import PythonCode, dotted, keyword
+from verikit.env.audit.formats.documents import inner, place, project
+from verikit.env.audit.pins import dockerfile_pins, is_pinned, requirement_pins
+from verikit.env.audit.records import EnvFinding
+from verikit.env.audit.task import AuditedTask
+from verikit.workspaces.names import shown
+
+LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "requirements.lock")
+_LOADERS = frozenset("load_dataset hf_hub_download snapshot_download load_dataset_builder".split())
+_LOCAL = frozenset("json csv parquet text arrow pandas imagefolder audiofolder".split())
+_ANSWERS = re.compile(
+    r"(?:correct_|expected_|gold_|true_|secret_|target_|hidden_|reference_)?"
+    r"(?:answers?|solutions?|gold|ground_truth|secret|target_word|hidden_word|target_answer)"
+)
+_QUESTIONS = ("question", "prompt", "problem", "instruction", "content")
+
+
+def package_pins(task: AuditedTask) -> Iterator[EnvFinding]:
+    """Requirements without a version of a project, of requirement files and of Dockerfiles."""
+    locked = any(task.text(name) is not None for name in LOCKS)
+    if not locked:
+        yield from _dependencies(task)
+    for path in sorted(task.files()):
+        name = path.rpartition("/")[2]
+        held = task.text(path) if name.startswith(("Dockerfile", "requirements")) else None
+        if held is None or "/tests/" in f"/{path}" or name.endswith((".backup", ".lock")):
+            continue
+        if name == "Dockerfile" or name.startswith("Dockerfile."):
+            yield from dockerfile_pins(path, held, [])
+        elif name.startswith("requirements") and name.endswith((".txt", ".in")) and not locked:
+            yield from requirement_pins(path, held)
+
+
+def _dependencies(task: AuditedTask) -> Iterator[EnvFinding]:
+    """Dependencies of a project that have no version."""
+    text = task.text("pyproject.toml") or ""
+    needs = inner(_project(task), "project", "dependencies")
+    for need in needs if isinstance(needs, list) else ():
+        if isinstance(need, str) and not is_pinned(need):
+            what = f"{shown(need[:80])} has no version, and there is no lock file"
+            yield EnvFinding("package", what, place("pyproject.toml", text, need))
+
+
+def _project(task: AuditedTask) -> Mapping[str, Any]:
+    try:
+        return project(task)
+    except ValueError:
+        return {}
+
+
+def data_pins(code: PythonCode) -> Iterator[EnvFinding]:
+    """Data sets and models that code loads from a hub without a revision."""
+    for path, node in code.nodes():
+        if isinstance(node, ast.Call) and keyword(node, "revision") is None:
+            name, told = dotted(node.func).rpartition(".")[2], _loaded(node)
+            if told:
+                what = f"{name}({shown(told[:80])!r}) has no revision"
+                yield EnvFinding("data", what, f"{shown(path)}:{node.lineno}")
+
+
+def _loaded(call: ast.Call) -> str:
+    """The name that a call loads from a hub; empty if it loads nothing from there."""
+    name = dotted(call.func).rpartition(".")[2]
+    named = call.args[0] if call.args else keyword(call, "path") or keyword(call, "repo_id")
+    told = named.value if isinstance(named, ast.Constant) and isinstance(named.value, str) else ""
+    if told.startswith((".", "/", "~")) or told.endswith((".json", ".jsonl", ".csv")) or told in _LOCAL:
+        return ""
+    return told if name in _LOADERS or (name == "from_pretrained" and "/" in told) else ""
+
+
+def built_prompts(code: PythonCode) -> Iterator[EnvFinding]:
+    """Rows that code builds with the answer in the prompt: the same expression in both."""
+    for path, node in code.nodes():
+        pairs = _items(node)
+        answers = {ast.dump(value) for name, value in pairs if _ANSWERS.fullmatch(name) and _is_answer(value)}
+        for name, value in pairs if answers else ():
+            if name in _QUESTIONS and any(ast.dump(one) in answers for one in _shown_parts(value)):
+                where = f"{shown(path)}:{value.lineno}"
+                yield EnvFinding("prompt", f"{name} is built with the row's answer", where)
+
+
+def _items(node: ast.AST) -> list[tuple[str, ast.expr]]:
+    """The named values of a mapping or of a call."""
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return [(name, value) for key, value in pairs if (name := _text(key))]
+    if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2][:1].isupper():
+        return [(one.arg, one.value) for one in node.keywords if one.arg]  # of a class; functions may be judges
+    return []
+
+
+def _text(node: ast.expr | None) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _is_answer(value: ast.expr) -> bool:
+    """Whether an expression is called an answer itself. Another value may well be part of its question."""
+    if isinstance(value, ast.Name):
+        return _ANSWERS.fullmatch(value.id) is not None
+    if isinstance(value, ast.Attribute):
+        return _ANSWERS.fullmatch(value.attr) is not None
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+        return isinstance(value.slice.value, str) and _ANSWERS.fullmatch(value.slice.value) is not None
+    return False
+
+
+def _shown_parts(value: ast.expr) -> Iterator[ast.expr]:
+    """The pieces of a text that are shown as they are: of f-strings, sums, `format`, and lists of messages."""
+    waiting: list[ast.AST] = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.Name | ast.Attribute | ast.Subscript):
+            yield one
+        elif isinstance(one, ast.Call):
+            if dotted(one.func).rpartition(".")[2] in ("format", "str"):
+                waiting += [*one.args, *(arg.value for arg in one.keywords)]
+        elif isinstance(one, ast.JoinedStr | ast.FormattedValue | ast.BinOp | ast.List | ast.Dict):
+            waiting += ast.iter_child_nodes(one)
+
+
+def shown_answers(code: PythonCode) -> Iterator[EnvFinding]:
+    """Observations of OpenEnv's `reset` that have the answer in a field."""
+    for path, node in code.nodes():
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name not in ("reset", "reset_async"):
+            continue
+        for call in ast.walk(node):
+            if isinstance(call, ast.Call) and dotted(call.func).rpartition(".")[2].endswith("Observation"):
+                for name, value in _observed(call):
+                    if _ANSWERS.fullmatch(name) and not _is_empty(value):
+                        where = f"{shown(path)}:{value.lineno}"
+                        yield EnvFinding("observation", f"reset returns the answer as {shown(name)}", where)
+                    elif any(_is_answer(one) for one in _shown_parts(value)) and name not in ("done", "reward"):
+                        where = f"{shown(path)}:{value.lineno}"
+                        yield EnvFinding("observation", f"reset returns the answer in {shown(name)}", where)
+
+
+def _observed(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    """The fields of an observation, and the items of its mappings."""
+    for name, value in _items(call):
+        if isinstance(value, ast.Dict):
+            yield from _items(value)
+        else:
+            yield name, value
+
+
+def _is_empty(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value in (None, "", 0, False)

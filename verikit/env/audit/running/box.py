@@ -1,0 +1,240 @@
+"""One script in the sandbox, over a tree of files at absolute paths, and what it leaves."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from verikit.env.audit.running import clock
+from verikit.errors import SandboxUnavailable
+from verikit.sandbox.local import LocalSandbox
+from verikit.sandbox.types import RunLimits, RunResult
+from verikit.verifiers.patch.runs import PYTHON, job_packages, tools_of
+
+MAX_FILES = 1500
+MAX_BYTES = 32 << 20
+"""Of the files that go into a run, and of those that come out of it."""
+TOPS = tuple(
+    f"/{name}" for name in "app tests logs solution workspace work data home root opt srv mnt var repo".split()
+)
+"""Folders at the root that every run has."""
+_PYTEST = "import sys\n\nimport pytest\n\nsys.exit(pytest.console_main())\n"
+"""As its own command: the folder it starts in is not importable."""
+_INSIDE = Path(__file__).with_name("inside.py")
+_LAST_S = 20.0
+"""Seconds for the files, beside those of the script."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxFile:
+    """A file, or a link."""
+
+    content: bytes = b""
+    executable: bool = False
+    link: str = ""
+    """The target of a link; empty for a file."""
+
+    @property
+    def mode(self) -> int:
+        """The permissions that the file gets."""
+        return 0o755 if self.executable else 0o644
+
+
+Files = Mapping[str, BoxFile]
+"""Files by their absolute paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSurroundings:
+    """What may differ between two runs that have to end alike."""
+
+    name: str = "usual"
+    hash_seed: int = 0
+    days: int = 0
+    """By which the clock is ahead."""
+    cpus: int = 0
+    """That programs see; 0: those of this machine."""
+    env: tuple[tuple[str, str], ...] = ()
+    """Variables, above those of the task."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxRun:
+    """How a script ended, and the files that it left."""
+
+    why: str
+    """`exit`, `wall` (its time was up), or a limit that it broke: `output`, `memory`, `disk`, `killed`, `files`."""
+    code: int = 0
+    files: Files = field(default_factory=dict)
+    text: str = ""
+    """The end of what it printed."""
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    memory_mb: float = 0.0
+    needs: str = ""
+    """The thing that this machine lacks for it, if the script did not run for that reason."""
+
+
+class TaskBox:
+    """Runs scripts in one sandbox. `close` ends it."""
+
+    def __init__(self) -> None:
+        self._box = LocalSandbox(workers=1)
+        self._clock: bytes | None = None
+        self._tools, _ = tools_of("")
+
+    def close(self) -> None:
+        """End every process."""
+        self._box.close()
+
+    def clock(self) -> bytes:
+        """The library that moves the clock; empty if it can't be built here."""
+        if self._clock is None:
+            self._clock = clock.built(self._box)
+        return self._clock
+
+    def run(
+        self,
+        files: Files,
+        argv: list[str],
+        *,
+        cwd: str,
+        pack: Iterable[str],
+        wall_s: float,
+        memory_mb: int,
+        folders: Iterable[str] = (),
+        env: Mapping[str, str] | None = None,
+        surroundings: RunSurroundings = RunSurroundings(),
+        tops: Iterable[str] = (),
+    ) -> BoxRun:
+        """Run a script in a tree of files.
+
+        Args:
+            files: The tree.
+            argv: The script's words.
+            cwd: The folder it starts in.
+            pack: Files and folders that come back.
+            wall_s: Its seconds.
+            memory_mb: Of each of its processes.
+            folders: Made beforehand.
+            env: Variables of the task.
+            surroundings: Seed, clock and the like.
+            tops: More folders at the root than `TOPS`.
+        """
+        if _is_large(files):
+            return BoxRun("files", needs=f"at most {MAX_FILES} files and {MAX_BYTES >> 20} MiB")
+        plain = [(path, one) for path, one in files.items() if not one.link]
+        links = [[path, one.link] for path, one in files.items() if one.link]
+        order = {
+            "tops": tops_of((*files, cwd)),
+            "places": list(dict.fromkeys((*TOPS, *tops))),
+            "folders": [*folders, cwd],
+            "files": [[path, number, one.mode] for number, (path, one) in enumerate(plain)],
+            "links": links,
+            "argv": argv,
+            "cwd": cwd,
+            "env": {**self._variables(surroundings, env or {}), "PWD": cwd},
+            "wall": wall_s,
+            "pack": list(pack),
+            "most_bytes": MAX_BYTES,
+            "most_files": MAX_FILES,
+        }
+        sent = {f"in/{number}": one.content for number, (_, one) in enumerate(plain)} | self._programs(surroundings)
+        return self._execute(order, sent, wall_s, memory_mb)
+
+    def _execute(self, order: dict[str, Any], sent: Mapping[str, bytes], wall_s: float, memory_mb: int) -> BoxRun:
+        limits = RunLimits(
+            wall_s=wall_s + _LAST_S, cpu_s=2 * wall_s + _LAST_S, memory_mb=memory_mb, disk_mb=256, output_kb=1024,
+            files=4 * MAX_FILES + 20_000, threads=256,
+        )  # fmt: skip
+        try:
+            done = self._box.programs.execute(
+                [PYTHON, "-I", "-S", "{kept}/inside.py"], sent, json.dumps(order).encode(), limits,
+                tools=tuple(self._tools), env={}, places=tuple(order["places"]), collect="out",
+            )  # fmt: skip
+        except SandboxUnavailable as error:
+            return BoxRun("start", needs=str(error))
+        return _read(done)
+
+    def _variables(self, surroundings: RunSurroundings, env: Mapping[str, str]) -> dict[str, str]:
+        variables = {
+            "PATH": "{kept}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "LANG": "C.UTF-8", "TZ": "UTC",
+            "PYTHONPATH": ":".join(job_packages()), "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONHASHSEED": str(surroundings.hash_seed), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **env,
+        }  # fmt: skip
+        if surroundings.days or surroundings.cpus:
+            variables["LD_PRELOAD"] = "{kept}/clock.so"
+            variables[clock.SECONDS] = str(86400 * surroundings.days)
+            variables[clock.CPUS] = str(surroundings.cpus)
+        return {**variables, **dict(surroundings.env)}
+
+    def _programs(self, surroundings: RunSurroundings) -> dict[str, bytes]:
+        """The driver, the clock, and Python's commands under the names that scripts use."""
+        lead = f"#!/bin/sh\nexec {PYTHON}"
+        clocks = {"clock.so": self.clock()} if surroundings.days or surroundings.cpus else {}
+        return {
+            **clocks,
+            "inside.py": _INSIDE.read_bytes(),
+            "bin/python": f'{lead} "$@"\n'.encode(),
+            "bin/python3": f'{lead} "$@"\n'.encode(),
+            "bin/pytest": f"#!{PYTHON}\n{_PYTEST}".encode(),
+            "out/.keep": b"",
+        }
+
+
+def _is_large(files: Files) -> bool:
+    return len(files) > MAX_FILES or sum(len(one.content) for one in files.values()) > MAX_BYTES
+
+
+def tops_of(paths: Iterable[str]) -> list[str]:
+    """The folders at the root in which some paths lie."""
+    return sorted({f"/{path.split('/')[1]}" for path in paths} - {"/"})
+
+
+def has_program(name: str) -> bool:
+    """Whether scripts in the box find a program."""
+    return (
+        name in ("python", "python3", "pytest") or shutil.which(name, path="/usr/local/bin:/usr/bin:/bin") is not None
+    )
+
+
+def _read(done: RunResult) -> BoxRun:
+    """What the driver says, unless the sandbox saw the run end otherwise."""
+    text = (done.stdout + done.stderr)[-4000:]
+    if done.status == "infra_error":
+        return BoxRun("start", needs=f"a sandbox that works: {done.error}"[:300])
+    if done.status == "error":
+        return BoxRun("start", needs=f"files that can be laid out in the sandbox: {text.strip()[-200:]}")
+    if done.status != "ok":
+        return BoxRun(done.status, done.exit_code, text=text, seconds=done.seconds, cpu_s=done.cpu_s)
+    try:
+        return _told(json.loads(done.files["result.json"]), done.files, text)
+    except (ValueError, KeyError, TypeError, RecursionError, IndexError):
+        return BoxRun("killed", text=text, seconds=done.seconds, cpu_s=done.cpu_s)
+
+
+def _told(told: dict[str, Any], contents: Mapping[str, bytes], text: str) -> BoxRun:
+    if "missing" in told:
+        return BoxRun("start", needs=f"folders that can be written: {', '.join(map(str, told['missing']))}"[:300])
+    files: dict[str, BoxFile] = {}
+    for path, number, mode in told.get("files", ()):
+        files[_path(path)] = BoxFile(contents[str(int(number))], bool(int(mode) & 0o100))
+    for path, target in told.get("links", ()):
+        files[_path(path)] = BoxFile(link=str(target)[:4000])
+    seconds, cpu, memory = (float(told[name]) for name in ("seconds", "cpu", "memory_mb"))
+    if not all(map(math.isfinite, (seconds, cpu, memory))):
+        raise ValueError("a number is not finite")
+    why = "files" if "over" in told else str(told["why"])
+    return BoxRun(why, int(told["exit"]), files, text, seconds, cpu, memory)
+
+
+def _path(path: Any) -> str:
+    """An absolute path without `..`."""
+    if not isinstance(path, str) or not path.startswith("/") or ".." in path.split("/") or len(path) > 4000:
+        raise ValueError("not a path")
+    return path

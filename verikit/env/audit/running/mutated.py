@@ -1,0 +1,138 @@
+"""The checks `mutants` and `honest`: wrong outputs lose the reward, and other forms of right ones keep it."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from verikit.env.audit.running.box import BoxFile
+from verikit.env.audit.running.findings import RunFindings
+from verikit.env.audit.running.rehearsal import Rehearsal
+from verikit.env.audit.running.solved import is_full, output_names
+from verikit.env.audit.running.tampered import CODE
+from verikit.env.audit.running.variants import harmless_forms, keyed_forms, wrong_forms
+from verikit.env.audit.task import AuditedTask
+
+MAX_OUTPUTS, MAX_LITERALS, MAX_NODES = 6, 24, 50_000
+_STRICT = ("byte", "newline", "line break", "line ending", "crlf", "exactly", "trailing", "order", "sorted", "format")
+"""Words of an instruction that make the form of an output part of the task."""
+_KINDS = {"number": "a number of it one off", "line": "a line of it dropped"}
+
+
+def check_mutants(rehearsal: Rehearsal, found: RunFindings) -> None:
+    """Change the solution's outputs one at a time, and give the grader its own literals."""
+    names = output_names(rehearsal)[:MAX_OUTPUTS]
+    changed: dict[str, bool] = {}
+    for path in names:
+        kept = wrong_outputs(rehearsal, path)
+        changed.update(kept.values())
+        for finding in _blind(path, kept):
+            found.add(*finding)
+    for finding in _keyed(rehearsal, names):
+        found.add(*finding)
+    survivors = [words for words, full in changed.items() if full]
+    found.notes.append(f"{len(changed) - len(survivors)} of {len(changed)} changed outputs lose the reward")
+    found.notes += [f"keeps the full reward: {words}" for words in survivors[:10]]
+    if not changed:
+        found.undecided.append("an output of the solution that the tests get")
+
+
+def wrong_outputs(rehearsal: Rehearsal, path: str) -> dict[tuple[str, str], tuple[str, bool]]:
+    """Each wrong form of an output by kind and words, with whether it keeps the full reward."""
+    solved = rehearsal.solve().files
+    found = {}
+    for kind, words, content in wrong_forms(solved[path].content):
+        after = {**solved, path: BoxFile(content, solved[path].executable)}
+        graded = rehearsal.grade(after, name=f"{path}, {words}")
+        if not graded.needs:
+            found[kind, words] = f"{path}, {words}", is_full(graded)
+    return found
+
+
+def _blind(path: str, kept: dict[tuple[str, str], tuple[str, bool]]) -> Iterator[tuple[str, str, str]]:
+    """Findings of an output whose wrong forms of one kind all keep the full reward."""
+    by_kind: dict[str, list[bool]] = defaultdict(list)
+    for (kind, _), (_, full) in kept.items():
+        by_kind[kind].append(full)
+    if all(by_kind["empty"]) and by_kind["empty"]:
+        yield "empty", f"{path} can be empty and have the full reward", path
+        return
+    if path.endswith(CODE):
+        return
+    for kind, words in _KINDS.items():
+        if by_kind[kind] and all(by_kind[kind]):
+            yield kind, f"{path} with {words} has the full reward in all {len(by_kind[kind])} tries", path
+
+
+def _keyed(rehearsal: Rehearsal, names: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Findings of literals of the grader that have the full reward in the place of an output."""
+    literals = grader_literals(rehearsal.task, rehearsal.part.tests)
+    for path in names:
+        content = rehearsal.solve().files[path].content
+        tries = ((one, form) for one in literals if not path.endswith(CODE) for form in keyed_forms(content, one))
+        for literal, form in tries:
+            after = {**rehearsal.solve().files, path: BoxFile(form)}
+            if is_full(rehearsal.grade(after, name=f"{path}, literal {literal[:40]!r}")):
+                what = f"{path} with {literal[:60]!r}, a literal of the tests, has the full reward"
+                yield "keyed", what, literals[literal]
+                return
+
+
+def grader_literals(task: AuditedTask, folders: tuple[str, ...]) -> dict[str, str]:
+    """Strings and numbers that the tests compare with, each with its place, and words of a shell script's tests."""
+    found: dict[str, str] = {}
+    for path in (path for folder in folders for path in task.files(folder)):
+        reader = _LITERALS.get(path.rpartition(".")[2])
+        for line, literal in reader(task.text(path) or "") if reader else ():
+            if 0 < len(literal) <= 200 and not literal.startswith("/"):
+                found.setdefault(literal, f"{path}:{line}")
+    return dict(list(found.items())[:MAX_LITERALS])
+
+
+def _python_literals(text: str) -> Iterator[tuple[int, str]]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in islice(ast.walk(tree), MAX_NODES):
+        holder = node if isinstance(node, ast.Compare) or _called(node) in ("startswith", "endswith") else None
+        for one in islice(ast.walk(holder), 60) if holder else ():
+            if isinstance(one, ast.Constant) and isinstance(one.value, str | int | float):
+                yield one.lineno, str(one.value)
+
+
+def _called(node: ast.AST) -> str:
+    """The name of a called method."""
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
+def _shell_literals(text: str) -> Iterator[tuple[int, str]]:
+    """Words in quotes of `[ … ]` tests and of `grep`."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if "[ " in line or "grep" in line:
+            words = [*line.split("'")[1::2], *line.split('"')[1::2]]
+            yield from ((number, word) for word in words if "$" not in word)
+
+
+_LITERALS: dict[str, Callable[[str], Iterator[tuple[int, str]]]] = {"py": _python_literals, "sh": _shell_literals}
+
+
+def check_honest(rehearsal: Rehearsal, found: RunFindings) -> None:
+    """Write the solution's outputs in other forms that mean the same."""
+    asked = (rehearsal.task.text(rehearsal.part.instruction) or "").casefold()
+    strict = [word for word in _STRICT if word in asked]
+    if strict:
+        found.notes.append(f"no form was changed: the instruction has {strict[0]!r}")
+        return
+    solved = rehearsal.solve().files
+    forms = 0
+    for path in output_names(rehearsal)[:MAX_OUTPUTS]:
+        for kind, words, content in harmless_forms(path, solved[path].content):
+            graded = rehearsal.grade({**solved, path: BoxFile(content)}, name=f"{path}, {words}")
+            forms += 1
+            found.undecided.append(graded.needs)
+            if not graded.needs and not is_full(graded):
+                found.add(kind, f"{path} {words}: the reward is {graded.told()}", path)
+    found.notes.append(f"{forms} other forms")

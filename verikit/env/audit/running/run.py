@@ -1,0 +1,112 @@
+"""The running checks of one task, in order, on one sandbox for all tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from verikit.env.audit.records import CheckRecord
+from verikit.env.audit.running.box import TaskBox
+from verikit.env.audit.running.findings import RunFindings
+from verikit.env.audit.running.mutated import check_honest, check_mutants
+from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal, RehearsalLimits
+from verikit.env.audit.running.repeated import check_portable, check_replay
+from verikit.env.audit.running.solved import check_floor, check_nop, check_oracle, solved_here
+from verikit.env.audit.running.tampered import check_tamper
+from verikit.env.audit.running.used import check_resources
+from verikit.env.audit.task import AuditedTask
+from verikit.errors import SandboxError, SandboxUnavailable, WorkspaceError
+
+MAX_EVIDENCE = 40
+"""Runs of a check that the report has."""
+LOOKS: Mapping[str, Callable[[Rehearsal, RunFindings], None]] = {
+    "oracle": check_oracle,
+    "nop": check_nop,
+    "floor": check_floor,
+    "replay": check_replay,
+    "portable": check_portable,
+    "tamper": check_tamper,
+    "mutants": check_mutants,
+    "honest": check_honest,
+    "resources": check_resources,
+}
+"""The running checks, in the order in which they run. Later ones use runs of earlier ones."""
+_OF_SOLUTION, _OF_SOLVED = frozenset(("oracle", "resources")), frozenset(("mutants", "honest"))
+"""Checks that need a solution that runs here, and one with the full reward. The others need only the tests."""
+_OF_REPEATED = frozenset(("portable", "tamper", "mutants", "honest"))
+"""Checks that compare rewards. They can't tell anything about rewards that differ from run to run."""
+
+
+class RunningChecks:
+    """Runs tasks in one sandbox; a context manager.
+
+    Args:
+        seconds: Of each check on each task.
+    """
+
+    def __init__(self, seconds: float = 60.0) -> None:
+        self.seconds: float = seconds
+        self._limits = RehearsalLimits(seconds, min(seconds, 60.0))
+        self._box: TaskBox | None = None
+        self._problem = ""
+
+    @property
+    def key(self) -> str:
+        """Tells records of these checks from others."""
+        return f"-run-{self.seconds:g}"
+
+    def __enter__(self) -> Self:
+        try:
+            self._box = TaskBox()
+        except (SandboxUnavailable, SandboxError) as error:
+            self._problem = str(error)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._box:
+            self._box.close()
+
+    def check(self, task: AuditedTask, names: Sequence[str] = tuple(LOOKS)) -> Iterator[tuple[str, CheckRecord]]:
+        """The record of each running check on a task, or of some of them."""
+        if self._box is None:
+            yield from ((name, CheckRecord("not_run", needs=self._problem)) for name in names)
+            return
+        try:
+            rehearsal = Rehearsal.prepare(task, self._box, self._limits)
+        except WorkspaceError as problem:
+            yield from ((name, CheckRecord("error", needs=str(problem))) for name in names)
+            return
+        for name in names:
+            yield name, _looked(name, rehearsal)
+
+
+def _looked(name: str, rehearsal: Rehearsal) -> CheckRecord:
+    rehearsal.begin()
+    found = RunFindings()
+    try:
+        missing = _missing(name, rehearsal)
+        if missing:
+            found.undecided.append(missing)
+        else:
+            LOOKS[name](rehearsal, found)
+    except OutOfTime:
+        if found.enough:
+            found.notes.append("the seconds of the check were used up (--seconds)")
+        else:
+            found.undecided.append("more seconds (--seconds)")
+    except WorkspaceError as problem:
+        return CheckRecord("error", needs=str(problem))
+    except SandboxError as problem:
+        found.undecided.append(f"a sandbox that works: {problem}"[:300])
+    return replace(found.record(), evidence=tuple(rehearsal.evidence[:MAX_EVIDENCE]))
+
+
+def _missing(name: str, rehearsal: Rehearsal) -> str:
+    """What a check needs and this machine or the task does not have."""
+    if name in _OF_REPEATED and not rehearsal.repeats:
+        return "rewards that repeat (see replay)"
+    if name in _OF_SOLVED:
+        return solved_here(rehearsal)
+    return rehearsal.blocked() if name in _OF_SOLUTION else "; ".join(rehearsal.needs)[:600]
