@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, get_args
 
 from verikit.errors import EngineError, Unscored
-from verikit.messages import CompletionMessage, messages_of, rebuilt, text_of, thoughts_in, thoughts_of
+from verikit.messages import CompletionMessage, last_said, messages_of, rebuilt, thoughts_beside, thoughts_in
 
 if TYPE_CHECKING:
     from verikit.workspaces import TaskWorkspace, Workspace
@@ -91,8 +91,8 @@ class Sample:
     ) -> None:
         if type(completion) is not str and not isinstance(completion, str):
             messages = messages_of(completion)
-            thoughts = thoughts or thoughts_of(messages)
-            completion = text_of(messages)
+            thoughts = thoughts or thoughts_beside(messages)
+            completion = last_said(messages)
         # Written out, since a generated one takes a third longer, and there are as many samples as candidates.
         _set(self, "prompt", prompt)
         _set(self, "completion", completion)
