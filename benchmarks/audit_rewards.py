@@ -187,8 +187,8 @@ def line(name: str, result: AuditResult, told: str) -> str:
     """A row of the table."""
     share = {check: _share(result, check) for check in ("itself", "rewriting", "near_miss", "other_gold")}
     paid = sorted((c for c in result.probes if c.check == "hack" and c.paid), key=lambda c: -c.share)
-    hacks = "; ".join(f"{count.transform} {count.share:.0%}" for count in paid[:HACKS_SHOWN])
-    more = f"; {len(paid) - HACKS_SHOWN} more" if len(paid) > HACKS_SHOWN else ""
+    hacks = ", ".join(f"{count.transform} {count.share:.0%}" for count in paid[:HACKS_SHOWN])
+    more = f", {len(paid) - HACKS_SHOWN} more" if len(paid) > HACKS_SHOWN else ""
     form = ", ".join(sorted(set(result.forms.values()))) or "none"
     note = f" ({PEERS[name].note})" if PEERS[name].note else ""
     cells = (f"{name}{note}", told, form, *share.values(), f"{hacks}{more}" or "none")
@@ -213,8 +213,16 @@ def main() -> None:
     if arguments.json:
         print(json.dumps(summary(audited(arguments.json, arguments.data, arguments.rows))))
         return
-    columns = ("reward", "corpus, version", "paid in the form", "gold", "other spellings", "near misses", "other golds")
-    print(f"| {' | '.join(columns)} | hacks that are paid |\n|{'---|' * (len(columns) + 1)}")
+    columns = (
+        "reward",
+        "corpus, version",
+        "format",
+        "gold answer",
+        "other spellings",
+        "near misses",
+        "other gold answers",
+    )
+    print(f"| {' | '.join(columns)} | rewarded hacks |\n|{'---|' * (len(columns) + 1)}")
     for name in arguments.only:
         peer = PEERS[name]
         python = (arguments.venvs or Path()) / peer.package / "bin/python"

@@ -188,7 +188,12 @@ class Judge(TextVerifier):
         clear = clearing(engine.tokenizer)
         try:
             made = self.file.request(
-                texts, max_chars=self.max_chars, criterion=criterion, clear=clear, engine=engine.identity
+                texts,
+                max_chars=self.max_chars,
+                criterion=criterion,
+                clear=clear,
+                engine=engine.identity,
+                pictures=engine.pictures,
             )
         except (NotShown, EngineError) as error:
             return error

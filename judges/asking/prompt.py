@@ -28,6 +28,7 @@ from verikit.judges.asking.reply import ReplyFormat
 from verikit.judges.evidence.cited import CITABLE, Citable
 from verikit.judges.evidence.content import Evidence, Shown, Turn, turns
 from verikit.judges.evidence.entries import EntryKind
+from verikit.judges.evidence.pictures import PictureSlots
 from verikit.judges.evidence.shown import MAX_CHARS, NotShown, fence, fenced, visible_to_judge
 from verikit.judges.evidence.special_tokens import Clear, without_specials
 from verikit.names.settings import checked
@@ -107,16 +108,26 @@ class JudgePrompt(BaseModel):
         criterion: str = "",
         clear: Clear = without_specials,
         engine: str = "the judge's engine",
+        pictures: bool = False,
     ) -> Request:
         """Make the request that shows these texts, with the special tokens of the model broken that `clear` breaks.
 
         The mark is made from the prompt alone, and a criterion comes before the answers: requests about answers to the
         same prompt share their beginning, which a server's prefix cache then has.
 
+        Args:
+            texts: What is shown, by the names of the template.
+            max_chars: The most characters of each.
+            criterion: The only one to judge by, if any.
+            clear: Breaks the special tokens of the model that reads it.
+            engine: The engine's name, for messages.
+            pictures: Whether the engine takes pictures.
+
         Raises:
-            NotShown: a text has more than `max_chars` characters, can't be read, or has a picture.
+            NotShown: a text has more than `max_chars` characters, or has a picture or file that can't be shown.
         """
-        shown = {name: _turns(name, text, max_chars, clear, engine) for name, text in texts.items()}
+        slots = PictureSlots(pictures, engine)
+        shown = {name: _turns(name, text, max_chars, clear, slots) for name, text in texts.items()}
         every = [turn.text for said in shown.values() for turn in said]
         mark = fence([turn.text for turn in shown.get("prompt", ())], every)
         blocks = {"fence": mark}
@@ -128,7 +139,7 @@ class JudgePrompt(BaseModel):
             blocks[name] = "\n".join(filter(None, (run.note, fenced(name, inside, mark))))
             citable += run.citable
         return Request(
-            self._messages(blocks, criterion),
+            slots.placed(self._messages(blocks, criterion)),
             max_tokens=self.sampling.max_tokens,
             temperature=self.sampling.temperature,
             logprobs=TOP_LOGPROBS if self.reply.read == "logprobs" else None,
@@ -184,13 +195,13 @@ def _filled(template: str, blocks: Mapping[str, str], criterion: str) -> str:
     return f"{show(template[:start])}\n\n{alone}{show(template[start + 1 :])}"
 
 
-def _turns(name: str, text: Shown, max_chars: int, clear: Clear, engine: str) -> list[Turn]:
+def _turns(name: str, text: Shown, max_chars: int, clear: Clear, slots: PictureSlots) -> list[Turn]:
     """Who says what, as a judge may see it."""
     try:
         found = turns(text, calls=True)
     except NotShown as problem:
         raise problem.named(name) from None
-    return [turn._replace(role=_role(turn.role), text=_visible(name, turn, max_chars, clear, engine)) for turn in found]
+    return [turn._replace(role=_role(turn.role), text=_visible(name, turn, max_chars, clear, slots)) for turn in found]
 
 
 def _said(said: Sequence[Turn], mark: str) -> str:
@@ -213,12 +224,12 @@ def _role(role: str) -> str:
     return role if made or role in ("text", "system", "user", "assistant", "tool") else "other"
 
 
-def _visible(name: str, turn: Turn, max_chars: int, clear: Clear, engine: str) -> str:
+def _visible(name: str, turn: Turn, max_chars: int, clear: Clear, slots: PictureSlots) -> str:
+    """A turn's text, and the marks of its pictures below it."""
     what = _NAMES.get(name, name)
-    if turn.media:
-        raise NotShown(f"the {what} has a {turn.media[0].word}, and {engine} takes none")
     try:
-        return visible_to_judge(turn.text, max_chars, clear)
+        text = visible_to_judge(turn.text, max_chars, clear)
+        return "\n".join(filter(None, (text, *(slots.mark(item, what, name) for item in turn.media))))
     except ValueError as problem:
         hint = "raise max_chars, or set too_long='pieces' (for answers)"
         raise NotShown(f"the {what} has {problem}", hint=hint, too_long=name) from None

@@ -4,6 +4,7 @@ shown.py        texts of candidates, marked and within a length
 special_tokens.py  special tokens taken out of them
 content.py      prompts and answers as turns: text and whatever else there is
 entries.py      a run as entries: words, calls, results, changed files
+pictures.py     pictures, decoded and in their places
 fold.py         long texts by head, tail and rare lines
 digest.py       entries within a budget
 canaries.py     texts that try to gain a verdict

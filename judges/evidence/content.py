@@ -34,6 +34,8 @@ class Media(NamedTuple):
     word: str
     digest: str
     """8 hex digits of the part."""
+    part: Any = None
+    """The part itself."""
 
 
 class Turn(NamedTuple):
@@ -144,7 +146,7 @@ def _media(content: Any) -> tuple[Media, ...]:
         return ()
     parts = [content] if isinstance(content, Mapping) else content
     found = [(media_of([part]), part) for part in parts]
-    return tuple(Media(words[0], _digest(part)) for words, part in found if words)
+    return tuple(Media(words[0], _digest(part), part) for words, part in found if words)
 
 
 def _digest(part: Any) -> str:

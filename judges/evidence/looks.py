@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from verikit.engines import Generation, Request
 from verikit.engines.types import StructuredKind, Wrapper
@@ -158,8 +158,15 @@ def offered(request: Request, texts: Mapping[str, Shown], limits: LookLimits, cl
         return request
     looking = Looking(runs, request.meta[CITABLE], clear, request.meta["fence"], *limits)
     offer = _OFFER.format(looks=limits.looks, chars=limits.chars)
-    said = [*request.prompt[:-1], Message(role=last["role"], content=f"{str(last['content']).rstrip()}\n{offer}")]
-    return replace(request, prompt=said, meta={**request.meta, LOOKING: looking})
+    said = Message(role=last["role"], content=_followed_by(last["content"], offer))
+    return replace(request, prompt=[*request.prompt[:-1], said], meta={**request.meta, LOOKING: looking})
+
+
+def _followed_by(content: Any, more: str) -> Any:
+    """A message's content, a text or parts, with a paragraph more."""
+    if isinstance(content, str):
+        return f"{content.rstrip()}\n{more}"
+    return [*content, {"type": "text", "text": more}]
 
 
 class LookingEngine(Wrapper):

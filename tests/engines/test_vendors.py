@@ -100,6 +100,23 @@ def test_a_request_reaches_anthropic_in_its_form():
     }
 
 
+SEEN = [
+    {"type": "text", "text": "What is it?"},
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0K"}},
+]
+
+
+def test_a_picture_reaches_each_vendor_in_its_form():
+    request = Request([{"role": "user", "content": SEEN}])
+    _, server = ask("anthropic", lambda body, k: message(), request)
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0K"}}
+    assert server.bodies[0]["messages"][0]["content"] == [SEEN[0], picture]
+    _, server = ask("gemini", lambda body, k: content(), request)
+    text, shown = server.bodies[0]["contents"][0]["parts"]
+    assert text == {"text": "What is it?"}
+    assert set(shown["inlineData"].values()) == {"iVBORw0K", "image/png"}
+
+
 def test_a_request_reaches_gemini_in_its_form_and_its_log_probabilities_come_back():
     request = Request(CHAT, max_tokens=9, temperature=0.5, top_p=0.9, top_k=4, stop=("\n",), seed=3, logprobs=1)
     chosen = {"token": "2", "tokenId": 17, "logProbability": -0.25}

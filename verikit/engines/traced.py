@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from verikit.engines.types import Engine, Generation, Request, TakeBack
+from verikit.messages import content_text
 from verikit.platform import tracing
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -162,7 +163,7 @@ def _texts(request: Request, generation: Generation) -> dict[str, Any]:
         asked = [_message("user", request.prompt)]
     else:
         turns = [turn for turn in request.prompt if isinstance(turn, Mapping)]
-        asked = [_message(str(turn.get("role")), str(turn.get("content"))) for turn in turns]
+        asked = [_message(str(turn.get("role")), content_text(turn.get("content"))) for turn in turns]
     given = [
         _message("assistant", output.text) | {"finish_reason": output.finish_reason} for output in generation.outputs
     ]

@@ -218,7 +218,7 @@ class Engine(ABC):
     tokenizer: Any = None
     """The model's, where the engine holds it in this process: its callers can then work on token ids."""
     pictures: bool = False
-    """Whether messages may have pictures (content parts of the type `image_url`)."""
+    """Whether messages may have pictures: content parts of the type `image_url` with a `data:` address."""
     last_failure: EngineError | None = None
     """Why the latest try failed, of an engine that tries again; None once a try succeeds."""
 

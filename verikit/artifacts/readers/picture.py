@@ -21,7 +21,10 @@ def warm() -> None:
 
 
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
-    """The observation of one picture, with the pixels of its first frame. `request` is empty."""
+    """The observation of one picture, with the pixels of its first frame.
+
+    `request` is empty, or `{"at_most": PIXELS}` scales only what is larger than that.
+    """
     from PIL import Image
 
     try:
@@ -31,15 +34,15 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
             width, height = picture.size
             if width * height > MOST_PIXELS:
                 raise container.BadContainer(f"{width} by {height} pixels, at most {MOST_PIXELS:,} are read")
-            return {"format": kind, "frames": getattr(picture, "n_frames", 1), **_pixels(picture)}
+            return {"format": kind, "frames": getattr(picture, "n_frames", 1), **_pixels(picture, request)}
     except container.BadContainer as problem:
         return {"refused": str(problem)}
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as problem:
         return {"refused": f"the file can't be read as a picture: {problem}"}
 
 
-def _pixels(picture: Any) -> dict[str, Any]:
-    """Size as it is seen, and pixels on white, scaled so that the longer side has `LONG_SIDE`."""
+def _pixels(picture: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """Size as it is seen, and pixels on white, scaled so that the longer side has `LONG_SIDE` or what is asked for."""
     from PIL import Image, ImageOps
 
     upright = ImageOps.exif_transpose(picture)
@@ -48,7 +51,8 @@ def _pixels(picture: Any) -> dict[str, Any]:
     layered = upright.convert("RGBA")
     whole = Image.alpha_composite(Image.new("RGBA", layered.size, "white"), layered).convert("RGB")
     width, height = whole.size
-    scale = LONG_SIDE / max(width, height)
+    longer = max(width, height)
+    scale = min(request.get("at_most", LONG_SIDE) / longer, 1 if "at_most" in request else longer)
     wide, high = max(round(width * scale), 1), max(round(height * scale), 1)
     scaled = whole.resize((wide, high), Image.Resampling.LANCZOS)
     return {"width": width, "height": height, "wide": wide, "high": high, "pixels": scaled.tobytes()}

@@ -57,6 +57,7 @@ class OpenAI(StreamingEngine):
         prices: tuple[float, float] | None = None,
         server: Literal["auto", "vllm", "openai"] = "auto",
         body: Mapping[str, Any] | None = None,
+        pictures: bool = False,
     ) -> None:
         """Describe the server; nothing is sent yet.
 
@@ -73,6 +74,7 @@ class OpenAI(StreamingEngine):
             prices: Per million prompt and reply tokens; gives `usage["cost"]`.
             server: Whose extensions may be used (token ids, choices, regexes, grammars); `auto` asks /models.
             body: Further keys of every body, such as `{"chat_template_kwargs": {...}}`.
+            pictures: Whether the model takes pictures.
 
         Raises:
             SpecError: the address is none, or holds credentials; the key can't be sent; an option's value is none.
@@ -87,6 +89,7 @@ class OpenAI(StreamingEngine):
             "prices": prices,
             "server": server,
             "body": body,
+            "pictures": pictures,
         }
         check_address(url)
         check_options(options)
@@ -102,6 +105,7 @@ class OpenAI(StreamingEngine):
         self.tokens: Pace = Pace(tokens_per_minute)
         self.prices: tuple[float, float] | None = prices
         self.body: dict[str, Any] = dict(body or {})
+        self.pictures: bool = pictures
         self.limit_key = "max_tokens"
         self._is_vllm = None if server == "auto" else server == "vllm"
         self._models_failure: FailedTry | None = None

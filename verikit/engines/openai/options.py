@@ -83,6 +83,7 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "server": (lambda value: value in ("auto", "vllm", "openai"), "auto, vllm or openai"),
     "body": (lambda value: value is None or isinstance(value, Mapping), "a table of further keys"),
+    "pictures": (lambda value: isinstance(value, bool), "true or false"),
 }
 
 

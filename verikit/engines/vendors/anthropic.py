@@ -12,7 +12,7 @@ from typing import Any
 
 from verikit.engines.errors import BadReply, Unreachable, Unsupported
 from verikit.engines.types import Output, Request
-from verikit.engines.vendors.base import VendorEngine, turns_of
+from verikit.engines.vendors.base import EmbeddedPicture, VendorEngine, parts_of, turns_of
 from verikit.errors import EngineTimeout, MissingExtra
 
 FINISHED = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
@@ -24,6 +24,7 @@ class Anthropic(VendorEngine):
     kind = "anthropic"
     form = "anthropic:MODEL"
     keys = ("ANTHROPIC_API_KEY",)
+    pictures = True
 
     def connect(self, key: str) -> Any:
         """Make the client.
@@ -63,7 +64,8 @@ class Anthropic(VendorEngine):
         if request.logprobs is not None:
             raise Unsupported(f"{self.name} gives no log-probabilities")
         system, turns = turns_of(request)
-        found: dict[str, Any] = {"model": self.model, "max_tokens": request.max_tokens, "messages": turns}
+        messages = [turn | {"content": _sent(turn["content"])} for turn in turns]
+        found: dict[str, Any] = {"model": self.model, "max_tokens": request.max_tokens, "messages": messages}
         if system:
             found["system"] = system
         if request.temperature != 1:  # its own default; newer models take no other, and no mention of it
@@ -82,6 +84,17 @@ class Anthropic(VendorEngine):
         further = {name: value for name, value in self.body.items() if name not in known}
         sampling = {name: found.pop(name) for name in ("temperature", "top_p", "top_k") if name in found}
         return {**found, **named, "extra_body": {**sampling, **further}}
+
+
+def _sent(content: Any) -> Any:
+    """A message's content as it is if it is a text, otherwise blocks."""
+    return content if isinstance(content, str) else [_block(part) for part in parts_of(content)]
+
+
+def _block(part: str | EmbeddedPicture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
 
 
 def _output(reply: Any) -> tuple[Output, dict[str, float]]:

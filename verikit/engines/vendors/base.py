@@ -11,7 +11,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import SecretStr
 
@@ -213,6 +213,26 @@ class _VendorCall(Call):
 
 def _remake(make: partial[VendorEngine], key: SecretStr) -> VendorEngine:
     return make(api_key=key.get_secret_value())
+
+
+class EmbeddedPicture(NamedTuple):
+    """A picture in a message."""
+
+    media_type: str
+    data: str
+    """Base64."""
+
+
+def parts_of(content: Any) -> list[str | EmbeddedPicture]:
+    """A message's content in pieces: texts and pictures."""
+    return [content] if isinstance(content, str) else [_part(part) for part in content]
+
+
+def _part(part: Mapping[str, Any]) -> str | EmbeddedPicture:
+    if part["type"] == "text":
+        return str(part["text"])
+    head, _, data = part["image_url"]["url"].partition(",")
+    return EmbeddedPicture(head.removeprefix("data:").removesuffix(";base64"), data)
 
 
 def turns_of(request: Request) -> tuple[str, list[Message]]:

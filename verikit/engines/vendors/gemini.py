@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from importlib import import_module
 from typing import Any
 
@@ -9,7 +10,7 @@ import httpx
 
 from verikit.engines.errors import BadReply, BadRequest, Unreachable
 from verikit.engines.types import Output, Request, TopLogprob
-from verikit.engines.vendors.base import VendorEngine, turns_of
+from verikit.engines.vendors.base import EmbeddedPicture, VendorEngine, parts_of, turns_of
 from verikit.errors import EngineTimeout, MissingExtra
 
 FINISHED = {"STOP": "stop", "MAX_TOKENS": "length"}
@@ -21,6 +22,7 @@ class Gemini(VendorEngine):
     kind = "gemini"
     form = "gemini:MODEL"
     keys = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    pictures = True
 
     def connect(self, key: str) -> Any:
         """Make the client.
@@ -66,13 +68,22 @@ class Gemini(VendorEngine):
         system, turns = turns_of(request)
         roles = {"assistant": "model"}
         contents = [
-            {"role": roles.get(turn["role"], turn["role"]), "parts": [{"text": turn["content"]}]} for turn in turns
+            {
+                "role": roles.get(turn["role"], turn["role"]),
+                "parts": [self._part(part) for part in parts_of(turn["content"])],
+            }
+            for turn in turns
         ]
         config = self._config(request, system, timeout_s)
         try:
             return contents, self._types.GenerateContentConfig(**{**config, **self.body})
         except ValueError as error:
             raise BadRequest(f"the client refuses the request: {' '.join(str(error).split())[:300]}") from None
+
+    def _part(self, part: str | EmbeddedPicture) -> Any:
+        if isinstance(part, str):
+            return {"text": part}
+        return self._types.Part.from_bytes(data=base64.b64decode(part.data), mime_type=part.media_type)
 
     def _config(self, request: Request, system: str, timeout_s: float) -> dict[str, Any]:
         """Sampling and form of the reply, in the client's words."""

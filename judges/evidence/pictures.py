@@ -1,0 +1,156 @@
+"""Pictures in a judge's prompt: decoded in the sandbox, encoded anew, and sent in the place where they stand.
+
+A candidate's picture is a hostile file. Only its pixels reach the engine: no metadata, no second frame, no data behind
+its end. A picture given by its address is not fetched.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from verikit.errors import AgentFault, VerikitError
+from verikit.judges.evidence.content import Media
+from verikit.judges.evidence.shown import NotShown
+from verikit.types import Message
+
+MOST_BYTES = 20 << 20
+"""Of one picture's file."""
+MOST_PICTURES = 16
+"""In one request."""
+LONG_SIDE = 1024
+"""Pixels. Larger pictures are scaled down to it: providers do the same, or charge for what they don't use."""
+_MARK = "\0"
+"""Stands around a picture's number until the prompt is complete. No text that is shown has it (`shown.py`)."""
+_MARKED = re.compile(f"{_MARK}(\\d+){_MARK}")
+
+
+class PictureSlots:
+    """The pictures of one request, and the marks in its text that stand for them.
+
+    Args:
+        taken: Whether the engine takes pictures.
+        engine: Its name, for messages.
+    """
+
+    def __init__(self, taken: bool, engine: str) -> None:
+        self._taken, self._engine = taken, engine
+        self._urls: list[str] = []
+
+    def mark(self, item: Media, what: str, name: str) -> str:
+        """Return the text that stands for a picture.
+
+        Args:
+            item: The picture.
+            what: The text that has it, for messages.
+            name: The same as the template names it.
+
+        Raises:
+            NotShown: the engine takes none, it is another kind of file, or it can't be read.
+        """
+        if not self._taken or item.word != "picture":
+            hint = "an engine of openai: takes pictures with the option pictures=True"
+            raise NotShown(
+                f"the {what} has a {item.word}, and {self._engine} takes none",
+                hint=hint if item.word == "picture" else "",
+            )
+        if len(self._urls) == MOST_PICTURES:
+            raise NotShown(f"there are more than {MOST_PICTURES} pictures")
+        try:
+            self._urls.append(_sent(_file_of(item.part)))
+        except AgentFault as problem:
+            raise NotShown(f"the {what} has a picture that can't be read: {problem}", nothing=name) from None
+        except VerikitError as problem:
+            raise NotShown(f"the {what} has a picture that can't be shown: {problem}", hint=problem.hint) from None
+        number = len(self._urls)
+        return f"⟨picture {number}⟩{_MARK}{number}{_MARK}"
+
+    def placed(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the messages with a content part in place of each mark; those without a mark are unchanged."""
+        if not self._urls:
+            return list(messages)
+        return [Message(role=turn["role"], content=cast(str, self._parts(turn["content"]))) for turn in messages]
+
+    def _parts(self, text: str) -> str | list[dict[str, Any]]:
+        pieces = _MARKED.split(text)  # text, number, text, number, …, text
+        if len(pieces) == 1:
+            return text
+        parts: list[dict[str, Any]] = []
+        for said, number in zip(pieces[::2], [*pieces[1::2], ""], strict=True):
+            if said:
+                parts.append({"type": "text", "text": said})
+            if number and 0 < int(number) <= len(self._urls):
+                parts.append({"type": "image_url", "image_url": {"url": self._urls[int(number) - 1]}})
+        return parts
+
+
+def _file_of(part: Any) -> bytes:
+    """The picture that a content part embeds.
+
+    Raises:
+        NotShown: it embeds none.
+        AgentFault: what it embeds is not base64.
+    """
+    told = _address_of(part)
+    head, comma, data = told.partition(",")
+    if not (comma and head.startswith("data:") and head.endswith(";base64")):
+        hint = '"image_url": {"url": "data:image/png;base64,…"}'
+        raise NotShown("it is not embedded, and nothing is fetched", hint=hint)
+    if len(data) > MOST_BYTES * 4 // 3:
+        raise NotShown(f"it has more than {MOST_BYTES >> 20} MB")
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error as problem:
+        raise AgentFault(f"its base64 is broken: {problem}") from None
+
+
+def _address_of(part: Any) -> str:
+    """A part's picture as a `data:` address, in OpenAI's, Anthropic's and MCP's forms; else whatever is there."""
+    if not isinstance(part, Mapping):
+        return ""
+    source = part.get("source")
+    embedded = source if isinstance(source, Mapping) else part
+    if isinstance(data := embedded.get("data"), str):
+        return f"data:;base64,{data}"
+    found = part.get("image_url", part.get("image"))
+    if isinstance(found, Mapping):
+        found = found.get("url")
+    return found if isinstance(found, str) else ""
+
+
+@lru_cache(maxsize=16)
+def _sent(file: bytes) -> str:
+    """A picture as the engine gets it: decoded in the sandbox, and its pixels as a PNG.
+
+    Raises:
+        AgentFault: it is no picture.
+        NotShown: it has several frames.
+        VerikitError: it could not be decoded here.
+    """
+    from verikit.artifacts.box import observe  # loads the sandbox
+    from verikit.verifiers.image.verifier import READER
+
+    seen = observe(READER, [file], {"at_most": LONG_SIDE})
+    if seen["frames"] > 1:
+        raise NotShown(f"it has {seen['frames']} frames, and a judge sees one")
+    encoded = base64.b64encode(png(seen["wide"], seen["high"], seen["pixels"])).decode()
+    return f"data:image/png;base64,{encoded}"
+
+
+def png(width: int, height: int, pixels: bytes) -> bytes:
+    """Encode rows of RGB pixels, 3 bytes each, as a PNG."""
+    row = 3 * width
+    rows = b"".join(b"\0" + pixels[at : at + row] for at in range(0, row * height, row))  # 0: a row without a filter
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits, RGB, not interlaced
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in chunks)
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
