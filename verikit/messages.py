@@ -37,7 +37,12 @@ def thoughts_in(message: CompletionMessage) -> str:
 
 def thoughts_of(completion: Any) -> str:
     """The thoughts beside what the assistant says in messages, joined by blank lines; "" where there are none."""
-    return "" if isinstance(completion, str) else "\n\n".join(filter(None, map(thoughts_in, messages_of(completion))))
+    return "" if isinstance(completion, str) else thoughts_beside(messages_of(completion))
+
+
+def thoughts_beside(messages: Sequence[CompletionMessage]) -> str:
+    """The thoughts beside the texts of messages, joined by blank lines."""
+    return "\n\n".join(filter(None, map(thoughts_in, messages)))
 
 
 def text_of(completion: Any) -> str:
@@ -110,6 +115,8 @@ def content_text(content: Any) -> str:
 
 def are_parts(value: Any) -> bool:
     """Whether a list holds content parts (`{"type": "text", …}`) and no messages."""
+    if type(value) is list and value and type(value[0]) is dict and "role" in value[0]:
+        return False  # messages, as nearly all come
     known = (*TEXT_PARTS, *THOUGHT_PARTS, *MEDIA_PARTS)
     return (
         isinstance(value, Sequence)

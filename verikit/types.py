@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, get_args
 
 from verikit.errors import EngineError, Unscored
-from verikit.messages import CompletionMessage, messages_of, rebuilt, text_of, thoughts_in, thoughts_of
+from verikit.messages import CompletionMessage, last_said, messages_of, rebuilt, thoughts_beside, thoughts_in
 
 if TYPE_CHECKING:
     from verikit.workspaces import TaskWorkspace, Workspace
@@ -91,8 +91,8 @@ class Sample:
     ) -> None:
         if type(completion) is not str and not isinstance(completion, str):
             messages = messages_of(completion)
-            thoughts = thoughts or thoughts_of(messages)
-            completion = text_of(messages)
+            thoughts = thoughts or thoughts_beside(messages)
+            completion = last_said(messages)
         # Written out, since a generated one takes a third longer, and there are as many samples as candidates.
         _set(self, "prompt", prompt)
         _set(self, "completion", completion)
@@ -140,7 +140,7 @@ class Group:
         return Sample(self.prompt, text, self.answer, self.id, meta, thoughts_in(keys), rebuilt(text, keys))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Score:
     """A verifier's verdict on one sample: a finite value, or a status that says why there is none."""
 
@@ -162,18 +162,39 @@ class Score:
     cause: EngineError | None = field(default=None, compare=False, repr=False)
     """The engine's error that left it without a value; a run whose engine is gone stops by it."""
 
-    def __post_init__(self) -> None:
-        if self.status not in STATUSES:
-            raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {self.status!r}")
-        if (self.value is None) != (self.status != "ok"):
-            raise ValueError(
-                f"a score has a value exactly if its status is 'ok', not {self.value!r} with {self.status!r}"
-            )
-        if self.value is not None:
-            number = float(self.value)
+    def __init__(
+        self,
+        value: float | None,
+        status: Status = "ok",
+        answer: str | None = None,
+        reason: str = "",
+        parts: Mapping[str, Score] | None = None,
+        steps: tuple[Score, ...] = (),
+        usage: Mapping[str, float] | None = None,
+        seconds: float | None = None,
+        text: str = "",
+        cause: EngineError | None = None,
+    ) -> None:
+        if status not in STATUSES:
+            raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
+        if (value is None) != (status != "ok"):
+            raise ValueError(f"a score has a value exactly if its status is 'ok', not {value!r} with {status!r}")
+        if value is not None:
+            number = float(value)
             if not math.isfinite(number):
-                raise ValueError(f"a score's value is finite, not {self.value!r}")
-            object.__setattr__(self, "value", number)
+                raise ValueError(f"a score's value is finite, not {value!r}")
+            value = number
+        # Written out, since a generated one takes twice as long, and there are as many scores as candidates.
+        _set(self, "value", value)
+        _set(self, "status", status)
+        _set(self, "answer", answer)
+        _set(self, "reason", reason)
+        _set(self, "parts", {} if parts is None else parts)
+        _set(self, "steps", steps)
+        _set(self, "usage", {} if usage is None else usage)
+        _set(self, "seconds", seconds)
+        _set(self, "text", text)
+        _set(self, "cause", cause)
 
     def as_dict(self) -> dict[str, Any]:
         """All fields as plain data but `cause`, which is none, those of parts and steps likewise."""

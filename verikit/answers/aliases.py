@@ -175,6 +175,8 @@ def _unit(text: str) -> tuple[Unit, int] | None:
     bare = plain(text.strip(" $.")).translate(_EXPONENTS)
     if any(character.isdigit() for character in re.sub(r"\^\s?[{(]?-?\d", "", bare)):
         return None
+    if _UNIT_PARTS.sub("", bare).strip(" (){}*"):
+        return None  # a sign or a mark that is no part of a unit
     parts = _UNIT_PARTS.findall(bare)
     unit = parse_unit(parts) if parts else None
     return None if unit is None or unit.dimension == COUNT.dimension else (unit, sum(map(_is_factor, parts)))

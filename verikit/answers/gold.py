@@ -30,8 +30,10 @@ NUMERAL = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
 """A number in digits: it can be read in one way only."""
 
 
-_LETTER_WITH_WORDS = re.compile(r"(?:[A-Za-z]|\([A-Z]\))(?: [^\W\d_]{2,}){1,8}")
-"""A name that begins with a letter, "C sharp minor": no symbol with a noun."""
+_LETTER_WITH_WORDS = re.compile(
+    r"(?:[A-Za-z]|\([A-Z]\))(?: [^\W\d_]{2,}){1,8}|[A-Z]{2,6}(?: [^\W\d_]+){0,7} [A-Z][a-z]+(?: [^\W\d_]+){0,7}"
+)
+"""A name that begins with a letter or an abbreviation, "C sharp minor", "HB Pencil": no symbols with a noun."""
 
 
 class ReadGold(NamedTuple):

@@ -27,12 +27,17 @@ def gold_readings(text: str) -> list[Node]:
     if may_be_decimal(text):
         texts.append(text.replace(",", "."))
     if _GROUPED.search(text):
-        texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ", "), text))
+        texts.append(_GROUPED.sub(_as_list, text))
         if ", " in text or not _BRACKETS.search(text):
             texts.append(_GROUPED.sub(lambda m: m[0].replace(",", ""), text))
     if _SPACED_POWER.search(text):
         texts.append(_SPACED_POWER.sub(r"\1e\2\3", text))
     return [tree for t in texts if t != text and (tree := read(t).tree) is not None] + with_unit(text)
+
+
+def _as_list(match: re.Match[str]) -> str:
+    """Grouped digits as a list; no list holds 000 or 045."""
+    return match[0] if ",0" in match[0] else match[0].replace(",", ", ")
 
 
 def with_unit(text: str) -> list[Node]:

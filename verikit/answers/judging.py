@@ -32,6 +32,10 @@ _UNMARKED = ("whole text", "last line", "last lines")
 _IN_PROSE = (*_UNMARKED, "statement", "final statement")
 """Forms whose answer may be part of a sentence."""
 _PHRASE = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{2,20}){0,5}")
+_SIGNED_ZERO = re.compile(r"[-−]\s?0,\d{1,40}")
+"""A decimal comma: no list begins with a zero that has a sign."""
+_CAPITALS = re.compile(r"[A-Z]{3,12}")
+"""An abbreviation or the corners of a figure, whose letters are in order, rather than a product of symbols."""
 _PERCENT = re.compile(r"%|per ?cent|pct")
 _QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
 _LETTER_UNIT = re.compile(r"(-?[\d.,]+)(?:\s+K|\s*(?:[mgsLlhNJWV]|[kcm]m|kg)(?:\^\{?[23]\}?)?)")
@@ -239,8 +243,10 @@ def _quoted(text: str, question: str) -> bool:
 def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
     """Compare with a gold that is mathematics: the first reading of the answer that is mathematics too decides."""
     note = ""
+    if _CAPITALS.fullmatch(case.gold.text) and _CAPITALS.fullmatch(case.text):
+        return case.verdict(different("other letters", "text"))  # the same text is equal already
     for piece in _readings(case.text, case.found.form):
-        if may_be_decimal(piece) and are_decimal_in(case.terms.question):
+        if (may_be_decimal(piece) and are_decimal_in(case.terms.question)) or _SIGNED_ZERO.fullmatch(piece):
             piece = piece.replace(",", ".")
         answer = read(piece)
         if answer.too_big:

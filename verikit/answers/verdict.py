@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from verikit.answers import choices
 from verikit.answers.algebra.compare import compare
-from verikit.answers.algebra.equality import Equality
+from verikit.answers.algebra.equality import Equality, EqualityResult, undecided
 from verikit.answers.aliases import Aliases
 from verikit.answers.claims import extract
 from verikit.answers.claims.statements import FoundAnswer
@@ -20,6 +21,8 @@ from verikit.replies.unseen import without_phantoms, without_unseen
 
 MAX_TEXT = 20_000_000
 """Characters of a completion; beyond it nothing is read."""
+MAX_REMEMBERED = 400
+"""Characters of a gold and an answer together whose verdict is kept."""
 _RANK = {"undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
 """Of the verdicts on several golds the first of these is told."""
 _WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
@@ -85,7 +88,38 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
     candidate = found[-1] if found else extract.last_line(part)
     if candidate.pieces and all(_same(piece, candidate.pieces[-1], terms.equality) for piece in candidate.pieces):
         candidate = candidate._replace(text=candidate.pieces[-1])
-    return judge(candidate, gold, terms)
+    return _judged(candidate, gold, gold_text, terms)
+
+
+def _judged(candidate: FoundAnswer, gold: ReadGold, gold_text: str, terms: Terms) -> AnswerVerdict:
+    """`judge`, remembered by content where the texts are short: the samples of a group often end in the same answer."""
+    question = terms.question
+    if len(candidate.text) + len(gold_text) > MAX_REMEMBERED or len(question) > 10 * MAX_REMEMBERED:
+        return judge(candidate, gold, terms)
+    said = candidate if not candidate.start else candidate._replace(start=0)
+    known = _remembered(said, gold_text, question, tuple(terms.options), terms.equality, terms.letters, terms.aliases)
+    return known or judge(candidate, gold, terms)
+
+
+@lru_cache(maxsize=2048)
+def _remembered(
+    candidate: FoundAnswer,
+    gold: str,
+    question: str,
+    options: tuple[str, ...],
+    equality: Equality,
+    letters: bool,
+    aliases: Aliases | bool,
+) -> AnswerVerdict | None:
+    """The verdict on a pair, whatever decides what the rules leave open; None where that is asked."""
+    asked: list[Node] = []
+
+    def tail(gold: Node, answer: Node) -> EqualityResult:
+        asked.append(gold)
+        return undecided("not asked yet")
+
+    verdict = judge(candidate, read_gold(gold), Terms(question, options, equality, tail, letters, aliases))
+    return None if asked else verdict
 
 
 def _is_boxed(found: FoundAnswer, gold: str) -> bool:

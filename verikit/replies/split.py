@@ -114,9 +114,14 @@ def finish_reason(meta: Mapping[str, Any]) -> str:
     return next((told for key in FINISH_KEYS if isinstance(told := meta.get(key), str) and told), "")
 
 
+_ENVIRONMENT: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
+"""The mapping beneath `os.environ`, where there is one: it is asked in a tenth of the time, for every completion."""
+_ENCODED = TAGS_VARIABLE if _ENVIRONMENT is os.environ else os.environ.encodekey(TAGS_VARIABLE)
+
+
 def _more_tags() -> str:
     """The tags of the environment, at little cost where there are none."""
-    return os.environ.get(TAGS_VARIABLE, "") if TAGS_VARIABLE in os.environ else ""
+    return os.environ.get(TAGS_VARIABLE, "") if _ENCODED in _ENVIRONMENT else ""
 
 
 def may_think(completion: str) -> bool:

@@ -37,6 +37,8 @@ MAX_CHARS = 2_000
 """Characters of an answer that is looked for in the prompt. A longer formula is unevaluated."""
 REFUSED = ("echoes", "unevaluated")
 """Keys of `Score.usage` that say why an answer was refused."""
+MAX_REMEMBERED = 300
+"""Characters of an answer whose refusal is kept; its question may have ten times as many."""
 MAX_FORMULAS = 400
 """Formulas of a prompt that are looked at."""
 _SIMPLE = ("num", "sym", "const")
@@ -155,13 +157,12 @@ class EchoGuard(Verifier):
         """The part's score of a sample, or 0.0 where its answer is an echo or is not evaluated."""
         if not score.value or score.value < 0 or score.answer is None or sample.meta.get("options"):
             return score
-        golds = accepted(sample.answer)
-        if is_echo(score.answer, sample.prompt, golds):
-            kind, reason = "echoes", "echo: the answer is a formula of the question"
-        elif self.evaluated and (left := unevaluated(without_unseen(score.answer), golds, _text(sample.prompt))):
-            kind, reason = "unevaluated", f"unevaluated: the answer still has {left}"
-        else:
+        golds, asked = tuple(accepted(sample.answer)), _text(sample.prompt)
+        is_short = len(score.answer) <= MAX_REMEMBERED and len(asked) <= 10 * MAX_REMEMBERED
+        refused = (_remembered if is_short else _refusal)(score.answer, asked, golds, self.evaluated)
+        if refused is None:
             return score
+        kind, reason = refused
         return replace(score, value=0.0, reason=reason, usage={**score.usage, kind: 1.0})
 
     def equal(self, a: str, b: str) -> bool | None:
@@ -179,6 +180,19 @@ class EchoGuard(Verifier):
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
         """Ask the part."""
         return self.part.keys(answer)
+
+
+def _refusal(answer: str, asked: str, golds: tuple[str, ...], evaluated: bool) -> tuple[str, str] | None:
+    """The kind and the reason of what is refused; None where nothing is."""
+    if is_echo(answer, asked, golds):
+        return "echoes", "echo: the answer is a formula of the question"
+    if evaluated and (left := unevaluated(without_unseen(answer), golds, asked)):
+        return "unevaluated", f"unevaluated: the answer still has {left}"
+    return None
+
+
+_remembered = lru_cache(maxsize=2048)(_refusal)
+"""The right answers of a group are often the same text."""
 
 
 def refusals(score: Score) -> float:

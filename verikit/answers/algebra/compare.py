@@ -32,14 +32,14 @@ def compare(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     """
     if gold == answer:
         return equal("same answer", "same tree")
+    if gold.op == answer.op == "num":
+        return compare_scalars(gold, answer, equality)
     golds, answers = readings(gold), readings(answer)
     if (golds, answers) != ([gold], [answer]):
         matches = [compare(g, a, equality) for g in golds for a in answers]
         return next((match for match in matches if match), matches[0])
     if answer.op in _CAN_CONTRADICT and (broken := contradiction(answer, equality)) is not None:
         return broken
-    if gold.op == answer.op == "num":
-        return compare_scalars(gold, answer, equality)
     return _typed(gold, answer, equality)
 
 

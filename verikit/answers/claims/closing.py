@@ -37,10 +37,19 @@ FOREIGN_SCALES = (
 """How words begin that make another number of digits, in scripts that the parser does not read."""
 _GOES_ON = re.compile(
     r"\s+(?:(?:[^\W\d_]{1,20}\s+)?and\s+(?:a|one|two|three)\s+(?:half|third|quarter|fourth|fifth|tenth)"
-    rf"|(?:point|squared|cubed|factorial|hundred|thousand|[mb]illion|trillion|dozen)\b)|\s?(?:{FOREIGN_SCALES})"
+    rf"|(?:point|squared|cubed|factorial|hundred|thousand|[mb]illion|trillion|dozen)\b"
+    r"|(?:[^\W\d_]{1,20}\s+)?(?:minus|plus|mod|negated|below\s+zero"
+    rf"|(?:and|or)\s+(?:above|below|more|less|fewer|over|under|up|down))\b)|\s?(?:{FOREIGN_SCALES})"
 )
-_PART_OF = re.compile(r"\b(?:half|third|quarter|twice|double|triple)\s+(?:of\s+)?$")
+_PART_OF = re.compile(
+    r"\b(?:half|third|quarter|twice|double|triple|square|cube|root|opposite|negation|negative|minus|reciprocal|inverse"
+    r"|multiples?)\s+(?:of\s+)?[$€£¥]?$"
+)
 """What makes another number of the one before or after it."""
+_TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
+_PART_BEFORE = re.compile(r"(?:(?<!-)[-−]|[+±^_/\d#♯♭]|[<>≤≥≠≈]\s?)$")
+_PART_AFTER = re.compile(r"[\d^_#♯♭+]|[-−/*](?=[\d$\\(])|\s?(?:[<>≤≥≠]|(?:less|more|greater|fewer)\sthan\b)")
+"""What makes another value of the formula that it stands beside: "≥$5$", "2$3$", "half $n$"."""
 _DECIMAL_COMMA = re.compile(r"[-−]?\d+,(?:\d{1,2}|\d{4,9})\s(?!(?:and|or|und|et|y|e|o|ou|oder)\b)[^\W\d_]")
 """In a sentence a number with a word after it is one number: 3,5 Euro."""
 _COUNTED = re.compile(r"([-−]?\d+(?:[.,]\d+)*(?:/\d+)?)\s*[^\x00-\x7f\d°×·²³½]{1,12}")
@@ -104,7 +113,19 @@ def last_value(text: str) -> LastValue | None:
     while values and _IN_LIST.fullmatch(window, values[-1][2], start):
         previous, start, _ = values.pop()
         item = f"{previous} , {item}"
+    if _is_part(window, start, end):
+        return LastValue(item, "bounded")
     return LastValue(item, role(window, start, end))
+
+
+def _is_part(window: str, start: int, end: int) -> bool:
+    """Whether a formula or number is part of a larger one: a sign, a digit or "half" stands right beside it."""
+    before, after = window[max(0, start - 20) : start], window[end : end + 12]
+    if _TAG_BEFORE.search(before) or _TAG_AFTER.match(after):
+        return False
+    if _PART_BEFORE.search(before) or _PART_OF.search(before):
+        return True
+    return _PART_AFTER.match(after) is not None or _GOES_ON.match(after) is not None
 
 
 def _is_set_aside(window: str, previous: tuple[str, int, int], last: tuple[str, int, int]) -> bool:

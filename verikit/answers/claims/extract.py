@@ -13,13 +13,14 @@ from verikit.answers.claims import closing
 from verikit.answers.claims.json_answers import json_answer
 from verikit.answers.claims.roles import Role, role_before
 from verikit.answers.claims.statements import MAX_KEPT, FoundAnswer, asserted, hash_mark, replacement, statements
-from verikit.answers.claims.tokens import asserts_all, sentence_before, tokens
+from verikit.answers.claims.tokens import reaches_nothing, sentence_before, tokens
 from verikit.answers.claims.withdrawals import after_withdrawal, without_struck
 from verikit.answers.parser.tree import MAX_CHARS
 from verikit.replies.split import reply_text
 
 _MARKS = ("\\boxed", "\\fbox", "\\framebox")
-_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*")
+_MARK = re.compile(r"\\(?:boxed|fbox|framebox)")
+_SPACE = re.compile(r"\s*")
 _BETWEEN = re.compile(
     r"(?:[\s$,;.&~]|\\q?quad|\\(?:text|mbox)\{\s*,?\s*(?:and|or|,)?\s*,?\s*\}|\b(?:and|or|thus|maybe|perhaps"
     r"|possibly|else)\b"
@@ -59,10 +60,10 @@ def within_marks(text: str) -> str:
 def final_part(text: str) -> str:
     """The reply without thoughts, struck-through text and footnotes, or the content of its answer tag or JSON."""
     text = within_marks(text)
-    if ".[" in text or "。[" in text:
+    if "]" in text and (".[" in text or (not text.isascii() and "。[" in text)):  # one character is found fastest
         text = _FOOTNOTES.sub("", text)
     text = without_struck(text)
-    return json_answer(text) if "{" in text and "answer" in text else text
+    return json_answer(text) if "{" in text and '"' in text and "answer" in text else text
 
 
 def _unit_behind(text: str, end: int) -> str:
@@ -76,13 +77,11 @@ def boxes(text: str, every: bool = False) -> list[FoundAnswer]:
     groups: list[FoundAnswer] = []
     pieces: list[str] = []
     following, start = -1, len(text)
-    rare = "\\fbox" in text or "\\framebox" in text
     for _ in range(64):
-        start = max(text.rfind(mark, 0, start) for mark in _MARKS) if rare else text.rfind("\\boxed", 0, start)
-        match = _BOX.match(text, start) if start >= 0 else None
-        if match is None:
+        start, mark_end = _last_mark(text, start)
+        if start < 0:
             break
-        content, end = _content(text, match.end())
+        content, end = _content(text, mark_end)
         if end < 0 and following < 0:
             return [FoundAnswer("", "open box", start)]
         if content is None or _commented(text, start) or (following >= 0 and end > following):
@@ -100,6 +99,18 @@ def boxes(text: str, every: bool = False) -> list[FoundAnswer]:
     if following >= 0:
         groups.append(_joined(text, pieces, following))
     return groups[::-1]
+
+
+def _last_mark(text: str, limit: int) -> tuple[int, int]:
+    """Where the last mark of a box that ends before `limit` starts and ends; -1 where there is none."""
+    box = text.rfind("box", 0, limit)  # one look for all three marks, which most often finds a \\boxed or nothing
+    if box < 0:
+        return -1, -1
+    if box and text.startswith("\\boxed", box - 1, limit):
+        return box - 1, box + 5
+    start = max(text.rfind(mark, 0, limit) for mark in _MARKS)
+    match = _MARK.match(text, start) if start >= 0 else None
+    return (start, match.end()) if match else (-1, -1)
 
 
 def _adjacent(text: str, end: int, start: int, previous: int) -> bool:
@@ -130,17 +141,23 @@ def _commented(text: str, start: int) -> bool:
 def _joined(text: str, pieces: list[str], start: int) -> FoundAnswer:
     """Neighbouring boxes, last first, as one answer; repetitions count once."""
     left = sentence_before(text, start)
-    negated = not asserts_all(left) and role_before(tokens(left), reach=0) == "denied"
-    negated = negated or _UNEQUAL.search(text[max(0, start - 30) : start]) is not None
-    role: Role = "denied" if negated else "asserted"
+    negated = not reaches_nothing(left) and role_before(tokens(left), reach=0) == "denied"
+    role: Role = "denied" if negated or _is_unequal(text[max(0, start - 30) : start]) else "asserted"
     if len(pieces) == 1:
         return FoundAnswer(pieces[0], "box", start, role)
     kept = tuple(dict.fromkeys(piece.strip() for piece in reversed(pieces)))
     return FoundAnswer(" , ".join(kept), "box", start, role, kept if len(kept) > 1 else ())
 
 
+def _is_unequal(left: str) -> bool:
+    """Whether a sign of inequality stands right before a box."""
+    return ("\\ne" in left or "≠" in left or "!=" in left) and _UNEQUAL.search(left) is not None
+
+
 def _content(text: str, position: int) -> tuple[str | None, int]:
     """What a box holds and where it ends: a braced group, or one word; nothing and -1 where it is not closed."""
+    if not text.startswith("{", position):
+        position = _SPACE.match(text, position).end()  # type: ignore[union-attr]  # it matches anywhere
     if not text.startswith("{", position):
         match = _BARE_CONTENT.match(text, position)
         return (match[0], match.end()) if match else (None, position)
@@ -158,7 +175,7 @@ def _content(text: str, position: int) -> tuple[str | None, int]:
 
 def marked(text: str, every: bool = False) -> list[FoundAnswer]:
     """The answers a text marks as such, the one that counts last; only the last of a form unless `every` is asked."""
-    found = boxes(text, every) if "box" in text else []
+    found = boxes(text, every)
     if found:
         start = found[-1].start
         if text.find("inal", start) >= 0 or text.find("INAL", start) >= 0:

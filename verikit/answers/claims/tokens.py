@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from verikit.answers.claims.words import ROLES, SAYING, UNSPACED
+from verikit.answers.claims.words import REACHING, ROLES, SAYING, UNSPACED
 
 MAX_SIDE = 200
 """Characters of a sentence that are read on each side of a value."""
@@ -133,3 +133,8 @@ def holds_no(words: frozenset[str], text: str) -> bool:
 def asserts_all(text: str) -> bool:
     """A cheap look: whether a text surely denies, doubts, supposes, limits and quotes nothing."""
     return "?" not in text and holds_no(SAYING, text)
+
+
+def reaches_nothing(text: str) -> bool:
+    """A cheap look: whether no word of a text surely denies, doubts, limits or quotes what follows the text."""
+    return holds_no(REACHING, text)

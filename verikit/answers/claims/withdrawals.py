@@ -27,7 +27,7 @@ _STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
 
 def without_struck(text: str) -> str:
     """A text without what it strikes through."""
-    return _STRUCK.sub("", text) if "~~" in text else text
+    return _STRUCK.sub("", text) if "~" in text and "~~" in text else text
 
 
 def after_withdrawal(text: str, start: int = 0) -> str | None:

@@ -77,6 +77,9 @@ GETS = frozenset("get got say find found have obtain think choose".split())
 """What "I" or "we" do to an answer that is their own."""
 PRONOUNS = frozenset("they he she".split())
 """Words before "answer" that make it somebody else's, or one that was given up."""
+_REACHING_ROLES = frozenset("not wrong refuse except bound thought if maybe might they but".split())
+REACHING = frozenset(word for word, role in ROLES.items() if role in _REACHING_ROLES) | {"rather", "instead", "t"}
+"""Words without which nothing that stands before a value says anything of it; "t" is what is left of "isn't"."""
 _SAYING_ROLES = frozenset("not wrong refuse except bound thought if maybe might they or would but out".split())
 SAYING = frozenset(word for word, role in ROLES.items() if role in _SAYING_ROLES) | {
     "rather", "instead", "t", *WHOSE, *EARLIER, *PRONOUNS

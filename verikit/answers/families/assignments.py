@@ -13,6 +13,7 @@ from typing import NamedTuple
 from verikit.answers.algebra.equality import EqualityResult, all_of, different, equal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import TextPiece, bare, pieces, system
+from verikit.answers.families.plain import hedged
 
 MAX_CHARS = 600
 MAX_SOLUTIONS = 24
@@ -46,7 +47,7 @@ def _names(text: str) -> tuple[str, ...]:
     """The names a tuple of names lists, or the one that a label ends with; () if it is no label."""
     entries = _tuple(text)
     found = [_NAME.fullmatch(entry) for entry in (entries or [text])]
-    names = tuple(match[2] for match in found if match is not None)
+    names = tuple(match[2] for match in found if match is not None and not hedged(match[1]))
     return names if len(set(names)) == len(found) else ()
 
 

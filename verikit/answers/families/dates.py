@@ -52,6 +52,9 @@ _FORMATS = (
 )
 _SHORT = (("ym", re.compile(r"(\d{4})(?:-|/(?=0))(\d{1,2})")),
           ("my", re.compile(r"(0\d|\d{1,2}(?=-))[-/.](\d{4})")))  # fmt: skip
+_GLUED_BEFORE = re.compile(r"[A-Za-z]-?$")
+_GLUED_AFTER = re.compile(r"-?[A-Za-z]")
+"""What makes something else of a date without a space between: "mid-December 1974", "May 1968ers"."""
 _DIGITS = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _MAY_BE = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|[月]|\d.{0,16}[A-Za-zäéû]{3}|[A-Za-zäéû]{3}.{0,10}\d"
@@ -65,7 +68,10 @@ def read_date(text: str) -> Date | None:
         match = pattern.search(text)
         if match is None:
             continue
-        rest = text[: match.start()] + " " + text[match.end() :]
+        before, after = text[: match.start()], text[match.end() :]
+        if _GLUED_BEFORE.search(before) or _GLUED_AFTER.match(after):
+            return None
+        rest = f"{before} {after}"
         if any(char.isdigit() for char in rest) or (rest.strip() and not states_plainly(rest)):
             return None
         return _date(kind, match)

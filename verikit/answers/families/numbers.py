@@ -12,6 +12,7 @@ from verikit.answers.families.base import Context, Family
 from verikit.answers.families.numerals import number, number_at, roman, same_number
 from verikit.answers.families.plain import flat, plain, stated
 from verikit.answers.families.spelled import in_words, ordinal_in_words
+from verikit.answers.parser.labels import NO_NOUN
 from verikit.answers.parser.tree import Node, num
 
 
@@ -34,12 +35,14 @@ _ORDINAL = re.compile(r"(\d{1,9})\s?-?\^?[({]?\s?(st|nd|rd|th|[eºª]|er|ème|em
 _PLACE = re.compile(r"\d+(?:st|nd|rd|th)")
 _MAY_BE_ORDINAL = re.compile(r"\d.{0,12}(?:st|nd|rd|th|[eºª]|er|ème|eme)\W{0,2}$", re.IGNORECASE)
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
-_NOUN = re.compile(r"[^\W\d_]{1,20}")
+_NOUN = re.compile(r"[^\W\d_]{2,20}|[^\x00-\u02ff]")
 _FOREIGN_NOUN = re.compile(rf" ?(?!.*(?:{FOREIGN_SCALES}))[^\W\d_]{{1,20}}(?: [^\W\d_]{{1,20}}){{0,3}}")
 """Letters of any script, among them no scale and no percentage."""
 _THOUSANDS = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)K")
 _LETTER = re.compile(r"[IVX]")
-_NO_NOUN = frozenset("percent per point and half times point quarter quarters thirds to pp degree degrees".split())
+_NO_NOUN = NO_NOUN | frozenset(
+    "percent per point and or half times point quarter quarters thirds to pp degree degrees".split()
+)
 
 
 def ordinal(text: str) -> int | None:

@@ -135,6 +135,10 @@ _HEDGE = re.compile(
     r"pas|ne|oder|ou|o|nunca)\b|n't\b|≠|不|非|没",
     re.IGNORECASE,
 )
+_DENIES = re.compile(
+    r"\b(?:(?:at (?:least|most)|(?:more|less|other) than|not|never|except|wrong|incorrect)\b)", re.IGNORECASE
+)
+"""What a label has that is no label of the answer: "other than x = 4"."""
 _COPULA = re.compile(r"\s(?:is|are|was|were|equals|est|sont|ist|sind|beträgt|es|son|è|é|costs?|weighs?)\s|\s?[是为]\s?")
 _LABEL = re.compile(r"(?!(?:pi|π)\s?[=≈])[^\W\d][^\W\d_' ]{0,30}(?: [^\W\d][^\W\d_']{0,30}){0,8}\s?[:=≈]\s?")
 _LEAD = re.compile(r"(?:[^\W\d][^\W\d_'’-]{0,30}[ ,]{1,2}){1,30}")
@@ -144,14 +148,14 @@ _SIGN = re.compile(
 _NOT_LEADS = FUNCTIONS | frozenset(
     "january february march april may june july august september october november december jan feb mar apr jun jul "
     "aug sep sept oct nov dec minus negative version chapter page room figure twice thrice double triple half quarter "
-    "third square cube root squared plus times".split()
+    "third square cube root squared plus times opposite negation reciprocal inverse multiple multiples between".split()
 )
 _ASIDE = re.compile(r"(\()?[^\W\d_]+(?:['’-][^\W\d_]+)*(?(1)\)|)[,;:.!]?")
 """A word that may stand behind a quantity without being part of it."""
 _PART_OF_VALUE = frozenset(
     "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
     "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd rd "
-    "th".split()
+    "th negated below".split()
 )
 MAX_LED = 200
 
@@ -180,7 +184,7 @@ def stated(text: str, assigned: bool = True) -> Iterator[str]:
     yield text
     if label := _LABEL.match(text):
         rest = text[label.end() :]
-        if "=" not in rest and (assigned or ":" in label[0]):
+        if "=" not in rest and (assigned or ":" in label[0]) and not _DENIES.search(label[0]):
             yield _ABOUT.sub("", rest)
     elif (" " in text or "是" in text or "为" in text) and not _HEDGE.search(text):
         copulas = list(_COPULA.finditer(text))

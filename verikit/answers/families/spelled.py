@@ -60,10 +60,10 @@ def in_words(text: str) -> tuple[Fraction, bool] | None:
     starts, ends = _edges()
     if word[:3] not in starts or word[-2:] not in ends or word in _COLLISIONS or not word.isalpha():
         return None
-    sign = 1
+    sign = -1 if text[0] == "-" and text[1:2].isalpha() else 1
     for minus in _MINUS:
         if word.startswith(minus):
-            sign, word = -1, word[len(minus) :]
+            sign, word = -sign, word[len(minus) :]
     for language in languages():
         percent = next((p for p in language.percent if word.endswith(p)), "")
         value = _number(word.removesuffix(percent), language)

@@ -16,6 +16,8 @@ from verikit.answers.algebra.equality import Equality, EqualityResult, different
 from verikit.answers.parser.lexer import SKIPPED, TEXT
 
 MAX_CHARS = 2_000
+MAX_CACHED = 200
+"""Characters of a text whose words are kept."""
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?")
 _WORD = re.compile(
     r"(?<![\w)\]])[-−]?\d+(?:[.,]\d+)*|\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+|(?<=[a-g])#|[♯♭<>=≤≥≠^+*±]"
@@ -51,9 +53,12 @@ _NEGATIVE = frozenset(("not", "no", "never", "neither", "nor", "none", "isn't", 
 _JOINING = frozenset(("or", "and", "versus", "vs"))
 
 
-@lru_cache(maxsize=512)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text: lower case, without accents, articles and punctuation; numbers tidied."""
+    return _words_of_short(text) if len(text) <= MAX_CACHED else _words(text)
+
+
+def _words(text: str) -> tuple[str, ...]:
     text = _HALF_DAY.sub(r"\1m", _COMMAND.sub(_command, text[:MAX_CHARS]).translate(_MARKUP))
     if not text.isascii():
         text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
@@ -68,6 +73,9 @@ def words(text: str) -> tuple[str, ...]:
         if word and word not in _ARTICLES:
             found.append(_SIGNS.get(word) or _NUMBER_WORDS.get(word, word))
     return tuple(found)
+
+
+_words_of_short = lru_cache(maxsize=4096)(_words)
 
 
 def _command(match: re.Match[str]) -> str:

@@ -21,10 +21,12 @@ _PROSE = frozenset(
     "is are was were be not no nor but if when where for because so since then that which this than with without the "
     "wrong incorrect maybe perhaps either neither except of it he she they we you".split()
 )
-_NO_NOUN = _PROSE | frozenset(
-    "january february march april may june july august september october november december jan feb mar apr jun jul aug "
-    "sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
+NO_NOUN = _PROSE | frozenset(
+    "minus plus mod modulo squared cubed factorial negative negated below hundred thousand million billion trillion "
+    "dozen january february march april may june july august september october november december jan feb mar apr jun "
+    "jul aug sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
 )
+"""Words behind a number that name nothing it counts: they make another value of it, a date or a sentence."""
 
 
 def skip_label(parser: Parser) -> None:
@@ -58,7 +60,7 @@ def _label(parser: Parser) -> list[str]:
 def _is_noun(parts: list[str]) -> bool:
     """Whether a label that is no unit may name what is counted."""
     words = [part for part in parts if part.isalpha()]
-    if any(part.isdigit() for part in parts) or any(word.lower() in _NO_NOUN for word in words):
+    if any(part.isdigit() for part in parts) or any(word.lower() in NO_NOUN for word in words):
         return False
     return len(parts) - 2 <= len(words) <= MAX_LABEL
 

@@ -35,9 +35,11 @@ _TOKEN = re.compile(
 )
 _THOUSANDS = re.compile(r"(?:[1-9]\d{0,2}|0(?=,\d{3}(?![\d,])))(?:,\d{3})+(?![\d,])(?!\.\d*,)")
 _PREFIXED = re.compile(
-    r"0(?:([xX][0-9a-fA-F]{1,200}|[bB][01]{1,600}|[oO][0-7]{1,300})(?![0-9a-zA-Z.])|[xX][0-9a-fA-F]|[bBoO][0-9])"
+    r"0(?:([xX][0-9a-fA-F]{1,200}|[bB][01]{1,600}|[oO][0-7]{1,300})(?![0-9a-zA-Z.])|[xX][0-9a-fA-F]|[bBoO][0-9]"
+    r"|(?<=^0)[xX][-+](?=[\d\\]))"
 )
-"""A number with its base before it, as in programs, or one with digits outside of it; never a product of 0 and x."""
+"""A number with its base before it, as in programs, or one with digits outside of it, or with its sign behind the
+base's mark ("0x-7"); never a product of 0 and x."""
 _REPEAT = re.compile(r"(\d*\.\d*)\s*\\(?:overline|dot|bar)\s*\{?(\d+)\}?")
 
 FUNCTIONS = frozenset(
