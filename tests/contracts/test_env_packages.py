@@ -36,7 +36,8 @@ def package(tmp_path, monkeypatch):
     """Write a package under a name of its own, and let it be imported."""
 
     def write(stack, spec="answer", problems=SUMS, name=None):
-        name = name or f"sums_{stack.replace('-', '_')}_{os.urandom(3).hex()}"
+        letters = "".join(chr(ord("a") + byte % 26) for byte in os.urandom(6))  # digits could read as the data's
+        name = name or f"sums_{stack.replace('-', '_')}_{letters}"
         folder = tmp_path / name
         write_package(stack, spec, problems, folder, "", force=False)
         monkeypatch.syspath_prepend(folder)
