@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from verikit.artifacts.browser import pipe as pipes
-from verikit.artifacts.browser.guard import Crash, Guard
+from verikit.artifacts.browser.guard import Crash, PageGuard
 from verikit.artifacts.browser.pipe import BrowserPipe, Refusal, Silent
 from verikit.artifacts.browser.site import Site, address_of
 from verikit.artifacts.browser.steps import Aim, Step, read_steps
@@ -109,7 +109,7 @@ class Sent:
 
 def guarded():
     pipe = Sent()
-    guard = Guard(pipe, Site({"index.html": b"x", "two.html": b"y"}.get))
+    guard = PageGuard(pipe, Site({"index.html": b"x", "two.html": b"y"}.get))
     guard.session, guard.target, guard.frame = "s", "t", "f"
     return guard, pipe
 

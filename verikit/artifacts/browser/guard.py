@@ -16,7 +16,7 @@ class Crash(Exception):
     """The browser's process for the page ended, and does not say of what."""
 
 
-class Guard:
+class PageGuard:
     """Hears the events of one run.
 
     Args:
@@ -135,19 +135,19 @@ class Guard:
 
 
 _ACTS = {
-    "Fetch.requestPaused": Guard._asked,
-    "Page.frameNavigated": Guard._navigated,
-    "Page.documentOpened": Guard._opened,
-    "Page.windowOpen": Guard._window,
-    "Page.javascriptDialogOpening": Guard._dialog,
-    "Page.loadEventFired": Guard._load,
-    "Page.downloadWillBegin": Guard._download,
-    "Browser.downloadWillBegin": Guard._download,
-    "Target.targetCreated": Guard._created,
-    "Target.attachedToTarget": Guard._attached,
-    "Target.detachedFromTarget": Guard._detached,
-    "Target.targetCrashed": Guard._crashed,
-    "Runtime.consoleAPICalled": Guard._printed,
-    "Runtime.exceptionThrown": Guard._threw,
-    "Network.webSocketCreated": Guard._socket,
+    "Fetch.requestPaused": PageGuard._asked,
+    "Page.frameNavigated": PageGuard._navigated,
+    "Page.documentOpened": PageGuard._opened,
+    "Page.windowOpen": PageGuard._window,
+    "Page.javascriptDialogOpening": PageGuard._dialog,
+    "Page.loadEventFired": PageGuard._load,
+    "Page.downloadWillBegin": PageGuard._download,
+    "Browser.downloadWillBegin": PageGuard._download,
+    "Target.targetCreated": PageGuard._created,
+    "Target.attachedToTarget": PageGuard._attached,
+    "Target.detachedFromTarget": PageGuard._detached,
+    "Target.targetCrashed": PageGuard._crashed,
+    "Runtime.consoleAPICalled": PageGuard._printed,
+    "Runtime.exceptionThrown": PageGuard._threw,
+    "Network.webSocketCreated": PageGuard._socket,
 }

@@ -17,7 +17,7 @@ from verikit.artifacts import shape
 from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.browser import scripts, sight
 from verikit.artifacts.browser.box import BrowserBox
-from verikit.artifacts.browser.guard import Crash, Guard
+from verikit.artifacts.browser.guard import Crash, PageGuard
 from verikit.artifacts.browser.pipe import Answer, BrowserPipe, Refusal, Silent
 from verikit.artifacts.browser.site import Site, address_of
 from verikit.artifacts.browser.steps import KEYS, Aim, Step
@@ -76,7 +76,7 @@ class Visit:
     ) -> None:
         self._pipe, self._box, self._site, self._visitor = pipe, box, site, visitor
         self._selectors = list(selectors)
-        self._guard = Guard(pipe, site)
+        self._guard = PageGuard(pipe, site)
         self._context = ""
 
     def see(self, path: str, steps: Sequence[Step], hope: Hope) -> Page:

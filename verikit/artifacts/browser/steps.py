@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,21 +58,48 @@ def _step(told: Mapping[str, Any]) -> Step:
     if not isinstance(told, Mapping) or not told:
         raise UsageError(f"{told!r} is no step", hint=_KINDS)
     kind = next(iter(told))
-    value = told[kind]
-    if kind == "click" and len(told) == 1:
-        return Step("click", _aim(value))
-    if kind == "type" and isinstance(value, str) and set(told) <= {"type", "into"}:
-        return Step("type", _aim(told["into"]) if "into" in told else None, value)
-    if kind == "press" and len(told) == 1 and (value in KEYS or (isinstance(value, str) and len(value) == 1)):
-        return Step("press", None, value)
-    if kind == "scroll" and len(told) == 1:
-        pixels = isinstance(value, int | float) and not isinstance(value, bool)
-        return Step("scroll", None if pixels else _aim(value), float(value) if pixels else None)
-    if kind == "wait" and len(told) == 1 and (isinstance(value, str) or _seconds(value)):
-        return Step("wait", None, value if isinstance(value, str) else float(value))
-    if kind == "dialog" and len(told) == 1 and isinstance(value, bool | str):
-        return Step("dialog", None, value)
-    raise UsageError(f"{dict(told)!r} is no step", hint=_KINDS)
+    further = set(told) - {kind}
+    read = _READERS.get(kind)
+    step = read(told[kind], told.get("into")) if read and further <= _FURTHER.get(kind, set()) else None
+    if step is None:
+        raise UsageError(f"{dict(told)!r} is no step", hint=_KINDS)
+    return step
+
+
+def _click(value: Any, into: Any) -> Step:
+    return Step("click", _aim(value))
+
+
+def _type(value: Any, into: Any) -> Step | None:
+    return Step("type", None if into is None else _aim(into), value) if isinstance(value, str) else None
+
+
+def _press(value: Any, into: Any) -> Step | None:
+    return Step("press", None, value) if isinstance(value, str) and (value in KEYS or len(value) == 1) else None
+
+
+def _scroll(value: Any, into: Any) -> Step:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Step("scroll", None, float(value))
+    return Step("scroll", _aim(value))
+
+
+def _wait(value: Any, into: Any) -> Step | None:
+    if isinstance(value, str):
+        return Step("wait", None, value)
+    return Step("wait", None, float(value)) if _seconds(value) else None
+
+
+def _dialog(value: Any, into: Any) -> Step | None:
+    return Step("dialog", None, value) if isinstance(value, bool | str) else None
+
+
+_READERS: Mapping[Any, Callable[[Any, Any], Step | None]] = {
+    "click": _click, "type": _type, "press": _press, "scroll": _scroll, "wait": _wait, "dialog": _dialog,
+}  # fmt: skip
+"""What reads a step of each kind, from its value and the element to type into; None: it is no such step."""
+_FURTHER = {"type": {"into"}}
+"""Keys that a step may have beside its kind."""
 
 
 def _seconds(value: object) -> bool:

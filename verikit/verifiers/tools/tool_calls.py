@@ -181,7 +181,7 @@ def _described(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
     for tool in tools if isinstance(tools, list) or not isinstance(tools, Mapping) else [tools]:
         described = tool.get("function", tool) if isinstance(tool, _OBJECT) else None
         name = described.get("name") if isinstance(described, _OBJECT) else None
-        if not isinstance(name, str):
+        if described is None or not isinstance(name, str):
             raise ValueError("a tool is an object with a name and parameters")
         found[name] = described
     return found
