@@ -24,6 +24,7 @@ import verikit
 from tests.conftest import ROOT
 from tests.engines.server import Server, chat_reply
 from tests.judges.scripted import Scripted
+from tests.processes import runs
 from tests.waiting import until
 from verikit.adapters import to_lm_eval, to_openrlhf, to_trl, to_verifiers, to_verl
 from verikit.adapters.stacks import STACKS
@@ -66,14 +67,6 @@ def command(*words, code=0):
 def write(path, *rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
-
-
-def gone(pid):
-    """Whether a process has ended; a zombie has."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
 
 
 def options_of(name):
@@ -130,7 +123,7 @@ def test_a_samples_deadline_kills_the_process_and_another_takes_its_place(tmp_pa
     assert [score.status for score in scores] == ["timeout", "timeout"]
     first, second = (int((tmp_path / name).read_text()) for name in ("first", "second"))
     assert first != second
-    until(lambda: gone(first) and gone(second), "both processes to end")
+    until(lambda: not runs(first) and not runs(second), "both processes to end")
     assert "--deadline" in options_of("serve")
 
 
@@ -270,7 +263,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     finally:
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-    until(lambda: gone(int(pid.read_text())), "the worker to end")
+    until(lambda: not runs(int(pid.read_text())), "the worker to end")
 
 
 @answers(13)

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.processes import children, runs
 from tests.waiting import until
 from verikit.errors import HelperError, HelperTimeout
 from verikit.helper import Helper
@@ -22,28 +23,6 @@ def helper():
     made = Helper(workers=2, memory_mb=512)
     yield made
     made.close()
-
-
-def children_of(pid):
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/stat") as file:
-                    fields = file.read().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if int(fields[1]) == pid and fields[0] != "Z":
-                found.append(int(entry))
-    return found
-
-
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_a_call_returns_what_the_function_returns(helper):
@@ -117,11 +96,11 @@ def test_closing_leaves_no_process_behind():
     helper = Helper()
     helper.call("math:gcd", 1, 1, timeout=60)
     pid = helper._process.pid
-    workers = children_of(pid)
+    workers = [child for child in children(pid) if runs(child)]
     assert workers
     helper.close()
     gc.collect()
-    until(lambda: not any(map(alive, [pid, *workers])), "processes to end")
+    until(lambda: not any(map(runs, [pid, *workers])), "processes to end")
 
 
 def test_a_helper_nobody_holds_any_more_ends():
@@ -130,7 +109,7 @@ def test_a_helper_nobody_holds_any_more_ends():
     pid = helper._process.pid
     del helper
     gc.collect()
-    until(lambda: not alive(pid), "processes to end")
+    until(lambda: not runs(pid), "processes to end")
 
 
 def gcd_in_child(helper, queue):
@@ -166,7 +145,7 @@ def test_the_helper_ends_with_its_parent_however_that_ends(then):
     script = textwrap.dedent(SCRIPT).format(then=then)
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     pid = int(ran.stdout)
-    until(lambda: not alive(pid), "processes to end")
+    until(lambda: not runs(pid), "processes to end")
 
 
 def test_an_unguarded_main_runs_once(tmp_path):
@@ -192,7 +171,7 @@ def test_a_forked_child_lets_the_helper_see_its_parent_end(tmp_path):
     """)
     run = subprocess.Popen([sys.executable, "-W", "ignore", "-c", script], stdout=subprocess.PIPE, text=True)
     pid = int(run.stdout.readline())
-    until(lambda: not alive(pid), "processes to end")
+    until(lambda: not runs(pid), "processes to end")
     run.stdout.close()
     run.wait()
 

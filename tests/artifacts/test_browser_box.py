@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.artifacts.pages import need_browser
+from tests.processes import below, runs
 from tests.waiting import until
 from verikit.artifacts.browser import box as boxes
 from verikit.artifacts.browser.box import BrowserBox
@@ -89,28 +90,11 @@ def test_all_that_the_box_started_ends_with_it():
         said = b""
         while len(said) < 4:
             said += os.read(box.answers, 4)
-        started = _below(box._process.pid)
+        started = below(box._process.pid)
         assert len(started) >= 6
     finally:
         box.close()
-    until(lambda: not any(map(_runs, started)), "the end of all that was started")
-
-
-def _below(pid):
-    found = []
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/children") as file:
-            children = [int(child) for child in file.read().split()]
-        found += [pid, *(one for child in children for one in _below(child))]
-    return found
-
-
-def _runs(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    until(lambda: not any(map(runs, started)), "the end of all that was started")
 
 
 def test_without_a_browser_there_is_no_value(monkeypatch):

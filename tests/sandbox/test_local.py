@@ -23,6 +23,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.processes import children
 from tests.waiting import until
 from verikit.errors import SandboxUnavailable, UsageError
 from verikit.sandbox import Array, Job, LocalSandbox, OpaqueValue, RunLimits, RunResult, Symbolic
@@ -294,10 +295,6 @@ def test_actors_in_processes_of_their_own_can_use_it() -> None:
 # ---- life and death --------------------------------------------------------------------------------------------------
 
 
-def children() -> set[str]:
-    return {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
-
-
 def test_a_killed_server_is_replaced_and_the_run_retried() -> None:
     with LocalSandbox(workers=1) as box:
         box.run("1")
@@ -372,7 +369,7 @@ def test_a_server_that_can_not_start_is_an_infrastructure_error(monkeypatch: pyt
 
 def test_nothing_is_left_when_the_box_is_closed_or_forgotten() -> None:
     gc.collect()  # what earlier tests forgot has descriptors too
-    before, descriptors = children(), set(os.listdir("/proc/self/fd"))
+    before, descriptors = children(os.getpid()), set(os.listdir("/proc/self/fd"))
     box = LocalSandbox(workers=2)
     box.map([Job("1")] * 4)
     box.close()
@@ -381,8 +378,8 @@ def test_nothing_is_left_when_the_box_is_closed_or_forgotten() -> None:
     forgotten.run("1")
     del forgotten, box
     gc.collect()
-    assert children() == before
-    assert set(os.listdir("/proc/self/fd")) == descriptors
+    assert children(os.getpid()) <= before  # what earlier tests left may end meanwhile
+    assert set(os.listdir("/proc/self/fd")) <= descriptors
 
 
 def test_everything_ends_with_its_owner() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import runs
 from tests.scoring.conftest import HOSTILE, content, lines, row, write
 from tests.waiting import until
 from verikit.scoring import pool
@@ -38,13 +39,6 @@ def start(folder: Path, *arguments: object) -> subprocess.Popen[str]:
 def pids(folder: Path) -> set[int]:
     file = folder / "pids"
     return set(map(int, file.read_text().split())) if file.exists() else set()
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.fixture
@@ -75,7 +69,7 @@ def test_a_stopped_run_leaves_no_process_and_goes_on_to_the_same_bytes(tmp_path,
     assert run.returncode == (1 if stop == signal.SIGINT else -stop)
     if stop == signal.SIGINT:
         assert err == "Interrupted: the same command goes on from what is in out\n"
-    until(lambda: not any(map(alive, pids(tmp_path))), "the workers' end")
+    until(lambda: not any(map(runs, pids(tmp_path))), "the workers' end")
     kept = lines(tmp_path / "out/scores.jsonl")
     assert 0 < len(kept) < 2 * N
     done = subprocess.run(command(*arguments), cwd=tmp_path, capture_output=True, text=True)
@@ -92,7 +86,7 @@ def test_workers_that_hang_end_with_the_run(tmp_path, stop):
     _, err = run.communicate(timeout=30)
     assert run.returncode == (1 if stop == signal.SIGINT else -stop)
     assert "Traceback" not in err
-    until(lambda: not any(map(alive, pids(tmp_path))), "the workers' end")
+    until(lambda: not any(map(runs, pids(tmp_path))), "the workers' end")
 
 
 def test_a_row_so_slow_that_all_the_others_wait_for_it_holds_nobody_up_for_good(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.processes import children
 from tests.waiting import until
 
 REWARDS = Path(__file__).parent / "rewards.py"
@@ -39,8 +40,7 @@ class Server:
         return self.http.post("/score", json={"completion": completion, "answer": answer, **more})
 
     def scorers(self):
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [int(pid) for pid in children]
+        return sorted(children(self.process.pid))
 
     def memory_mb(self):
         pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]

@@ -6,11 +6,11 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.processes import runs
 from tests.serve.conftest import MOODY
 from tests.waiting import until
 from verikit import load
@@ -25,13 +25,6 @@ RESPONSE = {
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It is \\boxed{42}."}]},
     ]
 }
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_replies_don_t_wait_for_the_clients_acknowledgements():
@@ -163,7 +156,7 @@ def test_scoring_processes_end_with_a_server_that_is_killed(serve):
         assert len(scorers) == 2
         server.process.kill()
         server.process.wait()
-        until(lambda: not any(alive(pid) for pid in scorers), "the scoring processes to end")
+        until(lambda: not any(map(runs, scorers)), "the scoring processes to end")
 
 
 def test_no_text_of_a_request_gets_into_the_log(serve, log):
