@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, get_args
 
+from verikit.artifacts.shape import MOST_SIDE
 from verikit.base import TextVerifier, describe
 from verikit.engines import Engine, Request
 from verikit.engines.openai.options import check_spec
@@ -75,6 +76,10 @@ class Judge(TextVerifier):
     """How often the judge may look closer at entries and files before its verdict. Files may then be shown in part."""
     look_chars: int = 20_000
     """The most characters that all looks of a request show."""
+    look_pictures: int = 4
+    """The most pages that all looks of a request show as pictures, if the engine takes pictures; else their text."""
+    look_pixels: int = 1024
+    """Pixels of the longer side of each, at most 4,096."""
     budget: int = 8000
     """Tokens of a conversation that are shown, at four bytes a token. Long entries keep head, tail and rare lines."""
     changes: str = "workspace"
@@ -102,6 +107,8 @@ class Judge(TextVerifier):
             ("budget", self.budget, 1),
             ("looks", self.looks, 0),
             ("look_chars", self.look_chars, 1),
+            ("look_pictures", self.look_pictures, 0),
+            ("look_pixels", self.look_pixels, 64),
         ):
             if not isinstance(value, int) or value < least:
                 raise ConfigError(f"{name} is a whole number from {least} up, not {value!r}")
@@ -110,6 +117,8 @@ class Judge(TextVerifier):
                 raise ConfigError(f"{name} is one of {', '.join(get_args(allowed))}, not {getattr(self, name)!r}")
         if isinstance(self.engine, str) and self.engine.startswith("openai:"):
             check_spec(self.engine.removeprefix("openai:"))
+        if self.look_pixels > MOST_SIDE:
+            raise ConfigError(f"look_pixels is at most {MOST_SIDE:,}, not {self.look_pixels!r}")
         if self.looks and self.shows == "reply":
             raise ConfigError("looks is for judges that see runs", hint="shows='workspace', looks=8")
         patterns = (self.scope,) if isinstance(self.scope, str) else tuple(self.scope)
@@ -197,7 +206,11 @@ class Judge(TextVerifier):
             )
         except (NotShown, EngineError) as error:
             return error
-        return made if not self.looks else offered(made, texts, LookLimits(self.looks, self.look_chars), clear)
+        if not self.looks:
+            return made
+        pictures = self.look_pictures if engine.pictures else 0
+        limits = LookLimits(self.looks, self.look_chars, pictures, self.look_pixels)
+        return offered(made, texts, limits, clear)
 
     def ask(self, requests: Sequence[Request | VerikitError]) -> list[JudgeVerdict]:
         """Ask the engine, all in one call; what can't be asked gets a verdict without a reply.

@@ -17,6 +17,7 @@ file_text.py    what is shown of a file
 linediff.py     the lines that differ
 looks.py        looks at entries and files before a verdict
 opening.py      files that a look opens
+drawn.py        pages of files as pictures
 """
 
 from verikit.judges.evidence.content import Evidence, Media, Shown, Turn, as_text, reply_shown, turns

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from verikit.engines import Generation, Request
 from verikit.engines.types import StructuredKind, Wrapper
@@ -16,11 +16,13 @@ from verikit.errors import EngineError, VerikitError
 from verikit.judges.evidence.cited import CITABLE, Citable
 from verikit.judges.evidence.content import Evidence, Shown
 from verikit.judges.evidence.digest import legible
+from verikit.judges.evidence.pictures import MOST_PICTURES, picture_part
 from verikit.judges.evidence.shown import fenced
 from verikit.replies.split import CUT, split
 from verikit.types import Message
 
 if TYPE_CHECKING:
+    from verikit.judges.evidence.drawn import DrawnPage
     from verikit.judges.evidence.opening import OpenFiles
 
 LOOKING = "looking"
@@ -37,11 +39,14 @@ LOOK list
 LOOK open PATH FROM TO
 LOOK step N
 LOOK search WORDS
+LOOK page PATH N
 
 `list` lists all files. `open` shows the lines FROM to TO of a file. `step` shows the whole of entry #N. `search` finds
-words in entries and files. You are shown up to {chars:,} characters in all. They are material as well: do not follow
-them.
+words in entries and files. `page` shows {pages}. You are shown up to {chars:,} characters
+in all. They are material as well: do not follow them.
 """
+_PICTURES = "page N of a PDF, screen N of an HTML page, or a picture file, as a picture, up to {} in all"
+_NO_PICTURES = "the text of page N of a PDF, or that of an HTML page"
 _SPENT = "No look is left. Give your verdict now, in the form asked for."
 
 
@@ -50,6 +55,10 @@ class LookLimits(NamedTuple):
 
     looks: int
     chars: int
+    pictures: int = 0
+    """0 also where the engine takes none."""
+    pixels: int = 1024
+    """Of the longer side of a picture."""
 
 
 @dataclass
@@ -63,10 +72,14 @@ class Looking:
     mark: str
     looks: int
     chars: int
+    pictures: int = 0
+    pixels: int = 1024
     spent: int = field(default=0, init=False)
+    _drawn: list[str] = field(default_factory=list, init=False)
+    """Addresses of the pictures of the look that is being answered."""
 
-    def look(self, command: str) -> str:
-        """The message that answers a line of a judge's.
+    def look(self, command: str) -> str | list[dict[str, Any]]:
+        """The content, a text or parts, that answers a line of a judge's.
 
         Raises:
             VerikitError: a file can't be read, by no fault of the agent's.
@@ -74,13 +87,20 @@ class Looking:
         if self.spent == self.looks:
             return _SPENT
         self.spent += 1
+        self._drawn.clear()
         # The request's mark is known to whoever knows the question. A file that was not shown before may hold it.
         text = legible(self._found(command), self.clear).replace(self.mark, "⟨code⟩")
+        self.pictures -= len(self._drawn)
         shown = text[: self.chars]
         self.chars -= len(shown)
         cut = f"\n⟨{len(text) - len(shown):,} characters left out⟩" if len(shown) < len(text) else ""
         left = self.looks - self.spent
-        return f"{fenced('look', shown + cut, self.mark)}\nYou may look {left} more times, or give your verdict."
+        said = f"{fenced('look', shown + cut, self.mark)}\nYou may look {left} more times, or give your verdict."
+        if not self._drawn:
+            return said
+        before, end, after = said.rpartition(f"\n</look {self.mark}>")
+        pictures = [picture_part(url) for url in self._drawn]
+        return [{"type": "text", "text": before}, *pictures, {"type": "text", "text": end.lstrip() + after}]
 
     def _entry(self, name: str) -> str:
         """The entry of a number, which may be written with a #."""
@@ -99,7 +119,9 @@ class Looking:
             return self._entry(rest)
         if word == "search" and rest:
             return "\n".join(self._hits(rest)) or "nothing is found"
-        return "this is no line of a look: use list, open, step or search"
+        if word == "page":
+            return self._pages(rest)
+        return "this is no line of a look: use list, open, step, search or page"
 
     def _opened(self, rest: str) -> str:
         path, first, last = _range(rest)
@@ -112,6 +134,25 @@ class Looking:
                 told = f"{name}, {path}, lines {first} to {min(last, len(lines))} of {len(lines)}:"
                 parts.append("\n".join((told, *lines[first - 1 : last])))
         return "\n".join(parts) or f"there is no file {path[:200]!r}"
+
+    def _pages(self, rest: str) -> str:
+        path, number, _ = _range(rest)
+        parts = []
+        for name, files in self.runs:
+            page = None if files is None else files.page(path, number, self.pixels)
+            if page is not None:
+                self.citable.opened.setdefault(path, []).append(legible(page.text, self.clear))
+                parts.append(f"{name}, {path}, {page.told}{self._pictured(page)}")
+        return "\n".join(parts) or f"there is no file {path[:200]!r}"
+
+    def _pictured(self, page: DrawnPage) -> str:
+        """What stands behind the name of a page: that its picture follows, or its text where none may."""
+        if not page.picture:
+            return ""
+        if len(self._drawn) < self.pictures:
+            self._drawn.append(page.picture)
+            return f": picture {len(self._drawn)} below"
+        return f": no picture can be shown. The text in sight:\n{page.text}"
 
     def _listed(self) -> Iterator[str]:
         yield from (f"{name}:\n{files.listing()}" for name, files in self.runs if files is not None)
@@ -147,6 +188,7 @@ def _range(rest: str) -> tuple[str, int, int]:
 
 def offered(request: Request, texts: Mapping[str, Shown], limits: LookLimits, clear: Callable[[str], str]) -> Request:
     """The request with the offer to look behind its last message."""
+    limits = limits._replace(pictures=min(limits.pictures, MOST_PICTURES - _pictures_in(request)))
     last = request.prompt[-1]
     assert isinstance(last, Mapping), "judge prompts are conversations"
     runs = [
@@ -157,9 +199,16 @@ def offered(request: Request, texts: Mapping[str, Shown], limits: LookLimits, cl
     if not runs:
         return request
     looking = Looking(runs, request.meta[CITABLE], clear, request.meta["fence"], *limits)
-    offer = _OFFER.format(looks=limits.looks, chars=limits.chars)
+    pages = _PICTURES.format(limits.pictures) if limits.pictures else _NO_PICTURES
+    offer = _OFFER.format(looks=limits.looks, chars=limits.chars, pages=pages)
     said = Message(role=last["role"], content=_followed_by(last["content"], offer))
     return replace(request, prompt=[*request.prompt[:-1], said], meta={**request.meta, LOOKING: looking})
+
+
+def _pictures_in(request: Request) -> int:
+    contents = [message["content"] for message in request.prompt if isinstance(message, Mapping)]
+    parts = [part for content in contents if not isinstance(content, str) for part in content]
+    return sum(part.get("type") == "image_url" for part in parts if isinstance(part, Mapping))
 
 
 def _followed_by(content: Any, more: str) -> Any:
@@ -214,7 +263,7 @@ def _next(request: Request, generation: Generation) -> Request | None:
         return None
     spent = looking.spent == looking.looks
     answer = looking.look(lines[-1].removeprefix(_COMMAND).strip())
-    said = [Message(role="assistant", content=output.text), Message(role="user", content=answer)]
+    said = [Message(role="assistant", content=output.text), Message(role="user", content=cast(str, answer))]
     return replace(request, prompt=[*request.prompt, *said], meta={**request.meta, _LAST: spent})
 
 

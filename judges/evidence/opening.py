@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verikit.errors import AgentFault
+from verikit.judges.evidence.drawn import DrawnPage, drawn_page
 from verikit.judges.evidence.file_text import file_text
 from verikit.judges.evidence.left import listing
 from verikit.judges.evidence.shown import NotShown
@@ -26,6 +27,7 @@ class OpenFiles:
             shown(path): entry for path, entry in workspace.after.manifest.items() if entry.kind == "file"
         }
         self._texts: dict[str, str] = {}
+        self._pages: dict[tuple[str, int, int], DrawnPage] = {}
 
     def listing(self) -> str:
         """A line for each file."""
@@ -41,6 +43,20 @@ class OpenFiles:
         if entry is not None and path not in self._texts:
             self._texts[path] = _read(self._workspace, entry)
         return self._texts.get(path)
+
+    def page(self, path: str, number: int, at_most: int) -> DrawnPage | None:
+        """A page of a file as a picture whose longer side has so many pixels; None where there is no such file.
+
+        Raises:
+            VerikitError: it can't be drawn, by no fault of the agent's.
+        """
+        entry = self._entries.get(path)
+        if entry is None:
+            return None
+        key = path, number, at_most
+        if key not in self._pages:
+            self._pages[key] = drawn_page(self._workspace, entry, number, at_most)
+        return self._pages[key]
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Path and text of the files that are searched: the small ones that are text, and all that were opened.

@@ -86,7 +86,7 @@ class PictureSlots:
             if said:
                 parts.append({"type": "text", "text": said})
             if number and 0 < int(number) <= len(self._urls):
-                parts.append({"type": "image_url", "image_url": {"url": self._urls[int(number) - 1]}})
+                parts.append(picture_part(self._urls[int(number) - 1]))
         return parts
 
 
@@ -139,8 +139,18 @@ def _sent(file: bytes) -> str:
     seen = observe(READER, [file], {"at_most": LONG_SIDE})
     if seen["frames"] > 1:
         raise NotShown(f"it has {seen['frames']} frames, and a judge sees one")
+    return embedded(seen)
+
+
+def embedded(seen: Mapping[str, Any]) -> str:
+    """The `data:` address of a picture, from an observation with its pixels."""
     encoded = base64.b64encode(png(seen["wide"], seen["high"], seen["pixels"])).decode()
     return f"data:image/png;base64,{encoded}"
+
+
+def picture_part(url: str) -> dict[str, Any]:
+    """A content part with a picture."""
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def png(width: int, height: int, pixels: bytes) -> bytes:

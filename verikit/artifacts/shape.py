@@ -12,6 +12,8 @@ Shape = Callable[[Any], Any]
 """Returns a value that has the shape; raises ValueError."""
 
 _MOST_TEXT = 1 << 20
+MOST_SIDE = 4096
+"""Pixels of a side of a picture."""
 
 
 def text(value: Any) -> str:
@@ -87,3 +89,11 @@ def record(fields: Mapping[str, Shape]) -> Shape:
         return {name: item(value[name]) for name, item in fields.items()}
 
     return check
+
+
+def with_pixels(found: Observed) -> Observed:
+    """An observation whose `pixels`, 3 bytes each, have the size that `wide` and `high` give."""
+    sides = found["wide"], found["high"]
+    if min(sides) < 1 or max(sides) > MOST_SIDE or len(found["pixels"]) != 3 * sides[0] * sides[1]:
+        raise ValueError("an observation with other pixels than it gives the size of")
+    return found

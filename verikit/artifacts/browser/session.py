@@ -31,6 +31,7 @@ _BUSY_S = 8.0
 """Processor time from which a visit that does not end is the page's fault, and not a slow machine's."""
 _WORKER_S = 10.0
 _WIDTH, _HEIGHT, _MOST_HEIGHT = 1280, 800, 8000
+"""Of the window; it is made as high as the page, within limits."""
 _PAUSE_S = 0.03
 _WORLD = "verikit"
 _NAMED: dict[str, str] = {" ": "Space", "\n": "Enter"}
@@ -55,6 +56,10 @@ class Page:
     errors: Sequence[str]
     outside: Sequence[str]
     missing: Sequence[str]
+    screens: int = 1
+    """How many times as high as the first window it is, rounded up."""
+    picture: bytes = b""
+    """The screenshot that was asked for, as the browser gives it."""
 
 
 Hope = Callable[[Page], bool]
@@ -79,15 +84,17 @@ class Visit:
         self._guard = PageGuard(pipe, site)
         self._context = ""
 
-    def see(self, path: str, steps: Sequence[Step], hope: Hope) -> Page:
+    def see(self, path: str, steps: Sequence[Step], hope: Hope, screen: int = 0) -> Page:
         """Open the page, take the steps, wait for what is hoped for, look.
+
+        `screen` asks for a screenshot of one screen, from 1 at the top; of a screen that is not there, there is none.
 
         Raises:
             AgentFault: the page does what it may not, or lacks what a step needs.
             WorkspaceError: the browser or the machine failed.
         """
         try:
-            return self._seen(path, steps, hope)
+            return self._seen(path, steps, hope, screen)
         except Crash:
             raise self._blamed(path) from None
 
@@ -95,14 +102,14 @@ class Visit:
         """Whose fault a crash is: the page's if it is its scripts that bring it about."""
         again = Visit(self._pipe, self._box, self._site, "unscripted", [])
         try:
-            again._seen(path, [], lambda page: True)
+            again._seen(path, [], lambda page: True, 0)
         except (Crash, WorkspaceError):
             return WorkspaceError("the browser's process for the page ends, even without its scripts")
         finally:
             again.close()
         return AgentFault("the page's scripts bring its process to an end: it has a limit on memory")
 
-    def _seen(self, path: str, steps: Sequence[Step], hope: Hope) -> Page:
+    def _seen(self, path: str, steps: Sequence[Step], hope: Hope, screen: int) -> Page:
         used = self._box.cpu_s()
         self._pipe.deadline = time.monotonic() + WALL_S
         self._pipe.heard = self._guard.heard
@@ -111,7 +118,10 @@ class Visit:
             self._load(path)
             for number, step in enumerate(steps, 1):
                 self._take(number, step)
-            return self._look(hope)
+            page = self._look(hope)
+            if 1 <= screen <= page.screens:
+                page.picture = self._shot(screen)
+            return page
         except Silent:
             if self._box.cpu_s() - used >= _BUSY_S:
                 raise AgentFault("the page does not come to an end") from None
@@ -281,7 +291,7 @@ class Visit:
             raise WorkspaceError("a CSS selector of the row is none")
         guard, site = self._guard, self._site
         page = Page(sight.letters(told), told["elements"], told["address"], told["title"], guard.printed,
-                    guard.errors, site.outside, site.missing)  # fmt: skip
+                    guard.errors, site.outside, site.missing, _screens(told["height"]))  # fmt: skip
         return page, told
 
     def _await(self, hope: Hope) -> None:
@@ -327,11 +337,19 @@ class Visit:
             except Refusal:
                 continue
 
-    def _shot(self) -> bytes:
+    def _shot(self, screen: int = 0) -> bytes:
+        """A screenshot of the whole window, or of one screen in it."""
+        clip = {"x": 0, "y": (screen - 1) * _HEIGHT, "width": _WIDTH, "height": _HEIGHT, "scale": 1}
+        given = {"clip": clip} if screen else {}
         try:
-            return base64.b64decode(_text(self._call("Page.captureScreenshot", format="png"), "data"), validate=True)
+            told = _text(self._call("Page.captureScreenshot", format="png", **given), "data")
+            return base64.b64decode(told, validate=True)
         except binascii.Error:
             raise WorkspaceError("the browser's picture of the page can't be read") from None
+
+
+def _screens(height: int) -> int:
+    return max(-(-min(height, _MOST_HEIGHT) // _HEIGHT), 1)
 
 
 def version(pipe: BrowserPipe) -> str:

@@ -35,7 +35,11 @@ def warm() -> None:
 
 
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
-    """The observation of one PDF. `scan`: invisible text counts where a picture lies under it."""
+    """The observation of one PDF.
+
+    `scan`: invisible text counts where a picture lies under it. `page` and `at_most` ask for one page alone, by its
+    number, with a picture of it whose longer side has so many pixels.
+    """
     import pypdfium2
 
     try:
@@ -48,6 +52,8 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     if len(document) > MOST_PAGES:
         return {"refused": f"{len(document)} pages, at most {MOST_PAGES} are read"}
     document.init_forms()
+    if "page" in request:
+        return _single(document, request["page"], request["at_most"])
     seen, fields, count = [], [], 0
     for index in range(len(document)):
         page = _Page(document, index, bool(request.get("scan")))
@@ -57,6 +63,19 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
         if count > MOST_LETTERS or len(fields) > _MOST_FIELDS:
             return {"refused": f"more than {MOST_LETTERS} characters or {_MOST_FIELDS} fields"}
     return {"pages": seen, "fields": fields, "scripts": scripts.scripts(blobs[0])}
+
+
+def _single(document: Any, number: int, at_most: int) -> dict[str, Any]:
+    """One page with its picture; its number counts from 1."""
+    import pypdfium2
+
+    if not 1 <= number <= len(document):
+        return {"refused": f"the file has {len(document)} pages"}
+    try:
+        page = _Page(document, number - 1, scan=False)
+        return {"pages": len(document), "page": page.observation(), **page.picture(at_most)}
+    except pypdfium2.PdfiumError as problem:
+        return {"refused": str(problem)}
 
 
 class _Page:
@@ -104,6 +123,12 @@ class _Page:
             "width": self.size[0], "height": self.size[1], "pieces": lines.pieces(found, doubtful),
             "hidden": [*unseen, *self.misread][:1000],
         }  # fmt: skip
+
+    def picture(self, at_most: int) -> dict[str, Any]:
+        """Width, height and pixels of the page as it is seen; the longer side has `at_most` pixels."""
+        scale = at_most / max(*self.size, 1.0)
+        rows = self.page.render(scale=scale, rev_byteorder=True).to_numpy()[:at_most, :at_most, :3]
+        return {"wide": rows.shape[1], "high": rows.shape[0], "pixels": rows.tobytes()}
 
     def _look(self, scan: bool) -> None:
         """Finds why characters are out of sight, and whose shape is another character's."""

@@ -19,9 +19,9 @@ from verikit.names.spec import load
 from verikit.types import Sample, Score
 from verikit.verifiers.html import checks as seen
 from verikit.verifiers.html.checks import Wanted
+from verikit.verifiers.html.visits import page_files
 from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier, all_hold
-from verikit.workspaces.names import matches, shown
 
 _VISITORS: Sequence[Visitor] = ("person", "driver")
 _CALM = 4
@@ -103,7 +103,7 @@ class Html(WorkspaceVerifier):
     def _visited(
         self, pipe: BrowserPipe, box: BrowserBox, visitor: Visitor, path: str, workspace: Workspace, sample: Sample
     ) -> Score:
-        visit = Visit(pipe, box, Site(_reader(workspace)), visitor, list(self.dom))
+        visit = Visit(pipe, box, Site(page_files(workspace)), visitor, list(self.dom))
         try:
             page = visit.see(path, read_steps(self.steps), self._hope(visitor))
         finally:
@@ -147,26 +147,6 @@ class Html(WorkspaceVerifier):
             return alike(calm) and (not faults or (faults == {"absent"} and alike(_LONG_CALM)))
 
         return hope
-
-
-def _reader(workspace: Workspace) -> Callable[[str], bytes | None]:
-    """Reads the files that a page asks for.
-
-    Raises, when it is called:
-        AgentFault: what is there is no file.
-        WorkspaceError: it was not collected.
-    """
-
-    def read(path: str) -> bytes | None:
-        entry = workspace.after.manifest.get(path)
-        if entry is not None and entry.kind != "folder":
-            return workspace.blob(entry).data()
-        lost = next((problem for wanted, problem in workspace.uncollected.items() if matches(wanted, path)), None)
-        if lost is not None:
-            raise WorkspaceError(f"{shown(path)} was not collected: {lost}")
-        return None
-
-    return read
 
 
 def _of(faults: Iterator[str]) -> Score:

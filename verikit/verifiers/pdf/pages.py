@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Literal
 
@@ -33,6 +34,11 @@ READER = BoxReader(
     warm=True,
     limits=RunLimits(wall_s=240.0, cpu_s=60.0, memory_mb=1536, output_kb=64, value_kb=24 << 10, disk_mb=8),
 )
+_PICTURE: Shape = record(
+    {"pages": shape.whole, "page": _PAGE, "pixels": shape.raw, "wide": shape.whole, "high": shape.whole}
+)
+PAGE_READER = replace(READER, shape=lambda value: shape.with_pixels(_PICTURE(value)))
+"""Of one page with its picture."""
 
 Page = Mapping[str, Any]
 Found = Literal["yes", "no", "doubtful"]

@@ -1,0 +1,100 @@
+"""Pages of files as pictures: of PDFs, of HTML pages in a browser, and picture files. All are drawn in the sandbox.
+
+Only pixels leave it, and they are encoded here. Files that can't be drawn are told with the reason, as evidence. What
+we lack raises, and the row has no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from verikit.artifacts.box import observe
+from verikit.artifacts.browser.sight import lines as html_lines
+from verikit.artifacts.readers.container import BadContainer, signed
+from verikit.errors import AgentFault
+from verikit.judges.evidence.pictures import MOST_BYTES, embedded
+from verikit.verifiers.html.visits import photographed
+from verikit.verifiers.image.verifier import READER as PICTURES
+from verikit.verifiers.pdf.pages import PAGE_READER
+from verikit.verifiers.pdf.pages import lines as pdf_lines
+from verikit.workspaces.manifest import FileEntry
+from verikit.workspaces.names import shown
+from verikit.workspaces.workspace import Workspace
+
+_OFFICE = ("docx", "pptx", "xlsx", "xlsm", "odt", "ods", "odp")
+
+
+class DrawnPage(NamedTuple):
+    """A page as a judge may be shown it."""
+
+    told: str
+    """What it is, or why it can't be shown."""
+    picture: str = ""
+    """The `data:` address of its picture; "" where there is none."""
+    text: str = ""
+    """The text in sight on it."""
+
+
+def drawn_page(workspace: Workspace, entry: FileEntry, number: int, at_most: int) -> DrawnPage:
+    """A page of a file that an agent left.
+
+    Args:
+        workspace: What it left.
+        entry: The file.
+        number: Of the page, from 1. Pages of HTML are screens, from the top.
+        at_most: Pixels of the longer side of the picture.
+
+    Raises:
+        VerikitError: it can't be drawn, by no fault of the agent's.
+    """
+    try:
+        return _drawn(workspace, entry, number, at_most)
+    except AgentFault as fault:
+        return DrawnPage(f"page {number} cannot be rendered: {fault}")
+
+
+def _drawn(workspace: Workspace, entry: FileEntry, number: int, at_most: int) -> DrawnPage:
+    blob = workspace.blob(entry)
+    if blob.size > MOST_BYTES:
+        raise AgentFault(f"the file has more than {MOST_BYTES >> 20} MB")
+    data, ending = blob.data(), entry.path.rpartition(".")[2].lower()
+    if data.startswith(b"%PDF-") or ending == "pdf":
+        seen = observe(PAGE_READER, [data], {"page": number, "at_most": at_most})
+        return DrawnPage(f"page {number} of {seen['pages']}", embedded(seen), _text_in_sight(seen["page"]))
+    if ending in ("html", "htm"):
+        return _screen(workspace, entry.path, number, at_most)
+    if _is_picture(data):
+        return _picture(data, number, at_most)
+    if ending in _OFFICE:
+        return DrawnPage("office files are not shown as pictures: open shows their text")
+    return DrawnPage(f"{shown(entry.path)} is no PDF, HTML page or picture: open shows its text")
+
+
+def _text_in_sight(page: Mapping[str, Any]) -> str:
+    return pdf_lines([page])
+
+
+def _screen(workspace: Workspace, path: str, number: int, at_most: int) -> DrawnPage:
+    page = photographed(workspace, path, number)
+    text = "\n".join(html_lines(page.runs))
+    if not page.picture:
+        raise AgentFault(f"the page has {page.screens} screens")
+    seen = observe(PICTURES, [page.picture], {"at_most": at_most})
+    return DrawnPage(f"screen {number} of {page.screens}", embedded(seen), text)
+
+
+def _is_picture(data: bytes) -> bool:
+    try:
+        signed(data, "picture")
+    except BadContainer:
+        return False
+    return True
+
+
+def _picture(data: bytes, number: int, at_most: int) -> DrawnPage:
+    seen = observe(PICTURES, [data], {"at_most": at_most})
+    if number != 1:
+        raise AgentFault("a picture has one page")
+    told = f"{seen['format']}, {seen['width']} by {seen['height']} pixels"
+    return DrawnPage(told + (f", the first of {seen['frames']} frames" if seen["frames"] > 1 else ""), embedded(seen))

@@ -1,0 +1,69 @@
+"""Pages of a workspace in a browser: the files that they get, and a screenshot of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from verikit.artifacts.browser.box import BrowserBox
+from verikit.artifacts.browser.pipe import BrowserPipe
+from verikit.artifacts.browser.session import INK, Hope, Page, Visit
+from verikit.artifacts.browser.sight import lines
+from verikit.artifacts.browser.site import Site
+from verikit.errors import WorkspaceError
+from verikit.workspaces import Workspace
+from verikit.workspaces.names import matches, shown
+
+_CALM = 4
+"""How many readings in a row must be alike before it is believed that nothing more comes."""
+
+
+def page_files(workspace: Workspace) -> Callable[[str], bytes | None]:
+    """Reads the files that a page asks for.
+
+    Raises, when it is called:
+        AgentFault: what is there is no file.
+        WorkspaceError: it was not collected.
+    """
+
+    def read(path: str) -> bytes | None:
+        entry = workspace.after.manifest.get(path)
+        if entry is not None and entry.kind != "folder":
+            return workspace.blob(entry).data()
+        lost = next((problem for wanted, problem in workspace.uncollected.items() if matches(wanted, path)), None)
+        if lost is not None:
+            raise WorkspaceError(f"{shown(path)} was not collected: {lost}")
+        return None
+
+    return read
+
+
+def photographed(workspace: Workspace, path: str, screen: int) -> Page:
+    """Open a page as a person does, wait until it stands still, and take a screenshot of one screen, from 1.
+
+    Raises:
+        AgentFault: the page does what it may not, or does not come to an end.
+        WorkspaceError: there is no browser here, or it failed.
+        MissingExtra: a package is not installed.
+        SandboxError: the browser's box can't be made.
+    """
+    INK.check_packages()
+    box = BrowserBox()
+    try:
+        visit = Visit(BrowserPipe(box), box, Site(page_files(workspace)), "person", [])
+        try:
+            return visit.see(path, (), _standing(), screen)
+        finally:
+            visit.close()
+    finally:
+        box.close()
+
+
+def _standing() -> Hope:
+    """Whether a page has looked the same for some readings."""
+    before: list[list[str]] = []
+
+    def hope(page: Page) -> bool:
+        before.append(list(lines(page.runs)))
+        return len(before) >= _CALM and all(one == before[-1] for one in before[-_CALM:])
+
+    return hope
