@@ -6,8 +6,7 @@ we lack raises, and the row has no value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from verikit.artifacts.box import observe
 from verikit.artifacts.browser.sight import lines as html_lines
@@ -61,7 +60,7 @@ def _drawn(workspace: Workspace, entry: FileEntry, number: int, at_most: int) ->
     data, ending = blob.data(), entry.path.rpartition(".")[2].lower()
     if data.startswith(b"%PDF-") or ending == "pdf":
         seen = observe(PAGE_READER, [data], {"page": number, "at_most": at_most})
-        return DrawnPage(f"page {number} of {seen['pages']}", embedded(seen), _text_in_sight(seen["page"]))
+        return DrawnPage(f"page {number} of {seen['pages']}", embedded(seen), pdf_lines([seen["page"]]))
     if ending in ("html", "htm"):
         return _screen(workspace, entry.path, number, at_most)
     if _is_picture(data):
@@ -69,10 +68,6 @@ def _drawn(workspace: Workspace, entry: FileEntry, number: int, at_most: int) ->
     if ending in _OFFICE:
         return DrawnPage("office files are not shown as pictures: open shows their text")
     return DrawnPage(f"{shown(entry.path)} is no PDF, HTML page or picture: open shows its text")
-
-
-def _text_in_sight(page: Mapping[str, Any]) -> str:
-    return pdf_lines([page])
 
 
 def _screen(workspace: Workspace, path: str, number: int, at_most: int) -> DrawnPage:

@@ -16,6 +16,8 @@ from verikit.judges.evidence.fold import MOST
 from verikit.judges.evidence.shown import NotShown
 from verikit.verifiers.docx.verifier import READER as DOCUMENTS
 from verikit.verifiers.docx.verifier import Block, plain
+from verikit.verifiers.pdf.pages import READER as PDFS
+from verikit.verifiers.pdf.pages import lines as pdf_lines
 from verikit.verifiers.reading.sqlite_file import MAGIC, database
 from verikit.verifiers.table.readers import read_table
 from verikit.verifiers.xlsx.observed import SeenCell, SeenWorkbook
@@ -81,6 +83,8 @@ def _reader_of(path: str, data: bytes) -> _Reader | None:
     ending = path.rpartition(".")[2].lower()
     if data.startswith(MAGIC):
         return _databases
+    if data.startswith(b"%PDF-"):
+        return _pdf
     if data.startswith(b"PAR1"):
         return _parquet
     if data.startswith(b"PK\3\4"):
@@ -130,6 +134,18 @@ def _whole_sheets(data: bytes) -> dict[str, str]:
         for sheet in SeenWorkbook.read(data, [], []).sheets
         if sheet["key"]
     }
+
+
+def _pdf(_: Workspace, blob: Blob, side: Side) -> str:
+    seen = observe(PDFS, [blob.data()], {})
+    told: list[str] = []
+    for number, page in enumerate(seen["pages"], 1):
+        told += [f"page {number} of {len(seen['pages'])}:", pdf_lines([page])]
+        told += [f"⟨out of sight ({each['why']}): {each['text']}⟩" for each in page["hidden"]]
+    fields = [
+        f"field {each['name']}: {each['value'] or each['checked']}, drawn {each['drawn']!r}" for each in seen["fields"]
+    ]
+    return "\n".join([*told, *fields, *(f"⟨{script}⟩" for script in seen["scripts"])])
 
 
 def _workbook(_: Workspace, blob: Blob, side: Side) -> str:
