@@ -202,6 +202,17 @@ return true;
 }"""
 """Run once no script of the page can run any more: nothing moves from here on."""
 
+SETTLE = """() => {
+for (const a of Document.prototype.getAnimations.call(document)) {
+  try { a.finish(); } catch (error) { a.currentTime = 0; }
+}
+const drawings = Document.prototype.querySelectorAll.call(document, 'svg');
+for (const x of drawings) SVGSVGElement.prototype.setCurrentTime.call(x, 0);
+return true;
+}"""
+"""Run before a screenshot, which must be the same again: animations end, and endless ones are at their beginning."""
+
+
 STILL = """*, *::before, *::after { transition: none !important; caret-color: transparent !important;
   pointer-events: auto !important; }"""
 BARE = (

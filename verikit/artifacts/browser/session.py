@@ -120,6 +120,7 @@ class Visit:
                 self._take(number, step)
             page = self._look(hope)
             if 1 <= screen <= page.screens:
+                self._run(scripts.SETTLE, [], self._world())
                 page.picture = self._shot(screen)
             return page
         except Silent:
