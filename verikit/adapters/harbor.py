@@ -127,7 +127,9 @@ def write_tasks(
     if not tasks:
         raise UsageError("an environment needs tasks, and the data has none")
     told, spec_file = _graders_spec(spec)
-    requirement = _requirement("\n".join([spec, *(content.decode("utf-8", "replace") for content in spec_file.values())]))
+    requirement = _requirement(
+        "\n".join([spec, *(content.decode("utf-8", "replace") for content in spec_file.values())])
+    )
     names: dict[str, None] = {}
     for task in tasks.values():
         at = _free(_slug(task.row.id) or "task", names)
@@ -147,7 +149,9 @@ def _task(row: Group, data_folder: str | None) -> _Task:
         workspace = named.make()
         before = _whole(workspace.before) if workspace.knows_before else None
         given = row.meta.get(ORACLE)
-        oracle = None if given is None else _whole(named.beside({"after": given, "packed_by": "collector"}).make().after)
+        oracle = (
+            None if given is None else _whole(named.beside({"after": given, "packed_by": "collector"}).make().after)
+        )
     except WorkspaceError as error:
         raise UsageError(f"the row {row.id}: {error}", hint=error.hint) from None
     return _Task(row, workspace, before, oracle)
@@ -309,4 +313,3 @@ def _put(folder: Path, files: Mapping[str, bytes]) -> None:
                 at.chmod(0o755)
     except (OSError, ValueError) as error:
         raise VerikitError(f"can't write {shown(str(folder))}: {error}") from None
-

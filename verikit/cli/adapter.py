@@ -76,9 +76,7 @@ def write(
     click.echo(f"written to {path}; name it as {stack_of(stack).hook_for(path)}", err=True)
 
 
-def _write_harbor(
-    spec: str, data: str, out: Path, name: str, image: str, mapping: dict[str, str], force: bool
-) -> None:
+def _write_harbor(spec: str, data: str, out: Path, name: str, image: str, mapping: dict[str, str], force: bool) -> None:
     folder = str(Path(data).resolve().parent) if Path(data).is_file() else None
     written = write_tasks(spec, read_problems(data, mapping), folder, out, name, image, force=force)
     told = [f"{len(written.names)} tasks", f"{written.solved} with a solution"]
