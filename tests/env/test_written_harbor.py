@@ -1,4 +1,4 @@
-"""Written Harbor tasks: the grader's scores are verikit's own, expected values are in tests/ only, audits find nothing."""
+"""Written Harbor tasks: the grader's scores are verikit's, expected values are in tests/ only, and audits pass."""
 
 import json
 import os
@@ -78,6 +78,7 @@ def test_a_static_audit_finds_nothing_and_the_agent_gets_no_expected_value(tmp_p
     for task in (tmp_path / "tasks").iterdir():
         agents = [task / "instruction.md", task / "task.toml", *(task / "environment").rglob("*")]
         assert not any(b"90417" in one.read_bytes() for one in agents if one.is_file())
+    assert "byte by byte" in (tmp_path / "tasks/rename-it/instruction.md").read_text()
     config = tomllib.loads((tmp_path / "tasks/t/task.toml").read_text())
     assert config["verifier"]["environment_mode"] == "separate"
 

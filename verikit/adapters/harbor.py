@@ -43,6 +43,8 @@ HARBOR = Stack(
 )
 _EXTRAS = {"docx": "office", "pptx": "office", "xlsx": "office", "image": "image", "pdf": "image", "html": "web"}
 """Extras of verikit by the verifiers that need them in the grader's image."""
+_EXACT = re.compile(r"\b(?:same_as|sha256)\b")
+_EXACTLY = "Files may be compared byte by byte.\n"
 _TOML = """schema_version = "1.4"
 artifacts = ["{work}"]
 
@@ -92,6 +94,8 @@ class _Images(NamedTuple):
     base: str
     requirement: str
     """Of the grader's image."""
+    exact: bool
+    """Whether the spec compares bytes. The agent has to know that."""
 
 
 def write_tasks(
@@ -127,14 +131,13 @@ def write_tasks(
     if not tasks:
         raise UsageError("an environment needs tasks, and the data has none")
     told, spec_file = _graders_spec(spec)
-    requirement = _requirement(
-        "\n".join([spec, *(content.decode("utf-8", "replace") for content in spec_file.values())])
-    )
+    told_files = "\n".join([spec, *(content.decode("utf-8", "replace") for content in spec_file.values())])
+    requirement = _requirement(told_files)
     names: dict[str, None] = {}
     for task in tasks.values():
         at = _free(_slug(task.row.id) or "task", names)
         full_name = f"{_slug(name or folder.name) or 'verikit'}/{at}"
-        texts = _texts(task, told, full_name, _Images(image, requirement))
+        texts = _texts(task, told, full_name, _Images(image, requirement, _EXACT.search(told_files) is not None))
         _put(folder / at, {**texts, **{f"tests/{file}": content for file, content in spec_file.items()}})
     solved = sum(task.oracle is not None for task in tasks.values())
     return WrittenTasks(tuple(names), solved, len(rows) - len(tasks))
@@ -221,7 +224,7 @@ def _texts(task: _Task, spec: str, full_name: str, images: _Images) -> dict[str,
     }
     texts = {
         "task.toml": _TOML.format(work=WORK, org=org, name=name),
-        "instruction.md": _instruction(task.row),
+        "instruction.md": _instruction(task.row) + (_EXACTLY if images.exact else ""),
         "environment/Dockerfile": _dockerfile(images.base, task.before),
         "tests/Dockerfile": _GRADER.format(image=images.base, requirement=images.requirement),
         "tests/test.sh": _TEST,

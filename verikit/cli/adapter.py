@@ -50,9 +50,8 @@ def write(
     verikit adapter write verifiers-env answer --data sums.jsonl -o sums_env
     verikit adapter write harbor "files(exist=['a.csv'])" --data rows.jsonl -o tasks
     """  # noqa: D301 - click reads \b as "don't wrap"
-    if stack in PACKAGES or stack == "harbor":
-        if data is None or out is None:
-            raise UsageError(f"{stack} is a package", hint="--data FILE holds its tasks, -o DIR is its folder")
+    if (stack in PACKAGES or stack == "harbor") and (data is None or out is None):
+        raise UsageError(f"{stack} is a package", hint="--data FILE holds its tasks, -o DIR is its folder")
     if stack == "harbor":
         _write_harbor(spec, str(data), Path(str(out)), name, image, mapping, force)
         return
