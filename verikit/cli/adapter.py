@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import click
 
+from verikit.adapters.harbor import HARBOR, IMAGE, write_tasks
 from verikit.adapters.packages import PACKAGES, write_package
 from verikit.adapters.stacks import STACKS, shim, stack_of
 from verikit.cli.command import GroupedCommand
@@ -14,7 +16,7 @@ from verikit.cli.options import map_option
 from verikit.errors import UsageError, VerikitError
 from verikit.readers.problems import read_problems
 
-_STACK = click.Choice([*STACKS, *PACKAGES])
+_STACK = click.Choice([*STACKS, *PACKAGES, "harbor"])
 
 
 @click.group()
@@ -26,23 +28,35 @@ def adapter() -> None:
 @click.argument("stack", type=_STACK)
 @click.argument("spec")
 @click.option("-o", "--out", metavar="PATH", help="The file to write (default: stdout), or the package's folder.")
-@click.option("--data", metavar="FILE", help="Tasks of a package: verifiers-env, openenv, nemo-gym.")
+@click.option("--data", metavar="FILE", help="Tasks of a package: verifiers-env, openenv, nemo-gym, harbor.")
 @click.option("--name", default="", help="Of the package; default: its folder's.")
+@click.option("--image", default=IMAGE, metavar="IMAGE", help="Base image of harbor's tasks, with its digest.")
 @map_option
 @click.option("--force", is_flag=True, help="Replace what is there.")
 def write(
-    stack: str, spec: str, out: str | None, data: str | None, name: str, mapping: dict[str, str], force: bool
+    stack: str,
+    spec: str,
+    out: str | None,
+    data: str | None,
+    name: str,
+    image: str,
+    mapping: dict[str, str],
+    force: bool,
 ) -> None:
     """Write the file that STACK's configuration can name, with the reward of SPEC, or a package with tasks.
 
     \b
     verikit adapter write verl "0.9*answer + 0.1*boxed" -o reward.py
     verikit adapter write verifiers-env answer --data sums.jsonl -o sums_env
+    verikit adapter write harbor "files(exist=['a.csv'])" --data rows.jsonl -o tasks
     """  # noqa: D301 - click reads \b as "don't wrap"
+    if (stack in PACKAGES or stack == "harbor") and (data is None or out is None):
+        raise UsageError(f"{stack} is a package", hint="--data FILE holds its tasks, -o DIR is its folder")
+    if stack == "harbor":
+        _write_harbor(spec, str(data), Path(str(out)), name, image, mapping, force)
+        return
     if stack in PACKAGES:
-        if data is None or out is None:
-            raise UsageError(f"{stack} is a package", hint="--data FILE holds its tasks, -o DIR is its folder")
-        next_step = write_package(stack, spec, read_problems(data, mapping), Path(out), name, force=force)
+        next_step = write_package(stack, spec, read_problems(str(data), mapping), Path(str(out)), name, force=force)
         click.echo(f"written to {out}. To use it:\n{next_step}", err=True)
         return
     if data or name or mapping:
@@ -61,11 +75,22 @@ def write(
     click.echo(f"written to {path}; name it as {stack_of(stack).hook_for(path)}", err=True)
 
 
+def _write_harbor(spec: str, data: str, out: Path, name: str, image: str, mapping: dict[str, str], force: bool) -> None:
+    folder = str(Path(data).resolve().parent) if Path(data).is_file() else None
+    written = write_tasks(spec, read_problems(data, mapping), folder, out, name, image, force=force)
+    told = [f"{len(written.names)} tasks", f"{written.solved} with a solution"]
+    if written.repeated:
+        told.append(f"{written.repeated} rows are further trials of them")
+    hook = HARBOR.hook.replace("DIR", shlex.quote(str(out)))
+    click.echo(f"written to {out}: {', '.join(told)}. To use them:\n{hook}", err=True)
+
+
 @adapter.command(cls=GroupedCommand)
 @click.argument("stack", type=_STACK)
 def show(stack: str) -> None:
     """Show how STACK names a reward, what it then passes, by example, what it takes back, and what has no score."""
-    found = PACKAGES[stack] if stack in PACKAGES else stack_of(stack)
+    packages = {**PACKAGES, "harbor": HARBOR}
+    found = packages[stack] if stack in packages else stack_of(stack)
     click.echo(f"{found.tested}\n\nnamed as: {found.hook}\n\npasses, for example:")
     click.echo(json.dumps(found.call, indent=2, ensure_ascii=False))
     click.echo(f"\ntakes: {found.returns}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +17,10 @@ from verikit.cli.options import json_option, parse_share, quiet_option, resume_o
 from verikit.env.audit import AuditSums, TaskRecord, audit_tasks
 from verikit.env.audit.checks import EVERY_CHECK, kinds
 from verikit.env.audit.formats import FORMATS
+from verikit.env.audit.page import AuditPage
 from verikit.env.audit.report import REPORT, Examples, ReportFile, report_lines, terminal_lines
+from verikit.env.audit.sign import sign_report
+from verikit.errors import UsageError
 from verikit.platform.terminal import Watch, pace
 
 
@@ -59,6 +62,13 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
 )
 @click.option("--format", "only", type=click.Choice(FORMATS), help="Look for this format only.")
 @click.option("--junit", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Gates as JUnit XML.")
+@click.option("--html", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write a page.")
+@click.option(
+    "--sign",
+    metavar="KEY",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Sign the report of --out with an ssh key.",
+)
 @click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Shown of each check.")
 @resume_option
 @json_option
@@ -71,6 +81,8 @@ def audit_(
     limits: dict[str, float],
     only: str | None,
     junit: Path | None,
+    html: Path | None,
+    sign: Path | None,
     examples: int,
     resume: bool,
     as_json: bool,
@@ -96,7 +108,9 @@ def audit_(
     verikit env audit tasks/ --run --seconds 120 -o runs/audit
     verikit env audit tasks/ -o runs/audit --fail-on schema --fail-on mode.exit --fail-on pins=10%
     """  # noqa: D301 - click reads \b as "don't wrap"
-    sums, shown = AuditSums(), Examples(examples)
+    if sign and not out:
+        raise UsageError("--sign signs the report of --out", hint="-o FOLDER")
+    sums, shown, page = AuditSums(), Examples(examples), AuditPage()
     with ExitStack() as stack:
         seen = TaskProgress()
         stack.enter_context(Watch(quiet=quiet)).start(seen.describe)
@@ -104,7 +118,7 @@ def audit_(
         found = audit_tasks(
             folder, keep=out, resume=resume, only=only or "", run=run, seconds=seconds, begun=seen.begin
         )
-        records = _seen(found, seen, shown)
+        records = _seen(found, seen, [shown, page] if html else [shown])
         try:
             for piece in report_lines(folder, records, sums, version("verikit")):
                 if report:
@@ -115,6 +129,10 @@ def audit_(
             kept = f"audited tasks are kept in {out}, and the same command goes on" if out else "-o FOLDER keeps tasks"
             click.echo(f"Interrupted: {kept}", err=True)
             raise
+    if sign and out:
+        sign_report(out, sign)
+    if html:
+        page.write(html, folder, sums)
     if not as_json:
         click.echo("\n".join(terminal_lines(sums, shown)))
         if out:
@@ -122,10 +140,13 @@ def audit_(
     return gate_code(list(_gates(sums, limits)), junit, "env audit")
 
 
-def _seen(records: Iterator[TaskRecord], progress: TaskProgress, examples: Examples) -> Iterator[TaskRecord]:
+def _seen(
+    records: Iterator[TaskRecord], progress: TaskProgress, takers: Sequence[Examples | AuditPage]
+) -> Iterator[TaskRecord]:
     for record in records:
         progress.done += 1
-        examples.add(record)
+        for taker in takers:
+            taker.add(record)
         yield record
 
 

@@ -100,6 +100,7 @@ def _installed(name: str) -> bool:
 
 
 _GAPS = (
+    ("verikit: no value", "a machine on which the verifier has a value"),
     ("command not found", "a program"), ("ModuleNotFoundError", "a Python module"), ("/dev/fd/", "/dev/fd"),
     ("/proc/", "/proc"), ("Read-only file system", "a system folder that can be written"),
     ("Operation not permitted", "the rights of root"), ("Permission denied", "the rights of root"),

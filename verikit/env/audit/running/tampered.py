@@ -65,8 +65,13 @@ def check_tamper(rehearsal: Rehearsal, found: RunFindings) -> None:
 
 def _control(rehearsal: Rehearsal, found: RunFindings, forged: Forgery) -> None:
     """The solution beside files of an attack has to keep its reward."""
-    graded = rehearsal.grade({**forged.files, **rehearsal.solve().files}, name=f"oracle, {forged.attack}")
+    solved = rehearsal.solve().files
+    graded = rehearsal.grade({**forged.files, **solved}, name=f"oracle, {forged.attack}")
     if not graded.needs and not is_full(graded):
+        harmless = _each({path.rpartition("/")[0] for path in forged.files}, ("notes-1.txt",), BoxFile(b"notes\n"))
+        if not is_full(rehearsal.grade({**harmless, **solved}, name="oracle, a further file")):
+            found.notes.append("the tests refuse any further file beside the solution, so forged ones cost the reward")
+            return
         what = f"{forged.attack}: the solution beside these files has the reward {graded.told()}"
         found.add("broken", what, _shown(forged))
 
