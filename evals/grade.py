@@ -154,6 +154,16 @@ def meta_of(reply: str) -> Mapping[str, Any]:
     return reply.meta if isinstance(reply, Noted) else {}
 
 
+def _means(grades: Sequence[Grade]) -> dict[str, float]:
+    """Each verifier's mean over the repeats that have a score."""
+    means: dict[str, float] = {}
+    for name in [name for name in grades[0] if name not in NOTES]:
+        values = [grade[name]["value"] for grade in grades if grade[name]["value"] is not None]
+        if values:
+            means[name] = sum(values) / len(values)
+    return means
+
+
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, float]:
     """A document's metrics: each verifier's mean over the repeats that have a score, and the estimates at k.
 
@@ -162,11 +172,7 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, float]:
     """
     grades = filtered[0]
     own = next(iter(grades[0]))
-    found: dict[str, float] = {}
-    for name in [name for name in grades[0] if name not in NOTES]:
-        values = [grade[name]["value"] for grade in grades if grade[name]["value"] is not None]
-        if values:
-            found[name] = sum(values) / len(values)
+    found = _means(grades)
     scored = [grade[own] for grade in grades if grade[own]["value"] is not None]
     found["unscored"] = 1 - len(scored) / len(grades)
     if scored:

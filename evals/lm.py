@@ -102,19 +102,20 @@ class EngineLM(LM):
             raise UsageError(f"there is no rollout {unknown.pop()!r}", hint=f"one of {', '.join(ROLLOUTS)}")
         if plain := [group for group, kind in zip(groups, kinds, strict=True) if not kind]:
             self._sample(plain, replies)
-        for name, rollout in ROLLOUTS.items():
-            indices = [
-                (instance, number, index)
-                for (instance, all_indices), kind in zip(groups, kinds, strict=True)
-                if kind == name
-                for number, index in enumerate(all_indices)
-            ]
-            asks = [self._ask(instance, number) for instance, number, _ in indices]
-            found = rollout(self.engine, asks, self.retriever) if asks else []
-            for (_, _, index), text in zip(indices, found, strict=True):
-                replies[index] = text
-            self.told(len(asks), len(asks))
+        for name in ROLLOUTS:
+            self._roll_out(name, [group for group, kind in zip(groups, kinds, strict=True) if kind == name], replies)
         return replies
+
+    def _roll_out(self, name: str, groups: Sequence[tuple[Instance, Sequence[int]]], replies: list[str]) -> None:
+        """Put the replies of one kind of rollout into their places."""
+        indices = [
+            (instance, number, index) for instance, all_indices in groups for number, index in enumerate(all_indices)
+        ]
+        asks = [self._ask(instance, number) for instance, number, _ in indices]
+        found = ROLLOUTS[name](self.engine, asks, self.retriever) if asks else []
+        for (_, _, index), text in zip(indices, found, strict=True):
+            replies[index] = text
+        self.told(len(asks), len(asks))
 
     def _sample(self, groups: Sequence[tuple[Instance, list[int]]], replies: list[str]) -> None:
         done, total = 0, sum(len(indices) for _, indices in groups)

@@ -142,7 +142,11 @@ def _graders(config: Mapping[str, Any], settings: Settings, columns: Mapping[str
         stage |= {"judge": settings.judge, "by": settings.by}
         if columns is not None:
             stage["columns"] = {**(stage.get("columns") or {}), **columns}
-    return [Graded(**{key: value for key, value in stage.items() if key != "function"}) for stage in ours]
+    return [_grader(stage) for stage in ours]
+
+
+def _grader(stage: Mapping[str, Any]) -> Graded:
+    return Graded(**{key: value for key, value in stage.items() if key != "function"})
 
 
 def _check_columns(task: ConfigurableTask, grader: Graded) -> None:

@@ -26,14 +26,20 @@ def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
     found = []
     for name, tasks in units(results).items():
         rows = [row for task in tasks for row in read_samples(run / samples_name(task))]
-        values = [(_key(row), _value(row, metric)) for row in rows]
-        known = {key: value for (key, _), value in values if value is not None}
-        own = next((row_metric(row) for row in rows if value_of(row) is not None), results["tasks"][tasks[0]]["own"])
-        if known or not metric:
-            found.append(Outcomes(name, metric or own, known, dict(key for key, _ in values)))
+        unit = _of_rows(name, rows, metric, results["tasks"][tasks[0]]["own"])
+        if unit.values or not metric:
+            found.append(unit)
     if not found:
         raise UsageError(f"{run} has no metric {metric!r} of single questions", hint="report.md names those there are")
     return found
+
+
+def _of_rows(name: str, rows: Sequence[Row], metric: str, own: str) -> Outcomes:
+    """The values of a task's rows by a metric; without one by the rows' own, which is `own` where none has a value."""
+    values = [(_key(row), _value(row, metric)) for row in rows]
+    known = {key: value for (key, _), value in values if value is not None}
+    own = next((row_metric(row) for row in rows if value_of(row) is not None), own)
+    return Outcomes(name, metric or own, known, dict(key for key, _ in values))
 
 
 def rows(run: Path, keys: Sequence[str] = (), others: Sequence[str] = ()) -> dict[str, dict[str, PromptRow]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,7 @@ def collect(run: Path, options: Options) -> Run:
     page.notices = [f"{name}: {line.strip()}" for name, task in tasks.items() for line in remarks(task)]
     page.metrics = [metric for name, unit in all_units.items() for metric in _metrics(name, unit)]
     every = spread(replies, options.samples)
-    for name, task in tasks.items():
-        rows = read_samples(run / samples_name(name))
-        kept = [row for row in rows if row["filter"] == rows[0]["filter"]]
-        for row in kept[::every]:
-            page.items += _items(name, task["own"] if is_graded(row) else row_metric(row), row)
+    page.items += chain.from_iterable(_sampled(run, name, task["own"], every) for name, task in tasks.items())
     if every > 1:
         page.notices.append(f"the samples below are those of every {every}th question; all metrics are of all of them")
     page.charts = list(_charts(all_units, results["groups"], tasks, page.items))
@@ -111,6 +107,14 @@ def _tables(units: Mapping[str, Row]) -> Iterator[Table]:
         for metric, row in unit["metrics"].items()
     ]
     yield Table("Metrics", ("task", "shots", "metric", "value and 95 % interval", "questions"), rows)
+
+
+def _sampled(run: Path, task: str, own: str, every: int) -> Iterator[SampleItem]:
+    """The replies to every n-th question of a task, by its first filter."""
+    rows = read_samples(run / samples_name(task))
+    kept = [row for row in rows if row["filter"] == rows[0]["filter"]]
+    for row in kept[::every]:
+        yield from _items(task, own if is_graded(row) else row_metric(row), row)
 
 
 def _items(task: str, own: str, row: Row) -> Iterator[SampleItem]:

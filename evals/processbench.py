@@ -126,9 +126,13 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
         found["auc"] = marked(scores, label)
         found["brier"] = brier(found["auc"])
     if len(grades) > 1:
-        guess = majority([None if answer is None else int(answer) for answer in answers])
-        found["f1_majority"] = [label == NO_ERROR, float(guess == label)]
+        found["f1_majority"] = [label == NO_ERROR, float(_majority(answers) == label)]
     return found
+
+
+def _majority(answers: Sequence[str | None]) -> int | None:
+    """What most replies name."""
+    return majority([None if answer is None else int(answer) for answer in answers])
 
 
 def _f1(values: Sequence[tuple[bool, float]]) -> Estimate | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import islice
 
 from lm_eval.api.instance import Instance
 
@@ -13,7 +14,7 @@ from verikit.evals.lm import Told
 from verikit.evals.replies import Failed
 from verikit.evals.steps import Threshold, check_threshold, step_replies
 from verikit.evals.typed import LM
-from verikit.types import PASS_MARK, Sample
+from verikit.types import PASS_MARK, Sample, Score
 
 AT_ONCE = 64
 """Documents of one batch."""
@@ -61,11 +62,7 @@ class Ranker(LM):
                 raise UsageError(f"{self.verifier.name} scores replies, and this task asks for some")
             samples = [Sample(doc["question"], text, id=doc["id"]) for doc in some for text in doc["candidates"]]
             scores = iter(score_all(self.verifier, samples))
-            for doc in some:
-                own = [next(scores) for _ in doc["candidates"]]
-                lost = next((score for score in own if not score.scored), None)
-                values = [score.value for score in own]
-                replies.append(json.dumps(values) if lost is None else Failed(f"{lost.status}: {lost.reason}"))
+            replies += [_reply(list(islice(scores, len(doc["candidates"])))) for doc in some]
             self.told(len(replies), len(requests))
         return replies
 
@@ -84,3 +81,9 @@ class Ranker(LM):
             UsageError: always.
         """
         raise UsageError(f"{self.verifier.name} scores replies, and this task asks for log-likelihoods")
+
+
+def _reply(scores: Sequence[Score]) -> str:
+    """A document's reply: the values of its candidates, or a failure if one has none."""
+    lost = next((score for score in scores if not score.scored), None)
+    return json.dumps([score.value for score in scores]) if lost is None else Failed(f"{lost.status}: {lost.reason}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +29,18 @@ def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     """
     for sample in samples:
         doc, row = sample["doc"], dict(sample)
-        row["arguments"] = {
-            f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(arguments)}
-            for i, arguments in enumerate(sample["arguments"])
-        }
+        row["arguments"] = {f"gen_args_{i}": _numbered(given) for i, given in enumerate(sample["arguments"])}
         row["target"] = sample["target"] or None
         row |= {key: doc[key] for key in ("options", "opponent") if key in doc}
         row |= json.loads(doc.get("tests") or "{}")
         row["resps"] = [[reply for reply in group if not isinstance(reply, Failed)] for group in sample["resps"]]
-        row |= _of_replies([reply for group in sample["resps"] for reply in group])
+        row |= _of_replies(list(chain.from_iterable(sample["resps"])))
         yield row
+
+
+def _numbered(arguments: Iterable[Any]) -> dict[str, Any]:
+    """The arguments of a request as lm-eval's own files name them."""
+    return {f"arg_{j}": part for j, part in enumerate(arguments)}
 
 
 def _of_replies(replies: Sequence[Any]) -> Row:

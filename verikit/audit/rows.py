@@ -158,11 +158,15 @@ def _single(files: Paths, mapping: Mapping[str, str], format: str | None) -> Ite
                 prepare = prepared.setdefault(form.name, form.prepare([]))
                 if (row := prepare(row)) is None:
                     continue
-            place = source.places.at(number)[0]
-            folder = None if place == "<stdin>" else os.path.dirname(place) or "."
+            folder = _folder_of(source.places.at(number)[0])
             yield replace(_row(row, form, mapping, number), folder=folder)
         except SchemaError as error:
             yield source.places.placed(error, number)
+
+
+def _folder_of(place: str) -> str | None:
+    """The folder of a file; None for rows of stdin."""
+    return None if place == "<stdin>" else os.path.dirname(place) or "."
 
 
 def _row(row: JsonRow, form: Format | None, mapping: Mapping[str, str], line: int) -> AuditRow:
@@ -172,22 +176,34 @@ def _row(row: JsonRow, form: Format | None, mapping: Mapping[str, str], line: in
         raise SchemaError("no prompt", field="prompt", hint="name its key: --map prompt=KEY")
     prompt = fields.prompt(taken["prompt"][1]) if key is not None else ""
     texts, own = _completions(taken["completions"][1])
-    answer = taken["answer"][1]
-    solution = taken["solution"][1]
     used = {name for name, _ in taken.values() if name is not None}
-    meta = row.get("meta")
-    rest = {name: value for name, value in row.items() if name not in used and name != "meta"}
-    gold = None if isinstance(answer, bool) or answer == [] else fields.answer(answer)
     return AuditRow(
         line,
         fields.identity(taken["id"][1]) or f"line:{line}",
         prompt,
-        gold,
-        solution if isinstance(solution, str) and taken["solution"][0] != taken["answer"][0] else "",
+        _gold(taken["answer"][1]),
+        _solution(taken),
         tuple(texts),
         tuple(_labels(row, own, len(texts), mapping.get("label"))),
-        rest | (meta if isinstance(meta, dict) else {}),
+        _meta(row, used),
     )
+
+
+def _gold(answer: Any) -> Gold:
+    return None if isinstance(answer, bool) or answer == [] else fields.answer(answer)
+
+
+def _solution(taken: Mapping[str, tuple[str | None, Any]]) -> str:
+    """The text of a solution, unless its key is the answer's."""
+    key, solution = taken["solution"]
+    return solution if isinstance(solution, str) and key != taken["answer"][0] else ""
+
+
+def _meta(row: JsonRow, used: set[str]) -> JsonRow:
+    """What a row has beside the keys that are used; those of its `meta` stand beside them."""
+    meta = row.get("meta")
+    rest = {name: value for name, value in row.items() if name not in used and name != "meta"}
+    return rest | (meta if isinstance(meta, dict) else {})
 
 
 def _keys_of(name: str, form: Format | None, mapping: Mapping[str, str]) -> Sequence[str]:
@@ -236,15 +252,20 @@ def _completions(value: Any) -> tuple[list[str], list[Mapping[str, Any]]]:
 def _labels(row: JsonRow, own: list[Mapping[str, Any]], n: int, key: str | None) -> Iterator[bool | None]:
     """Each candidate's label: its own, else the row's where it is the only candidate, else its item in a list."""
     keys = (key,) if key else _LABELS
-    rows = next((_at(row, name) for name in keys if _boolish(_at(row, name)) or isinstance(_at(row, name), list)), None)
+    labels = _row_labels(row, keys)
     for i in range(n):
         held = own[i] if i < len(own) else {}
         value = next((held[name] for name in keys if name in held), None)
-        if value is None and isinstance(rows, list) and len(rows) == n:
-            value = rows[i]
-        elif value is None and n == 1 and not isinstance(rows, list):
-            value = rows
+        if value is None and len(labels) == n:
+            value = labels[i]
         yield _label(value)
+
+
+def _row_labels(row: JsonRow, keys: Sequence[str]) -> list[Any]:
+    """A row's list of labels, or its one label as a list of one."""
+    values = (_at(row, name) for name in keys)
+    labels = next((value for value in values if _boolish(value) or isinstance(value, list)), None)
+    return labels if isinstance(labels, list) else [labels]
 
 
 def _boolish(value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from verikit.audit.candidates import (
@@ -15,7 +16,7 @@ from verikit.audit.candidates import (
     check_unscored,
     score_candidates,
 )
-from verikit.audit.findings import CHECKS, AuditResult, Finding, counted
+from verikit.audit.findings import CHECKS, AuditResult, CheckCount, Finding, counted
 from verikit.audit.golds import check_gold
 from verikit.audit.kept import KeptScores
 from verikit.audit.patches import PatchSweep, has_patch_rows, patch_of
@@ -107,7 +108,7 @@ def _readable(file: str, mapping: Mapping[str, str], format: str | None) -> tupl
 
 def _check_data(result: AuditResult, rows: Sequence[AuditRow], others: Sequence[AuditRow] | None, name: str) -> None:
     with_golds = any(row.golds for row in rows)
-    found = [finding for row in rows for finding in check_gold(row)] if with_golds else []
+    found = list(chain.from_iterable(map(check_gold, rows))) if with_golds else []
     if not with_golds and not has_patch_rows(rows) and not any(row.workspace for row in rows):
         result.notices.append("no row has a gold answer: golds are not looked at (--map answer=KEY names their key)")
     found += check_twins(rows)
@@ -115,9 +116,14 @@ def _check_data(result: AuditResult, rows: Sequence[AuditRow], others: Sequence[
         found += check_leaks(rows, others, name)
     for check in CHECKS:
         if _runs(check, rows, others is not None, with_golds):
-            looked = [row for row in rows if check not in _NEEDS or _NEEDS[check](row)]
-            result.checks.append(counted(check, len(looked), [finding for finding in found if finding.check == check]))
+            result.checks.append(_counted(check, rows, found))
     result.findings += found
+
+
+def _counted(check: str, rows: Sequence[AuditRow], findings: Sequence[Finding]) -> CheckCount:
+    """How many rows a check looks at, and what it found."""
+    looked = [row for row in rows if check not in _NEEDS or _NEEDS[check](row)]
+    return counted(check, len(looked), [finding for finding in findings if finding.check == check])
 
 
 _NEEDS: Mapping[str, Callable[[AuditRow], bool]] = {

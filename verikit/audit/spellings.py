@@ -128,14 +128,11 @@ def _decimal(number: Fraction, like: str) -> str:
 def _formula_spellings(text: str) -> Iterator[tuple[str, str]]:
     if match := _FRACTION.fullmatch(text):
         yield "slash", f"{match[1]}{match[2]}/{match[3]}"
-        if int(match[3]) and _terminates(int(match[3])):
-            exact = Fraction(int(match[2]), int(match[3]))
-            value = f"{float(exact):.12f}".rstrip("0")
-            if Fraction(value + "0" if value.endswith(".") else value) == exact:
-                yield "decimal", match[1] + value.rstrip(".")
+        if decimal := _exact_decimal(int(match[2]), int(match[3])):
+            yield "decimal", match[1] + decimal
     if r"\frac{" in text and r"\dfrac" not in text:
         yield "dfrac", text.replace(r"\frac{", r"\dfrac{")
-    if "(" in text and r"\left" not in text and text.count("(") == text.count(")") and not re.search(r"[\[\]]", text):
+    if "(" in text and r"\left" not in text and _has_round_pairs(text):
         yield "sized brackets", text.replace("(", r"\left(").replace(")", r"\right)")
     if "$" not in text:
         yield "dollars", f"${text}$"
@@ -150,14 +147,24 @@ def _terminates(denominator: int) -> bool:
     return denominator == 1
 
 
+def _has_round_pairs(text: str) -> bool:
+    """Whether all brackets of a text are round, and each opening one has its closing one."""
+    return text.count("(") == text.count(")") and not re.search(r"[\[\]]", text)
+
+
+def _exact_decimal(top: int, bottom: int) -> str:
+    """A fraction as a decimal; empty where it has no short one that is exact."""
+    if not bottom or not _terminates(bottom):
+        return ""
+    exact = Fraction(top, bottom)
+    value = f"{float(exact):.12f}".rstrip("0")
+    is_exact = Fraction(value + "0" if value.endswith(".") else value) == exact
+    return value.rstrip(".") if is_exact else ""
+
+
 def _formula_misses(text: str, tree: Node | None) -> Iterator[tuple[str, str]]:
     if match := _FRACTION.fullmatch(text):
-        top, bottom = int(match[2]), int(match[3])
-        if top and bottom and top != bottom:
-            yield "inverted", f"{match[1]}\\frac{{{bottom}}}{{{top}}}"
-        if top:
-            yield "sign", text.removeprefix("-") if match[1] else f"-{text}"
-        yield "numerator", f"{match[1]}\\frac{{{top + 1}}}{{{bottom}}}"
+        yield from _fraction_misses(text, match[1], int(match[2]), int(match[3]))
     elif match := _PAIR.fullmatch(text):
         parts = [part.strip() for part in match[1].split(",")]
         if int(parts[0]) != int(parts[-1]):
@@ -167,6 +174,14 @@ def _formula_misses(text: str, tree: Node | None) -> Iterator[tuple[str, str]]:
     elif tree is not None and tree.op in SCALARS and _is_plain(tree):
         yield "one more", f"{text}+1"
         yield "twice and three", f"2({text})+3"[:MAX_CHARS] if not _is_number(tree) else f"{text}+3"
+
+
+def _fraction_misses(text: str, sign: str, top: int, bottom: int) -> Iterator[tuple[str, str]]:
+    if top and bottom and top != bottom:
+        yield "inverted", f"{sign}\\frac{{{bottom}}}{{{top}}}"
+    if top:
+        yield "sign", text.removeprefix("-") if sign else f"-{text}"
+    yield "numerator", f"{sign}\\frac{{{top + 1}}}{{{bottom}}}"
 
 
 def _is_plain(tree: Node) -> bool:

@@ -163,6 +163,13 @@ def _keys(asked: ComparedQuestion) -> set[object]:
     return triples | ({asked.hard} if len(asked.hard) >= 3 else set()) | ({tuple(words)} if words else set())
 
 
+def _are_short(hard: int, soft: int, *, alike: bool) -> bool:
+    """Whether questions have too few words to be called nearly the same."""
+    if alike:
+        return soft < 4 and hard + soft < 4
+    return soft < 4 or (hard < 3 and soft < 6)
+
+
 def _likeness(a: ComparedQuestion, b: ComparedQuestion) -> float:
     """Share of words in common, 0.0 where the questions are not nearly the same."""
     if a.hard != b.hard:
@@ -172,9 +179,7 @@ def _likeness(a: ComparedQuestion, b: ComparedQuestion) -> float:
     enough = LIKE_FEW + (LIKE_MANY - LIKE_FEW) * min(len(a.hard), MANY) / MANY
     if a.names - set(b.tokens) and b.names - set(a.tokens):
         return 0.0
-    if most < 4 and (len(a.hard) + most < 4 or common < 1):
-        return 0.0
-    if len(a.hard) < 3 and most < 6 and common < 1:
+    if _are_short(len(a.hard), most, alike=common >= 1):
         return 0.0
     return common if common >= enough and _order_agrees(a, b) else 0.0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 from verikit.audit.findings import CheckCount, Finding, ProbeCount, counted
 from verikit.audit.reward import WHAT, Probe, ScoredProbe, counts_of
@@ -16,7 +16,7 @@ from verikit.audit.rows import AuditRow
 from verikit.base import Verifier, score_all, walk
 from verikit.errors import AgentFault, WorkspaceError
 from verikit.scoring.tally import LOST
-from verikit.types import Sample
+from verikit.types import Sample, Score
 from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier
 from verikit.workspaces.names import has_wildcards, matches
@@ -76,16 +76,12 @@ class UndoneTrial:
         if not self.rows:
             return
         self._begun("undone", len(self.rows))
-        scored = [
-            item for start in range(0, len(self.rows), ROWS) for item in self._score(self.rows[start : start + ROWS])
-        ]
-        paid = [item for item in scored if item.score.value is not None and item.score.value >= self._mark]
+        batches = [self.rows[start : start + ROWS] for start in range(0, len(self.rows), ROWS)]
+        scored = list(chain.from_iterable(map(self._score, batches)))
+        paid = [item for item in scored if self._is_paid(item.score)]
         self.findings = [_finding("undone", item, f"paid ({item.score.value:.4g})") for item in paid]
-        lost = [item for item in scored if item.score.status in LOST]
         lines = {item.probe.row.line for item in scored if item.score.scored}
-        for item in lost:
-            if item.probe.row.line not in lines:
-                self.unscored.setdefault(item.probe.row.line, _finding("unscored", item, "no score"))
+        self._note_lost([item for item in scored if item.probe.row.line not in lines])
         self.checks = [counted("undone", len(lines), self.findings)]
         self.probes = counts_of("undone", scored, self._mark)
 
@@ -108,16 +104,27 @@ class UndoneTrial:
             yield _Attempt(row, "empty files of the right names", workspace.untouched(dict.fromkeys(names, b"")))
             yield _Attempt(row, "the task's text in the files", workspace.untouched(dict.fromkeys(names, prompt)))
 
+    def _is_paid(self, score: Score) -> bool:
+        return score.value is not None and score.value >= self._mark
+
+    def _note_lost(self, items: Sequence[ScoredProbe]) -> None:
+        for item in items:
+            if item.score.status in LOST:
+                self.unscored.setdefault(item.probe.row.line, _finding("unscored", item, "no score"))
+
     def _outputs(self, row: AuditRow, workspace: Workspace) -> list[str]:
         """Paths of what the task asks for, as the row, its agent and the reward name them."""
         named = [output for output in workspace.outputs or () if not has_wildcards(output)]
-        for grader in self._graders:
-            own = row.meta.get(grader.name)
-            for options in (vars(grader), own if isinstance(own, Mapping) else {}):
-                named += [path for option in _NAMING for path in _paths(options.get(option))]
+        named += self._named_by_graders(row)
         named += islice(_left(workspace), MOST_OUTPUTS)
         clean = dict.fromkeys(name.strip("/") for name in named)
         return list(islice((name for name in clean if name and workspace.declares(name)), MOST_OUTPUTS))
+
+    def _named_by_graders(self, row: AuditRow) -> Iterator[str]:
+        for grader in self._graders:
+            own = row.meta.get(grader.name)
+            for options in (vars(grader), own if isinstance(own, Mapping) else {}):
+                yield from (path for option in _NAMING for path in _paths(options.get(option)))
 
     def _score(self, rows: Sequence[AuditRow]) -> Iterator[ScoredProbe]:
         attempts = [attempt for row in rows for attempt in self._attempts(row)]

@@ -100,13 +100,7 @@ def _asked(prompt: Any) -> Any:
 def _truth(value: Any) -> Any:
     """The accepted answers; tests of a program stay the JSON text that they are."""
     field = "reward_model.ground_truth"
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            listed = decoded(value, field)
-        except SchemaError:
-            listed = None  # an interval such as [0, \infty)
-        if isinstance(listed, list) and listed and all(isinstance(item, str) for item in listed):
-            value = listed
+    value = _listed(value, field)
     if isinstance(value, dict):
         raise SchemaError("is an object, not an answer", field=field, hint="tests go there as JSON text")
     answers = texts(value, field)
@@ -115,3 +109,15 @@ def _truth(value: Any) -> Any:
     for answer in answers:
         whole(answer, field)
     return gold(answers)
+
+
+def _listed(value: Any, field: str) -> Any:
+    """The texts of a JSON list that is given as text; anything else as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith("["):
+        return value
+    try:
+        listed = decoded(value, field)
+    except SchemaError:
+        return value  # an interval such as [0, \infty)
+    is_texts = isinstance(listed, list) and listed and all(isinstance(item, str) for item in listed)
+    return listed if is_texts else value

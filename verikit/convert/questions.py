@@ -27,7 +27,7 @@ def question(row: JsonRow, source: str) -> Iterator[JsonRow]:
     if row.get("answerable") is False:
         raise LeftOut("not answerable")
     if not any(row.get(key) for key in ("answer", "golden_answers")):
-        if "answer" in row or "golden_answers" in row or "context" in row or "paragraphs" in row:
+        if any(key in row for key in ("answer", "golden_answers", "context", "paragraphs")):
             raise LeftOut("no answer")
         need(row, "answer", "golden_answers")
     found = [answer for key in ANSWERS if row.get(key) for answer in texts(row[key], key)]

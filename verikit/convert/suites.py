@@ -7,6 +7,7 @@ folder possible_answer beside), openai/healthbench.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from verikit.convert.parts import made, need, text
 from verikit.errors import SchemaError
@@ -54,11 +55,8 @@ def bfcl(row: JsonRow) -> Iterator[JsonRow]:
                 "a single turn is expected", field="question", hint="multi-turn items have involved_classes"
             )
     messages = [_message(item) for item in turns[0]]
-    id = str(row.get("id") or "")
-    category = str(row.get("category") or id.rpartition("_")[0])
-    calls = row.get("ground_truth")
-    if calls is None and "relevance" in category:
-        calls = [] if "irrelevance" in category else "any"
+    category = _category(row)
+    calls = _expected_calls(row, category)
     if calls is None:
         raise SchemaError(
             "no expected calls",
@@ -76,19 +74,40 @@ def _bfcl_turns(row: JsonRow) -> JsonRow:
         raise SchemaError("is not an object", field="initial_config")
     if not isinstance(classes, list):
         raise SchemaError("is not a list", field="involved_classes")
-    if not isinstance(calls, list) or not all(isinstance(turn, list) for turn in calls):
+    if not _is_list_of_lists(calls):
         raise SchemaError("is not a list of calls per turn", field="ground_truth")
-    if not isinstance(asked, list) or not all(isinstance(turn, list) for turn in asked) or len(asked) != len(calls):
+    if not _is_list_of_lists(asked) or len(asked) != len(calls):
         raise SchemaError(f"messages of {len(calls)} turns are expected", field="question")
     turns = [[_message(item) for item in turn] for turn in asked]
-    category = str(row.get("category") or str(row.get("id") or "").rpartition("_")[0])
-    return made(row, turns[0], taken=("question", "ground_truth"), category=category, turns=turns, calls=calls)
+    return made(row, turns[0], taken=("question", "ground_truth"), category=_category(row), turns=turns, calls=calls)
+
+
+def _expected_calls(row: JsonRow, category: str) -> Any:
+    """The calls in a row, or what its category says of them."""
+    calls = row.get("ground_truth")
+    if calls is None and "relevance" in category:
+        return [] if "irrelevance" in category else "any"
+    return calls
+
+
+def _is_list_of_lists(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, list) for item in value)
+
+
+def _category(row: JsonRow) -> str:
+    """A row's category; its id begins with it."""
+    return str(row.get("category") or str(row.get("id") or "").rpartition("_")[0])
 
 
 def _message(item: object) -> dict[str, str]:
     if not isinstance(item, dict) or not isinstance(item.get("content"), str):
         raise SchemaError("is no message", field="question")
     return {"role": str(item.get("role") or "user"), "content": item["content"]}
+
+
+def _has_points(item: Any) -> bool:
+    points = item.get("points") if isinstance(item, dict) else None
+    return isinstance(points, int | float) and not isinstance(points, bool)
 
 
 def healthbench(row: JsonRow) -> Iterator[JsonRow]:
@@ -100,8 +119,7 @@ def healthbench(row: JsonRow) -> Iterator[JsonRow]:
     if not isinstance(rubrics, list):
         raise SchemaError("is not a list", field="rubrics")
     for number, item in enumerate(rubrics):
-        points = item.get("points") if isinstance(item, dict) else None
-        if isinstance(points, bool) or not isinstance(points, int | float):
+        if not _has_points(item):
             raise SchemaError("is not a number", field=f"rubrics[{number}].points")
         text(item, "criterion")
     if not any(item["points"] > 0 for item in rubrics):

@@ -209,11 +209,14 @@ def _known(more: str) -> _Known:
         re.compile(pattern, re.MULTILINE),
         marks,
         tuple(opening for opening, _ in pairs),
-        tuple(
-            (sign, tuple(mark for mark in marks if mark[-1] == sign)) for sign in sorted({mark[-1] for mark in marks})
-        ),
+        _by_last_sign(marks),
         re.compile(f"[{re.escape(first)}]"),
     )
+
+
+def _by_last_sign(marks: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    signs = sorted({mark[-1] for mark in marks})
+    return tuple((sign, tuple(mark for mark in marks if mark[-1] == sign)) for sign in signs)
 
 
 def _matches(text: str, known: _Known) -> Iterator[re.Match[str]]:

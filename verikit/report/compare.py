@@ -88,37 +88,37 @@ def side_by_side(runs: Sequence[Run], folders: Mapping[str, Path], options: Opti
     Raises:
         UsageError: a key is asked for that no row has.
     """
-    found = []
-    for kind in dict.fromkeys(run.kind for run in runs):
-        same = [run for run in runs if run.kind == kind]
-        if len(same) > 1:
-            held = {run.name: folders[run.name] for run in same}
-            outcomes = {name: read_outcomes(folder) for name, folder in held.items()} if kind in COMPARABLE else {}
-            try:
-                check_drawn_alike(outcomes)
-            except UsageError as problem:
-                same[0].notices.append(f"no differences between runs: {problem}")
-                outcomes = {}
-            rows = read_rows_of(held, options.keys, options.data) if outcomes else {}
-            pairs = compare_all(outcomes)
-            tables = (
-                _standings(pairs, outcomes),
-                _metrics(same),
-                *of_runs(sliced(outcomes, rows, options.keys)),
-                _differences(pairs),
-                *of_rows(row_records(outcomes, rows, options.keys), options.samples),
-                _settings(same),
-            )
-            kept = [table for table in tables if table.rows]
-            found.append(SideBySide(kind, kept, _charts(same)))
-    return found
+    by_kind = {kind: [run for run in runs if run.kind == kind] for kind in dict.fromkeys(run.kind for run in runs)}
+    return [_of_kind(kind, same, folders, options) for kind, same in by_kind.items() if len(same) > 1]
+
+
+def _of_kind(kind: str, runs: Sequence[Run], folders: Mapping[str, Path], options: Options) -> SideBySide:
+    """The runs of one kind; without differences where their samples were drawn in different ways."""
+    folders = {run.name: folders[run.name] for run in runs}
+    outcomes = {name: read_outcomes(folder) for name, folder in folders.items()} if kind in COMPARABLE else {}
+    try:
+        check_drawn_alike(outcomes)
+    except UsageError as problem:
+        runs[0].notices.append(f"no differences between runs: {problem}")
+        outcomes = {}
+    rows = read_rows_of(folders, options.keys, options.data) if outcomes else {}
+    pairs = compare_all(outcomes)
+    tables = (
+        _standings(pairs, outcomes),
+        _metrics(runs),
+        *of_runs(sliced(outcomes, rows, options.keys)),
+        _differences(pairs),
+        *of_rows(row_records(outcomes, rows, options.keys), options.samples),
+        _settings(runs),
+    )
+    return SideBySide(kind, [table for table in tables if table.rows], _charts(runs))
 
 
 def _metrics(runs: Sequence[Run]) -> Table:
     labels = dict.fromkeys(metric.label for run in runs for metric in run.metrics)
-    held = [{metric.label: metric for metric in run.metrics} for run in runs]
-    rows = [(label, *(values.get(label) for values in held)) for label in labels]
-    rows = [row for row in rows if sum(value is not None for value in row[1:]) > 1]
+    by_label = [{metric.label: metric for metric in run.metrics} for run in runs]
+    values = {label: [metrics.get(label) for metrics in by_label] for label in labels}
+    rows = [(label, *cells) for label, cells in values.items() if len(cells) - cells.count(None) > 1]
     note = "with 95 % intervals; whether two runs differ is told by their difference, not by intervals that overlap"
     return Table("Metrics", ("", *(run.name for run in runs)), rows, note)
 
@@ -166,17 +166,18 @@ def _flat(settings: Any, prefix: str = "") -> dict[str, str]:
 
 def _charts(runs: Sequence[Run]) -> list[Chart]:
     """A chart for each series that at least two runs have, a line for each run."""
-    found: dict[tuple[str, str], list[tuple[str, Chart, Series]]] = {}
+    by_series: dict[tuple[str, str], list[tuple[str, Chart, Series]]] = {}
     for run in runs:
         for chart in run.charts:
             for series in chart.series if chart.kind == "line" and not chart.more else ():
-                found.setdefault((chart.key, series.name), []).append((run.name, chart, series))
-    charts = []
-    for (key, name), held in found.items():
-        if len(held) > 1:
-            first = held[0][1]
-            title = f"{first.title}: {name}" if len(first.series) > 1 else first.title
-            lines = [Series(run, series.points) for run, _, series in held]
-            percent = all(chart.percent for _, chart, _ in held)
-            charts.append(Chart(key, title, first.x, first.y, lines, percent=percent, log=first.log))
-    return charts
+                by_series.setdefault((chart.key, series.name), []).append((run.name, chart, series))
+    return [_laid_over(*named, several) for named, several in by_series.items() if len(several) > 1]
+
+
+def _laid_over(key: str, name: str, several: Sequence[tuple[str, Chart, Series]]) -> Chart:
+    """A series of several runs in one chart."""
+    first = several[0][1]
+    title = f"{first.title}: {name}" if len(first.series) > 1 else first.title
+    lines = [Series(run, series.points) for run, _, series in several]
+    percent = all(chart.percent for _, chart, _ in several)
+    return Chart(key, title, first.x, first.y, lines, percent=percent, log=first.log)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import itemgetter
 
 from verikit.report.model import Chart, Metric, Number, Series
@@ -31,8 +33,7 @@ GRADED_OVER_K = {
 
 def estimate(label: str, row: JsonObject, note: str = "") -> Metric:
     """A metric from an estimate as summaries hold it; in percent where its interval is within 0 to 1."""
-    low, high = row["low"], row["high"]
-    return Metric(label, row["value"], low, high, percent=low is not None and low >= 0 and high <= 1, note=note)
+    return Metric(label, row["value"], row["low"], row["high"], percent=_is_share(row), note=note)
 
 
 def share(label: str, value: float | None, n: int, note: str = "") -> Metric:
@@ -46,23 +47,32 @@ def over_k(
     metrics: Mapping[str, JsonObject], key: str = "over_k", title: str = "Over k candidates", *, graded: bool = False
 ) -> Chart | None:
     """pass@k, pass^k, BoN@k, maj@k and wmaj@k over k, each with its band; None where there is no k but 1."""
-    meanings = GRADED_OVER_K if graded else OVER_K
-    found: dict[str, list[tuple[int, JsonObject]]] = {name: [] for name in OVER_K}
-    for metric, row in metrics.items():
-        named = at_k(metric)
-        if named and named[0] in found:
-            found[named[0]].append((named[1], row))
-    series = []
-    for name, rows in found.items():
-        if rows:
-            rows.sort(key=itemgetter(0))
-            series.append(Series(f"{name}k", [(k, row["value"], row["low"], row["high"]) for k, row in rows]))
+    meanings, y = (GRADED_OVER_K, "score") if graded else (OVER_K, "right")
+    by_name = _rows_by_k(metrics)
+    series = [
+        Series(f"{name}k", [(k, row["value"], row["low"], row["high"]) for k, row in rows])
+        for name, rows in by_name.items()
+    ]
     if max((len(curve.points) for curve in series), default=0) < 2:
         return None
-    bounds = [(low, high) for curve in series for _, _, low, high in curve.points]
-    percent = all(low is not None and low >= 0 and high <= 1 for low, high in bounds)  # type: ignore[operator]
-    note = "; ".join(f"{name}k: {text}" for name, text in meanings.items() if found[name])
-    return Chart(key, title, "k", "score" if graded else "right", series, percent=percent, log=True, note=note)
+    percent = all(_is_share(row) for rows in by_name.values() for _, row in rows)
+    note = "; ".join(f"{name}k: {text}" for name, text in meanings.items() if name in by_name)
+    return Chart(key, title, "k", y, series, percent=percent, log=True, note=note)
+
+
+def _rows_by_k(metrics: Mapping[str, JsonObject]) -> dict[str, list[tuple[int, JsonObject]]]:
+    """The rows of each metric over k that there is, by k."""
+    rows: dict[str, list[tuple[int, JsonObject]]] = {name: [] for name in OVER_K}
+    for metric, row in metrics.items():
+        named = at_k(metric)
+        if named and named[0] in rows:
+            rows[named[0]].append((named[1], row))
+    return {name: sorted(several, key=itemgetter(0)) for name, several in rows.items() if several}
+
+
+def _is_share(row: JsonObject) -> bool:
+    """Whether the interval of an estimate is within 0 to 1."""
+    return bool(row["low"] is not None and row["low"] >= 0 and row["high"] <= 1)
 
 
 def histogram(
@@ -77,23 +87,28 @@ def histogram(
 
     With `within` the bins are tenths of that range.
     """
-    known = [value for some in values.values() for value in some]
+    known = list(chain.from_iterable(values.values()))
     if not known or min(known) == max(known) or (within is None and set(known) == {0, 1}):
         return None
-    low, high = within or (min(known), max(known))
-    width = (high - low) / (10 if within else BINS)
-    if within is None and all(value == int(value) for value in known) and high - low < BINS:
-        low, high, width = low - 0.5, high + 0.5, 1.0
-    bins = round((high - low) / width)
+    low, width, bins = _binning(known, within)
     series = []
     for name, some in values.items():
-        counts = [0] * bins
-        for value in some:
-            counts[min(bins - 1, int((value - low) / width))] += 1
-        points = [(low + i * width, low + (i + 1) * width, count) for i, count in enumerate(counts)]
         if some:
-            series.append(Series(name, points))
+            counts = Counter(min(bins - 1, int((value - low) / width)) for value in some)
+            series.append(Series(name, [(low + i * width, low + (i + 1) * width, counts[i]) for i in range(bins)]))
     return Chart(key, title, x, y, series, kind="histogram")
+
+
+def _binning(values: Sequence[float], within: tuple[float, float] | None) -> tuple[float, float, int]:
+    """Where the first bin begins, the width of a bin, and how many there are: few whole numbers have a bin each."""
+    if within is not None:
+        low, high = within
+        width = (high - low) / 10
+        return low, width, round((high - low) / width)
+    low, high = min(values), max(values)
+    if high - low < BINS and all(value == int(value) for value in values):
+        return low - 0.5, 1.0, round(high - low + 1.0)
+    return low, (high - low) / BINS, BINS
 
 
 def forest(

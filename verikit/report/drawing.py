@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Literal, NamedTuple
 
 from verikit.report.model import Chart, Number, Series
@@ -181,7 +181,7 @@ def _axes(
 
 
 def _lines(drawing: Drawing, chart: Chart, top: float) -> None:
-    points = [point for series in chart.series for point in series.points]
+    points = list(chain.from_iterable(series.points for series in chart.series))
     xs = sorted({float(point[0]) for point in points if point[0] is not None})
     if not xs:
         return
@@ -191,14 +191,19 @@ def _lines(drawing: Drawing, chart: Chart, top: float) -> None:
     log = chart.log and xs[0] > 0
     x_at = _scale(xs[0], xs[-1], LEFT + 8, right - 8, log)
     y_at = _scale(low, high, bottom, top)
-    apart = all(x_at(b) - x_at(a) >= 30 for a, b in pairwise(xs))
-    shown = xs if apart or log else ticks(xs[0], xs[-1], int(drawing.width // 80))
-    _axes(drawing, chart, (shown, x_at), (ticks(low, high, 5), y_at), top)
+    _axes(drawing, chart, (_places(xs, x_at, drawing.width, log=log), x_at), (ticks(low, high, 5), y_at), top)
     if chart.reference is not None:
         y = y_at(chart.reference)
         drawing.shapes.append(Line([(LEFT, y), (right, y)], SOFT, dash=(4.0, 4.0)))
     for number, series in enumerate(chart.series):
         drawing.shapes += _line(series, _style(series, number), x_at, y_at, dots=len(xs) <= DOTS)
+
+
+def _places(xs: Sequence[float], x_at: Callable[[float], float], width: float, *, log: bool) -> Sequence[float]:
+    """Where the axis has numbers: at each point's place if there is room."""
+    if log or all(x_at(b) - x_at(a) >= 30 for a, b in pairwise(xs)):
+        return xs
+    return ticks(xs[0], xs[-1], int(width // 80))
 
 
 def _line(
@@ -208,8 +213,8 @@ def _line(
     y_at: Callable[[float], float],
     dots: bool,
 ) -> Iterator[Shape]:
-    known = [point for point in series.points if point[0] is not None and point[1] is not None]
-    band = [point for point in known if len(point) > 3 and point[2] is not None and point[3] is not None]
+    known = [point for point in series.points if None not in point[:2]]
+    band = [point for point in known if _has_band(point)]
     colour, dash = style
 
     def path(points: Sequence[tuple[Number, ...]], at: int) -> list[Point]:
@@ -224,10 +229,14 @@ def _line(
             yield Dot(x, y, 2.4, colour)
 
 
+def _has_band(point: Sequence[Number]) -> bool:
+    return len(point) > 3 and None not in point[2:4]
+
+
 def _histogram(drawing: Drawing, chart: Chart, top: float) -> None:
     """Sets of bars side by side in each bin."""
-    points = [[tuple(float(value or 0) for value in point) for point in series.points] for series in chart.series]
-    bins = [point for some in points for point in some]
+    points = [[_numbers(point) for point in series.points] for series in chart.series]
+    bins = list(chain.from_iterable(points))
     if not bins:
         return
     most = max(count for _, _, count in bins)
@@ -239,11 +248,29 @@ def _histogram(drawing: Drawing, chart: Chart, top: float) -> None:
     _axes(drawing, chart, (ticks(low, high, int(drawing.width // 80)), x_at), (whole, y_at), top)
     for number, (series, some) in enumerate(zip(chart.series, points, strict=True)):
         colour, _ = _style(series, number)
-        for start, end, count in some:
-            if count:
-                width = (x_at(end) - x_at(start) - 1.5) / len(points)
-                x, y = x_at(start) + 0.75 + number * width, y_at(count)
-                drawing.shapes.append(Area([(x, bottom), (x, y), (x + width, y), (x + width, bottom)], colour, 0.85))
+        drawing.shapes += _bars(some, number, len(points), colour, x_at, y_at)
+
+
+def _bars(
+    bins: Sequence[tuple[float, ...]],
+    number: int,
+    sets: int,
+    colour: str,
+    x_at: Callable[[float], float],
+    y_at: Callable[[float], float],
+) -> Iterator[Shape]:
+    """The bars of one set, each at its place among those of all sets in the same bin."""
+    bottom = y_at(0)
+    for start, end, count in bins:
+        if count:
+            width = (x_at(end) - x_at(start) - 1.5) / sets
+            x, y = x_at(start) + 0.75 + number * width, y_at(count)
+            yield Area([(x, bottom), (x, y), (x + width, y), (x + width, bottom)], colour, 0.85)
+
+
+def _numbers(point: Sequence[Number]) -> tuple[float, ...]:
+    """A point with 0 for what is not known."""
+    return tuple(float(value or 0) for value in point)
 
 
 def _interval(series: Series, x_at: Callable[[float], float], y: float, *, percent: bool) -> Iterator[Shape]:

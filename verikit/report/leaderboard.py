@@ -29,25 +29,32 @@ def leaderboard(runs: Mapping[str, Sequence[Outcomes]], differences: Sequence[Ru
 
     Two runs share ranks unless their paired difference is real at 5 %, by Holm's correction over the task's pairs.
     """
-    found = []
-    for task in dict.fromkeys(outcomes.task for held in runs.values() for outcomes in held):
-        held = {run: outcomes for run, several in runs.items() for outcomes in several if outcomes.task == task}
-        shared = set.intersection(*(set(outcomes.values) for outcomes in held.values()))
-        if len(held) == len(runs) and shared:
-            beaten = _beaten([pair for pair in differences if pair.difference.task == task])
-            standings = [
-                Standing(
-                    run,
-                    task,
-                    outcomes.metric,
-                    mean_interval((outcomes.values[key] for key in sorted(shared)), bounds=outcomes.bounds),
-                    1 + sum(loser == run for _, loser in beaten),
-                    len(held) - sum(winner == run for winner, _ in beaten),
-                )
-                for run, outcomes in held.items()
-            ]
-            found += sorted(standings, key=lambda standing: (-standing.estimate.value, standing.run))
-    return found
+    standings = []
+    for task in dict.fromkeys(outcomes.task for several in runs.values() for outcomes in several):
+        on_task = {run: outcomes for run, several in runs.items() for outcomes in several if outcomes.task == task}
+        if len(on_task) == len(runs):
+            standings += _on_task(task, on_task, [pair for pair in differences if pair.difference.task == task])
+    return standings
+
+
+def _on_task(task: str, runs: Mapping[str, Outcomes], differences: Sequence[RunDifference]) -> list[Standing]:
+    """The runs on the questions that all have, from the best down; none where they share no question."""
+    shared = sorted(set.intersection(*(set(outcomes.values) for outcomes in runs.values())))
+    if not shared:
+        return []
+    beaten = _beaten(differences)
+    standings = [
+        Standing(
+            run,
+            task,
+            outcomes.metric,
+            mean_interval((outcomes.values[key] for key in shared), bounds=outcomes.bounds),
+            1 + sum(loser == run for _, loser in beaten),
+            len(runs) - sum(winner == run for winner, _ in beaten),
+        )
+        for run, outcomes in runs.items()
+    ]
+    return sorted(standings, key=lambda standing: (-standing.estimate.value, standing.run))
 
 
 def _beaten(pairs: Sequence[RunDifference]) -> list[tuple[str, str]]:

@@ -40,19 +40,23 @@ class RunTally:
         """Count the rows of one prompt."""
         known = [row for row in rows if row["value"] is not None]
         for row in known:
-            right = row["value"] >= PASS_MARK
-            self.values.append(row["value"])
-            if row.get("by", {}).get("value") is not None:
-                self.by["right" if right else "wrong"].append(row["by"]["value"])
-            for name, part in scored(row):
-                if "steps" in part:
-                    self.steps.setdefault(name, StepMeans()).add(part["steps"], right)
-            if not right:
-                self._reasons.update(reason for reason in _why(row) if self._is_counted(reason))
+            self._count(row)
         if len(known) > 1:
             self.prompts["prompts"].append(sum(row["value"] >= PASS_MARK for row in known) / len(known))
         for row in rows:
             self._compare(row)
+
+    def _count(self, row: JsonObject) -> None:
+        """Count a candidate that has a value."""
+        right = row["value"] >= PASS_MARK
+        self.values.append(row["value"])
+        if row.get("by", {}).get("value") is not None:
+            self.by["right" if right else "wrong"].append(row["by"]["value"])
+        for name, part in scored(row):
+            if "steps" in part:
+                self.steps.setdefault(name, StepMeans()).add(part["steps"], right)
+        if not right:
+            self._reasons.update(reason for reason in _why(row) if self._is_counted(reason))
 
     def _is_counted(self, reason: str) -> bool:
         """Whether a reason is; a run in which each has its own must not fill the memory with them."""

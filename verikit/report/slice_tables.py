@@ -51,12 +51,17 @@ def of_runs(slices: Sequence[Slice]) -> Iterator[Table]:
         columns = [key, "questions", *runs]
         note = "on the questions that all runs have, with 95 % intervals"
         if len(runs) == 2:
-            pairs = [found.differences[0] for found in several]
             columns += [f"{runs[1]} less {runs[0]}", "p"]
-            ps = holm([pair.difference.p for pair in pairs])
-            rows = [[*row, difference(pair), f"{p:.4f}"] for row, pair, p in zip(rows, pairs, ps, strict=True)]
+            differences = _differences([found.differences[0] for found in several])
+            rows = [[*row, *cells] for row, cells in zip(rows, differences, strict=True)]
             note += "; sign-flip test, Holm's correction over the values"
         yield Table(f"{task} by {key}", columns, rows, note, more=len(rows) > ROWS)
+
+
+def _differences(pairs: Sequence[RunDifference]) -> Iterator[tuple[Cell, Cell]]:
+    """The difference of each pair of runs, and its p corrected for all of them."""
+    for pair, p in zip(pairs, holm([pair.difference.p for pair in pairs]), strict=True):
+        yield difference(pair), f"{p:.4f}"
 
 
 def difference(pair: RunDifference) -> Metric:

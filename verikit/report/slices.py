@@ -104,18 +104,30 @@ def _tasks(outcomes: RunOutcomes) -> list[str]:
 
 
 def _by_value(outcomes: RunOutcomes, rows: Rows, key: str, task: str) -> Iterator[Slice]:
-    held = {run: found for run, several in outcomes.items() for found in several if found.task == task}
-    asked = {id for found in held.values() for id in found.questions}
-    kept = {id: row for id, row in rows_of(rows, task).items() if id in asked}
+    runs = _on_task(outcomes, task)
+    questions = {id for found in runs.values() for id in found.questions}
+    kept = {id: row for id, row in rows_of(rows, task).items() if id in questions}
     for value, ids in ids_by_value(kept, key).items():
-        shared = [id for id in ids if all(id in found.values for found in held.values())]
-        differences = compare_all({run: [_only(found, ids)] for run, found in held.items()})
-        if shared and (differences or len(held) == 1):
-            estimates = {
-                run: mean_interval((found.values[id] for id in shared), bounds=found.bounds)
-                for run, found in held.items()
-            }
-            yield Slice(key, value, task, len(shared), estimates, differences)
+        differences = compare_all({run: [_only(found, ids)] for run, found in runs.items()})
+        estimates, n = _estimates(runs, ids)
+        if n and (differences or len(runs) == 1):
+            yield Slice(key, value, task, n, estimates, differences)
+
+
+def _on_task(outcomes: RunOutcomes, task: str) -> dict[str, Outcomes]:
+    """Each run's outcomes on a task."""
+    return {run: found for run, several in outcomes.items() for found in several if found.task == task}
+
+
+def _estimates(runs: Mapping[str, Outcomes], ids: Iterable[str]) -> tuple[dict[str, Estimate], int]:
+    """Each run's mean over those of the questions that all have a value for, and how many these are."""
+    shared = [id for id in ids if all(id in found.values for found in runs.values())]
+    if not shared:
+        return {}, 0
+    means = {
+        run: mean_interval((found.values[id] for id in shared), bounds=found.bounds) for run, found in runs.items()
+    }
+    return means, len(shared)
 
 
 def _only(outcomes: Outcomes, ids: Iterable[str]) -> Outcomes:

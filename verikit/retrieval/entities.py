@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from verikit.engines import Engine, load_engine
 from verikit.engines.types import Structured
@@ -200,11 +200,8 @@ def read_reply(text: str) -> dict[str, str] | None:
         if isinstance(name, str):
             names.setdefault(name, [])
     for triple in _items(text, opened["triples"], MOST_TRIPLES) if "triples" in opened else ():
-        if isinstance(triple, list) and len(triple) == 3 and all(isinstance(part, str) for part in triple):
-            subject, relation, target = triple
-            for name in (subject, target):
-                if name in names or len(names) < MOST_NAMES:
-                    names.setdefault(name, []).append(relation[:MOST_CHARACTERS])
+        if _is_triple(triple):
+            _add_triple(names, *triple)
     return {name: " ".join(relations) for name, relations in names.items()}
 
 
@@ -221,6 +218,25 @@ def _items(text: str, position: int, most: int) -> Iterator[Any]:
         yield item
 
 
+def _places(*texts: list[TitleWord]) -> dict[int, list[tuple[list[TitleWord], int]]]:
+    """Where each word stands: the text, and its number there."""
+    places: dict[int, list[tuple[list[TitleWord], int]]] = {}
+    for words in texts:
+        for at, word in enumerate(words):
+            places.setdefault(word.hash, []).append((words, at))
+    return places
+
+
+def _is_triple(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and len(value) == 3 and all(isinstance(part, str) for part in value)
+
+
+def _add_triple(names: dict[str, list[str]], subject: str, relation: str, target: str) -> None:
+    for name in (subject, target):
+        if name in names or len(names) < MOST_NAMES:
+            names.setdefault(name, []).append(relation[:MOST_CHARACTERS])
+
+
 def located(named: Mapping[str, str], passage: Passage) -> dict[int, EntityMention]:
     """Return those names that stand in the passage, by their hashes.
 
@@ -228,10 +244,7 @@ def located(named: Mapping[str, str], passage: Passage) -> dict[int, EntityMenti
     """
     text, title = tokens(passage.text[:MOST_ASKED]), tokens(passage.title[:MOST_ASKED])
     found: dict[int, EntityMention] = {}
-    starts: dict[int, list[tuple[list[TitleWord], int]]] = {}
-    for words in (text, title):
-        for at, word in enumerate(words):
-            starts.setdefault(word.hash, []).append((words, at))
+    starts = _places(text, title)
     for name, relations in named.items():
         letters = [word[0].isalpha() for word in spelled(name)] if len(name) <= MOST_CHARACTERS else []
         if not 0 < len(letters) <= LONGEST:
@@ -240,12 +253,15 @@ def located(named: Mapping[str, str], passage: Passage) -> dict[int, EntityMenti
         for words, at in starts.get(wanted[0], ())[:MOST_STARTS]:
             written = words[at : at + len(wanted)]
             if [word.hash for word in written] == wanted and _names(written, letters):
-                hash = reduce(extended, written, 0)
-                before = [word.stem for word in words[max(0, at - BEFORE) : at]]
-                stems = [word.stem for word in tokens(relations)]
-                found.setdefault(hash, EntityMention(hash, written, before, stems))
+                mention = _mention(words, at, written, relations)
+                found.setdefault(mention.hash, mention)
                 break
     return found
+
+
+def _mention(words: Sequence[TitleWord], at: int, written: list[TitleWord], relations: str) -> EntityMention:
+    before = [word.stem for word in words[max(0, at - BEFORE) : at]]
+    return EntityMention(reduce(extended, written, 0), written, before, [word.stem for word in tokens(relations)])
 
 
 def _names(written: Sequence[TitleWord], letters: Sequence[bool]) -> bool:

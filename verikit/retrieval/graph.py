@@ -11,7 +11,7 @@ walk goes to it; a mention goes before others where words that stand before it a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -153,34 +153,30 @@ class Graph(Index):
 
     def _rank(self, query: str, hits: Sequence[Hit], k: int) -> list[Hit]:
         words = tokens(query[: 16 * MOST_TERMS])[:MOST_TERMS]
-        any_case = not any(word.upper for word in words[1:])
-        named = self._finder.find(words, any_case=any_case, below=self._titles)
-        if self._titles < len(self._weights):  # names of entities beside them: they swallow no title
-            entities = self._finder.find(words, any_case=any_case)
-            named += [mention for mention in entities if mention.key >= self._titles]
+        named = self._named_in(words)
         start = self._start([mention.key for mention in named], [hit.row for hit in hits[:DEPTH]])
         count, stems = len(self.passages), asked(words, named)
         ranks = walk(start, lambda node: self._near(node, count, stems))
         best = sorted([(-mass, row) for row, mass in ranks.items() if row < count])[:k]
         ranked = [Hit(row, -mass) for mass, row in best]
         if len(ranked) < k:
-            least = ranked[-1].score if ranked else 1.0
-            rest = (hit.row for hit in hits if hit.row not in ranks)
-            ranked += [Hit(row, least / (1 + n)) for n, row in zip(range(1, k - len(ranked) + 1), rest, strict=False)]
+            ranked += _followers(ranked, (hit.row for hit in hits if hit.row not in ranks), k)
         return ranked
+
+    def _named_in(self, words: Sequence[TitleWord]) -> list[Mention]:
+        """The titles and entities that a question names."""
+        any_case = not any(word.upper for word in words[1:])
+        named = self._finder.find(words, any_case=any_case, below=self._titles)
+        if self._titles < len(self._weights):  # names of entities beside them: they swallow no title
+            entities = self._finder.find(words, any_case=any_case)
+            named += [mention for mention in entities if mention.key >= self._titles]
+        return named
 
     def _start(self, named: Sequence[int], rows: Sequence[int]) -> dict[int, float]:
         """Titles share it by their weights; first passages have `SHARE` beside them, or all where none is named."""
         found = {row: 1 / rank**2 for rank, row in enumerate(rows, 1)}
-        start: dict[int, float] = {}
         keys = dict.fromkeys(named)
-        weights = sum([self._weights[key] for key in keys])
-        for key in keys:
-            titled = self._titled[self._titled_at[key] : self._titled_at[key + 1]].tolist()
-            shares = [found.get(row, 0.0) + HOMONYMS for row in titled]
-            part = self._weights[key] / (weights * sum(shares) or 1.0)
-            for row, share in zip(titled, shares, strict=True):
-                start[row] = start.get(row, 0.0) + part * share
+        start = self._start_of_titles(keys, found)
         if any(key < self._titles for key in keys):
             share = SHARE
         else:
@@ -190,6 +186,18 @@ class Graph(Index):
             start[row] = start.get(row, 0.0) + share * mass
         whole = sum(start.values())
         return {row: mass / whole for row, mass in start.items()}
+
+    def _start_of_titles(self, keys: Iterable[int], found: Mapping[int, float]) -> dict[int, float]:
+        """The passages of titles share them by the titles' weights, and those of one title by what was found first."""
+        start: dict[int, float] = {}
+        weights = sum([self._weights[key] for key in keys])
+        for key in keys:
+            titled = self._titled[self._titled_at[key] : self._titled_at[key + 1]].tolist()
+            shares = [found.get(row, 0.0) + HOMONYMS for row in titled]
+            part = self._weights[key] / (weights * sum(shares) or 1.0)
+            for row, share in zip(titled, shares, strict=True):
+                start[row] = start.get(row, 0.0) + part * share
+        return start
 
     def _near(self, node: int, count: int, stems: dict[int, float]) -> list[tuple[int, float]]:
         """A node is a passage, or `count` and a key."""
@@ -274,3 +282,9 @@ def _offsets(values: np.ndarray, count: int, end: int, most: int) -> bool:
         return False
     steps = np.diff(values)
     return not count or bool(steps.min() >= 0 and steps.max() <= most)
+
+
+def _followers(ranked: Sequence[Hit], rows: Iterable[int], k: int) -> list[Hit]:
+    """The hits that fill up to k, each with less than those before it."""
+    least = ranked[-1].score if ranked else 1.0
+    return [Hit(row, least / (1 + n)) for n, row in zip(range(1, k - len(ranked) + 1), rows, strict=False)]

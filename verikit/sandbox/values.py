@@ -194,20 +194,19 @@ def _dict(fields: list[Any], depth: int) -> dict[Any, Any]:
     return dict(zip(keys, (decode(value, depth) for _, value in pairs), strict=True))
 
 
+def _sizes(shape: Any) -> tuple[int, ...]:
+    if not isinstance(shape, list) or len(shape) > 32:
+        raise ValueError("not a shape")
+    return tuple(_integer(size, 16) for size in shape)
+
+
 def _array(fields: list[Any], depth: int) -> Array:
     dtype, shape, items = fields
-    if (
-        not isinstance(dtype, str)
-        or not _DTYPE.fullmatch(dtype)
-        or not isinstance(items, list)
-        or len(items) > MAX_ARRAY
-    ):
+    if not isinstance(dtype, str) or not _DTYPE.fullmatch(dtype):
         raise ValueError("not an array")
-    sizes = None
-    if shape is not None:
-        if not isinstance(shape, list) or len(shape) > 32:
-            raise ValueError("not a shape")
-        sizes = tuple(_integer(size, 16) for size in shape)
+    if not isinstance(items, list) or len(items) > MAX_ARRAY:
+        raise ValueError("not an array")
+    sizes = None if shape is None else _sizes(shape)
     if min(sizes or (0,)) < 0 or math.prod(sizes or ()) != len(items):
         raise ValueError("shape and items differ")
     values = tuple(decode(item, 1) for item in items)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -173,6 +173,28 @@ class Folder:
         """The last commit whose files are as they were written; with damage, the last of a finished run."""
         self.damage = {}
         commits, torn = read_commits(self.path)
+        held, bad = self._compared(commits)
+        names = [PROGRESS] * torn + (bad(held[-1]) if held else [])
+        if names and not mend:
+            files = ", ".join(str(self.path / name) for name in names)
+            raise UsageError(
+                f"{files}: not as the run wrote it, by its checksum",
+                hint="--restart begins anew; -o chooses another folder",
+            )
+        if held and held[-1].blocks and bad(held[-1]):
+            self.damage = self._damaged_blocks(held[-1])
+            return held[-1]
+        return next((commit for commit in reversed(held) if not bad(commit)), Commit())
+
+    def _damaged_blocks(self, commit: Commit) -> dict[str, set[int]]:
+        blocks = {name: damaged_blocks(self.path / name, commit) for name in self.files}
+        return {name: damaged for name, damaged in blocks.items() if damaged}
+
+    def _compared(self, commits: Sequence[Commit]) -> tuple[list[Commit], Callable[[Commit], list[str]]]:
+        """The commits whose files are long enough, and what names the files that are not as they were at one of them.
+
+        Each file is read once for all commits.
+        """
         held = [commit for commit in commits if commit.blocks or self._holds(commit)]
         found = {
             name: sums_at(self.path / name, [commit.sizes.get(name, 0) for commit in held])
@@ -185,18 +207,7 @@ class Folder:
             sums = {name: found.get(name, {}).get(size) if size else 0 for name, size in sizes.items()}
             return [name for name in self.files if sums[name] != commit.sums.get(name, 0)]
 
-        names = [PROGRESS] * torn + (bad(held[-1]) if held else [])
-        if names and not mend:
-            files = ", ".join(str(self.path / name) for name in names)
-            raise UsageError(
-                f"{files}: not as the run wrote it, by its checksum",
-                hint="--restart begins anew; -o chooses another folder",
-            )
-        if held and held[-1].blocks and bad(held[-1]):
-            blocks = {name: damaged_blocks(self.path / name, held[-1]) for name in self.files}
-            self.damage = {name: damaged for name, damaged in blocks.items() if damaged}
-            return held[-1]
-        return next((commit for commit in reversed(held) if not bad(commit)), Commit())
+        return held, bad
 
     def _holds(self, commit: Commit) -> bool:
         return all(self.size(name) >= commit.sizes.get(name, 0) for name in self.files)

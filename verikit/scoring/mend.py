@@ -41,20 +41,22 @@ def mend(
         closing(IdIndex()) as ids,
         closing(score_chunks(source.chosen(sorted(lost)), scorer, jobs, in_flight)) as results,
     ):
-        for line, row in _intact(folder, SCORES, commit):
-            if line and line not in lost:
-                ids.add(json.loads(row)["id"], line)
+        for line, row in _kept(folder, SCORES, commit, lost):
+            ids.add(json.loads(row)["id"], line)
         spool.recover()
         for chunk, result in results:
             spool.append(without_repeats(result, scorer, ids, chunk.places).written, chunk.last_line)
-        kept = {
-            name: (pair for pair in _intact(folder, name, commit) if pair[0] and pair[0] not in lost)
-            for name in folder.files
+        merged = {
+            name: _merged(_kept(folder, name, commit, lost), _numbered(spool.path / name)) for name in folder.files
         }
-        fresh = {name: _numbered(spool.path / name) for name in folder.files}
-        commit = folder.rewrite({name: _merged(kept[name], fresh[name]) for name in folder.files}, commit)
+        commit = folder.rewrite(merged, commit)
     shutil.rmtree(folder.path / MEND)
     return commit
+
+
+def _kept(folder: Folder, name: str, commit: Commit, lost: set[int]) -> Iterator[tuple[int, bytes]]:
+    """The rows of a file that are as they were, with their lines, apart from lost lines."""
+    return (pair for pair in _intact(folder, name, commit) if pair[0] and pair[0] not in lost)
 
 
 def _merged(*parts: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -48,21 +48,31 @@ def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
     prompts: dict[str, _Prompt] = {}
     for id, rows in groupby(read_rows(run / SCORES), key=itemgetter("id")):
         prompts[id] = _prompt([dict(row) for row in rows])
-    chosen = {row["id"]: row.get("value") for row in read_rows(run / SELECTED)}
     questions = {id: id for id in prompts}
-    found = {"mean": {id: mean_at_k(held.first, 1) for id, held in prompts.items() if held.first}}
-    if chosen:
-        found["selected"] = {id: value for id, value in chosen.items() if value is not None}
+    found = _mean_and_selected(run, prompts)
     if metric and metric not in found:
         found[metric] = _at_k(metric, prompts, found)
     names = [metric] if metric else list(found)
-    ways = sorted({held.early.told() if held.early else WHOLE for held in prompts.values()})
-    drawn = "" if ways == [WHOLE] else " or ".join(ways)
-    bounds = _bounds(run)
+    drawn, bounds = _drawn(prompts.values()), _bounds(run)
     return [
         Outcomes(name, "score", found[name], questions, UNIT if name.startswith("pass") else bounds, drawn)
         for name in names
     ]
+
+
+def _mean_and_selected(run: Path, prompts: Mapping[str, _Prompt]) -> dict[str, dict[str, float]]:
+    """Each prompt's mean, and in a run that selects also the value of its selected candidate."""
+    chosen = {row["id"]: row.get("value") for row in read_rows(run / SELECTED)}
+    found = {"mean": {id: mean_at_k(held.first, 1) for id, held in prompts.items() if held.first}}
+    if chosen:
+        found["selected"] = {id: value for id, value in chosen.items() if value is not None}
+    return found
+
+
+def _drawn(prompts: Iterable[_Prompt]) -> str:
+    """How the samples of these prompts came: empty where none was stopped early."""
+    ways = sorted({prompt.early.told() if prompt.early else WHOLE for prompt in prompts})
+    return "" if ways == [WHOLE] else " or ".join(ways)
 
 
 def _bounds(run: Path) -> tuple[float, float]:
@@ -90,7 +100,7 @@ def _at_k(metric: str, prompts: Mapping[str, _Prompt], known: Mapping[str, objec
     kind, k = named[1], int(named[2])
     found = {}
     for id, (values, first, early) in prompts.items():
-        if early is not None and early.why is not None and early.least < k <= early.n and len(values) < early.n:
+        if early is not None and _is_cut(early, k, len(values)):
             value = _PROVEN[kind](values, early.n, k)
             if value is None:
                 raise UsageError(
@@ -104,3 +114,8 @@ def _at_k(metric: str, prompts: Mapping[str, _Prompt], known: Mapping[str, objec
         if len(held) >= k:
             found[id] = _AT_K[kind](len(held), sum(value >= PASS_MARK for value in held), k)
     return found
+
+
+def _is_cut(early: EarlyStop, k: int, scored: int) -> bool:
+    """Whether a prompt was stopped before it had the scored samples that a metric at k needs."""
+    return early.why is not None and early.least < k <= early.n and scored < early.n

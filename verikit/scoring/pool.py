@@ -102,9 +102,7 @@ class _Pool:
                 self._hand_out()
                 if self.order.empty:
                     break
-                heard = {worker.connection: worker for worker in self.workers if worker.task or not worker.ready}
-                for connection in wait(list(heard)):
-                    self._hear(heard[connection])  # type: ignore[index]  # wait() returns what it was given
+                self._hear_some()
                 self._hand_out()
             for worker in self.workers:
                 worker.connection.close()
@@ -125,6 +123,12 @@ class _Pool:
                 self.in_flight[worker] = task.chunk, time.monotonic()
                 with suppress(ConnectionError):  # it died; reading from it will tell
                     worker.connection.send(task.chunk)
+
+    def _hear_some(self) -> None:
+        """Wait until some worker sends something, and take in what has come."""
+        heard = {worker.connection: worker for worker in self.workers if worker.task or not worker.ready}
+        for connection in wait(list(heard)):
+            self._hear(heard[connection])  # type: ignore[index]  # wait() returns what it was given
 
     def _hear(self, worker: _Worker) -> None:
         """Take in what a worker sends: that it is ready, a result, an error of the caller's; or that it died."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from heapq import merge
@@ -88,9 +88,9 @@ def score_file(
     """
     told = told_source(source)
     rereadable = told is not None or isinstance(source, HeldRows)
-    for option in ["--retry-errors"] * retry_errors + ["--by-key"] * bool(by_key):
-        if not rereadable:
-            raise UsageError(f"{option} reads the input twice, which stdin can't be", hint="give a file")
+    rereading = ["--retry-errors"] * retry_errors + ["--by-key"] * bool(by_key)
+    if rereading and not rereadable:
+        raise UsageError(f"{rereading[0]} reads the input twice, which stdin can't be", hint="give a file")
     check_keys(source, plan, by_key)
     scorer = Scorer(plan)
     batch = max(part.batch for part in scorer.parts())
@@ -218,7 +218,16 @@ def _begin(folder: Folder, config: dict[str, Any], restart: bool, warn: Callable
     commit = folder.recover(mend=True)
     if folder.damage and config["input"] is None:
         raise UsageError(f"{folder.path} is mended by reading the input twice, which stdin can't be", hint="--restart")
-    if (folder.size(SCORES) or folder.damage) and not same:
+    return commit if same else _under_plan(folder, config, commit, warn)
+
+
+def _under_plan(folder: Folder, config: Mapping[str, Any], commit: Commit, warn: Callable[[str], None]) -> Commit:
+    """Go on from a commit if the folder's plan is this one, else from nothing.
+
+    Raises:
+        UsageError: it is another plan, and the folder holds scores of it.
+    """
+    if folder.size(SCORES) or folder.damage:
         decides = {key: config[key] for key in config if key not in ("ks", "input", "gold")}
         try:
             check_same(folder.read_json(CONFIG), decides, folder.path)
@@ -228,10 +237,10 @@ def _begin(folder: Folder, config: dict[str, Any], restart: bool, warn: Callable
             warn(_replaced(folder.path, "settings"))
             shutil.rmtree(folder.path / RETRY, ignore_errors=True)
             folder.clear()
-            commit = folder.recover()
-    elif commit.line and not same:
+            return folder.recover()
+    elif commit.line:
         folder.clear()
-        commit = folder.recover()
+        return folder.recover()
     return commit
 
 

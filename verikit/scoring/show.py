@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,6 +11,7 @@ import click
 from verikit.platform.terminal import printable, spending, table
 from verikit.scoring.plan import DEFAULT_KS
 from verikit.stats import at_k
+from verikit.stats.summary import METRICS
 
 _COLUMNS = {
     "pass@": "pass@k: any of k candidates is right",
@@ -83,20 +84,31 @@ def _mean_lines(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterat
 def _metric_table(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
     """A row for each k, a column for each metric, and what the columns mean."""
     metrics = summary["metrics"]
-    ks = sorted({found[1] for name in metrics if (found := at_k(name)) and found[0] in _COLUMNS} - {1})
+    ks = sorted(_ks_of(metrics, _COLUMNS) - {1})
     columns = [metric for metric in _COLUMNS if any(f"{metric}{k}" in metrics for k in ks)]
-    unproven = {found[1] for name in summary.get("early_stop", {}).get("unproven", ()) if (found := at_k(name))}
+    unproven = _ks_of(summary.get("early_stop", {}).get("unproven", ()))
     for k in sorted(set(config["ks"]) - set(ks) - set(DEFAULT_KS) - unproven):
         yield f"  no metrics for k={k}: no prompt has {k} scored candidates"
-    rows = [[str(k), *(_percent(metrics.get(f"{metric}{k}")) for metric in columns)] for k in ks]
-    if rows:
-        heads = ["k", *(f"{metric}k" for metric in columns)]
-        if reached := prompts_by_k(summary, columns, ks):
-            heads, rows = [*heads, "prompts"], [[*row, count] for row, count in zip(rows, reached, strict=True)]
-        yield from ("  " + line for line in table(heads, rows))
+    if ks:
+        yield from _rows_over_k(summary, columns, ks)
     meanings = _GRADED if summary.get("graded") else _COLUMNS
     for metric in columns:
         yield click.style("  " + meanings[metric].format(by=config["by"]), dim=True)
+
+
+def _ks_of(names: Iterable[str], kinds: Collection[str] = METRICS) -> set[int]:
+    """The ks of the metrics of these kinds."""
+    return {found[1] for name in names if (found := at_k(name)) and found[0] in kinds}
+
+
+def _rows_over_k(summary: Mapping[str, Any], columns: Sequence[str], ks: Sequence[int]) -> Iterator[str]:
+    """A row for each k; with the number of prompts that reach it, where that differs."""
+    metrics = summary["metrics"]
+    heads = ["k", *(f"{metric}k" for metric in columns)]
+    rows = [[str(k), *(_percent(metrics.get(f"{metric}{k}")) for metric in columns)] for k in ks]
+    if reached := prompts_by_k(summary, columns, ks):
+        heads, rows = [*heads, "prompts"], [[*row, count] for row, count in zip(rows, reached, strict=True)]
+    yield from ("  " + line for line in table(heads, rows))
 
 
 def slice_metrics(values: Mapping[str, Mapping[str, Any]]) -> list[str]:

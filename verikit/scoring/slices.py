@@ -90,7 +90,7 @@ def slices(
     chosen = {row["line"]: row["selected"] for row in read_rows(run / SELECTED)}
     known: dict[str, None] = {}
     for line, group, scores in _scored(run, plan, source):
-        known |= dict.fromkeys((*group.meta, *(name for own in group.candidate_meta for name in own)))
+        known |= dict.fromkeys(chain(group.meta, *group.candidate_meta))
         for key in keys:
             for value, held in _parts(group, key, plan).items():
                 tally = found[key].setdefault(value, Tally(plan, verifier))

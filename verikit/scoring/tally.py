@@ -66,21 +66,26 @@ class Tally:
         self.counts["prompts"] += 1
         self.counts["candidates"] += len(truth)
         self.counts.update([score.status for score in truth])
-        self.counts.update([f"by {rank.status}" for rank in ranking or ()])
-        self.counts.update(["cut" if reason in CUT else "whole" for reason in finished if reason])
+        ranks = ranking or ()
+        self.counts.update([f"by {rank.status}" for rank in ranks])
+        self.counts.update(_ends(finished))
         if early is not None:
             self._early[early] += 1
-        for score, rank in zip(truth, ranking or truth, strict=True):
-            if score.value is None or rank.value is None:
-                self._unscored(score, rank)
-            self.counts["graded"] += score.value not in (None, 0.0, 1.0)
-            self.counts.update({key: round(score.usage[key]) for key in self._tallied if key in score.usage})
-            self._spent(score.usage)
-            if ranking:
-                self._spent(rank.usage)
+        for score, rank in zip(truth, ranks or truth, strict=True):
+            self._add_candidate(score, rank)
+        for rank in ranks:
+            self._spent(rank.usage)
         self._estimates.add(truth, ranking, self._voted(truth), early)
         if selected is not None and (value := truth[selected].value) is not None:
             self._selected.add(value)
+
+    def _add_candidate(self, score: Score, rank: Score) -> None:
+        """Count the truth of one candidate, and what it cost."""
+        if score.value is None or rank.value is None:
+            self._unscored(score, rank)
+        self.counts["graded"] += score.value not in (None, 0.0, 1.0)
+        self.counts.update({key: round(score.usage[key]) for key in self._tallied if key in score.usage})
+        self._spent(score.usage)
 
     def _spent(self, usage: Mapping[str, float]) -> None:
         """Add up what a score has cost, in whole parts, so that the order of sums makes no difference."""
@@ -165,15 +170,7 @@ class Tally:
         summary["unscored"], summary["bad_rows"] = self.counts["unscored"], self.counts["bad_rows"]
         summary["graded"] = self.counts["graded"]
         summary["tallied"] = {key: self.counts[key] for key in self._tallied}
-        spent = {key: self.counts[f"spent {key}"] / PARTS for key in SPENT if self.counts[f"spent {key}"]}
-        if spent:
-            summary["usage"] = spent
-        if rates := {name: self._rate(*pair) for name, pair in self._rates.items() if self.counts[pair[1]]}:
-            summary["rates"] = rates
-        if told := self.counts["cut"] + self.counts["whole"]:
-            summary["cut"] = {"value": self.counts["cut"] / told, "count": self.counts["cut"], "of": told}
-        if self._early:
-            summary["early_stop"] = self._stopped()
+        summary |= dict(self._optional())
         summary["unscored_reasons"] = dict(sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))[:5])
         estimates = self._estimates.estimates()
         if self._selected.n:
@@ -182,6 +179,18 @@ class Tally:
         summary["bounds"] = [end if math.isfinite(end) else None for end in self._estimates.bounds]
         summary["metrics"] = {name: estimate.as_row() for name, estimate in estimates.items()}
         return summary
+
+    def _optional(self) -> Iterator[tuple[str, Any]]:
+        """What only the summaries of some runs have."""
+        spent = {key: self.counts[f"spent {key}"] / PARTS for key in SPENT if self.counts[f"spent {key}"]}
+        if spent:
+            yield "usage", spent
+        if rates := {name: self._rate(*pair) for name, pair in self._rates.items() if self.counts[pair[1]]}:
+            yield "rates", rates
+        if told := self.counts["cut"] + self.counts["whole"]:
+            yield "cut", {"value": self.counts["cut"] / told, "count": self.counts["cut"], "of": told}
+        if self._early:
+            yield "early_stop", self._stopped()
 
     def _stopped(self) -> dict[str, Any]:
         """What the rules that could end the sampling did, and the metrics that they leave without a value."""
@@ -198,3 +207,8 @@ class Tally:
             "least": min(early.least for early in found),
             "unproven": self._estimates.unproven(),
         }
+
+
+def _ends(finished: Sequence[str]) -> list[str]:
+    """`cut` or `whole` for each candidate of which it is known why the model stopped."""
+    return ["cut" if reason in CUT else "whole" for reason in finished if reason]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 from verikit.engines.types import EnginePrompt
@@ -118,11 +119,7 @@ def search_metrics(traces: Sequence[SearchTrace]) -> dict[str, float]:
 
     The share of evidence is of tokens where there are ids, else of characters, prompts left out.
     """
-    sizes = {"model": 0, "evidence": 0, "prompt": 0}
-    by_ids = any(piece.ids for trace in traces for piece in trace.pieces)
-    for trace in traces:
-        for piece in trace.pieces:
-            sizes[piece.author] += len(piece.ids) if by_ids else len(piece.text)
+    sizes = _sizes(list(chain.from_iterable(trace.pieces for trace in traces)))
     count = len(traces) or 1
     return {
         "searches": sum(len(trace.searches) for trace in traces) / count,
@@ -131,3 +128,12 @@ def search_metrics(traces: Sequence[SearchTrace]) -> dict[str, float]:
         "finished": sum(trace.finished for trace in traces) / count,
         "failed": sum(trace.error is not None for trace in traces) / count,
     }
+
+
+def _sizes(pieces: Sequence[TracePiece]) -> dict[str, int]:
+    """The size of what each author wrote, in tokens if any piece has them, else in characters."""
+    sizes = {"model": 0, "evidence": 0, "prompt": 0}
+    by_ids = any(piece.ids for piece in pieces)
+    for piece in pieces:
+        sizes[piece.author] += len(piece.ids) if by_ids else len(piece.text)
+    return sizes

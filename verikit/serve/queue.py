@@ -240,13 +240,10 @@ class Queue:
             Overrun: the worker took too long.
             HelperError: it died.
         """
-        begun, limit = monotonic(), self.deadline_s / 2
+        begun = monotonic()
         most_s = self.deadline_s / ROWS_PER_DEADLINE
         row_s = min(most_s if item.again else item.ticket.row_s for item in batch)
-        if batch[0].tried:
-            left = batch[0].ticket.deadline - begun
-            slice_s = max(ALONE_S, left / (1 + len(self._alone) + bool(self._items)))
-            limit = max(0.0, min(limit, left, slice_s))
+        limit = self._limit(batch[0], begun)
         try:
             traces = list({id(item.ticket): item.ticket.trace for item in batch}.values())
             scoring = worker.score([item.sample for item in batch], traces, row_s)
@@ -261,9 +258,21 @@ class Queue:
                 self._again.append(item)
             else:
                 item.ticket.put(item.index, row)
-        cost = (monotonic() - begun) / len(batch)
-        self._cost = 0.8 * self._cost + 0.2 * cost if self._cost else cost
+        self._note_cost((monotonic() - begun) / len(batch))
         self.metrics.batch.observe(len(batch))
+
+    def _limit(self, first: _Item, begun: float) -> float:
+        """How long a batch may take: for one that was tried before, a fair part of the time left."""
+        limit = self.deadline_s / 2
+        if not first.tried:
+            return limit
+        left = first.ticket.deadline - begun
+        slice_s = max(ALONE_S, left / (1 + len(self._alone) + bool(self._items)))
+        return max(0.0, min(limit, left, slice_s))
+
+    def _note_cost(self, seconds: float) -> None:
+        """Take in what a row of the last batch took."""
+        self._cost = 0.8 * self._cost + 0.2 * seconds if self._cost else seconds
 
     def _lost(self, batch: Sequence[_Item], error: HelperError) -> None:
         """Give the samples of a lost worker another try, or say what became of them."""

@@ -52,17 +52,28 @@ def drawn_estimate(
     value = figure([(unit, float(count)) for unit, count in counts.items()]) if counts else math.nan
     if math.isnan(value):
         return None
-    rng = random.Random(0)
-    ends: tuple[list[float], list[float]] = ([], [])
-    for _ in range(draws):
-        seen = [(unit, rng.gammavariate(count, 1.0)) for unit, count in counts.items()]
-        for drawn, unseen in zip(ends, (worst, best), strict=True):
-            drawn.append(figure([*seen, *((unit, rng.gammavariate(UNSEEN, 1.0)) for unit in unseen)]))
+    ends = _drawn_ends(counts, figure, (worst, best), draws)
     lows, highs = (sorted(one for one in drawn if not math.isnan(one)) or [value] for drawn in ends)
     tail = (1 - level) / 2
     low = min(value, lows[math.floor(tail * len(lows))])
     high = max(value, highs[-1 - math.floor(tail * len(highs))])
     return Estimate(value, low, high, (high - low) / (2 * NormalDist().inv_cdf(1 - tail)), counts.total(), "draws")
+
+
+def _drawn_ends(
+    counts: Counter[T],
+    figure: Callable[[Sequence[tuple[T, float]]], float],
+    ends: tuple[Sequence[T], Sequence[T]],
+    draws: int,
+) -> tuple[list[float], list[float]]:
+    """Figures of drawn weights, with the unseen units of one end and with those of the other; the same in each run."""
+    rng = random.Random(0)
+    figures: tuple[list[float], list[float]] = ([], [])
+    for _ in range(draws):
+        seen = [(unit, rng.gammavariate(count, 1.0)) for unit, count in counts.items()]
+        for drawn, unseen in zip(figures, ends, strict=True):
+            drawn.append(figure([*seen, *((unit, rng.gammavariate(UNSEEN, 1.0)) for unit in unseen)]))
+    return figures
 
 
 def typical(sizes: Sequence[float]) -> float:

@@ -255,9 +255,13 @@ def _interval(sums: Sequence[float], counts: Sequence[int], p: float, reach: _Re
     low, high = ends((0.0, 1.0))
     if p >= LEVEL:
         return min(low, 0.0), max(high, 0.0)
-    inner = ends((0.5, 0.5))
+    return _without_zero(low, high, mean, ends((0.5, 0.5)))
+
+
+def _without_zero(low: float, high: float, mean: float, inner: tuple[float, float]) -> tuple[float, float]:
+    """An interval that leaves 0 out: if it doesn't, the end next to 0 is that of an inner interval."""
     if mean > 0 and low <= 0:
-        low = max(inner[0], _HAIR)
-    elif mean < 0 and high >= 0:
-        high = min(inner[1], -_HAIR)
+        return max(inner[0], _HAIR), high
+    if mean < 0 and high >= 0:
+        return low, min(inner[1], -_HAIR)
     return low, high

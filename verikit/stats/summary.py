@@ -56,6 +56,17 @@ class _Scored:
         return _Scored(self.values[:count], self.ranks[:count], None if self.votes is None else self.votes[:count])
 
 
+def _filled(ranks: Sequence[float | None]) -> list[float]:
+    """Ranking scores; a candidate without one ranks last."""
+    return [-math.inf if rank is None else rank for rank in ranks]
+
+
+def _check_lengths(n: int, *lists: Sequence[object] | None) -> None:
+    for other in lists:
+        if other is not None and len(other) != n:
+            raise UsageError(f"{len(other)} ranking scores or clusters for {n} candidates")
+
+
 class Summary:
     """Estimates over prompts, named `mean`, and for each k `mean@k`, `pass@k`, `pass^k`, `maj@k`, `bon@k`, `wmaj@k`.
 
@@ -110,28 +121,30 @@ class Summary:
         Raises:
             UsageError: lists of different lengths, or a truth beyond 1e100.
         """
-        for other in (ranking, clusters):
-            if other is not None and len(other) != len(truth):
-                raise UsageError(f"{len(other)} ranking scores or clusters for {len(truth)} candidates")
+        _check_lengths(len(truth), ranking, clusters)
         every = _Scored.of(truth, ranking, clusters)
-        if any(abs(value) > LARGEST for value in every.values):
-            raise UsageError(
-                f"a truth of {max(every.values, key=abs)!r} can't be averaged", hint="it belongs in [0, 1]"
-            )
+        farthest = max(every.values, key=abs, default=0.0)
+        if abs(farthest) > LARGEST:
+            raise UsageError(f"a truth of {farthest!r} can't be averaged", hint="it belongs in [0, 1]")
         self.groups += 1
-        first = every if early is None else every.head(sum(score.scored for score in truth[: early.first]))
-        mean = mean_at_k(first.values, 1) if first.values else None
-        if mean is not None:
-            self._means["mean"].add(mean)
         if early is None:
-            self._count(every, self.ks, mean)
+            self._count(every, self.ks, self._add_mean(every))
             return
+        first = every.head(sum(score.scored for score in truth[: early.first]))
+        mean = self._add_mean(first)
         self._count(first, [k for k in self.ks if k <= early.least], mean)
         late = [k for k in self.ks if early.least < k <= early.n]
         if early.why is not None and len(every.values) < early.n:
             self._count_proven(every, late, early.n, mean)
         else:
             self._count(every, late, mean)
+
+    def _add_mean(self, scored: _Scored) -> float | None:
+        if not scored.values:
+            return None
+        mean = mean_at_k(scored.values, 1)
+        self._means["mean"].add(mean)
+        return mean
 
     def _count(self, scored: _Scored, ks: Iterable[int], mean: float | None) -> None:
         """Count a group's estimates at these k, as far as it has so many candidates; `mean` is that of one."""
@@ -140,18 +153,21 @@ class Summary:
             for k in reached:
                 self._means[f"mean@{k}"].add(mean)
         known = [rank for rank in scored.ranks if rank is not None]
-        ranks = None
-        if known:
-            ranks = [-math.inf if rank is None else rank for rank in scored.ranks]
+        ranks = _filled(scored.ranks) if known else None
         self._add_closed_forms(scored.values, ranks, reached)
         if scored.votes is not None:
             self._add_votes("maj", scored.values, scored.votes, None, reached)
             if known:
-                pairs = list(zip(scored.votes, scored.ranks, strict=True))
-                heard = [vote if rank is not None else None for vote, rank in pairs]
-                weights = iter(vote_weights(known, self.weighting))
-                weighed = [0.0 if rank is None else next(weights) for rank in scored.ranks]
-                self._add_votes("wmaj", scored.values, heard, weighed, reached)
+                heard, weights = self._weighed(scored.votes, scored.ranks, known)
+                self._add_votes("wmaj", scored.values, heard, weights, reached)
+
+    def _weighed(
+        self, votes: Sequence[int | None], ranks: Sequence[float | None], known: Sequence[float]
+    ) -> tuple[list[int | None], list[float]]:
+        """The votes of candidates with a ranking score, and their weights."""
+        weights = iter(vote_weights(known, self.weighting))
+        heard = [None if rank is None else vote for vote, rank in zip(votes, ranks, strict=True)]
+        return heard, [0.0 if rank is None else next(weights) for rank in ranks]
 
     def _count_proven(self, scored: _Scored, ks: Iterable[int], n: int, mean: float | None) -> None:
         """Count what the samples of a stopped group prove at these k of all n; what they don't is noted."""

@@ -76,7 +76,7 @@ def vote_at_k(
         raise UsageError(f"clusters and weights must have one entry for each of the {n} candidates")
     if min(truth) == max(truth):
         return _exact(truth[0], math.comb(n, k))
-    sizes = Counter(cluster for cluster in clusters if cluster is not None)
+    sizes = _sizes(clusters)
     if weights is None and _counting_steps(sizes.values(), k) <= MAX_COUNTING:
         return _exact(_count(truth, clusters, sizes, k), math.comb(n, k))
     ballots: list[Ballot] = list(zip(truth, clusters, [1.0] * n if weights is None else weights, strict=True))
@@ -87,6 +87,11 @@ def vote_at_k(
     rng = random.Random(f"{seed}:{k}:{ballots}")
     drawn = mean_interval(_elect(rng.sample(ballots, k)) for _ in range(draws))
     return replace(drawn, method="monte carlo")
+
+
+def _sizes(clusters: Sequence[int | None]) -> Counter[int]:
+    """How many candidates each cluster has."""
+    return Counter(cluster for cluster in clusters if cluster is not None)
 
 
 def _exact(value: float, subsets: int) -> Estimate:

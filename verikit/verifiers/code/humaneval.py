@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,12 @@ def with_entry_point(meta: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**meta, "entry_point": names[-1]} if names else meta
 
 
+def _whole_functions(nodes: Sequence[ast.stmt]) -> set[str]:
+    """The names of the functions that are more than a stub."""
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    return {node.name for node in functions if not all(map(_is_stub, node.body))}
+
+
 def with_helpers(case: Case, prompt: str) -> Case:
     """A test program after the code of the prompt, if it calls functions that are whole there (HumanEval's `poly`).
 
@@ -32,7 +38,7 @@ def with_helpers(case: Case, prompt: str) -> Case:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return case
     needed = set(free_functions(module_of(case.code))) - set(case.functions)
-    whole = {node.name for node in given if isinstance(node, ast.FunctionDef) and not all(map(_is_stub, node.body))}
+    whole = _whole_functions(given)
     if not needed & whole:
         return case
     helpers = [node for node in given if not isinstance(node, ast.FunctionDef) or node.name in whole]

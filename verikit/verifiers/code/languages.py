@@ -61,17 +61,25 @@ def program(reply: str, language: str, wanted: Sequence[str] = ()) -> str:
     blocks = [(label, content) for label, content in fenced(reply) if content.strip()]
     if not blocks:
         return reply
-    labelled = [content for label, content in blocks if _of(label, language)]
-    plain = labelled or [content for label, content in blocks if not label]
-    if not plain:
+    of_language = _of_language(blocks, language)
+    if not of_language:
         return ""
-    start = _STARTS.get(language)
+    return (_fitting(of_language, language, wanted) or of_language)[-1]
+
+
+def _of_language(blocks: Sequence[tuple[str, str]], language: str) -> list[str]:
+    """The contents of blocks labelled as the language, else of those without a label."""
+    labelled = [content for label, content in blocks if _of(label, language)]
+    return labelled or [content for label, content in blocks if not label]
+
+
+def _fitting(blocks: Sequence[str], language: str, wanted: Sequence[str]) -> list[str]:
+    """Those that define what is wanted; where nothing is, those that start a program."""
     if wanted:
         words = set(wanted)
-        fitting = [content for content in plain if words & set(re.findall(r"\w+", content))]
-    else:
-        fitting = [content for content in plain if start and start.search(content)]
-    return (fitting or plain)[-1]
+        return [content for content in blocks if words & set(re.findall(r"\w+", content))]
+    start = _STARTS.get(language)
+    return [content for content in blocks if start.search(content)] if start else []
 
 
 def _of(label: str, language: str) -> bool:

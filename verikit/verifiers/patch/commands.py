@@ -7,7 +7,7 @@ compilers, linters and commands that look at text name is under test too, unless
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -212,18 +212,7 @@ class _Reader:
         self._operands(names[1:], folder)
 
     def _make(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
-        targets: list[str] = []
-        files: list[str] = []
-        taken = iter(command.words[1:])
-        for word in taken:
-            if word in ("-C", "--directory"):
-                folder = _joined(folder, next(taken, ""))
-            elif word in ("-f", "--file", "--makefile"):
-                files.append(next(taken, ""))
-            elif word in ("-j", "-l"):
-                continue
-            elif not word.startswith("-") and "=" not in word and not word.isdigit():
-                targets.append(word)
+        folder, files, targets = _make_words(command.words[1:], folder)
         tries = [_joined(folder, name) for name in files or MAKEFILES]
         self.found.tests.update(tries)
         held = next((path for path in tries if path in self._tree), "")
@@ -263,15 +252,17 @@ class _Reader:
             if word.startswith(_NOT_TESTED):
                 continue
             for part in {word, word.partition("=")[2]} - {""}:
-                path = _joined(folder, part)
-                if path in self._tree:
-                    self.found.tests.add(path)
-                elif path in self._folders:
-                    self.found.folders |= {path} if is_testlike(path) else set()
-                elif any(sign in part for sign in "*?["):
-                    matched = {name for name in self._tree if fnmatchcase(name, path)}
-                    self.found.tests |= matched
-                    self.found.patterns |= {path} if matched else set()
+                self._operand(part, _joined(folder, part))
+
+    def _operand(self, word: str, path: str) -> None:
+        if path in self._tree:
+            self.found.tests.add(path)
+        elif path in self._folders:
+            self.found.folders |= {path} if is_testlike(path) else set()
+        elif any(sign in word for sign in "*?["):
+            matched = {name for name in self._tree if fnmatchcase(name, path)}
+            self.found.tests |= matched
+            self.found.patterns |= {path} if matched else set()
 
     def _sources(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
         words = command.words[1:]
@@ -356,3 +347,20 @@ def _joined(folder: str, word: str) -> str:
         elif part not in ("", ".", ".."):
             parts.append(part)
     return "/".join(parts)
+
+
+def _make_words(words: Sequence[str], folder: str) -> tuple[str, list[str], list[str]]:
+    """The folder, the makefiles and the targets of a call of make."""
+    files: list[str] = []
+    targets: list[str] = []
+    taken = iter(words)
+    for word in taken:
+        if word in ("-C", "--directory"):
+            folder = _joined(folder, next(taken, ""))
+        elif word in ("-f", "--file", "--makefile"):
+            files.append(next(taken, ""))
+        elif word in ("-j", "-l"):
+            continue
+        elif not word.startswith("-") and "=" not in word and not word.isdigit():
+            targets.append(word)
+    return folder, files, targets

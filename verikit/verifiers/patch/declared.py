@@ -142,21 +142,32 @@ def declared(
 def of_ids(ids: Sequence[str], tree: Tree) -> set[str]:
     """The files that names of tests lead to: by path, as a Python or Rust module, as a class of Java or Kotlin."""
     found: set[str] = set()
-    by_class: dict[str, list[str]] = {}
-    for name in tree:
-        if name.endswith(_CLASSES):
-            by_class.setdefault(name.rpartition("/")[2].rpartition(".")[0], []).append(name)
+    by_class = _by_class(tree)
     for test in ids:
         pieces = [piece for piece in _PIECES.split(test[:2000].partition("[")[0]) if piece]
         for piece in (test, *pieces):
-            line = _LINES.match(piece.rstrip(":"))
-            path = (line[1] if line else piece.rstrip(":")).removeprefix("./")
+            path = _path_of(piece)
             if path in tree and ("." in path or "/" in path or path == test):
                 found.add(path)
         for piece in pieces:
             found |= _of_dotted(piece, tree, by_class)
         found |= _of_rust(pieces, tree)
     return found
+
+
+def _by_class(tree: Tree) -> dict[str, list[str]]:
+    """The files of Java and Kotlin by the class that each is named for."""
+    files: dict[str, list[str]] = {}
+    for name in tree:
+        if name.endswith(_CLASSES):
+            files.setdefault(name.rpartition("/")[2].rpartition(".")[0], []).append(name)
+    return files
+
+
+def _path_of(piece: str) -> str:
+    """A part of a test's name as a path, without the number of a line."""
+    line = _LINES.match(piece.rstrip(":"))
+    return (line[1] if line else piece.rstrip(":")).removeprefix("./")
 
 
 def _of_dotted(piece: str, tree: Tree, by_class: Mapping[str, Sequence[str]]) -> set[str]:

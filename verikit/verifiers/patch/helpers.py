@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from verikit.verifiers.patch.commands import is_testlike
@@ -38,13 +38,7 @@ def helpers(tests: Tree, declared: Declared, changed: frozenset[str]) -> list[st
     suspects = {name for name in changed & tests.keys() - declared.gold if declared.gold or _is_marked(name)}
     if not suspects:
         return []
-    loaded: set[str] = set()
-    waiting = [name for name in tests if name in declared.names or name.rpartition("/")[2] == "conftest.py"]
-    while waiting:
-        found = _loads(waiting.pop(), tests) - loaded
-        loaded |= found
-        waiting += [name for name in found if _is_marked(name)]
-    suspects &= loaded
+    suspects &= _loaded(tests, declared)
     return sorted(name for name in suspects if not _is_used(name, tests, declared))
 
 
@@ -67,15 +61,31 @@ def _is_code(name: str) -> bool:
     return name.endswith((".py", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx"))
 
 
+def _loaded(tests: Tree, declared: Declared) -> set[str]:
+    """The files that the row's own files load, themselves or through helpers."""
+    loaded: set[str] = set()
+    waiting = [name for name in tests if name in declared.names or name.rpartition("/")[2] == "conftest.py"]
+    while waiting:
+        found = _loads(waiting.pop(), tests) - loaded
+        loaded |= found
+        waiting += [name for name in found if _is_marked(name)]
+    return loaded
+
+
 def _loads(name: str, tree: Tree) -> frozenset[str]:
     """The files of a tree that a file imports or names, and those in folders of tests that it names."""
     if not _is_code(name):
         return frozenset()
     text = tree[name].content[:_MOST_CHARS].decode("utf-8", "replace")
     words = _python(text, name) if name.endswith(".py") else _javascript(text, name)
-    below = tuple(f"{word}/" for word in words if word and word not in tree and is_testlike(word))
     found = {path for path in words if path in tree and path != name}
-    return frozenset(found.union(path for path in tree if below and path.startswith(below) and _is_code(path)))
+    return frozenset(found.union(_in_test_folders(words, tree)))
+
+
+def _in_test_folders(words: Iterable[str], tree: Tree) -> Iterator[str]:
+    """The code in those of these paths that are folders of tests."""
+    below = tuple(f"{word}/" for word in words if word and word not in tree and is_testlike(word))
+    return (path for path in tree if below and path.startswith(below) and _is_code(path))
 
 
 def _javascript(text: str, name: str) -> frozenset[str]:

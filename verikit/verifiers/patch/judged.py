@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
+from itertools import chain
 
 from verikit.sandbox import paths
 from verikit.verifiers.patch.declared import SOURCES, Declared, is_test
@@ -44,15 +45,13 @@ def judged(original: Tree, candidate: Tree, tests: Tree, declared: Declared) -> 
     changed = {name for name in {*candidate, *original} if candidate.get(name) != original.get(name)}
     if len(changed) > MOST_CHANGED:
         raise PatchError(f"more than {MOST_CHANGED} files are changed")
-    put_back, merged = _rows_own(changed, original, declared), set[str]()
-    for name in changed & candidate.keys() & tests.keys():
-        if _has_scripts(name, declared):
-            merged.add(name)
+    put_back = _rows_own(changed, original, declared)
+    merged = {name for name in changed & candidate.keys() & tests.keys() if _has_scripts(name, declared)}
     tree = _restored(candidate, original, tests, put_back - merged)
     for name in merged:
         tree[name] = with_scripts_of(tests[name], candidate[name])
     put_back = put_back - merged | {name for name in merged if tree[name] != candidate[name]}
-    if clash := {folder for name in tree for folder in folders_of(name)} & tree.keys():
+    if clash := set(chain.from_iterable(map(folders_of, tree))) & tree.keys():
         raise PatchError(f"{min(clash)} is a file where the tests need a folder")
     return JudgedTree(tree, tuple(sorted(put_back)), frozenset(changed - put_back))
 

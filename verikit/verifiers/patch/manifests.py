@@ -52,15 +52,19 @@ def settings(file: TreeFile | None) -> list[str]:
     return found
 
 
+def _of_tests(package: Mapping[str, Any]) -> dict[str, Any]:
+    """The scripts and the settings of tests."""
+    return {key: package[key] for key in TEST_KEYS if key in package}
+
+
 def with_scripts_of(own: TreeFile, candidate: TreeFile) -> TreeFile:
     """A candidate's `package.json` with the row's scripts and settings of tests; the row's if it can't be read."""
     mine, theirs = package(own), package(candidate)
     if not theirs:
         return own
     kept = {key: value for key, value in theirs.items() if key not in TEST_KEYS}
-    kept |= {key: mine[key] for key in TEST_KEYS if key in mine}
-    same = {key: theirs[key] for key in theirs if key in TEST_KEYS} == {k: mine[k] for k in mine if k in TEST_KEYS}
-    if same:
+    kept |= _of_tests(mine)
+    if _of_tests(theirs) == _of_tests(mine):
         return TreeFile(candidate.content, own.executable)
     return TreeFile(json.dumps(kept, indent=2).encode() + b"\n", own.executable)
 

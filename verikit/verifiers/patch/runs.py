@@ -67,20 +67,14 @@ def job_packages() -> list[str]:
 
 def job_of(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float, *, hide: bool) -> dict[str, Any]:
     """What the supervisor inside is asked; nothing of it reaches the repository's own code but the tests' names."""
-    own = [
-        name for name in tree
-        if belongs(name, task.original, task.declared) and name not in task.declared.outputs
-    ]  # fmt: skip
+    own = _own_files(task, tree)
     packages = job_packages()
-    settings = "".join(
-        tree[name].content.decode("utf-8", "replace")
-        for name in ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg") if name in tree
-    )  # fmt: skip
     tests = {
         "form": task.form, "names": [dotted(name) if task.form == "unittest" else name for name in task.names],
         "sources": list(SOURCES), "packages": packages, "plugins": list(task.plugins),
         "hidden": sorted(test_files(task, tree)) if hide else [],
-        "importlib": "importlib" in settings, "conftests": [name for name in own if name.endswith("conftest.py")],
+        "importlib": "importlib" in _settings(tree),
+        "conftests": [name for name in own if name.endswith("conftest.py")],
     }  # fmt: skip
     variables = {
         "LANG": "C.UTF-8", "TZ": "UTC", "HOME": "{work}", "TMPDIR": "{work}", "PYTHONDONTWRITEBYTECODE": "1",
@@ -93,6 +87,18 @@ def job_of(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float, *
         "configures": sorted(CONFIGURES),
         "env": variables, "wall": wall_s, "tests": None if task.commands else tests,
     }  # fmt: skip
+
+
+def _own_files(task: PatchTask, tree: Tree) -> list[str]:
+    """The row's own files, without those that its tests write."""
+    own = (name for name in tree if belongs(name, task.original, task.declared))
+    return [name for name in own if name not in task.declared.outputs]
+
+
+def _settings(tree: Tree) -> str:
+    """The text of the files that may hold pytest's settings."""
+    names = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+    return "".join(tree[name].content.decode("utf-8", "replace") for name in names if name in tree)
 
 
 def outcome_of(task: PatchTask, result: RunResult, key: bytes) -> PatchOutcome:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -44,22 +44,32 @@ class Command:
 
 def commands(text: str) -> list[Command]:
     """The simple commands of a line or a script, in order, with the variables that it sets."""
-    found: list[Command] = []
+    found = list(_written(text))
+    variables: dict[str, str] = {}
+    for command in found:
+        words = [_expanded(word, variables) for word in command.words]
+        if words and all(_ASSIGNED.match(word) for word in words):
+            variables |= _assigned(words)
+        command.words = _unwrapped(words)
+    return [command for command in found if command.words or command.reads]
+
+
+def _written(text: str) -> Iterator[Command]:
+    """The commands as they are written, without comments and the texts of here-documents."""
     end = ""
     for line in text.replace("\\\n", " ").split("\n"):
         if end:
             end = "" if line.strip() == end else end
         elif line.strip() and not line.lstrip().startswith("#"):
             tokens = _tokens(line)
-            found += _simple(tokens)
+            yield from _simple(tokens)
             end = _here(tokens)
-    variables: dict[str, str] = {}
-    for command in found:
-        words = [_expanded(word, variables) for word in command.words]
-        if words and all(_ASSIGNED.match(word) for word in words):
-            variables |= {name: value for name, _, value in (word.partition("=") for word in words) if len(value) < 500}
-        command.words = _unwrapped(words)
-    return [command for command in found if command.words or command.reads]
+
+
+def _assigned(words: Sequence[str]) -> dict[str, str]:
+    """The variables that words such as `NAME=value` set, without long ones."""
+    pairs = [word.partition("=") for word in words]
+    return {name: value for name, _, value in pairs if len(value) < 500}
 
 
 def _expanded(word: str, variables: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tarfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -157,6 +157,11 @@ def _folder(top: Path) -> dict[str, TreeFile]:
     return tree
 
 
+def _is_within(parts: Sequence[str]) -> bool:
+    """Whether a path leads to a file that is kept."""
+    return bool(parts) and ".." not in parts and not _LEFT_OUT & set(parts)
+
+
 def _archive(path: Path) -> dict[str, TreeFile]:
     """The regular files of an archive, below the one folder that all lie in, if there is one."""
     tree: dict[str, TreeFile] = {}
@@ -168,11 +173,16 @@ def _archive(path: Path) -> dict[str, TreeFile]:
                 raise ValueError(f"a repository of more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB")
             name = PurePosixPath(member.name)
             parts = [part for part in name.parts if part != "."]
-            if not member.isfile() or name.is_absolute() or ".." in parts or _LEFT_OUT & set(parts):
+            if not member.isfile() or name.is_absolute() or not _is_within(parts):
                 continue
             file = archive.extractfile(member)
-            if file is not None and parts:
+            if file is not None:
                 tree["/".join(parts)] = TreeFile(file.read(), bool(member.mode & 0o100))
+    return _below_one_folder(tree)
+
+
+def _below_one_folder(tree: dict[str, TreeFile]) -> dict[str, TreeFile]:
+    """The files below the one folder that all lie in; all as they are where there is none."""
     tops = {name.partition("/")[0] for name in tree}
     if len(tops) == 1 and all("/" in name for name in tree):
         return {name.partition("/")[2]: file for name, file in tree.items()}

@@ -7,7 +7,7 @@ it is used.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -143,19 +143,25 @@ def _table(told: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
 
 
 def _database(told: Mapping[str, Any]) -> Database:
-    tables = {}
-    for name, table in told["tables"].items():
-        columns = [(str(column), str(declared or ""), int(rank)) for column, declared, rank in table["columns"]]
-        key = sorted((rank, column) for column, _, rank in columns if rank)
-        rows = tuple(tuple((str(kind), _value(value)) for kind, value in row) for row in table["rows"])
-        if any(len(row) != len(columns) for row in rows):
-            raise ValueError("rows of another width")
-        tables[name] = StoredTable(
-            tuple(column for column, _, _ in columns), tuple(declared for _, declared, _ in columns),
-            tuple(column for _, column in key), rows,
-        )  # fmt: skip
+    tables = {name: _stored_table(table) for name, table in told["tables"].items()}
     schema = frozenset((str(a), str(b), str(c), " ".join(str(d or "").split())) for a, b, c, d in told["schema"])
     return Database(tables, schema)
+
+
+def _stored_table(told: Mapping[str, Any]) -> StoredTable:
+    columns = [(str(column), str(declared or ""), int(rank)) for column, declared, rank in told["columns"]]
+    key = sorted((rank, column) for column, _, rank in columns if rank)
+    return StoredTable(
+        tuple(column for column, _, _ in columns), tuple(declared for _, declared, _ in columns),
+        tuple(column for _, column in key), _rows(told["rows"], len(columns)),
+    )  # fmt: skip
+
+
+def _rows(told: Sequence[Any], width: int) -> tuple[tuple[tuple[str, Any], ...], ...]:
+    rows = tuple(tuple((str(kind), _value(value)) for kind, value in row) for row in told)
+    if any(len(row) != width for row in rows):
+        raise ValueError("rows of another width")
+    return rows
 
 
 def _value(value: Any) -> Any:

@@ -69,6 +69,12 @@ def tokens(sql: str) -> list[SqlToken]:
     return found
 
 
+def _fitting(blocks: Sequence[tuple[str, str]]) -> list[str]:
+    """The contents of blocks labelled as SQL, else of those without a label that begin like a query."""
+    labelled = [content for label, content in blocks if label in LABELS]
+    return labelled or [content for label, content in blocks if not label and _begins(content)]
+
+
 def query(reply: str) -> str:
     """The query of a reply, without its closing semicolon; "" where there is none.
 
@@ -82,8 +88,7 @@ def query(reply: str) -> str:
             reply = inner
             break
     blocks = [(label, content) for label, content in fenced(reply) if content.strip()]
-    labelled = [content for label, content in blocks if label in LABELS]
-    fitting = labelled or [content for label, content in blocks if not label and _begins(content)]
+    fitting = _fitting(blocks)
     if fitting:
         return stripped(fitting[-1])
     if (stated := _in_json(reply)) is not None:
