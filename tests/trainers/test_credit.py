@@ -168,7 +168,8 @@ class Stepped(Arithmetic):
         return replace(made, step_rewards=(StepReward(middle, value),))
 
 
-def test_a_resumed_run_with_credit_equals_an_unbroken_run_and_differs_from_one_without(tmp_path, monkeypatch):
+@pytest.mark.slow(seconds=4)
+def test_a_resumed_run_with_credit_equals_an_unbroken_run(tmp_path, monkeypatch):
     monkeypatch.setattr("verikit.trainers.grpo.find_recipe", lambda name: Stepped)
     quick = {"run__steps": 2, "run__max_unscored_share": 0.6, "options__evaluate_samples": 0, "options__max_tokens": 12}
     config = settings(advantage__credit="step", **quick)
@@ -179,7 +180,6 @@ def test_a_resumed_run_with_credit_equals_an_unbroken_run_and_differs_from_one_w
     stopped.close()
     stopped.folder.close()
     assert same(whole, train(tmp_path / "cut", config, resume=True))
-    assert not same(whole, train(tmp_path / "plain", settings(**quick)))
 
 
 def test_a_model_of_steps_that_scores_none_stops_the_run(tmp_path, monkeypatch):
