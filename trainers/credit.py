@@ -13,8 +13,8 @@ c(r) = (r - mean) / (standard deviation + epsilon).
 the token or later.
 
 `turn`: c compares the k-th reward of a trajectory with the k-th rewards of its group. This is the turn-level credit of
-MT-GRPO, arXiv 2505.11821: A^T + lambda * A^O in the first turn, A^O in the last. It is the sum above with one reward,
-at the end of the first turn. With more rewards, a turn gets those of the turns after it too, as steps do.
+MT-GRPO, arXiv 2505.11821: A^T + lambda * A^O in the first turn, A^O in the last. With lambda = 1 it is the sum above
+with one reward, at the end of the first turn. With more rewards, a turn gets those of the turns after it too.
 
 An unscored reward keeps its number k. It is in no mean and adds nothing. Neither does one that nothing compares with.
 """
@@ -65,15 +65,18 @@ def step_metrics(trajectories: Sequence[Trajectory], section: AdvantageSection) 
     scored = [value for value in values if value is not None]
     metrics = {
         "step_rewards": len(values) / (len(trajectories) or 1),
-        "unscored_steps": float(len(values) - len(scored)),
+        "unscored_step_rewards": float(len(values) - len(scored)),
     }
     return metrics | ({"step_reward": fmean(scored)} if scored else {})
 
 
-def unscored_steps(trajectories: Sequence[Trajectory], section: AdvantageSection, limit: float) -> str:
+def unscored_step_rewards(trajectories: Sequence[Trajectory], section: AdvantageSection, limit: float) -> str:
     """Return what is wrong where more than a share of the rewards by turn or step is unscored; "" where all is well."""
     metrics = step_metrics(trajectories, section)
-    lost, of = metrics.get("unscored_steps", 0.0), sum(len(trajectory.step_rewards) for trajectory in trajectories)
+    lost, of = (
+        metrics.get("unscored_step_rewards", 0.0),
+        sum(len(trajectory.step_rewards) for trajectory in trajectories),
+    )
     return f"{lost:.0f} of {of} rewards by {section.credit} are unscored" if lost > limit * of else ""
 
 

@@ -14,7 +14,7 @@ from verikit.trainers import losses
 from verikit.trainers.advantages import GROUPED, estimate
 from verikit.trainers.batch import TrainRow, as_row
 from verikit.trainers.config import Config
-from verikit.trainers.credit import differ, step_metrics, unscored_steps, with_credit
+from verikit.trainers.credit import differ, step_metrics, unscored_step_rewards, with_credit
 from verikit.trainers.recipe import Trajectory
 from verikit.trainers.sections import AdvantageSection, Credit
 from verikit.types import PASS_MARK
@@ -147,7 +147,7 @@ def unscored(trajectories: Sequence[Trajectory], section: AdvantageSection, limi
     worst = max(roles, key=lambda role: len(lost[role]) / len(roles[role]))
     count, of = len(lost[worst]), len(roles[worst])
     if count <= limit * of:
-        return unscored_steps(trajectories, section, limit)
+        return unscored_step_rewards(trajectories, section, limit)
     reason = next((trajectory.answer for trajectory in lost[worst] if trajectory.answer), "no reason given")
     return f"{count} of {of} trajectories of role {worst!r} are unscored: {reason}"
 

@@ -98,10 +98,10 @@ def turns(*values, reward=0.0, group=0):
 
 
 def test_one_turn_reward_gives_the_two_turns_of_mt_grpo():
-    config = settings(advantage__credit="turn", advantage__outcome_weight=0.5, advantage__epsilon=0)
+    config = settings(advantage__credit="turn", advantage__step_weight=0.5, advantage__epsilon=0)
     rows = experience([turns(1.0, reward=1.0), turns(0.0), turns(0.0), turns(0.0)], config, None).rows
-    assert rows[0].advantage.tolist() == pytest.approx([1.5 + 0.75] * 2 + [0.75] * 4)
-    assert rows[1].advantage.tolist() == pytest.approx([-0.5 - 0.25] * 2 + [-0.25] * 4)
+    assert rows[0].advantage.tolist() == pytest.approx([0.75 + 1.5] * 2 + [1.5] * 4)
+    assert rows[1].advantage.tolist() == pytest.approx([-0.25 - 0.5] * 2 + [-0.5] * 4)
 
 
 def test_an_unscored_turn_is_no_zero_and_keeps_the_numbers_of_those_after_it():
@@ -114,7 +114,7 @@ def test_an_unscored_turn_is_no_zero_and_keeps_the_numbers_of_those_after_it():
     assert third == fourth == [0.0] * 6
     zero = experience([turns(0.0, 1.0), *batch[1:]], config, None).rows[0].advantage[0]
     assert zero < first[0]
-    assert made.metrics["unscored_steps"] == 1
+    assert made.metrics["unscored_step_rewards"] == 1
     assert made.metrics["step_rewards"] == 1.25
     assert made.metrics["step_reward"] == 0.75
 
@@ -152,7 +152,7 @@ def test_whole_trajectories_get_the_advantages_of_earlier_releases_to_the_bit(ki
     assert [row.advantage.tolist() for row in made.rows] == [
         [float.fromhex(value)] * len(row.where) for value, row in zip(FROZEN[kind], made.rows, strict=True)
     ]
-    assert not {"step_reward", "step_rewards", "unscored_steps"} & made.metrics.keys()
+    assert not {"step_reward", "step_rewards", "unscored_step_rewards"} & made.metrics.keys()
 
 
 class Stepped(Arithmetic):

@@ -25,7 +25,7 @@ class StepRewardOptions(SingleTurnOptions):
     """[options] of `step-rewards`."""
 
     steps: str = ""
-    """The spec of a process reward model, such as `genprm` or `prm`. Its score of a step is the step's reward."""
+    """The spec of a process reward model, such as `genprm(engine='…')`. Its score of a step is the step's reward."""
 
 
 class StepRewards(SingleTurn):
@@ -40,10 +40,10 @@ class StepRewards(SingleTurn):
         super().__init__(options, setting)
         self.options = options
         if not options.steps:
-            raise ConfigError("options.steps names no process reward model", hint='such as options.steps = "genprm"')
+            raise ConfigError("options.steps names no process reward model", hint="such as genprm(engine='…')")
         found = verikit.load(options.steps)
         if not isinstance(found, StepVerifier):
-            raise ConfigError(f"options.steps = {options.steps!r} scores no steps", hint="take genprm or prm")
+            raise ConfigError(f"options.steps = {options.steps!r} scores no steps", hint="take genprm(…) or prm(…)")
         self.process: StepVerifier = found
 
     def probes(self) -> Iterator[Probe]:
