@@ -42,7 +42,8 @@ def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
         return config.model.path or f"made by {config.recipe}"
 
     def recipe() -> str:
-        made["recipe"] = kind(options, Setting(made["tokenizer"], config.seed, Path(config.folder or ".")))
+        folder, credit = Path(config.folder or "."), config.advantage.credit
+        made["recipe"] = kind(options, Setting(made["tokenizer"], config.seed, folder, credit))
         return config.recipe
 
     try:

@@ -12,9 +12,9 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from verikit.errors import ConfigError, SpecError
 from verikit.names.registry import find, registered
@@ -22,16 +22,9 @@ from verikit.names.settings import checked
 from verikit.names.spec import import_object, names_object
 from verikit.platform.folders import check_code
 from verikit.trainers.recipe import Recipe
+from verikit.trainers.sections import AdvantageSection, Section
 
 PACKAGE = Path(__file__).parent
-
-
-class Section(BaseModel):
-    """A table of the settings: no unknown keys, values checked when they are assigned too."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(
-        extra="forbid", validate_assignment=True, use_attribute_docstrings=True
-    )
 
 
 class ModelSection(Section):
@@ -42,22 +35,6 @@ class ModelSection(Section):
     dtype: Literal["float32", "bfloat16", "auto"] = "auto"
     attention: str = ""
     """transformers' `attn_implementation`; "" leaves it the choice."""
-
-
-class AdvantageSection(Section):
-    """[advantage]: from rewards to advantages."""
-
-    kind: Literal["grpo", "dr-grpo", "rloo", "reinforce++", "reinforce++-baseline", "trr++", "gdpo"] = "grpo"
-    epsilon: float = Field(default=1e-6, ge=0)
-    """Added to GRPO's and GDPO's standard deviations."""
-    weights: dict[str, float] = {}
-    """gdpo: the weight of each part of the reward once it is normalised; {}: 1 for every part there is."""
-
-    @model_validator(mode="after")
-    def _read(self) -> AdvantageSection:
-        if self.weights and self.kind != "gdpo":
-            raise ValueError(f"advantage.weights are for kind = gdpo: {self.kind} takes the reward's own sum")
-        return self
 
 
 class LossSection(Section):
@@ -176,7 +153,7 @@ class EngineSection(Section):
     kind: Literal["hf", "vllm", "server"] = "hf"
     rows: PositiveInt = 512
     """Most completions decoded at once."""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = Field(default_factory=dict)
     """What the engine's own class takes."""
 
     @model_validator(mode="after")
@@ -198,7 +175,7 @@ class PrecisionSection(Section):
     compile: bool = False
     lora_rank: int = Field(default=0, ge=0)
     lora_alpha: float = 32.0
-    lora_targets: list[str] = []
+    lora_targets: list[str] = Field(default_factory=list)
 
 
 class DistributedSection(Section):
@@ -282,7 +259,7 @@ class Config(Section):
     precision: PrecisionSection = PrecisionSection()
     distributed: DistributedSection = DistributedSection()
     run: RunSection = RunSection()
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = Field(default_factory=dict)
     folder: str = ""
     """Where the file lay, or where a shipped config was called from; relative paths start there."""
 

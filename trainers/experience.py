@@ -13,8 +13,10 @@ from torch import Tensor
 from verikit.trainers import losses
 from verikit.trainers.advantages import GROUPED, estimate
 from verikit.trainers.batch import TrainRow, as_row
-from verikit.trainers.config import AdvantageSection, Config
+from verikit.trainers.config import Config
+from verikit.trainers.credit import differ, step_metrics, unscored_step_rewards, with_credit
 from verikit.trainers.recipe import Trajectory
+from verikit.trainers.sections import AdvantageSection, Credit
 from verikit.types import PASS_MARK
 
 REWARD = ""
@@ -63,13 +65,15 @@ def experience(trajectories: Sequence[Trajectory], config: Config, references: R
         penalties=_penalties(rows, config, references),
         weights=torch.tensor(list(weights.values()), dtype=torch.float64),
     )
+    advantages = with_credit(advantages, kept, rows, config.advantage)
     for row, trajectory, value in zip(rows, kept, advantages.split(lengths.tolist()), strict=True):
         row.advantage = (value * trajectory.weight).float()
     if config.loss.overlong == "filter":
         _drop_cut_off(rows, kept)
     metrics = _metrics(trajectories, scored)
     metrics |= {"groups_dropped": float(len(_members(scored)) - len(_members(kept)))}
-    metrics |= {"zero_variance": zero_variance(scored, weights)}
+    metrics |= {"zero_variance": zero_variance(scored, weights, config.advantage.credit)}
+    metrics |= step_metrics(scored, config.advantage)
     if config.advantage.kind == "gdpo":
         metrics |= _part_metrics(trajectories, scored, weights)
     return Experience(rows, kept, metrics)
@@ -143,7 +147,7 @@ def unscored(trajectories: Sequence[Trajectory], section: AdvantageSection, limi
     worst = max(roles, key=lambda role: len(lost[role]) / len(roles[role]))
     count, of = len(lost[worst]), len(roles[worst])
     if count <= limit * of:
-        return ""
+        return unscored_step_rewards(trajectories, section, limit)
     reason = next((trajectory.answer for trajectory in lost[worst] if trajectory.answer), "no reason given")
     return f"{count} of {of} trajectories of role {worst!r} are unscored: {reason}"
 
@@ -153,20 +157,25 @@ def any_scored(trajectory: Trajectory, names: Iterable[str]) -> bool:
     return any(_value(trajectory, name) is not None for name in names)
 
 
-def zero_variance(scored: Sequence[Trajectory], names: Collection[str] = (REWARD,)) -> float:
+def zero_variance(
+    scored: Sequence[Trajectory], names: Collection[str] = (REWARD,), credit: Credit = "trajectory"
+) -> float:
     """Return the share of groups in which nothing that is compared differs."""
     groups = _members(scored)
-    return fmean(not _differ(members, names) for members in groups.values()) if groups else 0.0
+    return fmean(not _differ(members, names, credit) for members in groups.values()) if groups else 0.0
 
 
-def with_variance(trajectories: Sequence[Trajectory], names: Collection[str] = (REWARD,)) -> list[Trajectory]:
+def with_variance(
+    trajectories: Sequence[Trajectory], names: Collection[str] = (REWARD,), credit: Credit = "trajectory"
+) -> list[Trajectory]:
     """Return the trajectories of groups in which something differs (DAPO's dynamic sampling, arXiv 2503.14476, 3.2)."""
-    differ = {key for key, members in _members(trajectories).items() if _differ(members, names)}
+    differ = {key for key, members in _members(trajectories).items() if _differ(members, names, credit)}
     return [trajectory for trajectory in trajectories if (trajectory.role, trajectory.group) in differ]
 
 
-def _differ(members: Sequence[Trajectory], names: Collection[str]) -> bool:
-    return any(len({_value(member, name) for member in members} - {None}) > 1 for name in names)
+def _differ(members: Sequence[Trajectory], names: Collection[str], credit: Credit) -> bool:
+    values = ({_value(member, name) for member in members} - {None} for name in names)
+    return any(len(found) > 1 for found in values) or differ(members, credit)
 
 
 def _value(trajectory: Trajectory, name: str) -> float | None:

@@ -110,7 +110,7 @@ class Trainer:
             raise
 
     def _setting(self, tokenizer: Any) -> Setting:
-        return Setting(tokenizer, self.config.seed, Path(self.config.folder or "."))
+        return Setting(tokenizer, self.config.seed, Path(self.config.folder or "."), self.config.advantage.credit)
 
     def run(self) -> None:
         """Train to the last step, from wherever the run is."""
@@ -251,14 +251,14 @@ class Trainer:
             self._watch_unscored(made, step)
             return made
         wanted = len({(trajectory.role, trajectory.group) for trajectory in made})
-        names = compared(made, self.config.advantage)
-        kept = with_variance(made, names)
+        names, credit = compared(made, self.config.advantage), self.config.advantage.credit
+        kept = with_variance(made, names, credit)
         for attempt in range(1, tries):
             if len({(trajectory.role, trajectory.group) for trajectory in kept}) >= wanted:
                 break
             self.sampler.at(step, attempt)
             again = self.recipe.collect(self.sampler, step)
-            made, kept = made + again, kept + with_variance(again, names)
+            made, kept = made + again, kept + with_variance(again, names, credit)
         self._watch_unscored(made, step)
         groups = list(dict.fromkeys((trajectory.role, trajectory.group) for trajectory in kept))[:wanted]
         if len(groups) < wanted:

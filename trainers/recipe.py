@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -26,11 +26,21 @@ from verikit.engines.rollouts import Rollout, Work
 from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request, StructuredKind
 from verikit.errors import ConfigError
 from verikit.trainers.costs import StepCost
+from verikit.trainers.sections import Credit
 
 Probe = tuple[str, Callable[[], str]]
 """What a recipe depends on, by its name, and what asks it and says what came, or raises a VerikitError."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class StepReward(NamedTuple):
+    """A reward inside a trajectory: of a turn, of its tool calls, or of a step of a solution."""
+
+    end: int
+    """Index in the trajectory's `ids` of the last token that it judges."""
+    value: float | None
+    """None: unscored. It is left out of every mean and adds nothing; an error is never a zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,8 @@ class Trajectory:
     """Classes to learn at the masked positions, parallel to `ids`, for a model with a head over classes; else empty."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """Components of the reward, for the log."""
+    step_rewards: Sequence[StepReward] = ()
+    """Rewards inside the trajectory, in order; learnt from with `advantage.credit` = turn or step."""
     prompt: str = ""
     completion: str = ""
     answer: str = ""
@@ -69,6 +81,9 @@ class Trajectory:
             raise ValueError(
                 f"ids, mask and logprobs are parallel, not {len(self.ids)}, {len(self.mask)}, {len(self.logprobs)}"
             )
+        ends = [0, *(step.end for step in self.step_rewards), len(self.ids) - 1]
+        if self.step_rewards and ends != sorted(ends):
+            raise ValueError(f"step_rewards end inside the ids, in order, not at {ends[1:-1]} of {len(self.ids)}")
 
 
 class Transcript:
@@ -178,6 +193,8 @@ class Setting:
     seed: int
     folder: Path
     """What relative paths in the options start from."""
+    credit: Credit = "trajectory"
+    """`advantage.credit`: whether rewards by turn or step are learnt from."""
 
 
 class NoOptions(BaseModel):
@@ -198,11 +215,19 @@ class Recipe(ABC):
     model_class: ClassVar[str] = "AutoModelForCausalLM"
     """The class of transformers that loads `model.path`."""
 
+    gives_step_rewards: ClassVar[bool] = False
+    """Whether its trajectories have `step_rewards`."""
+
     options: Any
     setting: Setting
 
     def __init__(self, options: Any, setting: Setting) -> None:
         self.options, self.setting = options, setting
+        if setting.credit != "trajectory" and not self.gives_step_rewards:
+            raise ConfigError(
+                f"advantage.credit = {setting.credit!r} needs rewards by turn or step; recipe {self.name} has none",
+                hint="the recipes tools and step-rewards have them",
+            )
 
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any] | None:

@@ -144,7 +144,7 @@ class SingleTurn(ReplyRecipe):
         requests = self.requests(sampler, chosen)
 
         def score(index: int, generation: Generation) -> list[Score]:
-            return self.score(chosen[index][1], generation)
+            return self.train_scores(chosen[index][1], generation)
 
         result = []
         for (number, problem, _), (generation, scores) in zip(
@@ -201,6 +201,10 @@ class SingleTurn(ReplyRecipe):
             for output in generation.outputs
         ]
         return score_all(self.reward, samples)
+
+    def train_scores(self, problem: Group, generation: Generation) -> list[Score]:
+        """Score each output as a training step needs it, in a worker thread."""
+        return self.score(problem, generation)
 
     def prompt(self, problem: Group) -> Prompt:
         """Return what the policy is asked: a conversation, or the text as it stands."""

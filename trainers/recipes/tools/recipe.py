@@ -2,7 +2,8 @@
 
 Tool-integrated reasoning as in ReTool (arXiv 2504.11536) and ToRL (arXiv 2503.23383): what tools say is in the rollout
 and gets no gradient. The verifier sees the conversation's messages with their calls and results, and the model's last
-words as the completion.
+words as the completion. With `advantage.credit` = turn or step, a turn is also rewarded for calls that ran (see
+`ToolRollout.turn_rewards`).
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class ToolRecipe(SingleTurn):
 
     name: ClassVar[str] = "tools"
     Options: ClassVar[type[BaseModel]] = ToolOptions
+    gives_step_rewards = True
     options: ToolOptions
 
     def __init__(self, options: ToolOptions, setting: Setting) -> None:
@@ -201,6 +203,7 @@ class ToolRecipe(SingleTurn):
             number,
             task=str(problem.meta.get("task", "")),
             finished=rollout.finished,
+            step_rewards=tuple(rollout.turn_rewards),
             temperature=self.options.temperature,
             parts={name: part.value for name, part in score.parts.items() if part.value is not None},
             prompt=problem.prompt if isinstance(problem.prompt, str) else problem.prompt[-1]["content"],

@@ -17,7 +17,7 @@ from verikit.calls import ToolCall
 from verikit.engines.rollouts import Rollout, Together
 from verikit.engines.types import Generation, Output, Request
 from verikit.errors import ContextOverflow, EngineError, VerikitError
-from verikit.trainers.recipe import Transcript
+from verikit.trainers.recipe import StepReward, Transcript
 from verikit.trainers.recipes.tools.forms import ReadTurn, ToolForm
 from verikit.trainers.recipes.tools.toolbox import Toolbox, ToolResult
 
@@ -56,6 +56,8 @@ class ToolRollout:
     calls: int = 0
     failed: int = 0
     """Calls that were answered by what is wrong with them."""
+    turn_rewards: list[StepReward] = field(default_factory=list)
+    """1 for a turn whose calls all ran without an error, else 0; none for a turn whose calls were not run."""
     finished: bool = False
     """Whether the model ended it; False where a limit cut it off."""
     error: VerikitError | None = None
@@ -176,6 +178,8 @@ def _append(
     if fault := next((result.fault for result in results if result.fault), ""):
         rollout.error = VerikitError(fault)
         return
+    ran = not any(result.failed for result in results)
+    rollout.turn_rewards.append(StepReward(len(rollout.transcript.ids) - 1, float(ran)))
     ids = form.observation(turn.text, turn.end, calls, results)
     for at, result in enumerate(results):
         identity = f"call-{rollout.turns}-{at}"
