@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from verikit.answers.parser.operations import AFTER, NO_CLAIM
 from verikit.answers.parser.tree import Node, NotMath, num
 from verikit.answers.parser.units import COUNT, parse_unit
 
@@ -19,10 +20,10 @@ _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9
 _ARTICLES = (Node("sym", ("a",)), Node("sym", ("A",)), Node("sym", ("I",)))
 _PROSE = frozenset(
     "is are was were be not no nor but if when where for because so since then that which this than with without the "
-    "wrong incorrect maybe perhaps either neither except of it he she they we you".split()
+    "wrong incorrect false untrue maybe perhaps either neither except of it he she they we you".split()
 )
-NO_NOUN = _PROSE | frozenset(
-    "minus plus mod modulo squared cubed factorial negative negated below hundred thousand million billion trillion "
+NO_NOUN = _PROSE | AFTER | NO_CLAIM | frozenset(
+    "negative below hundred thousand million billion trillion "
     "dozen january february march april may june july august september october november december jan feb mar apr jun "
     "jul aug sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
 )
