@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verikit.answers.claims.roles import Role, role
-from verikit.answers.parser.operations import MAX_BEFORE, is_limit, is_operand, is_operated
+from verikit.answers.parser.operations import MAX_BEFORE, MAX_BEHIND, is_limit, is_operand, is_operated
 from verikit.answers.parser.units import is_unit
 
 MAX_LINE = 1_000
@@ -51,7 +51,7 @@ _ENDINGS = frozenset(("st", "nd", "rd", "th", "am", "pm"))
 _TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
 _PART_BEFORE = re.compile(r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬]|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?)$")
 _PART_AFTER = re.compile(
-    r"[\d^_#♯♭+]|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[a-z](?![a-zA-Z])"
+    r"[\d^_#♯♭+]|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])"
     r"|\s?(?:[<>≤≥≠]|(?:less|more|greater|fewer)\sthan\b)"
 )
 """What makes another value of the formula that it stands beside: "≥$5$", "2$3$", "half $n$"."""
@@ -127,7 +127,7 @@ def last_value(text: str) -> LastValue | None:
 
 def _is_part(window: str, start: int, end: int) -> bool:
     """Whether a formula or number is part of a larger one: a sign, a digit or "half" stands right beside it."""
-    before, after = window[max(0, start - MAX_BEFORE) : start], window[end : end + 12]
+    before, after = window[max(0, start - MAX_BEFORE) : start], window[end : end + MAX_BEHIND]
     if _TAG_BEFORE.search(before) or _TAG_AFTER.match(after):
         return False
     if _PART_BEFORE.search(before) or is_operand(before) or is_limit(before):
@@ -178,7 +178,7 @@ def _plain_numbers(window: str, start: int, stop: int) -> Iterator[tuple[str, in
 
 def _is_operation(window: str, start: int, end: int) -> bool:
     """Whether words beside a number make another one of it: "half of 8", "8 squared"."""
-    if _GOES_ON.match(window, end) or is_operated(window[end : end + 12]):
+    if _GOES_ON.match(window, end) or is_operated(window[end : end + MAX_BEHIND]):
         return True
     return is_operand(window[max(0, start - MAX_BEFORE) : start])
 

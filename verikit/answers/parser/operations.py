@@ -7,39 +7,51 @@ from __future__ import annotations
 
 import re
 
-_OF = (
-    "half|halves|thirds?|quarters?|fourths?|fifths?|tenths?|twice|thrice|double|triple|square|cube|roots?|powers?"
-    "|opposite|negation|negative|minus|reciprocal|inverse|complement|conjugate|multiples?|divisors?|logarithm|sine"
-    "|cosine|tangent|derivative|antiderivative|integral|factorial|absolute\\s+value|digits?|percent|per\\s+cent|\\d\\s?%"
+_BARE = (
+    "half|third|quarter|fourth|fifth|tenth|twice|thrice|double|triple|square|cube|root|opposite|negation|negative|minus"
+    "|reciprocal|inverse|multiples?"
 )
 """Words before a value, with or without "of"."""
-_RESULTS = "sum|difference|product|quotient|remainder"
-""""A difference of 5" is 5, "the difference of 5 and 3" is not."""
+_OF = (
+    "complement|conjugate|divisors?|logarithm|sine|cosine|tangent|derivative|antiderivative|integral|factorial|power"
+    "|absolute value|percent|per cent"
+)
+"""The same, with "of" only: "the derivative 2x" is 2x."""
+_RESULTS = "sum|difference|product|quotient|remainder|digits?"
+"""A difference of 5 is 5, the difference of 5 and 3 is not."""
 _FUNCTIONS = "sqrt|log|ln|sin|cos|tan|exp|cdot|times|int|partial|lnot|neg|nabla"
 _BOUNDS = (
-    "at\\s+(?:least|most)|(?:more|less|fewer|greater|smaller|larger|other|rather)\\s+than|up\\s+to|over|under|above|below"
-    "|between|except|excluding|but\\s+not"
+    r"at\s+(?:least|most)|(?:more|less|fewer|greater|smaller|larger|other|rather)\s+than(?:\s+or\s+equal\s+to)?"
+    r"|(?<!add\s)(?<!adds\s)(?<!adding\s)(?<!sum\s)(?<!sums\s)up\s+to|over|under|above|below|between|except|excluding"
+    r"|different\s+from|(?:number|one)\s+(?:before|after)"
 )
 AFTER = frozenset(
-    "minus plus mod modulo squared cubed factorial negated doubled tripled quadrupled halved inverted inverse".split()
+    "minus plus mod modulo squared cubed factorial negated doubled tripled quadrupled halved inverted inverse reversed"
+    .split()
 )
 """Words right behind a value that make another one of it."""
 NO_CLAIM = frozenset("least most too does do did doesn don fail fails failed hold holds".split())
 """Words right behind a number that limit it or deny it, so they name nothing that it counts."""
+WORDS = AFTER | NO_CLAIM | frozenset(
+    f"{_BARE}|{_OF}|{_RESULTS}|{_FUNCTIONS}|no|before|after|denied|rejected|impossible|ruled|cannot".replace("s?", "")
+    .replace(" ", "|").split("|")
+)  # fmt: skip
+"""Words beside a date or a time of the day that leave nothing sure of it."""
 
 _BEFORE = re.compile(
-    rf"(?:\b(?:{_OF})\s+(?:of\s+)?(?:the\s+)?|\bthe\s+(?:{_RESULTS})\s+of\s+(?:the\s+)?|(?:\b|\\)(?:{_FUNCTIONS})\s*)"
-    r"\(?[$€£¥]?$",
+    rf"(?:\b(?:(?:{_BARE})\s+(?:of\s+)?|(?:{_OF}|\d\s?%)\s+of\s+|the\s+(?:\w{{1,9}}\s+)?(?:{_RESULTS})\s+of\s+)(?:the\s+)?"
+    rf"|(?:\b|\\)(?:{_FUNCTIONS})\s*)\(?[$€£¥]?$",
     re.IGNORECASE,
 )
 _LIMIT = re.compile(rf"\b(?:{_BOUNDS})\s+(?:of\s+)?[$€£¥]?$", re.IGNORECASE)
 _BEHIND = re.compile(
-    rf"\s+(?:\(?\s?(?:{'|'.join(sorted(AFTER))})\b|times\s+(?:\d|two|three|four|five|ten)\b|below\s+zero|at\s+(?:least|most)\b"
-    r"|(?:is\s+)?too\s+\w|(?:except|excluding)\b)",
+    rf"\s+(?:\(?\s?(?:{'|'.join(sorted(AFTER))})\b|times\s+(?:\d|two|three|four|five|ten)\b|below\s+zero"
+    r"|to\s+the\s+power|at\s+(?:least|most)\b|(?:is\s+)?too\s+\w|(?:except|excluding)\b)",
     re.IGNORECASE,
 )
 MAX_BEFORE = 30
 """Characters before a value that are looked at."""
+MAX_BEHIND = 16
 
 
 def is_operand(before: str) -> bool:
@@ -54,4 +66,4 @@ def is_limit(before: str) -> bool:
 
 def is_operated(after: str) -> bool:
     """Whether the words that begin a text make another value of the one before them."""
-    return _BEHIND.match(after) is not None
+    return _BEHIND.match(after[:MAX_BEHIND]) is not None
