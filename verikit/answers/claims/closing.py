@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verikit.answers.claims.roles import Role, role
+from verikit.answers.claims.tokens import asserts_all
 from verikit.answers.parser.operations import MAX_BEFORE, MAX_BEHIND, is_limit, is_operand, is_operated
 from verikit.answers.parser.units import is_unit
 
@@ -72,14 +73,20 @@ def last_line(text: str) -> tuple[str, str]:
     """The whole of a short text, else its last line or the list its last lines are; and which of these it was."""
     stripped = text.strip()
     if "\n" not in stripped and len(stripped) <= MAX_LINE:
-        return _LABEL.sub("", stripped), "whole text"
+        return _without_label(stripped), "whole text"
     cut = stripped[-MAX_LINE:]
     if items := bullets(cut.split("\n")[::-1]):
         return ", ".join(items[::-1]), "last lines"
     line = cut.rsplit("\n", 1)[-1].strip()
     if line in ("\\]", "$$", "\\)"):
         line = " ".join(cut.rsplit("\n", 3)[-3:])
-    return _LABEL.sub("", line), "last line"
+    return _without_label(line), "last line"
+
+
+def _without_label(line: str) -> str:
+    """A line without the label before its value; a label that denies the value is kept: "wrong: 195"."""
+    label = _LABEL.match(line)
+    return line if label is None or not asserts_all(label[0]) else line[label.end() :]
 
 
 def bullets(lines: list[str]) -> list[str]:

@@ -137,7 +137,8 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 _DENIES = re.compile(
-    r"\b(?:(?:at (?:least|most)|(?:more|less|other) than|not|never|except|wrong|incorrect|false|untrue)\b)", re.IGNORECASE
+    r"\b(?:(?:at (?:least|most)|(?:more|less|other) than|not|never|except|wrong|incorrect|false|untrue)\b)",
+    re.IGNORECASE,
 )
 """What a label has that is no label of the answer: "other than x = 4"."""
 _COPULA = re.compile(r"\s(?:is|are|was|were|equals|est|sont|ist|sind|beträgt|es|son|è|é|costs?|weighs?)\s|\s?[是为]\s?")
@@ -153,10 +154,14 @@ _NOT_LEADS = FUNCTIONS | frozenset(
 )
 _ASIDE = re.compile(r"(\()?[^\W\d_]+(?:['’-][^\W\d_]+)*(?(1)\)|)[,;:.!]?")
 """A word that may stand behind a quantity without being part of it."""
-_PART_OF_VALUE = AFTER | NO_CLAIM | frozenset(
-    "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
-    "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd rd "
-    "th negated below".split()
+_PART_OF_VALUE = (
+    AFTER
+    | NO_CLAIM
+    | frozenset(
+        "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
+        "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd "
+        "rd th negated below".split()
+    )
 )
 MAX_LED = 200
 

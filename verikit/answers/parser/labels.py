@@ -22,10 +22,15 @@ _PROSE = frozenset(
     "is are was were be not no nor but if when where for because so since then that which this than with without the "
     "wrong incorrect false untrue maybe perhaps either neither except of it he she they we you".split()
 )
-NO_NOUN = _PROSE | AFTER | NO_CLAIM | frozenset(
-    "negative below hundred thousand million billion trillion "
-    "dozen january february march april may june july august september october november december jan feb mar apr jun "
-    "jul aug sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
+NO_NOUN = (
+    _PROSE
+    | AFTER
+    | NO_CLAIM
+    | frozenset(
+        "negative below hundred thousand million billion trillion dozen "
+        "january february march april may june july august september october november december jan feb mar apr jun "
+        "jul aug sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
+    )
 )
 """Words behind a number that name nothing it counts: they make another value of it, a date or a sentence."""
 

@@ -26,8 +26,8 @@ _BOUNDS = (
     r"|different\s+from|(?:number|one)\s+(?:before|after)"
 )
 AFTER = frozenset(
-    "minus plus mod modulo squared cubed factorial negated doubled tripled quadrupled halved inverted inverse reversed"
-    .split()
+    "minus plus mod modulo squared cubed factorial negated doubled tripled quadrupled halved inverted inverse "
+    "reversed".split()
 )
 """Words right behind a value that make another one of it."""
 NO_CLAIM = frozenset("least most too does do did doesn don fail fails failed hold holds".split())
@@ -45,13 +45,13 @@ _BEFORE = re.compile(
 )
 _LIMIT = re.compile(rf"\b(?:{_BOUNDS})\s+(?:of\s+)?[$€£¥]?$", re.IGNORECASE)
 _BEHIND = re.compile(
-    rf"\s+(?:\(?\s?(?:{'|'.join(sorted(AFTER))})\b|times\s+(?:\d|two|three|four|five|ten)\b|below\s+zero"
-    r"|to\s+the\s+power|at\s+(?:least|most)\b|(?:is\s+)?too\s+\w|(?:except|excluding)\b)",
+    rf"\s+(?:[^\W\d_]{{1,20}}\s+)?(?:\(?\s?(?:{'|'.join(sorted(AFTER))})\b|below\s+zero"
+    r"|times\s+(?:\d|two|three|four|five|ten)\b|to\s+the\s+power|at\s+(?:least|most)\b|too\s+\w|(?:except|excluding)\b)",
     re.IGNORECASE,
 )
 MAX_BEFORE = 30
 """Characters before a value that are looked at."""
-MAX_BEHIND = 16
+MAX_BEHIND = 40
 
 
 def is_operand(before: str) -> bool:
