@@ -68,6 +68,8 @@ def _is_noun(parts: list[str]) -> bool:
     words = [part for part in parts if part.isalpha()]
     if any(part.isdigit() for part in parts) or any(word.lower() in NO_NOUN for word in words):
         return False
+    if "times" in words[:-1]:
+        return False  # "5 times" counts, "5 times two" is 10
     return len(parts) - 2 <= len(words) <= MAX_LABEL
 
 

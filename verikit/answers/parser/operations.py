@@ -46,7 +46,7 @@ _BEFORE = re.compile(
 _LIMIT = re.compile(rf"\b(?:{_BOUNDS})\s+(?:of\s+)?[$€£¥]?$", re.IGNORECASE)
 _BEHIND = re.compile(
     rf"\s+(?:[^\W\d_]{{1,20}}\s+)?(?:\(?\s?(?:{'|'.join(sorted(AFTER))})\b|below\s+zero"
-    r"|times\s+(?:\d|two|three|four|five|ten)\b|to\s+the\s+power|at\s+(?:least|most)\b|too\s+\w|(?:except|excluding)\b)",
+    r"|times\s+(?:\d|two|three|four|five|ten)\b|to\s+the\s+power|at\s+(?:least|most)\b|too\s+\w|(?:except|excluding)\b)|\s*(?:\\?(?:pi|sqrt)\b|[π√])",
     re.IGNORECASE,
 )
 MAX_BEFORE = 30
