@@ -41,7 +41,10 @@ UNEQUAL = [
     ("5 March 2021", "5 March 2021 squared"), ("November 6, 1905", "no November 6, 1905"),
     ("4:30 p.m.", "the reciprocal of 4:30 p.m."), ("infinitely many", "the opposite of infinitely many"),
     ("-7", "#### -7 fails"), ("2024", r"\boxed{2024 does not hold}"), ("105", "105 is too large"),
-    ("1,200", "1,200 times two"), ("12", "It is 12 π."),
+    ("1,200", "1,200 times two"), ("3.2 m/s", "It is 3.2 m/s doubled."),
+
+    ("x = 2, y = 3", "the logarithm of x = 2, y = 3"),
+    ("December 13, 1877", "December 13, 1877 dozen"), ("12", "It is 12 π."),
     # classes of residues
     ("3", "3 mod 5"), ("3", r"\boxed{3 \pmod{5}}"), ("3", "The answer is $3$ (mod 5)."), ("x=3", "x = 3 mod 5"),
     ("2, 3", "2, 3 mod 5"), ("1:2", "1:2 mod 5"), ("3", r"x \equiv 3 \pmod 5"),
@@ -59,7 +62,8 @@ EQUAL = [
     ("5", "They have a difference of 5."), ("2x", "We get the derivative $2x$."), ("26", "They add up to $26$."),
     ("3, 5, 7", "This gives us the roots $3, 5, 7.$"), ("2", "The product has a ones digit of $2$."),
     ("5 km", "It is 5 km long."),
-    ("5", "5 times"), (r"12\pi", "12 π"), ("280", "It is 280m."), ("5 March 2021", "on 5 March 2021"),
+    ("5", "5 times"), ("x = 2, y = 3", "we find x = 2, y = 3"), (r"12\pi", "12 π"),
+    ("280", "It is 280m."), ("5 March 2021", "on 5 March 2021"),
     ("no solution", "The equation has no solution."), ("5", "5, not 6"),
     ("2", "7 mod 5"), ("1", "10 mod 3 = 1"), ("3", r"\boxed{3 \bmod 5}"), ("3 mod 5", "8 mod 5"),
 ]  # fmt: skip

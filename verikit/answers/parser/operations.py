@@ -33,7 +33,8 @@ AFTER = frozenset(
 NO_CLAIM = frozenset("least most too does do did doesn don fail fails failed hold holds".split())
 """Words right behind a number that limit it or deny it, so they name nothing that it counts."""
 WORDS = AFTER | NO_CLAIM | frozenset(
-    f"{_BARE}|{_OF}|{_RESULTS}|{_FUNCTIONS}|no|before|after|denied|rejected|impossible|ruled|cannot".replace("s?", "")
+    f"{_BARE}|{_OF}|{_RESULTS}|{_FUNCTIONS}|multiples|divisors|digits|dozen|hundred"
+    "|thousand|million|up|no|before|after|denied|rejected|impossible|ruled|cannot".replace("s?", "")
     .replace(" ", "|").split("|")
 )  # fmt: skip
 """Words beside a date or a time of the day that leave nothing sure of it."""
@@ -45,7 +46,7 @@ _BEFORE = re.compile(
 )
 _LIMIT = re.compile(rf"\b(?:{_BOUNDS})\s+(?:of\s+)?[$€£¥]?$", re.IGNORECASE)
 _BEHIND = re.compile(
-    rf"\s+(?:[^\W\d_]{{1,20}}\s+)?(?:\(?\s?(?:{'|'.join(sorted(AFTER))})\b|below\s+zero"
+    rf"\s+(?:[^\W\d_][^\s,;:.!?]{{0,19}}\s+)?(?:\(?\s?(?:{'|'.join(sorted(AFTER))})\b|below\s+zero"
     r"|times\s+(?:\d|two|three|four|five|ten)\b|to\s+the\s+power|at\s+(?:least|most)\b|too\s+\w|(?:except|excluding)\b)|\s*(?:\\?(?:pi|sqrt)\b|[π√])",
     re.IGNORECASE,
 )
