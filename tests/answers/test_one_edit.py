@@ -42,7 +42,6 @@ UNEQUAL = [
     ("4:30 p.m.", "the reciprocal of 4:30 p.m."), ("infinitely many", "the opposite of infinitely many"),
     ("-7", "#### -7 fails"), ("2024", r"\boxed{2024 does not hold}"), ("105", "105 is too large"),
     ("1,200", "1,200 times two"), ("3.2 m/s", "It is 3.2 m/s doubled."),
-
     ("x = 2, y = 3", "the logarithm of x = 2, y = 3"),
     ("December 13, 1877", "December 13, 1877 dozen"), ("12", "It is 12 π."),
     # classes of residues
