@@ -28,6 +28,25 @@ UNEQUAL = [
     # labels
     ("x = 2, y = 3", "The answer is at most x = 2, y = 3."),
     ("5 apples", "multiple of 5 apples"),
+    ("x = 4", "at least x = 4"), ("x = 4", "The answer is at least x = 4."), ("x = 4", "more than x = 4"),
+    ("195", "wrong: 195"), ("117", "false: 117"),
+    # ratios
+    ("3:1", "3:1 is wrong"), ("3:1", "3:1 is not right"),
+    # operations and limits in words
+    ("100", "100 halved"), ("2 hours", "2 hours doubled"), ("-0.5", "-0.5 at least"), ("12", "So we get 12 at most."),
+    ("11.9", "a divisor of 11.9"), ("5 km", "It is a divisor of 5 km."), ("1974", "It is the first digit of 1974."),
+    (r"$\sqrt{3}$", r"the logarithm of $\sqrt{3}$"), ("2760", "It is the difference of 2760."),
+    ("$x = 3$", "The answer is different from $x = 3$."), ("280", "It is 280x."), ("420", "It is 420ish."),
+    ("2560", "2560 to the power of 2"), ("$3$", "So we get $3$ + 1."), ("(2,-2)", r"It is 2 \cdot (2,-2)."),
+    ("5 March 2021", "5 March 2021 squared"), ("November 6, 1905", "no November 6, 1905"),
+    ("4:30 p.m.", "the reciprocal of 4:30 p.m."), ("infinitely many", "the opposite of infinitely many"),
+    ("-7", "#### -7 fails"), ("2024", r"\boxed{2024 does not hold}"), ("105", "105 is too large"),
+    ("1,200", "1,200 times two"), ("3.2 m/s", "It is 3.2 m/s doubled."),
+    ("x = 2, y = 3", "the logarithm of x = 2, y = 3"),
+    ("December 13, 1877", "December 13, 1877 dozen"), ("12", "It is 12 π."),
+    # classes of residues
+    ("3", "3 mod 5"), ("3", r"\boxed{3 \pmod{5}}"), ("3", "The answer is $3$ (mod 5)."), ("x=3", "x = 3 mod 5"),
+    ("2, 3", "2, 3 mod 5"), ("1:2", "1:2 mod 5"), ("3", r"x \equiv 3 \pmod 5"),
 ]  # fmt: skip
 EQUAL = [
     ("5", "The answer is x =$5$."), ("7/2", r"The answer is 3$\frac{1}{2}$."), ("5", "The answer is <b>$5$</b>."),
@@ -37,6 +56,15 @@ EQUAL = [
     ("31", "0x1F"), ("x^2-4", "x^2+0x-4"), ("March 5, 2021", "2021年3月5日生まれ"), ("13 May 1877", "May 13th, 1877"),
     ("UDC", r"\boxed{UDC}"), ("AB", r"\boxed{BA}"), ("m/s", r"\boxed{metres per second}"),
     ("C_1=2, C_2=-3", "C_{1}=2, C_{2}=-3"),
+    ("x = 4", "x = 4"), ("x = 4", "At last x = 4."), ("4", "At least one of them is 4."), ("195", "A: 195"),
+    ("3:1", "The ratio is 3:1."), ("3:1", "3:1 is right"), ("1000.99", "not it's not 10 it's 1,000.99m²"),
+    ("5", "They have a difference of 5."), ("2x", "We get the derivative $2x$."), ("26", "They add up to $26$."),
+    ("3, 5, 7", "This gives us the roots $3, 5, 7.$"), ("2", "The product has a ones digit of $2$."),
+    ("5 km", "It is 5 km long."),
+    ("5", "5 times"), ("x = 2, y = 3", "we find x = 2, y = 3"), (r"12\pi", "12 π"),
+    ("280", "It is 280m."), ("5 March 2021", "on 5 March 2021"),
+    ("no solution", "The equation has no solution."), ("5", "5, not 6"),
+    ("2", "7 mod 5"), ("1", "10 mod 3 = 1"), ("3", r"\boxed{3 \bmod 5}"), ("3 mod 5", "8 mod 5"),
 ]  # fmt: skip
 
 
@@ -48,6 +76,11 @@ def test_an_edit_that_changes_the_value_is_refused(gold, answer):
 @pytest.mark.parametrize(("gold", "answer"), EQUAL)
 def test_an_edit_that_keeps_the_value_is_right(gold, answer):
     assert verify(answer, gold).equal
+
+
+def test_a_class_of_residues_is_a_value_where_the_question_has_a_modulus():
+    assert verify("3 mod 5", "3", question="What is the remainder of 23 divided by 5?").equal
+    assert not verify("3 mod 5", "3", question="How many apples are left?").equal
 
 
 def test_a_remembered_verdict_counts_for_its_question_and_its_rules_alone():

@@ -21,7 +21,7 @@ from verikit.answers.families.text import compare_texts
 from verikit.answers.gold import NUMERAL, ReadGold, read, read_gold
 from verikit.answers.gold_readings import gold_readings, with_unit
 from verikit.answers.parser.clean import same_but_spacing, trimmed
-from verikit.answers.parser.tree import MAX_CHARS, SCALARS, Node, TooBig, show
+from verikit.answers.parser.tree import MAX_CHARS, SCALARS, Node, TooBig, children, show
 from verikit.answers.percent import wrong_sense
 
 Tail = Callable[[Node, Node], EqualityResult]
@@ -38,6 +38,9 @@ _CAPITALS = re.compile(r"[A-Z]{3,12}")
 """An abbreviation or the corners of a figure, whose letters are in order, rather than a product of symbols."""
 _PERCENT = re.compile(r"%|per ?cent|pct")
 _QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
+_CLASS = re.compile(r"(?<!\\)(?<!\\b)\bmod(?:ulo)?\b|\\pmod(?![a-z])|\\equiv|≡")
+"""Words of a class of residues; `\\bmod` and `\\mod` are operations, whose result is a number."""
+_ANY_MODULUS = re.compile(r"mod|equiv|≡|remainder|residue|congruen|divided by", re.IGNORECASE)
 _LETTER_UNIT = re.compile(r"(-?[\d.,]+)(?:\s+K|\s*(?:[mgsLlhNJWV]|[kcm]m|kg)(?:\^\{?[23]\}?)?)")
 
 
@@ -254,11 +257,33 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
         if answer.tree is None:
             note = note or answer.problem
             continue
+        if _is_another_class(answer.tree, piece, case):
+            return case.verdict(different("a class of residues against a value"), answer.tree, piece)
         result = _trees(gold, case.gold.text, piece, answer.tree, case.terms)
         if result and case.found.form in _UNMARKED and _quoted(case.found.text, case.terms.question):
             result = different("quoted from the question")
         return case.verdict(result, answer.tree, piece, note)
     return case.verdict(different("the answer is no mathematics that is understood", "text"), note=note)
+
+
+def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
+    """Whether an answer is a class of residues, "3 mod 5", where neither the gold nor the question has a modulus.
+
+    A modulus that changes the number is an operation: "7 mod 5" is 2.
+    """
+    if not _CLASS.search(text) or _ANY_MODULUS.search(case.gold.text) or _ANY_MODULUS.search(case.terms.question):
+        return False
+    return any(_is_reduced(node) for node in (answer, *children(answer)))
+
+
+def _is_reduced(node: Node) -> bool:
+    """Whether a modulus leaves a number, a ratio or the value of a name unchanged."""
+    if node.op != "fn" or node.args[0] not in ("mod", "residue"):
+        return any(_is_reduced(child) for child in children(node)) if node.op in ("rel", "ratio") else False
+    value, modulus = node.args[1:]
+    if value.op == "rel":
+        return True
+    return value.op != "num" or modulus.op != "num" or 0 <= value.args[0] < modulus.args[0]
 
 
 def _readings(text: str, form: str) -> Iterator[str]:

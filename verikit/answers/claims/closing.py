@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verikit.answers.claims.roles import Role, role
+from verikit.answers.claims.tokens import asserts_all
+from verikit.answers.parser.operations import MAX_BEFORE, MAX_BEHIND, is_limit, is_operand, is_operated
+from verikit.answers.parser.units import is_unit
 
 MAX_LINE = 1_000
 """Characters of a stated answer or last line."""
@@ -27,7 +30,7 @@ _POINTS = re.compile(
 """Lists and points of numbers in prose: "They meet at (3, 4)."."""
 _NUMBERS = re.compile(
     r"(?:(?<=[\s:：$€£¥*(，。是为])|(?<=[^\x00-\x7f])|^)[-−]?(?:\\[dtc]?frac\s*\{[^{}]{1,60}\}\s*\{[^{}]{1,60}\}"
-    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)(?:\s?\\?%)?"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?::\d+){1,9}|\d+(?:[.,]\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)(?:\s?\\?%)?"
     r"(?![.,]?\d)(?=[\s.,;:!?。，)*$€£]|[^\x00-\x7f]|[a-zA-Z]{1,3}(?![a-zA-Z0-9])|$)"
 )
 FOREIGN_SCALES = (
@@ -37,18 +40,21 @@ FOREIGN_SCALES = (
 """How words begin that make another number of digits, in scripts that the parser does not read."""
 _GOES_ON = re.compile(
     r"\s+(?:(?:[^\W\d_]{1,20}\s+)?and\s+(?:a|one|two|three)\s+(?:half|third|quarter|fourth|fifth|tenth)"
-    rf"|(?:point|squared|cubed|factorial|hundred|thousand|[mb]illion|trillion|dozen)\b"
+    rf"|(?:point|hundred|thousand|[mb]illion|trillion|dozen)\b"
     r"|(?:[^\W\d_]{1,20}\s+)?(?:minus|plus|mod|negated|below\s+zero"
     rf"|(?:and|or)\s+(?:above|below|more|less|fewer|over|under|up|down))\b)|\s?(?:{FOREIGN_SCALES})"
 )
-_PART_OF = re.compile(
-    r"\b(?:half|third|quarter|twice|double|triple|square|cube|root|opposite|negation|negative|minus|reciprocal|inverse"
-    r"|multiples?)\s+(?:of\s+)?[$€£¥]?$"
-)
-"""What makes another number of the one before or after it."""
+"""What makes another number of the one before it."""
+_NAME = re.compile(r"(?<![^\W\d_])[a-zA-Z]\s?=\s?\$?$")
+"""A name that a value is given to is part of the value: "at least x = 4"."""
+_GLUED = re.compile(r"[a-zA-Z]{1,3}(?![a-zA-Z0-9])")
+_ENDINGS = frozenset(("st", "nd", "rd", "th", "am", "pm"))
 _TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
-_PART_BEFORE = re.compile(r"(?:(?<!-)[-−]|[+±^_/\d#♯♭]|[<>≤≥≠≈]\s?)$")
-_PART_AFTER = re.compile(r"[\d^_#♯♭+]|[-−/*](?=[\d$\\(])|\s?(?:[<>≤≥≠]|(?:less|more|greater|fewer)\sthan\b)")
+_PART_BEFORE = re.compile(r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬]|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?)$")
+_PART_AFTER = re.compile(
+    r"[\d^_#♯♭+]|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])"
+    r"|\s?(?:[<>≤≥≠]|(?:less|more|greater|fewer)\sthan\b)"
+)
 """What makes another value of the formula that it stands beside: "≥$5$", "2$3$", "half $n$"."""
 _DECIMAL_COMMA = re.compile(r"[-−]?\d+,(?:\d{1,2}|\d{4,9})\s(?!(?:and|or|und|et|y|e|o|ou|oder)\b)[^\W\d_]")
 """In a sentence a number with a word after it is one number: 3,5 Euro."""
@@ -67,14 +73,20 @@ def last_line(text: str) -> tuple[str, str]:
     """The whole of a short text, else its last line or the list its last lines are; and which of these it was."""
     stripped = text.strip()
     if "\n" not in stripped and len(stripped) <= MAX_LINE:
-        return _LABEL.sub("", stripped), "whole text"
+        return _without_label(stripped), "whole text"
     cut = stripped[-MAX_LINE:]
     if items := bullets(cut.split("\n")[::-1]):
         return ", ".join(items[::-1]), "last lines"
     line = cut.rsplit("\n", 1)[-1].strip()
     if line in ("\\]", "$$", "\\)"):
         line = " ".join(cut.rsplit("\n", 3)[-3:])
-    return _LABEL.sub("", line), "last line"
+    return _without_label(line), "last line"
+
+
+def _without_label(line: str) -> str:
+    """A line without the label before its value; a label that denies the value is kept: "wrong: 195"."""
+    label = _LABEL.match(line)
+    return line if label is None or not asserts_all(label[0]) else line[label.end() :]
 
 
 def bullets(lines: list[str]) -> list[str]:
@@ -113,6 +125,8 @@ def last_value(text: str) -> LastValue | None:
     while values and _IN_LIST.fullmatch(window, values[-1][2], start):
         previous, start, _ = values.pop()
         item = f"{previous} , {item}"
+    if name := _NAME.search(window, max(0, start - 8), start):
+        start = name.start()
     if _is_part(window, start, end):
         return LastValue(item, "bounded")
     return LastValue(item, role(window, start, end))
@@ -120,12 +134,12 @@ def last_value(text: str) -> LastValue | None:
 
 def _is_part(window: str, start: int, end: int) -> bool:
     """Whether a formula or number is part of a larger one: a sign, a digit or "half" stands right beside it."""
-    before, after = window[max(0, start - 20) : start], window[end : end + 12]
+    before, after = window[max(0, start - MAX_BEFORE) : start], window[end : end + MAX_BEHIND]
     if _TAG_BEFORE.search(before) or _TAG_AFTER.match(after):
         return False
-    if _PART_BEFORE.search(before) or _PART_OF.search(before):
+    if _PART_BEFORE.search(before) or is_operand(before) or is_limit(before):
         return True
-    return _PART_AFTER.match(after) is not None or _GOES_ON.match(after) is not None
+    return any(found(after) for found in (_PART_AFTER.match, _GOES_ON.match, is_operated))
 
 
 def _is_set_aside(window: str, previous: tuple[str, int, int], last: tuple[str, int, int]) -> bool:
@@ -163,8 +177,20 @@ def _plain_numbers(window: str, start: int, stop: int) -> Iterator[tuple[str, in
             continue
         if _FORMULA.search(window, match.end(), min(stop, match.end() + 40)):
             continue
-        before = window[max(0, match.start() - 20) : match.start()]
-        if _GOES_ON.match(window, match.end()) or _PART_OF.search(before):
+        if _is_operation(window, match.start(), match.end()) or _has_factor(window, match.end()):
             continue
         item = match[0].replace(",", ".") if _DECIMAL_COMMA.match(window, match.start()) else match[0]
         yield item, match.start(), match.end()
+
+
+def _is_operation(window: str, start: int, end: int) -> bool:
+    """Whether words beside a number make another one of it: "half of 8", "8 squared"."""
+    if _GOES_ON.match(window, end) or is_operated(window[end : end + MAX_BEHIND]):
+        return True
+    return is_operand(window[max(0, start - MAX_BEFORE) : start])
+
+
+def _has_factor(window: str, end: int) -> bool:
+    """Whether letters that are no unit are glued to a number's end: 280x, 12pi, 420ish."""
+    glued = _GLUED.match(window, end)
+    return glued is not None and glued[0] not in _ENDINGS and not is_unit(glued[0])

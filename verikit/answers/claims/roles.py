@@ -80,6 +80,8 @@ def role_before(left: Sequence[ClaimToken], reach: int = REACH) -> Role:
 def _reaches(left: Sequence[ClaimToken], at: int, words: int, near: bool, seen: set[str]) -> bool:
     """Whether a word that denies, doubts or quotes reaches the value, over the words `seen` between the two."""
     kind, behind = left[at].role, left[max(0, at - 3) : at]
+    if kind == "wrong" and not at and [token.text for token in left[1:]] in ([":"], ["："]):
+        return True  # a label: "wrong: 5"
     if _SAYS[kind] in ("denied", "bounded"):
         return _denies(kind, behind, words, near, seen)
     if _SAYS[kind] == "quoted":
@@ -228,6 +230,8 @@ def _is_denial(right: Sequence[ClaimToken], at: int, is_seen: bool, clause: bool
         return is_seen or _fails(right, at) or behind in ("but", "sure")
     if kind == "not":
         return _denies_before(right, at, is_seen, clause)
+    if right[at].text == "too":
+        return behind == "is" and at + 1 < len(right)  # "5 is too large"
     return kind == "out" and is_seen and behind in ("is", "sure")
 
 

@@ -82,6 +82,6 @@ REACHING = frozenset(word for word, role in ROLES.items() if role in _REACHING_R
 """Words without which nothing that stands before a value says anything of it; "t" is what is left of "isn't"."""
 _SAYING_ROLES = frozenset("not wrong refuse except bound thought if maybe might they or would but out".split())
 SAYING = frozenset(word for word, role in ROLES.items() if role in _SAYING_ROLES) | {
-    "rather", "instead", "t", *WHOSE, *EARLIER, *PRONOUNS
+    "too", "rather", "instead", "t", *WHOSE, *EARLIER, *PRONOUNS
 }  # fmt: skip
 """Words without which a sentence asserts all that it names; "t" is what punctuation leaves of "isn't"."""

@@ -14,6 +14,7 @@ from verikit.answers.algebra.equality import EqualityResult, all_of, different, 
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import TextPiece, bare, pieces, system
 from verikit.answers.families.plain import hedged
+from verikit.answers.parser.operations import is_limit, is_operand
 
 MAX_CHARS = 600
 MAX_SOLUTIONS = 24
@@ -47,8 +48,13 @@ def _names(text: str) -> tuple[str, ...]:
     """The names a tuple of names lists, or the one that a label ends with; () if it is no label."""
     entries = _tuple(text)
     found = [_NAME.fullmatch(entry) for entry in (entries or [text])]
-    names = tuple(match[2] for match in found if match is not None and not hedged(match[1]))
+    names = tuple(match[2] for match in found if match is not None and not _changes(match[1]))
     return names if len(set(names)) == len(found) else ()
+
+
+def _changes(label: str) -> bool:
+    """Whether words before a name deny its value, limit it or make another one of it: "at most x = 2"."""
+    return hedged(label) or is_operand(label) or is_limit(label)
 
 
 def read(text: str) -> Assigned | None:

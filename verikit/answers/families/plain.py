@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from verikit.answers.parser.clean import to_ascii
 from verikit.answers.parser.lexer import FUNCTIONS, TEXT
+from verikit.answers.parser.operations import AFTER, NO_CLAIM, WORDS, is_limit, is_operand
 
 MAX_CHARS = 300
 MAX_TAIL = 6
@@ -136,7 +137,8 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 _DENIES = re.compile(
-    r"\b(?:(?:at (?:least|most)|(?:more|less|other) than|not|never|except|wrong|incorrect)\b)", re.IGNORECASE
+    r"\b(?:(?:at (?:least|most)|(?:more|less|other) than|not|never|except|wrong|incorrect|false|untrue)\b)",
+    re.IGNORECASE,
 )
 """What a label has that is no label of the answer: "other than x = 4"."""
 _COPULA = re.compile(r"\s(?:is|are|was|were|equals|est|sont|ist|sind|beträgt|es|son|è|é|costs?|weighs?)\s|\s?[是为]\s?")
@@ -152,10 +154,14 @@ _NOT_LEADS = FUNCTIONS | frozenset(
 )
 _ASIDE = re.compile(r"(\()?[^\W\d_]+(?:['’-][^\W\d_]+)*(?(1)\)|)[,;:.!]?")
 """A word that may stand behind a quantity without being part of it."""
-_PART_OF_VALUE = frozenset(
-    "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
-    "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd rd "
-    "th negated below".split()
+_PART_OF_VALUE = (
+    AFTER
+    | NO_CLAIM
+    | frozenset(
+        "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
+        "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd "
+        "rd th negated below".split()
+    )
 )
 MAX_LED = 200
 
@@ -171,7 +177,10 @@ _WORDS = re.compile(r"[^\W\d_][\w'’,;: -]{0,200}")
 def states_plainly(rest: str) -> bool:
     """Whether what stands around an answer is words alone, of which none denies, hedges or compares."""
     rest = rest.strip(" ,.;:()")
-    return not rest or (_WORDS.fullmatch(rest) is not None and not _HEDGE.search(rest))
+    if not rest:
+        return True
+    is_plain = _WORDS.fullmatch(rest) is not None and not _HEDGE.search(rest)
+    return is_plain and WORDS.isdisjoint(rest.lower().replace(",", " ").split())
 
 
 def stated(text: str, assigned: bool = True) -> Iterator[str]:
@@ -214,6 +223,8 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
     lead = _LEAD.match(last)
     start = lead.end() if lead else 0
     if lead and _NOT_LEADS.intersection(lead[0].lower().replace(",", " ").split()):
+        return
+    if is_operand(last[:start]) or is_limit(last[:start]):
         return
     if not _SIGN.match(last, start) and not last[start : start + 1].isdigit():
         return

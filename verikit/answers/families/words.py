@@ -12,6 +12,7 @@ from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.claims.sentences import doubts
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.text import words
+from verikit.answers.parser.operations import WORDS
 
 MAX_CHARS = 300
 MAX_SUBJECT = 10
@@ -70,7 +71,7 @@ _LIKELY = re.compile(
 )
 _SIGN = re.compile(r"[\s$({]*(?:[-−+~!¬]|\\(?:neg|lnot)\b)")
 _BRACES = re.compile(r"\\\{\s*\\\}")
-_YES_NO = re.compile(r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*[,.;:!—-]|\s+because\b)")
+_YES_NO = re.compile(r"[\s$]*(?:\\text(?:bf)?\s*\{)?\s*(yes|no|true|false)\b\s*\}?(?:\s*(?!-\d)[,.;:!—-]|\s+because\b)")
 _ECHO = re.compile(
     r"\W*(?:it|they|this|that|there|he|she|we|you|one)\s+(?:is|are|does|do|can|will|was|has|have)(?:\s*not|n['’]t)?\W*"
 )
@@ -110,6 +111,8 @@ def _subject(parts: tuple[str, ...], adjective: bool) -> bool:
         return False
     while parts and parts[-1] in _ADVERBS:
         parts = parts[:-1]
+    if parts and (parts[-1] == "of" or parts[-1] in WORDS or not parts[-1].isalnum()):
+        return False
     return not adjective or not parts or parts[-1] in _COPULAS
 
 

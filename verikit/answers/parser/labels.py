@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from verikit.answers.parser.operations import AFTER, NO_CLAIM
 from verikit.answers.parser.tree import Node, NotMath, num
 from verikit.answers.parser.units import COUNT, parse_unit
 
@@ -19,12 +20,17 @@ _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9
 _ARTICLES = (Node("sym", ("a",)), Node("sym", ("A",)), Node("sym", ("I",)))
 _PROSE = frozenset(
     "is are was were be not no nor but if when where for because so since then that which this than with without the "
-    "wrong incorrect maybe perhaps either neither except of it he she they we you".split()
+    "wrong incorrect false untrue maybe perhaps either neither except of it he she they we you".split()
 )
-NO_NOUN = _PROSE | frozenset(
-    "minus plus mod modulo squared cubed factorial negative negated below hundred thousand million billion trillion "
-    "dozen january february march april may june july august september october november december jan feb mar apr jun "
-    "jul aug sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
+NO_NOUN = (
+    _PROSE
+    | AFTER
+    | NO_CLAIM
+    | frozenset(
+        "negative below hundred thousand million billion trillion dozen "
+        "january february march april may june july august september october november december jan feb mar apr jun "
+        "jul aug sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
+    )
 )
 """Words behind a number that name nothing it counts: they make another value of it, a date or a sentence."""
 
@@ -62,6 +68,8 @@ def _is_noun(parts: list[str]) -> bool:
     words = [part for part in parts if part.isalpha()]
     if any(part.isdigit() for part in parts) or any(word.lower() in NO_NOUN for word in words):
         return False
+    if "times" in words[:-1]:
+        return False  # "5 times" counts, "5 times two" is 10
     return len(parts) - 2 <= len(words) <= MAX_LABEL
 
 

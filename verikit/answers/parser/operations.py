@@ -1,0 +1,70 @@
+"""Words that make another value of the one beside them: half of 8, the square root of 9, 5 doubled, at least 3.
+
+Every reader of values in prose uses these tables, so no family accepts a value that another one refuses.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BARE = (
+    "half|third|quarter|fourth|fifth|tenth|twice|thrice|double|triple|square|cube|root|opposite|negation|negative|minus"
+    "|reciprocal|inverse|multiples?"
+)
+"""Words before a value, with or without "of"."""
+_OF = (
+    "complement|conjugate|divisors?|logarithm|sine|cosine|tangent|derivative|antiderivative|integral|factorial|power"
+    "|absolute value|percent|per cent"
+)
+"""The same, with "of" only: "the derivative 2x" is 2x."""
+_RESULTS = "sum|difference|product|quotient|remainder|digits?"
+"""A difference of 5 is 5, the difference of 5 and 3 is not."""
+_FUNCTIONS = "sqrt|log|ln|sin|cos|tan|exp|cdot|times|int|partial|lnot|neg|nabla"
+_BOUNDS = (
+    r"at\s+(?:least|most)|(?:more|less|fewer|greater|smaller|larger|other|rather)\s+than(?:\s+or\s+equal\s+to)?"
+    r"|(?<!add\s)(?<!adds\s)(?<!adding\s)(?<!sum\s)(?<!sums\s)up\s+to|over|under|above|below|between|except|excluding"
+    r"|different\s+from|(?:number|one)\s+(?:before|after)"
+)
+AFTER = frozenset(
+    "minus plus mod modulo squared cubed factorial negated doubled tripled quadrupled halved inverted inverse "
+    "reversed".split()
+)
+"""Words right behind a value that make another one of it."""
+NO_CLAIM = frozenset("least most too does do did doesn don fail fails failed hold holds".split())
+"""Words right behind a number that limit it or deny it, so they name nothing that it counts."""
+WORDS = AFTER | NO_CLAIM | frozenset(
+    f"{_BARE}|{_OF}|{_RESULTS}|{_FUNCTIONS}|multiples|divisors|digits|dozen|hundred"
+    "|thousand|million|up|no|before|after|denied|rejected|impossible|ruled|cannot".replace("s?", "")
+    .replace(" ", "|").split("|")
+)  # fmt: skip
+"""Words beside a date or a time of the day that leave nothing sure of it."""
+
+_BEFORE = re.compile(
+    rf"(?:\b(?:(?:{_BARE})\s+(?:of\s+)?|(?:{_OF}|\d\s?%)\s+of\s+|the\s+(?:\w{{1,9}}\s+)?(?:{_RESULTS})\s+of\s+)(?:the\s+)?"
+    rf"|(?:\b|\\)(?:{_FUNCTIONS})\s*)\(?[$€£¥]?$",
+    re.IGNORECASE,
+)
+_LIMIT = re.compile(rf"\b(?:{_BOUNDS})\s+(?:of\s+)?[$€£¥]?$", re.IGNORECASE)
+_BEHIND = re.compile(
+    rf"\s+(?:[^\W\d_][^\s,;:.!?]{{0,19}}\s+)?(?:\(?\s?(?:{'|'.join(sorted(AFTER))})\b|below\s+zero"
+    r"|times\s+(?:\d|two|three|four|five|ten)\b|to\s+the\s+power|at\s+(?:least|most)\b|too\s+\w|(?:except|excluding)\b)|\s*(?:\\?(?:pi|sqrt)\b|[π√])",
+    re.IGNORECASE,
+)
+MAX_BEFORE = 30
+"""Characters before a value that are looked at."""
+MAX_BEHIND = 40
+
+
+def is_operand(before: str) -> bool:
+    """Whether the words that end a text make another value of the one that follows them."""
+    return _BEFORE.search(before[-MAX_BEFORE:]) is not None
+
+
+def is_limit(before: str) -> bool:
+    """Whether the words that end a text make a limit of the value that follows them: "at least", "up to"."""
+    return _LIMIT.search(before[-MAX_BEFORE:]) is not None
+
+
+def is_operated(after: str) -> bool:
+    """Whether the words that begin a text make another value of the one before them."""
+    return _BEHIND.match(after[:MAX_BEHIND]) is not None
