@@ -25,6 +25,7 @@ FILES_MB = 128
 _TICK_S = 0.05
 _COMMAND_S = 60.0
 """How long the box may take to carry out a command. It is our own, so this is for a machine that is stuck."""
+_CLOSE_S = 5.0
 _SHOWN = 400
 """Bytes at the end of the program's output that reasons show."""
 _REMEDY = "docker: --security-opt seccomp=… with unshare and mount; Ubuntu: an AppArmor profile with `userns`"
@@ -72,7 +73,7 @@ class ServiceBox:
         self._control.settimeout(_COMMAND_S)
         try:
             self._process: subprocess.Popen[bytes] = subprocess.Popen(
-                [*command("service"), str(contents), str(output)], stdin=theirs, stdout=subprocess.DEVNULL,
+                [*command("service"), str(contents), str(output)], stdin=theirs.fileno(), stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, cwd="/", env=clean_environment(), start_new_session=True,
                 pass_fds=[contents, output],
             )  # fmt: skip
@@ -102,7 +103,7 @@ class ServiceBox:
         """End the program with all that it started; with seconds, SIGTERM comes first. Whether it ended by itself."""
         return bool(self._command("stop", seconds=min(seconds, _COMMAND_S / 2))["alone"])
 
-    def socket(self) -> socket.socket:
+    def new_socket(self) -> socket.socket:
         """A socket, not connected, in the network of the box."""
         self._control.send(b'{"do": "socket"}')
         try:
@@ -190,7 +191,10 @@ class ServiceBox:
         return reply
 
     def close(self) -> None:
-        """End the box with all that runs in it."""
+        """End the box with all that runs in it, and wait until that has ended."""
+        self._control.settimeout(_CLOSE_S)
+        with suppress(SandboxUnavailable):
+            self.stop()
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

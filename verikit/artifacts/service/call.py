@@ -17,6 +17,8 @@ MOST_HEAD, MOST_BODY = 64 << 10, 1 << 20
 """Bytes of a reply's status and headers, and of its body."""
 _MOST_BYTES = 2 * MOST_BODY
 """Of all that the service sends for a request: headers, interim replies, and the marks between chunks too."""
+_MOST_PARTS = 10_000
+"""Interim replies, and chunks of the body. Each takes time to read, however small it is."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,11 @@ class Request:
         Raises:
             h11.LocalProtocolError: a header or the target is none.
         """
-        length = [("Content-Length", str(len(self.body)))] if self.body or self.method in ("POST", "PUT", "PATCH") else []
-        event = h11.Request(method=self.method, target=self.target, headers=[*self.headers, *length])
-        return b"".join(
-            connection.send(part) or b"" for part in (event, h11.Data(data=self.body), h11.EndOfMessage())
+        length = (
+            [("Content-Length", str(len(self.body)))] if self.body or self.method in ("POST", "PUT", "PATCH") else []
         )
+        event = h11.Request(method=self.method, target=self.target, headers=[*self.headers, *length])
+        return b"".join(connection.send(part) or b"" for part in (event, h11.Data(data=self.body), h11.EndOfMessage()))
 
 
 @dataclass
@@ -49,6 +51,7 @@ class Reply:
     headers: list[tuple[str, str]] = field(default_factory=list)
     """Names are in lower case."""
     body: bytearray = field(default_factory=bytearray)
+    parts: int = 0
 
 
 def client() -> h11.Connection:
@@ -62,7 +65,7 @@ def connected(box: ServiceBox, deadline: float, late: str) -> socket.socket | No
     Raises:
         AgentFault: it is not accepted in time.
     """
-    link = box.socket()
+    link = box.new_socket()
     try:
         problem = link.connect_ex(("127.0.0.1", box.port))
         if problem == errno.EINPROGRESS:
@@ -129,6 +132,9 @@ def _take(connection: h11.Connection, data: bytes, reply: Reply) -> bool:
         connection.receive_data(data)
         while True:
             event = connection.next_event()
+            reply.parts += 1
+            if reply.parts > _MOST_PARTS:
+                raise AgentFault(f"the reply comes in over {_MOST_PARTS:,} parts")
             if event is h11.NEED_DATA:
                 return False
             if isinstance(event, h11.EndOfMessage):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 from verikit.artifacts.options import of_row
 from verikit.artifacts.service.box import ServiceBox
 from verikit.artifacts.service.call import Reply, Request, call, connected
-from verikit.artifacts.service.programs import LANGUAGES, ServiceProgram, program_of
+from verikit.artifacts.service.programs import ServiceProgram, program_of
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.names.spec import load
 from verikit.types import Sample, Score
@@ -25,7 +26,8 @@ CLIENTS: Mapping[str, Mapping[str, str]] = {
     "a tool": {"User-Agent": "curl/8.5.0", "Accept": "*/*"},
     "a browser": {
         "User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-        "Accept": "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8", "Accept-Language": "en-US,en;q=0.5",
+        "Accept": "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8",
+        "Accept-Language": "en-US,en;q=0.5",
     },
 }  # fmt: skip
 """Who sends the requests. Each gets a fresh box, and a service must serve both alike."""
@@ -66,7 +68,7 @@ class Service(WorkspaceVerifier):
         object.__setattr__(self, "start", tuple(command))
         rules = load(self.rules) if isinstance(self.rules, str) else self.rules
         if not isinstance(rules, JsonMatch):
-            raise UsageError("rules must be json_match with options", hint='rules="json_match(extra=\'ignore\')"')
+            raise UsageError("rules must be json_match with options", hint="rules=\"json_match(extra='ignore')\"")
         object.__setattr__(self, "rules", rules)
         if type(self.port) is not int or not 1024 <= self.port <= 65535:
             raise UsageError(f"port must be an integer from 1024 to 65535, got {self.port!r}")
@@ -196,6 +198,7 @@ class _Visit:
         try:
             return call(self._box, ask.request(self._headers, self._kept), self._service.reply_s)
         except AgentFault:
+            self._box.wait(None, math.inf, "")  # a program that is about to end gets the time to do so
             self._box.check_running("instead of replying")
             raise
 
