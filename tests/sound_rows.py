@@ -200,7 +200,8 @@ ROWS: dict[str, SoundRow] = {
         {"workspace": {"after_tar": tar("a.pptx", deck(slide(box("It is 4."))))}}, sandboxed=True,
     ),
     "service": SoundRow(
-        lambda: verikit.service(start="python s.py", ask=[{"get": "/a.txt", "expect": {"text": "It is 4."}}]), "done", None,
+        lambda: verikit.service(start="python s.py", ask=[{"get": "/a.txt", "expect": {"text": "It is 4."}}]),
+        "done", None,
         {"workspace": {"after": {"a.txt": "It is 4.", "s.py": SERVER}}}, sandboxed=True,
     ),
     "state": SoundRow(

@@ -33,7 +33,8 @@ SERVE = dedent("""
         if not head:
             continue
         method, path = head.decode().split()[:2]
-        length = [int(line.split(":")[1]) for line in head.decode().split("\\r\\n") if line.lower().startswith("content-le")]
+        fields = head.decode().lower().split("\\r\\n")
+        length = [int(line.split(":")[1]) for line in fields if line.startswith("content-length")]
         while length and len(body) < length[0]:
             body += link.recv(65536)
     {answer}
@@ -117,7 +118,8 @@ FORGED = {
     "huge headers": ('link.sendall(b"HTTP/1.1 200 X\\r\\nA: " + b"x" * 99999)', GET, "not valid HTTP"),
     "malformed": ('link.sendall(b"200 fine\\r\\n\\r\\n{}")', GET, "not valid HTTP"),
     "two lengths": (
-        'link.sendall(b"HTTP/1.1 200 X\\r\\nContent-Length: 2\\r\\nContent-Length: 3\\r\\n\\r\\n{} ")', GET, "not valid HTTP"),
+        'link.sendall(b"HTTP/1.1 200 X\\r\\nContent-Length: 2\\r\\nContent-Length: 3\\r\\n\\r\\n{} ")', GET,
+        "not valid HTTP"),
     "cut off": ('link.sendall(replied(200, {"total": 42})[:-3])', GET, "not valid HTTP"),
     "closes": ("pass", GET, "ended without a reply"),
     "not JSON": ('link.sendall(b"HTTP/1.1 200 X\\r\\n\\r\\n{total: 42}")', GET, "not JSON"),
