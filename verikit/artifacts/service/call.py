@@ -21,6 +21,10 @@ _MOST_PARTS = 10_000
 """Interim replies, and chunks of the body. Each takes time to read, however small it is."""
 
 
+class ConnectionEnded(AgentFault):
+    """The service ended the connection, or nothing listens: its program may have ended."""
+
+
 @dataclass(frozen=True)
 class Request:
     """A request as it is sent."""
@@ -91,7 +95,7 @@ def call(box: ServiceBox, request: Request, seconds: float) -> Reply:
     deadline, late = time.monotonic() + seconds, f"no whole reply within {seconds:g} seconds"
     link = connected(box, deadline, late)
     if link is None:
-        raise AgentFault(f"nothing listens at port {box.port}")
+        raise ConnectionEnded(f"nothing listens at port {box.port}")
     with link:
         while True:
             box.wait(link, deadline, late, writing=bool(pending))
@@ -102,7 +106,7 @@ def call(box: ServiceBox, request: Request, seconds: float) -> Reply:
             except BlockingIOError:
                 continue
             except OSError as error:
-                raise AgentFault(f"the connection broke off: {error.strerror}") from None
+                raise ConnectionEnded(f"the connection broke off: {error.strerror}") from None
             received += len(data)
             if received > _MOST_BYTES:
                 raise AgentFault(f"the reply has over {_MOST_BYTES >> 20} MB")
@@ -127,7 +131,7 @@ def _take(connection: h11.Connection, data: bytes, reply: Reply) -> bool:
         AgentFault: it is malformed or too large.
     """
     if not data and not reply.status:
-        raise AgentFault("the connection ended without a reply")
+        raise ConnectionEnded("the connection ended without a reply")
     try:
         connection.receive_data(data)
         while True:

@@ -11,7 +11,7 @@ from typing import Any
 
 from verikit.artifacts.options import of_row
 from verikit.artifacts.service.box import ServiceBox
-from verikit.artifacts.service.call import Reply, Request, call, connected
+from verikit.artifacts.service.call import ConnectionEnded, Reply, Request, call, connected
 from verikit.artifacts.service.programs import ServiceProgram, program_of
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.names.spec import load
@@ -199,7 +199,7 @@ class _Visit:
     def _call(self, ask: Ask) -> Reply:
         try:
             return call(self._box, ask.request(self._headers, self._kept), self._service.reply_s)
-        except AgentFault:
+        except ConnectionEnded:
             for _ in range(_ENDING_TICKS):
                 self._box.check_running("instead of replying")
                 self._box.wait(None, math.inf, "")
