@@ -135,7 +135,7 @@ class Service:
                 ended, status = os.waitpid(-1, 0)
             code = os.waitstatus_to_exitcode(status)
             os._exit(code if code >= 0 else 128 - code)
-        except BaseException as error:  # noqa: BLE001 - a worker's main
+        except (OSError, ValueError, MemoryError) as error:
             with suppress(OSError):
                 os.write(told, repr(error).encode()[:4000])
         os._exit(1)
