@@ -173,6 +173,7 @@ BOOK = packed({
 TWO_PIXELS = b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAIAAAB7QOjdAAAAD0lEQVR4nGP4z8DAwMAAAAYBAQCwl0YTAAAAAElFTkSuQmCC"
 )
+SERVER = "from http.server import test, SimpleHTTPRequestHandler as H; test(H, port=8000, bind='127.0.0.1')"
 LEFT = {"workspace": {"after": {"a.csv": "a\n4\n"}}}
 
 ROWS: dict[str, SoundRow] = {
@@ -197,6 +198,11 @@ ROWS: dict[str, SoundRow] = {
     "pptx": SoundRow(
         lambda: verikit.pptx(text=["It is 4."]), "done", None,
         {"workspace": {"after_tar": tar("a.pptx", deck(slide(box("It is 4."))))}}, sandboxed=True,
+    ),
+    "service": SoundRow(
+        lambda: verikit.service(start="python s.py", ask=[{"get": "/a.txt", "expect": {"text": "It is 4."}}]),
+        "done", None,
+        {"workspace": {"after": {"a.txt": "It is 4.", "s.py": SERVER}}}, sandboxed=True,
     ),
     "state": SoundRow(
         lambda: verikit.state("a.db", changed=[{"table": "t", "key": 2, "set": {"a": 4}}]), "done", None,

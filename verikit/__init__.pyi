@@ -79,6 +79,7 @@ from verikit.verifiers.reasoning_gym import ReasoningGym as reasoning_gym
 from verikit.verifiers.regex import Regex as regex
 from verikit.verifiers.search import SearchFormat as search_format
 from verikit.verifiers.search import Searched as searched
+from verikit.verifiers.service import Service as service
 from verikit.verifiers.sql import SQL as sql
 from verikit.verifiers.state import State as state
 from verikit.verifiers.style.cosine_length import cosine_length as cosine_length
@@ -172,6 +173,7 @@ __all__ = [
     'score_all',
     'search_format',
     'searched',
+    'service',
     'soft_overlong',
     'sql',
     'state',

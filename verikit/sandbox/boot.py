@@ -1,7 +1,7 @@
 """Start a sandbox process without importing verikit's public package: less memory to fork, nothing of it to be found.
 
-`boot.py server` is the fork server, `boot.py once` runs a single program (the `bwrap` and `process` backends), and
-`boot.py browser` becomes a browser.
+`boot.py server` is the fork server, `boot.py once` runs a single program (the `bwrap` and `process` backends),
+`boot.py browser` becomes a browser, and `boot.py service` starts a program that is a server.
 """
 
 import os
@@ -21,6 +21,10 @@ elif sys.argv[1] == "browser":
     from verikit.sandbox import browser
 
     browser.main()
+elif sys.argv[1] == "service":
+    from verikit.sandbox import service
+
+    service.main()
 else:
     from verikit.sandbox import once
 

@@ -40,6 +40,7 @@ def enter(
     linux.mount("none", "/", "none", linux.MS_REC | linux.MS_PRIVATE)
     sources = {path: os.open(path, os.O_PATH) for path in _outermost(readable)}
     nodes = {path: os.open(path, os.O_PATH) for path in devices if os.path.exists(path)}
+    links = _links(readable)  # found here: what lies below `WORK` is covered from now on
     linux.mount("tmpfs", WORK, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,mode=755")
     for path, descriptor in sources.items():
         _bind(descriptor, WORK + path)
@@ -50,11 +51,11 @@ def enter(
         linux.make_read_only(WORK + copy)
     for path, descriptor in nodes.items():
         _bind(descriptor, WORK + path)
-    for link, target in _links(readable):
+    for link, target in links:
         if not os.path.lexists(WORK + link):
             os.makedirs(os.path.dirname(WORK + link), exist_ok=True)
             os.symlink(target, WORK + link)
-    below = {link: target for link, target in _links(readable) if link.startswith(WORK + "/")}
+    below = {link: target for link, target in links if link.startswith(WORK + "/")}
     for name in STREAMS if streams else ():
         os.symlink(f"{inner_work(kept | below)}/.verikit/{name}", f"{WORK}/dev/{name}")
     _lead(places, f"{inner_work(kept | below)}/work")
@@ -84,7 +85,7 @@ def fresh_work(disk_bytes: int, files: int, uid: int, kept: Mapping[str, str]) -
         if copy.startswith(_KEPT):
             _make_target(path, like=copy)
             linux.mount(copy, path, "none", linux.MS_BIND | linux.MS_REC)
-        else:
+        elif not os.path.lexists(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.symlink(copy, path)
     if kept:

@@ -51,7 +51,7 @@ _JOBS = (109, 112, 247, 434)
 """Process groups, sessions, waiting, and a descriptor of a process."""
 _LOCAL_SOCKETS = (42, 43, 44, 46, 47, 49, 50, 288, 299, 307, 319, 141, 203)
 """connect, accept, sendto, sendmsg, recvmsg, bind, listen and their kin; shared memory, priorities, processors."""
-_SOCKET, _AF_UNIX = 41, 1
+_SOCKET, _AF_UNIX, _AF_INET, _AF_INET6 = 41, 1, 2, 10
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
 _LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _OWN_PID = 0xA5A5A5A5
@@ -102,7 +102,7 @@ def _effective_id_only() -> list[Instruction]:
 
 
 def _verdicts(
-    may_exec: bool, own_pid_only: bool, processes: bool, local_sockets: bool = False
+    may_exec: bool, own_pid_only: bool, processes: bool, local_sockets: bool = False, loopback: bool = False
 ) -> dict[int, list[Instruction]]:
     """What to do with each call number that is not refused."""
 
@@ -126,16 +126,19 @@ def _verdicts(
         table |= dict.fromkeys((_CHMOD, _FCHMOD), _argument(1, [_EXECUTABLE], refusal=0))
         table |= dict.fromkeys((_FCHMODAT, _FCHMODAT2), _argument(2, [_EXECUTABLE], refusal=0))
         table |= dict.fromkeys((_SETRESUID, _SETRESGID), _effective_id_only())
-    if local_sockets:
-        table |= dict.fromkeys(_LOCAL_SOCKETS, table[332]) | {_SOCKET: _argument(0, [_AF_UNIX])}
+    if local_sockets or loopback:
+        families = [_AF_UNIX, _AF_INET, _AF_INET6] if loopback else [_AF_UNIX]
+        table |= dict.fromkeys(_LOCAL_SOCKETS, table[332]) | {_SOCKET: _argument(0, families)}
     return table
 
 
 @lru_cache
-def _compiled(may_exec: bool, own_pid_only: bool, processes: bool, local_sockets: bool = False) -> bytes:
+def _compiled(
+    may_exec: bool, own_pid_only: bool, processes: bool, local_sockets: bool = False, loopback: bool = False
+) -> bytes:
     """The filter as the kernel reads it, with a placeholder for the pid."""
     refuse: list[Instruction] = [(_RETURN, _ERRNO | errno.EPERM, 0, 0)]
-    table = _verdicts(may_exec, own_pid_only, processes, local_sockets)
+    table = _verdicts(may_exec, own_pid_only, processes, local_sockets, loopback)
     cuts: list[tuple[int, list[Instruction]]] = []
     for number in range(max(table) + 2):
         verdict = table.get(number, refuse)
@@ -158,7 +161,10 @@ def _compiled(may_exec: bool, own_pid_only: bool, processes: bool, local_sockets
     return b"".join(struct.pack("HBBI", op, jt, jf, k) for op, k, jt, jf in entry + tree(0, len(cuts)))
 
 
-def program(pid: int | None, *, may_exec: bool = False, processes: bool = False, local_sockets: bool = False) -> bytes:
+def program(
+    pid: int | None, *, may_exec: bool = False, processes: bool = False, local_sockets: bool = False,
+    loopback: bool = False,
+) -> bytes:  # fmt: skip
     """The filter as an array of `struct sock_filter`.
 
     Args:
@@ -167,8 +173,10 @@ def program(pid: int | None, *, may_exec: bool = False, processes: bool = False,
         processes: let it make others as well (a compiler, a shell, what starts a program for each case).
         local_sockets: let its processes talk by local sockets and shared memory (a browser, in a network namespace of
             its own); no other family of sockets can be made.
+        loopback: let them also use internet sockets (a server). Only for a network namespace that has nothing but its
+            loopback.
     """
-    code = _compiled(may_exec, pid is not None, processes, local_sockets)
+    code = _compiled(may_exec, pid is not None, processes, local_sockets, loopback)
     return code if pid is None else code.replace(struct.pack("I", _OWN_PID), struct.pack("I", pid))
 
 

@@ -1,0 +1,160 @@
+"""What a row asks of a service: requests, what their replies must be, and restarts between them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import h11
+
+from verikit.answers.claims.json_fields import unfit
+from verikit.artifacts.service.call import Request, client
+from verikit.errors import AgentFault, UsageError
+
+METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
+_OTHER_KEYS = {"json", "text", "headers", "expect", "keep"}
+_EXPECTED_KEYS = {"status", "headers", "json", "text"}
+_MOST = 100
+_MOST_KEPT = 200
+"""Characters of a kept value."""
+_HINT = (
+    '{"get": "/a", "expect": {"status": 200, "json": …}}, {"post": "/a", "json": …, "keep": {"id": "id"}} '
+    'or {"restart": "kill"}'
+)
+
+
+@dataclass(frozen=True)
+class Restart:
+    """The program ends and is started again; its files stay."""
+
+    kind: str
+    """`kill`: without a warning. `stop`: with SIGTERM first."""
+
+    def __str__(self) -> str:
+        return f"restart {self.kind}"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request, and what its reply must be."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    """JSON or a text."""
+    as_json: bool = False
+    expect: Mapping[str, Any] = field(default_factory=dict)
+    keep: Mapping[str, str] = field(default_factory=dict)
+    """Names, each with the path of a value in the reply's JSON."""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.target}"[:80]
+
+    def request(self, client_headers: Mapping[str, str], kept: Mapping[str, str | int]) -> Request:
+        """The request of a client, with what it kept of earlier replies."""
+        headers = {"Host": "localhost", "Connection": "close", **client_headers}
+        body = b""
+        if self.as_json:
+            headers["Content-Type"] = "application/json"
+            body = json.dumps(filled(self.body, kept)).encode()
+        elif self.body is not None:
+            headers["Content-Type"] = "text/plain; charset=utf-8"
+            body = self.body.encode()
+        own = {name.lower() for name in self.headers}
+        pairs = [(name, value) for name, value in headers.items() if name.lower() not in own]
+        target = self.target
+        for name, value in kept.items():
+            target = target.replace(f"{{{name}}}", quote(str(value), safe=""))
+        return Request(self.method, target, [*pairs, *self.headers.items()], body)
+
+
+def filled(value: Any, kept: Mapping[str, str | int]) -> Any:
+    """JSON with kept values where a string is nothing but `{name}`."""
+    if isinstance(value, Mapping):
+        return {key: filled(item, kept) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [filled(item, kept) for item in value]
+    if isinstance(value, str) and value[:1] == "{" and value[-1:] == "}":
+        return kept.get(value[1:-1], value)
+    return value
+
+
+def found(value: Any, path: str) -> str | int:
+    """The value at a path such as `items.0.id`.
+
+    Raises:
+        AgentFault: there is none that can be kept.
+    """
+    for name in path.split("."):
+        if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        elif isinstance(value, dict) and name in value:
+            value = value[name]
+        else:
+            raise AgentFault(f"the reply has no {path!r}")
+    if isinstance(value, str) and value.isprintable() and len(value) <= _MOST_KEPT:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and len(str(value)) <= _MOST_KEPT:
+        return value
+    raise AgentFault(f"{path!r} of the reply is not a short string or an integer")
+
+
+def read_asks(told: Sequence[Mapping[str, Any]]) -> list[Ask | Restart]:
+    """The requests and restarts that a row names.
+
+    Raises:
+        UsageError: they have another form.
+    """
+    if isinstance(told, str | Mapping) or not isinstance(told, Sequence) or len(told) > _MOST:
+        raise UsageError(f"ask is a list of at most {_MOST} requests and restarts")
+    return [_read(one) for one in told]
+
+
+def _read(told: Mapping[str, Any]) -> Ask | Restart:
+    if isinstance(told, Mapping) and dict(told) in ({"restart": "kill"}, {"restart": "stop"}):
+        return Restart(told["restart"])
+    methods = [key for key in told if key in METHODS] if isinstance(told, Mapping) else []
+    if len(methods) != 1 or not set(told) <= {*methods, *_OTHER_KEYS} or {"json", "text"} <= set(told):
+        raise UsageError(f"{told!r:.200} is not a request", hint=_HINT)
+    method = methods[0]
+    ask = Ask(
+        method.upper(), told[method], told.get("headers", {}), told.get("json", told.get("text")), "json" in told,
+        told.get("expect", {}), told.get("keep", {}),
+    )  # fmt: skip
+    problem = _problem(ask)
+    if problem:
+        raise UsageError(f"{ask}: {problem}", hint=_HINT)
+    return ask
+
+
+def _problem(ask: Ask) -> str:
+    """What is wrong with a request of a row."""
+    if not isinstance(ask.target, str) or not ask.target.startswith("/"):
+        return "the path must begin with /"
+    if not all(_is_texts(value) for value in (ask.headers, ask.keep)):
+        return "headers and keep must map strings to strings"
+    if ask.body is not None and not ask.as_json and not isinstance(ask.body, str):
+        return "text must be a string"
+    try:
+        ask.request({}, {}).encoded(client())
+    except (h11.LocalProtocolError, TypeError, ValueError, RecursionError) as error:
+        return f"it can't be sent: {error}"
+    return _expected_problem(ask.expect)
+
+
+def _expected_problem(expect: Mapping[str, Any]) -> str:
+    if not isinstance(expect, Mapping) or not set(expect) <= _EXPECTED_KEYS:
+        return "expect has the keys status, headers, json and text"
+    if not isinstance(expect.get("status", 200), int) or not isinstance(expect.get("text", ""), str):
+        return "the expected status must be an integer, and the expected text a string"
+    if not _is_texts(expect.get("headers", {})):
+        return "expected headers must map strings to strings"
+    return unfit(expect.get("json"))
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(part, str) for pair in value.items() for part in pair)
