@@ -444,7 +444,7 @@ def test_an_address_may_be_ipv6_or_have_no_path():
 
 
 WRONG_OPTIONS = [
-    ({"concurrency": 0}, "concurrency is a whole number from 1 up, not 0"),
+    ({"concurrency": 0}, "concurrency must be an integer >= 1, got 0"),
     ({"concurrency": "8"}, "concurrency"),
     ({"concurrency": 2.5}, "concurrency"),
     ({"timeout_s": 0}, "timeout_s is a number over 0"),

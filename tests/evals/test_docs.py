@@ -78,7 +78,7 @@ def test_aliases_are_accepted_answers():
 
 
 def test_a_process_row_with_a_label_outside_its_steps_is_refused():
-    with pytest.raises(SchemaError, match="index of one of the 1 steps or -1 is expected, not 1"):
+    with pytest.raises(SchemaError, match="expected an index of one of the 1 steps or -1, got 1"):
         process_doc({"problem": "?", "steps": ["a"], "label": 1})
 
 

@@ -79,12 +79,12 @@ def test_a_row_without_a_gold_without_an_id_or_with_two_golds_is_an_error_and_th
     assert [item.id for item in found if isinstance(item, Group)] == ["a", "same", "b"]
     told = {error.line: str(error) for error in found if isinstance(error, SchemaError)}
     assert told.keys() == {2, 3, 5, 7, 8}
-    assert "golds.jsonl has no gold for the id 'none'" in told[2]
+    assert "golds.jsonl has no gold answer for the id 'none'" in told[2]
     assert "another gold for the id 'twice' than in" in told[3]
     assert "golds.jsonl:3" in told[3]
     assert "golds.jsonl:7" in told[5]
-    assert "no id to find its gold by" in told[7]
-    assert "no id to find its gold by" in told[8]
+    assert "the row has no id to find its gold answer" in told[7]
+    assert "the row has no id to find its gold answer" in told[8]
     assert "golds.jsonl:8: not JSON" in reader.notes[0]
     assert "2 rows of" in reader.notes[0]
 

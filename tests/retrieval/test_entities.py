@@ -90,7 +90,7 @@ def test_passages_without_titles_are_walked_by_the_names_that_a_model_finds(whol
     assert BARE[1] not in first
     assert done.return_value == 0
     assert "8 names of entities in 44 passages, 4,400 prompt and 440 reply tokens" in done.stderr
-    assert "44 left out that are no names or don't stand in their passage" in done.stderr
+    assert "44 were dropped: not a name, or not found in the passage" in done.stderr
 
 
 def test_each_passage_is_asked_once_as_data_under_the_schema(whole):
@@ -145,8 +145,8 @@ def test_a_request_that_fails_is_told_and_asked_again_by_the_same_command_to_the
     with Server(failing) as server:
         done = build(corpus, tmp_path / "index", server)
         assert done.return_value == 3
-        assert "2 requests failed: those passages have the titles found by rules only" in done.stderr
-        assert "same command asks again" in done.stderr
+        assert "2 requests failed: their passages use the titles found by rules" in done.stderr
+        assert "Run the command again to retry them" in done.stderr
         assert len(texts(tmp_path / "index", QUESTION)) == 2
         down, asked = False, len(server.bodies)
         assert build(corpus, tmp_path / "index", server).return_value == 0

@@ -277,7 +277,7 @@ def test_a_k_no_subset_has_is_refused(k):
         lambda: best_at_k(truth, truth, k),
         lambda: vote_at_k(truth, [0, 0, 1], k),
     ):
-        with pytest.raises(UsageError, match="k must lie between 1 and the 3"):
+        with pytest.raises(UsageError, match="k must be between 1 and the 3"):
             call()
 
 

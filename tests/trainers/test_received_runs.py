@@ -113,7 +113,7 @@ def test_code_that_a_runs_settings_name_is_imported_only_if_the_command_line_nam
         config |= {"recipe": "single-turn", "options": {"reward": value, "data": "none.jsonl"}}
         config["model"]["path"] = str(received.parent / "model")
     (received / "config.json").write_text(json.dumps(config))
-    with pytest.raises(SpecError, match="may come from anybody") as refused:
+    with pytest.raises(SpecError, match="may not be trustworthy") as refused:
         resume(received)
     assert refused.value.hint.split("command line: ")[1].replace("'", "") == f"--set {key}={value}"
     assert not (received.parent / "ran").exists()

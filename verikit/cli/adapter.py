@@ -25,11 +25,11 @@ def adapter() -> None:
 @adapter.command(cls=GroupedCommand)
 @click.argument("stack", type=_STACK)
 @click.argument("spec")
-@click.option("-o", "--out", metavar="PATH", help="The file to write (default: stdout), or the package's folder.")
-@click.option("--data", metavar="FILE", help="Tasks of a package: verifiers-env, openenv, nemo-gym.")
-@click.option("--name", default="", help="Of the package; default: its folder's.")
+@click.option("-o", "--out", metavar="PATH", help="File to write (default: stdout), or folder of the package.")
+@click.option("--data", metavar="FILE", help="Tasks for a package: verifiers-env, openenv, nemo-gym.")
+@click.option("--name", default="", help="Name of the package. Default: the folder's name.")
 @map_option
-@click.option("--force", is_flag=True, help="Replace what is there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def write(
     stack: str, spec: str, out: str | None, data: str | None, name: str, mapping: dict[str, str], force: bool
 ) -> None:
@@ -41,7 +41,9 @@ def write(
     """  # noqa: D301 - click reads \b as "don't wrap"
     if stack in PACKAGES:
         if data is None or out is None:
-            raise UsageError(f"{stack} is a package", hint="--data FILE holds its tasks, -o DIR is its folder")
+            raise UsageError(
+                f"{stack} is a package", hint="this stack needs --data FILE (its tasks) and -o DIR (its folder)"
+            )
         next_step = write_package(stack, spec, read_problems(data, mapping), Path(out), name, force=force)
         click.echo(f"written to {out}. To use it:\n{next_step}", err=True)
         return
@@ -53,21 +55,21 @@ def write(
         return
     path = Path(out)
     if path.exists() and not force:
-        raise UsageError(f"{path} is there already", hint="--force replaces it")
+        raise UsageError(f"{path} already exists", hint="--force replaces it")
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise VerikitError(f"can't write {path}: {error.strerror}") from None
-    click.echo(f"written to {path}; name it as {stack_of(stack).hook_for(path)}", err=True)
+    click.echo(f"wrote {path}. Its name in the configuration: {stack_of(stack).hook_for(path)}", err=True)
 
 
 @adapter.command(cls=GroupedCommand)
 @click.argument("stack", type=_STACK)
 def show(stack: str) -> None:
-    """Show how STACK names a reward, what it then passes, by example, what it takes back, and what has no score."""
+    """Show how STACK loads a reward, an example call, the return value, and how unscored samples are reported."""
     found = PACKAGES[stack] if stack in PACKAGES else stack_of(stack)
     click.echo(f"{found.tested}\n\nnamed as: {found.hook}\n\npasses, for example:")
     click.echo(json.dumps(found.call, indent=2, ensure_ascii=False))
     click.echo(f"\ntakes: {found.returns}")
     if found.no_score:
-        click.echo(f"\nno score: {found.no_score}")
+        click.echo(f"\nunscored: {found.no_score}")

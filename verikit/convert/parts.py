@@ -35,7 +35,7 @@ def need(row: JsonRow, *keys: str) -> Any:
             return row[key]
     shown = ", ".join(row) or "none"
     problem = "is missing" if keys[0] not in row else "is empty"
-    raise SchemaError(problem, field=keys[0], hint=f"this row has the keys {shown}; is the file in another form?")
+    raise SchemaError(problem, field=keys[0], hint=f"this row has the keys {shown}. Check the form of the file")
 
 
 def text(row: JsonRow, *keys: str) -> str:
@@ -90,7 +90,7 @@ def decoded(value: Any, field: str) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"is no JSON: {error}", field=field) from None
+        raise SchemaError(f"is not JSON: {error}", field=field) from None
 
 
 def texts(value: Any, field: str) -> list[str]:

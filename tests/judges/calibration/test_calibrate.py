@@ -108,10 +108,10 @@ def test_drift_from_an_earlier_judge_is_told_candidate_by_candidate(scored, tmp_
     ("row", "problem"),
     [
         ({"label": 1}, "no id"),
-        ({"id": "a", "label": "maybe"}, "the label 'maybe' is none"),
-        ({"id": "a", "label": 1, "index": -1}, "no candidate's number"),
-        ({"id": "a"}, "the label None is none"),
-        ({"id": "a", "label": ["right"]}, "is none"),
+        ({"id": "a", "label": "maybe"}, "the label 'maybe' is not valid"),
+        ({"id": "a", "label": 1, "index": -1}, "not the number of a candidate"),
+        ({"id": "a"}, "the label None is not valid"),
+        ({"id": "a", "label": ["right"]}, "is not valid"),
     ],
 )
 def test_a_bad_label_names_its_line(tmp_path, row, problem):
@@ -126,7 +126,7 @@ def test_a_second_label_and_labels_of_nothing_are_refused(scored, tmp_path):
     twice = write(tmp_path / "twice.jsonl", [{"id": "b", "label": 1}] * 2)
     with pytest.raises(SchemaError, match="a second label"):
         read_labels(str(twice), pairs=False)
-    with pytest.raises(UsageError, match="no label is of a candidate"):
+    with pytest.raises(UsageError, match="the labels cover no candidate"):
         calibrate(
             read_verdicts(run), read_labels(str(write(tmp_path / "o.jsonl", [{"id": "x", "label": 1}])), pairs=False)
         )

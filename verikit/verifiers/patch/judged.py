@@ -43,7 +43,7 @@ def judged(original: Tree, candidate: Tree, tests: Tree, declared: Declared) -> 
     """
     changed = {name for name in {*candidate, *original} if candidate.get(name) != original.get(name)}
     if len(changed) > MOST_CHANGED:
-        raise PatchError(f"more than {MOST_CHANGED} files are changed")
+        raise PatchError(f"the patch changes more than {MOST_CHANGED} files")
     put_back, merged = _rows_own(changed, original, declared), set[str]()
     for name in changed & candidate.keys() & tests.keys():
         if _has_scripts(name, declared):
@@ -53,7 +53,7 @@ def judged(original: Tree, candidate: Tree, tests: Tree, declared: Declared) -> 
         tree[name] = with_scripts_of(tests[name], candidate[name])
     put_back = put_back - merged | {name for name in merged if tree[name] != candidate[name]}
     if clash := {folder for name in tree for folder in folders_of(name)} & tree.keys():
-        raise PatchError(f"{min(clash)} is a file where the tests need a folder")
+        raise PatchError(f"{min(clash)} is a file, but the tests need a folder of that name")
     return JudgedTree(tree, tuple(sorted(put_back)), frozenset(changed - put_back))
 
 
