@@ -128,7 +128,7 @@ def test_names_swallow_no_title_and_titles_stay_where_nothing_was_named(tmp_path
 
     with Server(sloppy) as server:
         done = build(corpus, tmp_path / "index", server)
-    assert "2 replies held no list of entities" in done.stderr
+    assert "2 replies without a list of entities" in done.stderr
     assert done.return_value == 0
     graph = load_index(f"graph:bm25:{tmp_path / 'index'}")
     found = [passage.title for passage in graph.retrieve(["Who made the film Blood Street?"], 3)[0]]
@@ -238,7 +238,7 @@ def test_a_model_that_writes_junk_leaves_the_titles_and_is_counted(tmp_path):
     done = CliRunner().invoke(cli, [*args, "--model-args", "device=cpu"], standalone_mode=False)
     assert done.exception is None
     assert "0 names of entities in 3 passages" in done.stderr
-    assert "2 replies held no list of entities" in done.stderr
+    assert "2 replies without a list of entities" in done.stderr
     assert "1 requests failed" in done.stderr
     assert done.return_value == 3
     found = load_index(f"graph:bm25:{tmp_path / 'index'}").retrieve(["Who made Oslo Nights?"], 2)[0]

@@ -61,7 +61,7 @@ def checkpoint(received, *, last=False):
 @pytest.mark.parametrize("reads", [resume, export])
 def test_pickled_code_in_the_metadata_of_a_checkpoint_does_not_run(received, reads):
     (checkpoint(received) / ".metadata").write_bytes(pickle.dumps(Pickled(received.parent / "ran")))
-    with pytest.raises(TrainerError, match=r"\.metadata names io\.open, which is no part of a checkpoint"):
+    with pytest.raises(TrainerError, match=r"\.metadata names io\.open, which is not part of a checkpoint"):
         reads(received)
     assert not (received.parent / "ran").exists()
 

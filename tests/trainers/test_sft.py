@@ -56,8 +56,8 @@ def test_of_a_steps_tokens_the_last_carries_the_label_and_an_unknown_label_is_no
     ("row", "told"),
     [
         ({"prompt": "x"}, "needs prompt and completion"),
-        ({"ids": [1, 2], "mask": [1, 0]}, "nothing in it is learnt"),
-        ({"messages": [{"role": "user", "content": "x"}]}, "nothing in it is learnt"),
+        ({"ids": [1, 2], "mask": [1, 0]}, "no tokens to train on"),
+        ({"messages": [{"role": "user", "content": "x"}]}, "no tokens to train on"),
         ([1], "not a JSON object"),
         ({"messages": "hi"}, "list of objects"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "template refuses the conversation: no tools"),
