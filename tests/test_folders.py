@@ -242,7 +242,7 @@ def test_a_cache_that_holds_more_than_generations_is_refused(tmp_path):
         shutil.copy(cache.path, tmp_path / "planted.sqlite")
         with closing(sqlite3.connect(tmp_path / "planted.sqlite")) as connection:
             connection.execute(statement)
-        with pytest.raises(ConfigError, match="holds more than generations"):
+        with pytest.raises(ConfigError, match="contains more than generations"):
             Cache(tmp_path / "planted.sqlite").connect()
 
 

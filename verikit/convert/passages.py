@@ -30,7 +30,7 @@ def dpr(row: JsonRow) -> Iterator[JsonRow]:
         return
     title = row.get("title")
     if title is not None and not isinstance(title, str):
-        raise SchemaError("is not a text", field="title")
+        raise SchemaError("must be a string", field="title")
     yield {"id": _id(row), "title": title or "", "text": text(row, "text")}
 
 
