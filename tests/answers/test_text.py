@@ -29,6 +29,27 @@ def test_texts_that_say_something_else_do_not(answer, gold):
     assert not verify(answer, gold).equal
 
 
+FORMULAS = ["velocity/time", "velocity*time", "velocity + time", "velocity = time", "velocity^time", "velocity > time"]
+
+
+@pytest.mark.parametrize("gold", FORMULAS)
+@pytest.mark.parametrize("answer", FORMULAS)
+def test_formulas_of_words_differ_by_their_operators(answer, gold):
+    assert verify(answer, gold).equal == (answer == gold)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("velocity / time", "velocity/time"), ("Velocity ÷ Time", "velocity/time"), ("force × area", "force * area"),
+        ("input-output", "input/output"), ("the **red** *house*", "the red house"), ("A *red* house", "a red house"),
+        ("mass*acceleration", "mass·acceleration"),
+    ],
+)  # fmt: skip
+def test_words_with_the_same_operators_match(answer, gold):
+    assert verify(answer, gold).equal
+
+
 @pytest.mark.parametrize(
     ("answer", "gold", "same"),
     [

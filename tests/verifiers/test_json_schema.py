@@ -50,6 +50,42 @@ def test_the_json_of_the_completion_is_what_the_schema_accepts(text, value):
     assert (score.value, score.status) == (value, "ok")
 
 
+def of_row(completion, **row):
+    return Sample(prompt="p", completion=completion, meta=row)
+
+
+def test_a_row_is_held_to_its_own_schema():
+    right, wrong = '{"age": 5}', '{"age": "5"}'
+    samples = [of_row(text, schema=form) for form in (PERSON, json.dumps(PERSON)) for text in (right, wrong)]
+    samples += [of_row(wrong), of_row(wrong, schema=None)]
+    assert [score.value for score in JsonSchema().score(samples)] == [1, 0, 1, 0, 1, 1]
+    assert JsonSchema(key="schema_str").score([of_row(wrong, schema_str=PERSON)])[0].value == 0
+
+
+def test_the_schema_of_the_verifier_goes_before_that_of_a_row():
+    (score,) = JsonSchema({"type": "array"}).score([of_row("[]", schema=PERSON)])
+    assert score.value == 1
+
+
+@pytest.mark.parametrize(
+    "schema", ["bad", "/etc/hostname", "[]", 5, ["a"], {"type": "odd"}, {"$ref": "#/nowhere"}, {"$ref": "#"}]
+)
+def test_a_row_with_a_bad_schema_has_no_score_and_loses_no_other(schema):
+    bad, good = JsonSchema().score([of_row("{}", schema=schema), of_row("{}", schema={"type": "object"})])
+    assert (bad.value, bad.status) == (None, "error")
+    assert "'schema'" in bad.reason
+    assert good.value == 1
+
+
+def test_a_schema_that_takes_for_ever_costs_only_its_row():
+    array = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/a"}}] * 12}
+    bomb = {"$defs": {"a": array}, "$ref": "#/$defs/a"}
+    slow, next_one = JsonSchema(timeout_s=0.1).score(
+        [of_row("[" * 40 + "1" + "]" * 40, schema=bomb), of_row("1", schema={})]
+    )
+    assert (slow.value, next_one.value) == (0, 1)
+
+
 def test_the_reason_names_the_path():
     assert JsonSchema(PERSON)('{"age": "5"}').reason.startswith("$.age")
     assert JsonSchema(max_chars=3)("[1, 2]").reason == "6 characters, over the cap of 3"

@@ -118,6 +118,7 @@ def test_hostile_backslashes_cost_little():
         "x^2+1", r"\frac{a}{b}", "2πr", r"2\pi r", "x**2 + 1", "1/2", "0.5", "y = 2x+1", "(1, 2)", "[0, 1)", "sin(x)",
         r"\{1,2\}", "n log n", "O(n^2)", "5 kg", "3 square meters", r"\int_0^1 x dx", "n!", r"v_{\text{max}}^2/2",
         r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", "rho g h", "mgh", "sin alpha cos beta", r"90^\circ", "x=1 or x=2", "a",
+        "velocity/time", "distance / time", "force = mass × acceleration", "mass*speed^two", "2 sqrt 3", "lim x",
     ],
 )  # fmt: skip
 def test_expressions_are_mathematics_that_equals_itself(text):
@@ -127,11 +128,19 @@ def test_expressions_are_mathematics_that_equals_itself(text):
     assert TypedEquality().score(question, rf"\boxed{{{text}}}").value == 1.0
 
 
+@pytest.mark.parametrize("reply", ["time / distance", "distance * time", "distance", "distance / time / time"])
+def test_a_formula_of_words_is_compared_by_its_words_and_operators(reply):
+    row = json.dumps({"question": "What?", "answer": "distance / time", "answer_type": "Expression"})
+    question = parse_free_form(row, "Expression")
+    assert TypedEquality().score(question, rf"\boxed{{{reply}}}").value == 0.0
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "the red house on the hill", "red house", "red", r"\text{red}", r"\text{red house}", "Maria Vant", "is it",
         "hill-climbing", "x^2 +", "(((", r"\frac{1}", "n/a", "unknown", "yes", "mass times speed", "1/0",
+        "a cat", "x cat", "a dog b", "a+b cats", "and/or", "red house/tree", "velocity/", "/time", "well-known",
     ],
 )  # fmt: skip
 def test_words_and_broken_formulas_are_no_expressions(text):

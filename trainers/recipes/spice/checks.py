@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from verikit.answers.choices import settled
 from verikit.replies.split import split
 from verikit.replies.text import boxes
+from verikit.trainers.recipes.spice.expressions import is_formula_of_words
 from verikit.trainers.recipes.spice.formats import LETTERS, CorpusQuestion, InvalidQuestion, option_letter
 from verikit.trainers.recipes.spice.options import Check, SpiceOptions
 from verikit.types import Score
-from verikit.verifiers.answer import Math
+from verikit.verifiers.answer import Answer, Math
 
 _REFERENCE = re.compile(
     r"\b(?:the|this|that|above|given|provided) (?:text|document|passage|article|excerpt|paragraph|author|context)s?\b"
@@ -92,6 +93,7 @@ class TypedEquality:
 
     letter_only: bool = False
     _math: Math = field(default_factory=Math)
+    _words: Answer = field(default_factory=Answer)
 
     def score(self, question: CorpusQuestion, reply: str) -> Score:
         """Compare a Reasoner's reply with the gold: the last box counts, and of a choice a letter that is stated."""
@@ -104,7 +106,8 @@ class TypedEquality:
                 return Score(0.0, reason="no box")
             said = _plain(found[-1])
             return Score(float(said == _plain(question.answer)), answer=said, reason="exact text")
-        return self._math(reply, question.answer, prompt=question.text)
+        compared = self._words if is_formula_of_words(question.answer) else self._math
+        return compared(reply, question.answer, prompt=question.text)
 
     def _choice(self, question: CorpusQuestion, reply: str) -> Score:
         chosen = settled(reply, LETTERS)

@@ -1,7 +1,8 @@
-r"""Is an answer a mathematical expression? `x^2+1`, `\frac{a}{b}`, `2πr` and `y = 2x` are; `the red house` is none.
+r"""Is an answer a mathematical expression? `x^2+1`, `\frac{a}{b}`, `2πr`, `y = 2x` and `velocity/time` are.
 
-`math`, by which answers are compared, has to be able to read it: a gold that it can't read is never answered.
-Words are no products of letters: `red house` is read as r·e·d with a unit, and is prose.
+`a cat` and `the red house` are none. Words are no products of letters: `red house` is read as r·e·d with a unit, and is
+prose. `answer` compares the answers, so it has to be able to read an expression: a gold that it can't read is never
+answered. It compares formulas of words by their words and operators.
 """
 
 from __future__ import annotations
@@ -14,20 +15,41 @@ from verikit.answers.parser.lexer import FUNCTIONS, GREEK
 from verikit.answers.parser.units import is_unit
 
 _COMMAND = re.compile(r"\\[A-Za-z]+|_\{[^{}]{0,100}\}|_[A-Za-z0-9]")
-_WORD = re.compile(r"[^\W\d_]{3,}")
-_NAMED = FUNCTIONS | GREEK | {"infinity", "inf", "and", "mod"}
+_TOKEN = re.compile(r"[^\W\d_]+|\d+(?:[.,]\d+)*")
+_FORMULA_OF_WORDS = re.compile(r"[^\W\d_]{3,}(?: ?[*×·/+=^] ?[^\W\d_]{3,}){1,8}")
+_NAMED = FUNCTIONS | GREEK | {"infinity", "inf", "and", "mod", "lim", "choose"}
 
 
 def is_expression(text: str) -> bool:
     """Whether a text is mathematics that answers can be compared with."""
     gold = read_gold(text)
-    return gold.tree is not None and not gold.problem and not _is_prose(text)
+    readable = gold.tree is not None or is_formula_of_words(text)
+    return readable and not gold.problem and not _is_prose(text)
+
+
+def is_formula_of_words(text: str) -> bool:
+    """Whether a text is words with operators between them, such as `distance / time`."""
+    return _FORMULA_OF_WORDS.fullmatch(text.strip("$ ")) is not None
 
 
 def _is_prose(text: str) -> bool:
-    """Whether words stand side by side, or a word stands alone; units and names of functions are none."""
+    """Whether a word stands beside another one or beside a letter, or stands alone."""
     plain = _COMMAND.sub(" ", text).strip("${} \t\n")
-    words = [word for word in _WORD.finditer(plain) if word[0] not in _NAMED and not is_unit(word[0])]
-    if len(words) == 1 and words[0][0] == plain:
+    tokens = list(_TOKEN.finditer(plain))
+    if len(tokens) == 1 and tokens[0][0] == plain and _is_word(plain):
         return len(plain) > 3 or "\\text" in text or "\\mathrm" in text
-    return any(plain[first.end() : second.start()].isspace() for first, second in pairwise(words))
+    neighbours = [
+        (first[0], second[0]) for first, second in pairwise(tokens) if plain[first.end() : second.start()].isspace()
+    ]
+    return any(
+        any(map(_is_word, pair)) and all(_is_word(token) or _is_letter(token) for token in pair) for pair in neighbours
+    )
+
+
+def _is_word(token: str) -> bool:
+    """Whether it is a word of prose: units, Greek letters and names of functions are none."""
+    return len(token) > 2 and token.isalpha() and token not in _NAMED and not is_unit(token)
+
+
+def _is_letter(token: str) -> bool:
+    return len(token) == 1 and token.isalpha()

@@ -23,6 +23,8 @@ _WORD = re.compile(
     r"(?<![\w)\]])[-−]?\d+(?:[.,]\d+)*|\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+|(?<=[a-g])#|[♯♭<>=≤≥≠^+*±]"
 )
 """A number with its sign, a word, or a sign that carries meaning: a comparison, a sharp, a flat."""
+_OPERATOR = re.compile(r"(?<=[^\W\d_])(?P<gap> ?)(?P<sign>[*×·⋅/÷+=^])(?P=gap)(?=[^\W\d_])")
+_SAME_OPERATOR = {"×": "*", "·": "*", "⋅": "*", "÷": "/"}
 _SIGNS = {"#": "sharp", "♯": "sharp", "♭": "flat"}
 _NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 _MARKUP = str.maketrans(dict.fromkeys('{}$*"“”„«»`\\', " "))
@@ -114,6 +116,8 @@ def compare_texts(gold: str, answer: str, equality: Equality) -> EqualityResult:
         return equal("same text") if same else different("no words in the answer")
     if _sign(gold) != _sign(answer):
         return different("one has a sign before it")
+    if (operators := _operators(gold)) and (others := _operators(answer)) and operators != others:
+        return different("another operator between the words")
     if g == a:
         return equal("same words")
     if not g:
@@ -129,6 +133,11 @@ def compare_texts(gold: str, answer: str, equality: Equality) -> EqualityResult:
     if equality.lenient:
         return _leniently(gold, g, answer, a)
     return different("other words")
+
+
+def _operators(text: str) -> list[str]:
+    """The signs of arithmetic between words, in order. A hyphen is none, and bold type has its stars on one side."""
+    return [_SAME_OPERATOR.get(match["sign"], match["sign"]) for match in _OPERATOR.finditer(text[:MAX_CHARS])]
 
 
 def _parts(text: str) -> list[tuple[str, ...]]:
@@ -203,7 +212,7 @@ def _same_person(g: tuple[str, ...], a: tuple[str, ...]) -> bool:
     """First and last name agree and the middle differs only by initials, or is an initial left out."""
     if len(g) < 2 or len(a) < 2 or g[0] != a[0] or g[-1] != a[-1] or len(g[0]) < 2:
         return False
-    if any(w.isdigit() or w in _JOINING or w in _FUNCTION for w in (*g, *a)):
+    if any(not w[0].isalpha() or w in _JOINING or w in _FUNCTION for w in (*g, *a)):
         return False
     short, long = sorted((g[1:-1], a[1:-1]), key=len)
     if len(short) == len(long):

@@ -39,13 +39,15 @@ class JsonSchema(TextVerifier):
     """
 
     schema: str | Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """The schema, or the path of its JSON file. {} accepts any JSON. `$ref` stays within the schema."""
+    """The schema, or the path of its JSON file. `$ref` stays within the schema. With {}, a row's own schema counts."""
     bare: bool = False
     """Whether only a fence may surround the JSON."""
     max_chars: int = 1_000_000
     """A longer completion is 0.0 without being read."""
     timeout_s: float = 1.0
     """CPU seconds for checking one completion. One that needs more is 0.0, because the candidate wrote it."""
+    key: str = "schema"
+    """The row's key that holds its schema, an object or JSON text. A row without it accepts any JSON, as "" does."""
     name = "json_schema"
 
     def __post_init__(self) -> None:
@@ -88,8 +90,19 @@ class JsonSchema(TextVerifier):
             ) from None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
-        return [self._score_text(sample.completion) for sample in samples]
+        """Score each sample by the schema of this verifier, or else of its row."""
+        return [self._score_sample(sample) for sample in samples]
+
+    def _score_sample(self, sample: Sample) -> Score:
+        of_row = None if self.schema else sample.meta.get(self.key)
+        if of_row is None:
+            return self._score_text(sample.completion)
+        try:
+            text = of_row if isinstance(of_row, str) else json.dumps(of_row)
+            verifier = _for_row(text, self.bare, self.max_chars, self.timeout_s)
+        except (UsageError, TypeError, ValueError, RecursionError) as error:
+            return Score.error(f"the row's {self.key!r} is no usable JSON schema: {str(error)[:300]}")
+        return verifier._score_text(sample.completion)
 
     def _score_text(self, text: str) -> Score:
         if len(text) > self.max_chars:
@@ -158,6 +171,20 @@ def _deeper(frames: int, call: Callable[[], object]) -> None:
         _deeper(frames - 1, call)
     else:
         call()
+
+
+@lru_cache(maxsize=16)
+def _for_row(text: str, bare: bool, max_chars: int, timeout_s: float) -> JsonSchema:
+    """The verifier with the schema of a row. Text is read as JSON, never as the path of a file.
+
+    Raises:
+        ValueError: the text is not JSON of an object.
+        UsageError: the object is not a JSON Schema.
+    """
+    schema = json.loads(text)
+    if not isinstance(schema, dict):
+        raise ValueError(f"it is not an object: {text[:80]}")
+    return JsonSchema(schema, bare=bare, max_chars=max_chars, timeout_s=timeout_s, key="")
 
 
 @lru_cache(maxsize=16)
