@@ -179,5 +179,5 @@ def test_quotes_that_open_on_every_line_and_never_close_do_not_have_the_table_re
     found = told(path)
     assert found[0] == (2, {"prompt": "p", "completion": "c"})
     assert 3 <= len(found) < 20
-    assert all(problem.startswith("not a table row") for _, problem in found[1:-1])
+    assert all(problem.startswith("the line is not a table row") for _, problem in found[1:-1])
     assert found[-1][1] == "the quotes don't match: the rows from here on are not read"

@@ -135,7 +135,7 @@ def test_a_500_is_tried_again_and_the_answer_kept(answers):
     ("reply", "problem", "tries"),
     [
         ((500, "down"), "failed 3 times, last: status 500 down", 3),
-        ((404, "no such page"), "refused: status 404", 1),
+        ((404, "no such page"), "rejected the request: status 404", 1),
         ((200, "<html>"), "doesn't speak the protocol", 1),
         ((200, "[]"), "no list of lists under `answers`", 1),
         ((200, '{"answers": []}'), "0 answers for 1 queries", 1),

@@ -15,7 +15,7 @@ BAD = {
     "not JSON": (b'{"id": "x", ', "", "not JSON"),
     "a list": (b"[1, 2]", "", "a row is a JSON object"),
     "no prompt": ({"completions": ["1"]}, "prompt", "prompt not found"),
-    "no completions key": ({"prompt": "?"}, "completions", "no completions"),
+    "no completions key": ({"prompt": "?"}, "completions", "completions not found"),
     "prompt of a wrong type": ({"prompt": 5, "completions": ["1"]}, "prompt", "a prompt must be a string"),
     "completion of a wrong type": (
         {"prompt": "?", "completions": ["1", 2]},

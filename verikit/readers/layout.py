@@ -276,7 +276,7 @@ def _with_meta(row: JsonRow) -> JsonRow:
 def _keys(row: JsonRow) -> str:
     shown = ", ".join(repr(key if len(key) <= 40 else key[:39] + "…") for key in list(row)[:20])
     more = f" and {len(row) - 20} more" if len(row) > 20 else ""
-    return f"the row's keys are {shown}{more}" if row else "the row is empty"
+    return f"The row's keys are {shown}{more}" if row else "The row is empty"
 
 
 def _likely(row: JsonRow, field: str) -> str:

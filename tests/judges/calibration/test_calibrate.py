@@ -107,7 +107,7 @@ def test_drift_from_an_earlier_judge_is_told_candidate_by_candidate(scored, tmp_
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ({"label": 1}, "no id"),
+        ({"label": 1}, "id is missing"),
         ({"id": "a", "label": "maybe"}, "the label 'maybe' is not valid"),
         ({"id": "a", "label": 1, "index": -1}, "not the number of a candidate"),
         ({"id": "a"}, "the label None is not valid"),
