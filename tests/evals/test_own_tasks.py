@@ -74,7 +74,7 @@ def test_a_missing_column_is_told_before_anything_is_asked(tmp_path):
         evaluated(tmp_path, rows, engine, columns={"answer": "label"})
     with pytest.raises(SchemaError, match=r"mine:1: no column holds the answer.*"):
         evaluated(tmp_path, [{"question": "1 + 1", "sum": "2"}], engine)
-    with pytest.raises(SchemaError, match=r"mine:2: field 'answer': an answer is a text or number.*not list"):
+    with pytest.raises(SchemaError, match=r"mine:2: field 'answer': an answer must be a string, a number.*got list"):
         evaluated(tmp_path, [{"question": "1", "answer": [["1"]] * i} for i in range(2)], engine)
     with pytest.raises(UsageError, match="no field 'gold'"):
         evaluated(tmp_path, rows, engine, columns={"gold": "label"})
@@ -94,7 +94,7 @@ def test_the_file_of_another_task_is_refused_by_name(tmp_path):
     for rows in (letters, names):
         data = write(tmp_path / "rows.jsonl", rows)
         with pytest.raises(
-            UsageError, match=r"the rows have no gold answers of the task's form \(math\); the first are \['"
+            UsageError, match=r"the rows have no gold answers of the task's form \(math\). First rows: \['"
         ):
             run_tasks(["verikit_math500"], "s", EngineLM(Scripted(added)), Settings(data=data), tmp_path / "run")
     data = write(tmp_path / "rows.jsonl", [{**row, "answer": "Z"} for row in letters])

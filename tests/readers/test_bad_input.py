@@ -117,7 +117,7 @@ def test_an_array_without_items_has_no_rows(file):
         (b'{"a":' * 150 + b"1" + b"}" * 150, "nested deeper than 100"),
         (b"[" * 100_000, "nested deeper than 100"),
         (b'{"a": ' + b"9" * 5000 + b"}", "too many digits"),
-        (b"{}", "the row is empty"),
+        (b"{}", "The row is empty"),
     ],
 )
 def test_a_bad_line_is_told_by_its_number_and_the_others_are_read(file, bad, told):

@@ -89,7 +89,7 @@ def test_pickled_code_among_the_values_of_a_checkpoint_does_not_run(received):
     trainer.close()
     trainer.folder.close()
     assert not mark.exists()
-    with pytest.raises(TrainerError, match=r"can't read the checkpoint .*\.eps it holds code"):
+    with pytest.raises(TrainerError, match=r"can't read the checkpoint .*\.eps contains code"):
         resume(received)
     assert not mark.exists()
 

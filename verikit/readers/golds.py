@@ -152,7 +152,7 @@ class Golds:
         for field in FIELDS:
             keys, values[field] = locate(row, self._paths[field]) or ((), None)
             if field in self._mapping and not keys:
-                problem = SchemaError(f"no {self._mapping[field]!r}, which {PREFIX}{field} is mapped to", field=field)
+                problem = SchemaError(f"{self._mapping[field]!r}, mapped to {PREFIX}{field}, not found", field=field)
                 return self._files.places.placed(problem, number)
             rest = without(rest, keys)
         meta = row.get("meta")
