@@ -55,7 +55,7 @@ def multi_turn_doc(row: Row) -> Doc:
     later = {number: [tools.pop(name) for name in names if name in tools] for number, names in missed.items()}
     asked = [_asked(turn, later.get(str(number))) for number, turn in enumerate(row["question"])]
     if len(asked) != len(row["ground_truth"]):
-        raise SchemaError(f"calls of {len(asked)} turns are expected", field="ground_truth")
+        raise SchemaError(f"expected calls of {len(asked)} turns", field="ground_truth")
     # Columns of text, as columns of a data set have one type each.
     return {
         "id": str(row["id"]),

@@ -50,21 +50,23 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 @click.argument("tasks", nargs=-1, required=True, metavar="SUITE|TASK...")
 @click.option("--model", "spec", metavar="SPEC", help="An engine, replay:FILE with stored outputs, or lm-eval's name.")
 @click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of the engine or of lm-eval's model.")
-@click.option("--data", multiple=True, metavar="[TASK=]FILE", help="Local rows instead of the hub's.")
+@click.option("--data", multiple=True, metavar="[TASK=]FILE", help="Local rows, instead of the Hugging Face dataset.")
 @click.option("--shots", multiple=True, metavar="[TASK=]FILE", help="Local rows for few-shot examples.")
 @click.option("--fewshot", type=click.IntRange(0), metavar="N", help="Examples in each prompt.")
 @click.option("--repeats", type=click.IntRange(1), metavar="N", help="Replies to each question.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first rows of each task.")
 @click.option("--since", metavar="DATE", help="Only rows of this date or a later one (LiveCodeBench).")
 @click.option("--until", metavar="DATE", help="Only rows of this date or an earlier one.")
-@click.option("--chat/--no-chat", default=False, help="Ask in conversations, by the model's chat template.")
+@click.option("--chat/--no-chat", default=False, help="Send conversations, with the model's chat template.")
 @click.option("--system", metavar="TEXT", help="The system message.")
 @click.option("--gen", multiple=True, metavar="KEY=VALUE", help="temperature, top_p, top_k, max_gen_toks, until.")
 @partial(map_option, name="columns", told="The columns of a task of your own: question=…, answer=…, id=….")
 @click.option("--judge", metavar="SPEC", help="An engine that judges, or a whole judge.")
-@click.option("--retriever", metavar="SPEC", help="Where the tasks that search find passages: bm25:DIR, http://…")
+@click.option("--retriever", metavar="SPEC", help="Retriever for tasks that search: bm25:DIR, http://…")
 @click.option("--by", metavar="SPEC", help="A verifier that ranks the repeats, for BoN.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of sampled replies and few-shot examples.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Random seed of sampled replies and few-shot examples."
+)
 @click.option("-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Default runs/eval-MODEL-TASKS.")
 @click.option("--cache/--no-cache", default=True, help="Keep generations and look there first (default).")
 @prices_option
@@ -74,9 +76,9 @@ def _files(values: tuple[str, ...]) -> str | dict[str, str] | None:
 def eval_(tasks: tuple[str, ...], spec: str | None, **options: Any) -> int:
     """Run benchmark tasks or groups on a model, or a SUITE.toml of tasks and models.
 
-    Tasks read the hub, or with --data a local file whose columns are told by their names; then nothing needs the
-    network. The folder gets results.json, report.md and samples_TASK.jsonl, which `verikit score` reads. A run that
-    stopped goes on by the same command.
+    Tasks read Hugging Face datasets. With --data they read a local file, recognize its columns by name, and need no
+    network. The folder contains results.json, report.md and samples_TASK.jsonl, which `verikit score` reads. Run the
+    command again to resume an interrupted run.
 
     \b
     verikit eval verikit_math500 --model hf:Qwen/Qwen2.5-0.5B-Instruct --chat --data math500.jsonl
@@ -86,7 +88,7 @@ def eval_(tasks: tuple[str, ...], spec: str | None, **options: Any) -> int:
     need_lm_eval("verikit eval")
     if suite := [name for name in tasks if name.endswith(".toml")]:
         if len(tasks) > 1 or spec:
-            raise click.UsageError(f"{suite[0]} names tasks and models: give neither beside it")
+            raise click.UsageError(f"{suite[0]} names tasks and models. Remove the other tasks and --model")
         return _run_suite(Path(suite[0]), options)
     if spec is None:
         raise click.UsageError("--model is needed, unless a SUITE.toml names the models")
@@ -127,7 +129,7 @@ def _run(names: tuple[str, ...], spec: str, options: dict[str, Any]) -> int:
                 spent=usage.update,
             )
         except KeyboardInterrupt:
-            click.echo(f"Interrupted: the same command goes on from what is in {out}", err=True)
+            click.echo(f"Interrupted. Run the command again to resume from {out}", err=True)
             return 1
         if told := spent(usage, options["prices"], spec):
             watch.note(f"this session: {told}")
@@ -158,7 +160,7 @@ def _run_suite(path: Path, options: dict[str, Any]) -> int:
                 told=lambda done, of: state.update(done=done, of=of),
             )
         except KeyboardInterrupt:
-            click.echo(f"Interrupted: the same command goes on from what is in {out}", err=True)
+            click.echo(f"Interrupted. Run the command again to resume from {out}", err=True)
             return 1
         for run in runs_in(out):
             track_run(run, options["track"], restart=not options["resume"], warn=watch.warn)

@@ -63,7 +63,7 @@ class Columns:
                 return column
         named = f"no column {usual[0]!r} for the {field}" if field in self.named else f"no column holds the {field}"
         raise SchemaError(
-            f"{named}; there are {', '.join(map(repr, sorted(doc)))}",
+            f"{named}. Available: {', '.join(map(repr, sorted(doc)))}",
             hint=f"--map {field}=COLUMN, or --map {field}= for none",
         )
 
@@ -75,5 +75,5 @@ def _texts(found: Any, column: str) -> list[str]:
         listed = [] if found is None else [found]
     if wrong := [answer for answer in listed if not isinstance(answer, (str, int, float))]:
         told = type(wrong[0]).__name__
-        raise SchemaError(f"an answer is a text or number, or a list of these, not {told}", field=column)
+        raise SchemaError(f"an answer must be a string, a number, or a list of these, got {told}", field=column)
     return [str(answer) for answer in listed]

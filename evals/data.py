@@ -96,7 +96,7 @@ def _dated(docs: Sequence[Doc], task: str, since: str | None, until: str | None)
         return docs
     ends = window(since, until)
     if any("date" not in doc for doc in docs):
-        raise UsageError(f"the rows of {task} have no dates", hint="leave out --since and --until")
+        raise UsageError(f"the rows of {task} have no dates", hint="remove --since and --until")
     return [doc for doc in docs if ends[0] <= datetime.fromisoformat(doc["date"]).replace(tzinfo=None) <= ends[1]]
 
 
@@ -111,11 +111,11 @@ def window(since: str | None, until: str | None) -> tuple[datetime, datetime]:
         try:
             end = datetime.fromisoformat(text).replace(tzinfo=None) if text else default
         except ValueError:
-            raise UsageError(f"{text!r} is no date", hint="--since 2024-08-01 --until 2025-05-01") from None
+            raise UsageError(f"{text!r} is not a date", hint="--since 2024-08-01 --until 2025-05-01") from None
         whole_day = default is datetime.max and text and len(text) == len("2024-08-01")
         ends.append(datetime.combine(end, time.max) if whole_day else end)
     if ends[0] > ends[1]:
-        raise UsageError(f"--since {since} lies behind --until {until}", hint="--since 2024-08-01 --until 2025-05-01")
+        raise UsageError(f"--since {since} is later than --until {until}", hint="--since 2024-08-01 --until 2025-05-01")
     return ends[0], ends[1]
 
 
@@ -140,7 +140,7 @@ def _file_docs(path: str, kind: str, changed: int) -> tuple[Doc, ...]:
     if docs and not any(gradable(doc, kind) for doc in docs):
         shown = ", ".join(repr(doc["answer"]) for doc in docs[:3])
         raise UsageError(
-            f"{path}: no row has a gold of the task's form ({kind}); the first are {shown}",
+            f"{path}: the rows have no gold answers of the task's form ({kind}). First rows: {shown}",
             hint="is it the file of another task? `verikit list` names them",
         )
     return docs
@@ -189,7 +189,7 @@ def _hub_docs(kind: str, path: str, names: tuple[str | None, ...], split: str, f
             found.append((name, datasets.load_dataset(path, name, split=split, data_files=files)))
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise UsageError(
-            f"the data set {path} can't be had from the hub: {' '.join(str(error).split())[:200]}",
+            f"can't load the dataset {path} from Hugging Face: {' '.join(str(error).split())[:200]}",
             hint="--data FILE reads a local file and needs no network",
         ) from None
     # One row at a time: a table is read from the disk as it is gone through.

@@ -65,13 +65,15 @@ def _files(folder: Path, name: str) -> tuple[list[str], list[str]]:
 def _with_database(doc: Doc, roots: Sequence[Path], suite: bool) -> Doc:
     name = str(doc["db_id"])
     if Path(name).name != name:
-        raise UsageError(f"{name!r} is no name of a database")
+        raise UsageError(f"{name!r} is not a database name")
     for root in roots:
         own, others = _files(root / name, name)
         if own:
             return doc | {"db": [*own, *(others if suite else ())], "ddl": _tables(own[0])}
     shown = ", ".join(str(root) for root in roots)
-    raise UsageError(f"no database {name!r} below {shown[:200]}", hint="put the benchmark's databases beside the file")
+    raise UsageError(
+        f"database {name!r} not found below {shown[:200]}", hint="put the benchmark's databases next to the file"
+    )
 
 
 @lru_cache(maxsize=512)

@@ -100,10 +100,10 @@ def redux_doc(row: Row) -> Doc:
     """
     kind = str(_need(row, ("error_type",)))
     if kind not in REDUX_LABELS:
-        raise SchemaError(f"one of {', '.join(sorted(REDUX_LABELS))} is expected, not {kind!r}", field="error_type")
+        raise SchemaError(f"expected one of {', '.join(sorted(REDUX_LABELS))}, got {kind!r}", field="error_type")
     doc = choice_doc(_redux_row(row, counts=kind in ("ok", "wrong_groundtruth")))
     if len(doc["options"]) != REDUX_OPTIONS:
-        raise SchemaError(f"{REDUX_OPTIONS} options are expected, not {len(doc['options'])}", field="choices")
+        raise SchemaError(f"expected {REDUX_OPTIONS} options, got {len(doc['options'])}", field="choices")
     label = str(row.get("correct_answer") or "")
     if kind == "wrong_groundtruth" and label in tuple(string.ascii_uppercase[:REDUX_OPTIONS]):
         return doc | {
@@ -113,7 +113,7 @@ def redux_doc(row: Row) -> Doc:
             "counted": "yes",
         }
     if kind == "ok" and not doc["answer"]:
-        raise SchemaError(f"an index or letter of an option is expected, not {row.get('answer')!r}", field="answer")
+        raise SchemaError(f"expected an index or letter of an option, got {row.get('answer')!r}", field="answer")
     return doc | {"label": kind, "counted": "yes" if kind == "ok" else "no"}
 
 
@@ -155,7 +155,7 @@ def turns_doc(row: Row) -> Doc:
     """A question of two turns: MT-Bench's `turns`, with `reference` where it has one."""
     turns = _need(row, ("turns", "prompt"))
     if not isinstance(turns, list) or len(turns) != 2 or not all(isinstance(turn, str) for turn in turns):
-        raise SchemaError("two texts are expected", field="turns")
+        raise SchemaError("expected two strings", field="turns")
     doc = _doc({**row, "question": turns[0]})
     return doc | {"turns": turns, "answer": _texts(row.get("reference") or ())}
 
@@ -171,9 +171,9 @@ def process_doc(row: Row) -> Doc:
     doc = _doc(row, ("problem", *QUESTION))
     steps, label = _need(row, ("steps",)), row.get("label")
     if not isinstance(steps, list) or not steps:
-        raise SchemaError("a list of texts is expected", field="steps")
+        raise SchemaError("expected a list of strings", field="steps")
     if not isinstance(label, int) or not -1 <= label < len(steps):
-        raise SchemaError(f"an index of one of the {len(steps)} steps or -1 is expected, not {label!r}", field="label")
+        raise SchemaError(f"expected an index of one of the {len(steps)} steps or -1, got {label!r}", field="label")
     config = str(row.get("config") or row.get("split") or doc["id"].rpartition("-")[0])
     stored = [float(score) for score in row.get(STEP_SCORES) or ()]
     return doc | {
@@ -190,7 +190,7 @@ def code_doc(row: Row) -> Doc:
     doc = _doc(row, keys) | {"question": str(_need(row, keys))}  # as it is: completions go on with it
     tests = {key: row[key] for key in TESTS if row.get(key) not in MISSING}
     if not tests:
-        raise SchemaError(f"no tests among the keys {_keys(row)}", field="test")
+        raise SchemaError(f"tests not found among the keys {_keys(row)}", field="test")
     # One column of text, as columns of a data set have one type each and tests come in many.
     return doc | {"answer": [], "tests": json.dumps(tests, default=str)}
 
@@ -207,7 +207,7 @@ def contest_doc(row: Row) -> Doc:
     try:
         day = date if isinstance(date, datetime) else datetime.fromisoformat(str(date))
     except ValueError:
-        raise SchemaError(f"a date as 2024-08-03T00:00:00 is expected, not {date!r}", field="contest_date") from None
+        raise SchemaError(f"expected a date such as 2024-08-03T00:00:00, got {date!r}", field="contest_date") from None
     return doc | {
         "answer": [],
         "category": str(row.get("difficulty") or ""),
@@ -269,7 +269,8 @@ def calls_doc(row: Row) -> Doc:
         calls = [] if "irrelevance" in category else "any"
     if calls is None:
         raise SchemaError(
-            "no expected calls in the row or in the folder possible_answer beside the file", field="ground_truth"
+            "expected calls not found in the row or in the folder possible_answer next to the file",
+            field="ground_truth",
         )
     # Columns of text, as columns of a data set have one type each and arguments come in many.
     tools = json.dumps(_need(row, ("function", "tools")))
@@ -283,13 +284,13 @@ def ranking_doc(row: Row) -> Doc:
     doc = _doc(row, ("prompt", *QUESTION))
     right, wrong = _need(row, ("chosen",)), _need(row, ("rejected",))
     if not all(isinstance(texts, list) and all(isinstance(text, str) for text in texts) for texts in (right, wrong)):
-        raise SchemaError("lists of texts are expected", field="chosen")
+        raise SchemaError("expected lists of strings", field="chosen")
     counts = (len(right), int(row.get("num_correct") or len(right)))
     if counts[0] != counts[1]:
-        raise SchemaError(f"{counts[1]} right replies are said to be there, not {counts[0]}", field="num_correct")
+        raise SchemaError(f"expected {counts[1]} right replies, got {counts[0]}", field="num_correct")
     category = str(row.get("subset") or doc["category"])
     if category.lower() == "ties" and not re.fullmatch(r"(ref|tied):\d+", doc["id"]):
-        raise SchemaError(f"ref:N or tied:N is expected, not {doc['id']!r}", field="id")
+        raise SchemaError(f"expected ref:N or tied:N, got {doc['id']!r}", field="id")
     return doc | {"answer": [], "category": category, "candidates": [*right, *wrong], "correct": len(right)}
 
 
@@ -299,7 +300,7 @@ def gym_doc(row: Row) -> Doc:
     doc = _doc(row)
     name = row.get("dataset") or (metadata.get("source_dataset") if isinstance(metadata, Mapping) else None)
     if not isinstance(name, str):
-        raise SchemaError("the data set's name is expected", field="dataset")
+        raise SchemaError("expected the dataset's name", field="dataset")
     entry = {"dataset": name, "metadata": metadata, "config": row.get("config") or {}}
     answer = row.get("answer")
     # One column of text, as code_doc's tests: metadata is of another form in each data set.
@@ -310,7 +311,7 @@ def instructions_doc(row: Row) -> Doc:
     """A prompt with the ids and arguments of its instructions: IFEval, IFBench, IF-RLVR."""
     given = {key: row[key] for key in INSTRUCTIONS if row.get(key) not in MISSING}
     if not given:
-        raise SchemaError(f"no instructions among the keys {_keys(row)}", field=INSTRUCTIONS[0])
+        raise SchemaError(f"instructions not found among the keys {_keys(row)}", field=INSTRUCTIONS[0])
     return _doc(row, ("prompt", *QUESTION)) | {"answer": [], "tests": json.dumps(given, default=str)}
 
 
@@ -349,7 +350,7 @@ def _is_formula(gold: str) -> bool:
 def _doc(row: Row, question: Sequence[str] = QUESTION) -> Doc:
     text, id, category = _need(row, question), _first(row, ID), _first(row, CATEGORY)
     if not isinstance(text, str):
-        raise SchemaError(f"a text is expected, not a {type(text).__name__}", field=question[0])
+        raise SchemaError(f"expected a string, got {type(text).__name__}", field=question[0])
     named = ", ".join(map(str, category)) if isinstance(category, list) else str(category or "")
     return {"id": "" if id is None else str(id), "question": text.strip(), "category": named}
 
@@ -367,7 +368,7 @@ def _need(row: Row, keys: Sequence[str]) -> Any:
     found = _first(row, keys)
     if found is None:
         raise SchemaError(
-            f"none of {', '.join(keys)} among the keys {_keys(row)}",
+            f"{', '.join(keys)} not found among the keys {_keys(row)}",
             field=keys[0],
             hint=f"rename the column to {keys[0]}, or is the file another task's?",
         )

@@ -33,7 +33,7 @@ CANARY = "canary"
 def _steps_and_labels(row: Row) -> tuple[list[Any], list[int]]:
     steps, labels = row.get("model_response_by_step"), row.get("human_labels")
     if not isinstance(steps, list) or not steps:
-        raise SchemaError("a list of texts is expected", field="model_response_by_step")
+        raise SchemaError("expected a list of strings", field="model_response_by_step")
     if not isinstance(labels, list) or len(labels) != len(steps) or not all(label in (0, 1) for label in labels):
         raise SchemaError(f"a list of {len(steps)} labels, 0 or 1, is expected", field="human_labels")
     return steps, labels

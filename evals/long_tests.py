@@ -48,7 +48,7 @@ def kept(digest: str) -> str:
         UsageError: this process has put none away, as where a document was read by another.
     """
     if digest not in _kept:
-        raise UsageError("the tests of this document are not here", hint="read the data anew")
+        raise UsageError("the tests of this document are not here", hint="read the data again")
     start, size = _kept[digest]
     data = bytearray()
     while len(data) < size and (part := os.pread(_file(), size - len(data), start + len(data))):

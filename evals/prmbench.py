@@ -69,7 +69,7 @@ def results(doc: Doc, replies: Sequence[str]) -> dict[str, Any]:
         return {"prmscore": None, kind: None}
     if not isinstance(reply, Noted) or STEP_SCORES not in reply.meta:
         hint = "--model is a verifier of steps, such as prm('hf:DIR')"
-        raise SchemaError(f"{doc['id']}: the reply holds no scores of steps", hint=hint)
+        raise SchemaError(f"{doc['id']}: the reply contains no step scores", hint=hint)
     kept = [score >= reply.meta[THRESHOLD] for score in reply.meta[STEP_SCORES]]
     counts = count_steps(kept, doc["error_steps"])
     found: dict[str, Any] = dict.fromkeys(("prmscore", "f1", "negative_f1", kind), counts)

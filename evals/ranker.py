@@ -59,7 +59,7 @@ class Ranker(LM):
         for start in range(0, len(requests), AT_ONCE):
             some = docs[start : start + AT_ONCE]
             if any("candidates" not in doc for doc in some):
-                raise UsageError(f"{self.verifier.name} scores replies, and this task asks for some")
+                raise UsageError(f"{self.verifier.name} scores replies, but this task generates them")
             samples = [Sample(doc["question"], text, id=doc["id"]) for doc in some for text in doc["candidates"]]
             scores = iter(score_all(self.verifier, samples))
             replies += [_reply(list(islice(scores, len(doc["candidates"])))) for doc in some]
@@ -72,7 +72,7 @@ class Ranker(LM):
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"{self.verifier.name} scores replies, and this task asks for log-likelihoods")
+        raise UsageError(f"{self.verifier.name} scores replies, but this task needs log-likelihoods")
 
     def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
         """A verifier has none.
@@ -80,7 +80,7 @@ class Ranker(LM):
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"{self.verifier.name} scores replies, and this task asks for log-likelihoods")
+        raise UsageError(f"{self.verifier.name} scores replies, but this task needs log-likelihoods")
 
 
 def _reply(scores: Sequence[Score]) -> str:

@@ -117,7 +117,7 @@ def _scores(reply: str, count: int, id: str) -> list[float]:
         found = None
     if not isinstance(found, list) or len(found) != count or not all(isinstance(value, int | float) for value in found):
         raise SchemaError(
-            f"{id}: the reply is no list of {count} scores", hint="--model is a verifier, such as rm('hf:DIR')"
+            f"{id}: the reply is not a list of {count} scores", hint="--model is a verifier, such as rm('hf:DIR')"
         )
     return list(map(float, found))
 

@@ -120,7 +120,7 @@ def _damaged(out: Path, warn: Note) -> list[str]:
     if RESULTS in damaged or PROGRESS in damaged:
         verify(out)
     for name in damaged:
-        warn(f"{out / name} is not as it was written, by its checksum: it is made anew")
+        warn(f"{out / name} was changed or damaged (checksum mismatch). It is written again")
     return damaged
 
 
@@ -133,7 +133,7 @@ def _held(folder: Folder, model: str) -> dict[str, Any]:
     before = folder.read_json(RESULTS) or {}
     if (other := before.get("model", strike(model))) != strike(model):
         raise UsageError(
-            f"{folder.path} holds the results of {other}", hint="give another -o, or --restart to replace them"
+            f"{folder.path} contains the results of {other}", hint="give another -o, or --restart to replace them"
         )
     return dict(before.get("tasks", {}))
 

@@ -31,7 +31,7 @@ def read_results(run: Path) -> dict[str, Any]:
         found: Mapping[str, Any] = json.loads((run / RESULTS).read_bytes())
         return {"model": str(found["model"]), "tasks": dict(found["tasks"]), "groups": dict(found["groups"])}
     except (OSError, ValueError, KeyError, TypeError):
-        raise UsageError(f"{run} holds no results of verikit eval", hint="give the folder of a run") from None
+        raise UsageError(f"{run} contains no results of verikit eval", hint="give the folder of a run") from None
 
 
 def units(results: Mapping[str, Any]) -> dict[str, list[str]]:

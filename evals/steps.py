@@ -27,7 +27,9 @@ def check_threshold(threshold: object) -> Threshold:
     if threshold == SPLIT:
         return SPLIT
     if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not math.isfinite(threshold):
-        raise UsageError(f"a threshold is a number or '{SPLIT}', not {threshold!r}", hint="--model-args threshold=0.5")
+        raise UsageError(
+            f"a threshold must be a number or '{SPLIT}', got {threshold!r}", hint="--model-args threshold=0.5"
+        )
     return float(threshold)
 
 

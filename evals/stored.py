@@ -52,7 +52,7 @@ class Stored(LM):
         questions = [row[key].strip() for key in QUESTION if isinstance(row.get(key), str) and key != "text"]
         ids = [str(row[key]) for key in ID if row.get(key) not in MISSING]
         if not questions and not ids:
-            raise SchemaError(f"neither question nor id among the keys {', '.join(row)}", field="question")
+            raise SchemaError(f"question or id not found among the keys {', '.join(row)}", field="question")
         question, id = (questions or [""])[0], (ids or [""])[0]
         self.by_question.setdefault(question, {}).setdefault(id, []).extend(outputs)
 
@@ -86,7 +86,7 @@ class Stored(LM):
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"{self.path} holds texts, no log-likelihoods", hint="choose tasks that generate")
+        raise UsageError(f"{self.path} contains text, not log-likelihoods", hint="choose tasks that generate")
 
     def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
         """Stored outputs have none.
@@ -94,7 +94,7 @@ class Stored(LM):
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"{self.path} holds texts, no log-likelihoods", hint="choose tasks that generate")
+        raise UsageError(f"{self.path} contains text, not log-likelihoods", hint="choose tasks that generate")
 
 
 def outputs_of(row: Mapping[str, Any]) -> list[str]:
@@ -107,7 +107,7 @@ def outputs_of(row: Mapping[str, Any]) -> list[str]:
     items = found if isinstance(found, list) else [found]
     texts = [_text(item) for item in items]
     if not texts or any(text is None for text in texts):
-        raise SchemaError(f"none of {', '.join(OUTPUTS)} with a text among the keys {', '.join(row)}", field=OUTPUTS[0])
+        raise SchemaError(f"{', '.join(OUTPUTS)} with text not found among the keys {', '.join(row)}", field=OUTPUTS[0])
     return [text for text in texts if text is not None]
 
 

@@ -22,5 +22,5 @@ def text_list(text: str) -> list[Any]:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         found = None
     if not isinstance(found, list):
-        raise SchemaError(f"a list of options is expected, not {text[:60]!r}", field="choices")
+        raise SchemaError(f"expected a list of options, got {text[:60]!r}", field="choices")
     return found

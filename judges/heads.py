@@ -74,7 +74,7 @@ def load_head(
     if missing := sorted(loading["missing_keys"]):
         raise SpecError(
             f"{path} has no weights for {missing[0]}: it is no {kind} of transformers",
-            hint="a head that was never trained would give random rewards; is it another kind?",
+            hint="a head that was never trained gives random rewards. Check the kind of the model",
         )
     return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval(), tokenizer
 

@@ -129,15 +129,17 @@ class Pairwise(Scaled, Comparer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.confidence, (int, float)) or not 0.5 < self.confidence <= 1:
-            raise ConfigError(f"confidence is a probability above 0.5, up to 1, not {self.confidence!r}")
+            raise ConfigError(f"confidence must be above 0.5 and at most 1, got {self.confidence!r}")
         if self.order not in get_args(Order):
-            raise ConfigError(f"order is one of {', '.join(get_args(Order))}, not {self.order!r}")
+            raise ConfigError(f"order must be one of {', '.join(get_args(Order))}, got {self.order!r}")
         if self.file.reply.span != (0.0, 1.0):
-            raise ConfigError(f"{self.prompt!r}: a pairwise verdict is worth 0 to 1 for the answer shown first")
+            raise ConfigError(
+                f"{self.prompt!r}: the value of a pairwise verdict must be 0 to 1, for the answer shown first"
+            )
         if not isinstance(self.tie, (int, float)):
-            raise ConfigError(f"tie is what a tie is worth as a score, a number, not {self.tie!r}")
+            raise ConfigError(f"tie must be a number, the score of a tie, got {self.tie!r}")
         if not isinstance(self.max_longer, (int, NoneType)):
-            raise ConfigError(f"max_longer is a number of words, not {self.max_longer!r}")
+            raise ConfigError(f"max_longer must be a number of words, got {self.max_longer!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Compare each completion with its opponent, all in one call of the engine."""

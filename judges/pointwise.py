@@ -41,7 +41,7 @@ class Pointwise(Scaled, Comparer):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.turns not in get_args(Turns):
-            raise ConfigError(f"turns is one of {', '.join(get_args(Turns))}, not {self.turns!r}")
+            raise ConfigError(f"turns must be one of {', '.join(get_args(Turns))}, got {self.turns!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Rate each completion, all in one call of the engine."""

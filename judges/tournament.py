@@ -157,7 +157,7 @@ class Swiss(_Tournament):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.rounds, bool) or not isinstance(self.rounds, int) or self.rounds < 0:
-            raise ConfigError(f"rounds is a whole number from 0 up, not {self.rounds!r}")
+            raise ConfigError(f"rounds must be an integer >= 0, got {self.rounds!r}")
 
     def _rank(self, table: _Table) -> list[int]:
         idle: set[int] = set()
@@ -200,7 +200,7 @@ class Pivot(_Tournament):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.pivots, bool) or not isinstance(self.pivots, int) or self.pivots < 1:
-            raise ConfigError(f"pivots is a whole number from 1 up, not {self.pivots!r}")
+            raise ConfigError(f"pivots must be an integer >= 1, got {self.pivots!r}")
 
     def _rank(self, table: _Table) -> list[int]:
         everyone = list(range(table.size))

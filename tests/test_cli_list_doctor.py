@@ -175,7 +175,9 @@ def test_doctor_names_each_row_of_a_file_that_cant_be_used_by_line_and_field(tmp
     done = run("doctor", "--data", str(tmp_path / "rows.jsonl"))
     second, third, fourth, last = done.stdout.splitlines()
     assert done.returncode == 1
-    assert second.startswith("line 2: field 'completions[0]': no text in it: an object with the keys 'text' (text goes")
+    assert second.startswith(
+        "line 2: field 'completions[0]': text not found in an object with the keys 'text' (text goes"
+    )
     assert third.startswith("id x: ")
     assert fourth.startswith("line 4: not JSON")
     assert last == "1 rows are good, 3 are not (read as verikit)"
@@ -196,7 +198,7 @@ def test_doctor_tells_which_sandbox_code_uses_and_what_each_proves(monkeypatch):
     assert "bwrap is not on PATH (apt-get install bubblewrap)" in text
     monkeypatch.setenv("VERIKIT_SANDBOX", "http://any:secret-word@127.0.0.1:9")
     text = CliRunner().invoke(cli, ["doctor"]).output
-    assert "not to be had" in text
+    assert "not available" in text
     assert "secret-word" not in text
     monkeypatch.setenv("VERIKIT_SANDBOX", "nonsense")
     assert "names no sandbox" in CliRunner().invoke(cli, ["doctor"]).output

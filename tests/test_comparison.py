@@ -220,7 +220,7 @@ def test_a_run_whose_rows_have_no_key_takes_it_from_the_other_run(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "key", "problem"),
     [
-        ({}, "kategory", "no row has the key 'kategory'"),
+        ({}, "kategory", "key 'kategory' not found in any row"),
         ({"category": lambda i: "other"}, "category", "the rows of 'p0' differ: 'category' is other in better"),
     ],
 )

@@ -62,8 +62,8 @@ def test_only_prompts_near_the_damage_are_scored_again(verikit, tmp_path, monkey
             (tmp_path / "run" / name).write_bytes(flipped(whole[name], draw))
             code, told = verikit(*command)
             assert code == 0
-            assert f"run/{name} is not as it was written" in told
-            again = int(told.partition("the prompts up to ")[2].split(" ")[0])
+            assert f"run/{name} was changed or damaged" in told
+            again = int(told.partition("rescoring prompts within the first ")[2].split(" ")[0])
             assert 0 < again < (20 if name != "errors.jsonl" else 50)
             assert content(tmp_path / "run") == whole
 

@@ -354,7 +354,7 @@ def _first_is(request, word):
 def test_a_judge_whose_first_replies_hold_no_verdict_stops_the_run():
     judge = verikit.judge(Scripted(lambda _: "Well."), structured=False)
     rows = [verikit.Sample(f"q{i}", "text") for i in range(20)]
-    with pytest.raises(ConfigError, match="holds a verdict"):
+    with pytest.raises(ConfigError, match="contain no verdict"):
         verikit.score_all(judge, rows)
 
 

@@ -142,7 +142,7 @@ def test_a_judges_price_is_that_of_the_one_model_its_spec_names(tmp_path):
     assert found.cost(1_000_000, 1_000_000) == 3
     assert prices_in(table, "0.5*judge('anthropic:large') + answer").prompt == 10
     for spec in ("jury(judge('openai:u#small'), judge('openai:u#large'))", "answer", "judge('openai:u#smaller')"):
-        with pytest.raises(ConfigError, match="can't tell what this costs"):
+        with pytest.raises(ConfigError, match="cost can't be determined"):
             prices_in(table, spec)
 
 
@@ -201,7 +201,7 @@ def test_a_table_that_has_not_the_judge_is_told_and_costs_no_results(command, tm
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": "1", "prompt": "2+3?", "completion": text}) + "\n")
     told = command("judge", "a.jsonl", "b.jsonl", "-j", "pairwise('own.py:Spends')", "--prices", "other.toml")
     assert "this session: 2 " in told
-    assert "other.toml can't tell what this costs" in told
+    assert "other.toml cost can't be determined" in told
 
 
 def test_a_search_tells_the_time_left_by_its_prompts_and_not_by_its_steps():

@@ -289,7 +289,7 @@ def test_code_named_within_an_expression_runs_only_where_its_folder_is_trusted(t
     file = tmp_path / "evil.py"
     file.write_text("raise RuntimeError('imported')")
     spec = f"0.5*exact + 0.5*{file}:x"
-    with code_only_from([]), pytest.raises(SpecError, match="a folder may come from anybody"):
+    with code_only_from([]), pytest.raises(SpecError, match="the folder may not be trustworthy"):
         load(spec)
     with code_only_from([spec]), pytest.raises(SpecError, match="can't be imported: RuntimeError: imported"):
         load(spec)
@@ -380,7 +380,7 @@ def test_a_call_that_does_not_fit_is_told_in_words_of_options(spec, problem, hin
     ("spec", "problem", "hint"),
     [
         ("exact(", r"'\(' was never closed at character 6$", "0.9"),
-        ("rewards.toml", "does not name what rewards.toml holds", "rewards.toml#NAME"),
+        ("rewards.toml", "does not name an object in rewards.toml", "rewards.toml#NAME"),
         ("rewards.toml#a b", "does not name", "rewards.toml#NAME"),
         ("style.py", "does not name", "style.py:NAME"),
         ("style.py:a-b", "does not name", "style.py:NAME"),
@@ -406,7 +406,7 @@ def test_a_bad_spec_of_a_toml_file_is_told_with_file_and_name(tmp_path):
 
 @pytest.mark.parametrize("spec", [None, 5, ["exact"], b"exact"])
 def test_what_is_no_text_is_no_spec(spec):
-    with pytest.raises(SpecError, match="a spec is text"):
+    with pytest.raises(SpecError, match="a spec must be a string"):
         load(spec)
 
 
@@ -416,7 +416,7 @@ def test_what_is_no_text_is_no_spec(spec):
 def test_a_bare_word_as_an_argument_is_answered_by_how_a_text_is_written(text):
     with pytest.raises(SpecError, match="is not a number, a text or a name") as caught:
         load(text)
-    assert caught.value.hint in ("a text is written in quotes: unit='words'", "a text is written in quotes: 'squad'")
+    assert caught.value.hint in ("write strings in quotes: unit='words'", "write strings in quotes: 'squad'")
 
 
 def test_a_mistyped_verifier_as_an_argument_is_answered_by_the_nearest_one():

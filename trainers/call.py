@@ -156,11 +156,11 @@ def _changes(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 def _toml(value: Any, name: str) -> str:
     plain = str(Path(value).resolve()) if isinstance(value, PathLike) else value
     if plain is None or (isinstance(plain, list) and None in plain):
-        raise ConfigError(f"{name}: None is no setting", hint="leave it out for its default")
+        raise ConfigError(f"{name}: None is not a valid setting", hint="remove it to use the default")
     try:
         return json.dumps(plain, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{name}: {error}", hint="texts, numbers, lists and tables") from None
+        raise ConfigError(f"{name}: {error}", hint="use strings, numbers, lists and tables") from None
 
 
 def _texts(settings: Any) -> Iterator[str]:

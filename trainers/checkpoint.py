@@ -78,7 +78,7 @@ def save(
         reason = " ".join(str(error).split())[-300:]
         raise TrainerError(
             f"can't write the checkpoint {path}: {reason}",
-            hint="make room, then go on with `verikit train --resume`; the last complete checkpoint is untouched",
+            hint="free disk space, then run `verikit train --resume`. The last complete checkpoint is intact",
         ) from error
     return path
 

@@ -24,12 +24,16 @@ from verikit.trainers.view import summary
 @click.argument("config", required=False, metavar="CONFIG|NAME")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a setting: run.steps=20, …")
 @click.option(
-    "-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="The run's folder; default runs/NAME."
+    "-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Folder for the run. Default: runs/NAME."
 )
 @click.option("--resume", metavar="RUN", type=click.Path(path_type=Path), help="Go on with a run, by its folder.")
 @click.option("--track", multiple=True, metavar="TRACKER", help="The setting run.track: wandb:PROJECT, tensorboard, …")
 @click.option("--dry-run", is_flag=True, help="Print the resolved settings and stop.")
-@click.option("--check", is_flag=True, help="Ask data, judge, retriever, engine, memory; say a step's cost; stop.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Check data, judge, retriever, engine and memory, estimate the cost of a step, and stop.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def train(
     config: str | None,
@@ -41,10 +45,10 @@ def train(
     check: bool,
     quiet: bool,
 ) -> int:
-    """Train by a CONFIG.toml or one that comes with verikit: `arithmetic` needs nothing, `math`, `sft`, `tools` data.
+    """Train with CONFIG.toml or a built-in config: `arithmetic` is self-contained. `math`, `sft`, `tools` need data.
 
-    The folder gets the resolved settings, metrics.jsonl, samples.jsonl and checkpoints. A run that stopped, however it
-    stopped, goes on with --resume to the same result.
+    The folder contains the resolved settings, metrics.jsonl, samples.jsonl and checkpoints. Use --resume to continue a
+    run that stopped, for any reason. The result is the same.
 
     \b
     verikit train arithmetic
@@ -53,7 +57,7 @@ def train(
     verikit train --resume runs/math
     """  # noqa: D301 - click reads \b as "don't wrap"
     if (config is None) == (resume is None):
-        raise click.UsageError(f"give a config or --resume; configs: {', '.join(shipped())}, or a FILE.toml")
+        raise click.UsageError(f"pass a config or --resume. Configs: {', '.join(shipped())}, or a FILE.toml")
     changes += (f"run.track={json.dumps(track)}",) if track else ()
     with nullcontext() if resume is None else code_only_from(_values(changes), option_in(read_settings(resume))):
         settings = load_config(config, changes) if config is not None else _changed(resume or Path(), changes, quiet)
@@ -104,10 +108,10 @@ def _changed(run: Path, changes: tuple[str, ...], quiet: bool) -> Config:
 
 @click.command(cls=GroupedCommand)
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Where it goes.")
-@click.option("--step", type=click.IntRange(0), help="Of the checkpoint; default the last.")
-@click.option("--recipe", metavar="MODULE:CLASS", default="", help="The run's recipe, where that is your own code.")
-@click.option("--adapter", is_flag=True, help="LoRA's adapter alone, as peft and vLLM load it.")
+@click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Output folder.")
+@click.option("--step", type=click.IntRange(0), help="Step of the checkpoint. Default: the last.")
+@click.option("--recipe", metavar="MODULE:CLASS", default="", help="Recipe of the run, if it is your own code.")
+@click.option("--adapter", is_flag=True, help="Export only the LoRA adapter, in the format of peft and vLLM.")
 def export(run: Path, out: Path, step: int | None, recipe: str, adapter: bool) -> None:
     """Write a trained run's model and tokenizer as a plain transformers folder, adapters merged into the weights.
 

@@ -163,7 +163,7 @@ class EngineSection(Section):
                 f"engine.options ({', '.join(self.options)}) are for vllm and server: hf takes engine.rows"
             )
         if self.kind != "hf" and self.rows != EngineSection.model_fields["rows"].default:
-            raise ValueError(f"engine.rows is for hf: {self.kind} batches by itself, see engine.options")
+            raise ValueError(f"engine.rows is for hf: {self.kind} chooses batches automatically, see engine.options")
         return self
 
 
@@ -271,7 +271,7 @@ class Config(Section):
             return self
         if self.kl.in_reward:
             raise ValueError(
-                "gdpo compares parts of the reward, of which kl.in_reward is none: leave the KL in the loss"
+                "gdpo compares parts of the reward, and kl.in_reward is not a part: leave the KL in the loss"
             )
         if self.loss.soft_length:
             raise ValueError("gdpo takes a length penalty as a part of the reward: soft_overlong, not loss.soft_length")
@@ -296,7 +296,7 @@ def load_config(source: str, changes: Sequence[str] = ()) -> Config:
     if path is None:
         near = get_close_matches(source, named, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(named)}; or give a FILE.toml"
-        raise ConfigError(f"no config is called {source!r}", hint=hint)
+        raise ConfigError(f"config {source!r} not found", hint=hint)
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -358,7 +358,7 @@ def find_recipe(name: str) -> type[Recipe]:
         hint = error.hint or f"there are {', '.join(registered('recipes'))}; or package.module:Class, file.py:Class"
         raise ConfigError(str(error), hint=hint) from None
     if not (isinstance(made, type) and issubclass(made, Recipe)):
-        raise ConfigError(f"{name} is no class of recipes", hint="it has to derive from verikit.trainers.recipe.Recipe")
+        raise ConfigError(f"{name} is not a recipe class", hint="it has to derive from verikit.trainers.recipe.Recipe")
     return made
 
 

@@ -44,7 +44,7 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None, *,
     try:
         model = kind.from_config(transformers.AutoConfig.from_pretrained(run / MODEL, trust_remote_code=False))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{run / MODEL} holds no model: {' '.join(str(error).split())[:200]}") from None
+        raise ConfigError(f"{run / MODEL} contains no model: {' '.join(str(error).split())[:200]}") from None
     dtype = model.config.dtype or model.dtype
     same = config.precision.model_copy(update={"master": "same"} if config.precision.lora_rank else {})
     prepared = prepare_model(model, config.model_copy(update={"precision": same}))
@@ -65,7 +65,7 @@ def _check_adapter(run: Path, config: Config) -> None:
         raise ConfigError(f"{run} trained all weights: it has no adapter", hint="export without --adapter")
     if not config.model.path:
         hint = "export without --adapter: the merged model stands alone"
-        raise ConfigError(f"{run} began with a model of its own, which nobody has to put the adapter over", hint=hint)
+        raise ConfigError(f"{run} started from a custom model, so the adapter has no published base", hint=hint)
 
 
 def _checkpoint(run: Path, step: int | None) -> Path:
@@ -90,7 +90,7 @@ def _check_out(out: Path, run: Path, *, adapter: bool) -> None:
     """
     hint = "choose another folder with -o"
     if out.resolve() == (run / MODEL).resolve():
-        raise ConfigError(f"{out} holds the model the run began with", hint=hint)
+        raise ConfigError(f"{out} contains the model that the run started from", hint=hint)
     try:
         out.mkdir(parents=True, exist_ok=True)
         refuse_links(out)
@@ -98,7 +98,7 @@ def _check_out(out: Path, run: Path, *, adapter: bool) -> None:
         raise ConfigError(f"can't write to {out}: {error.strerror}", hint=hint) from None
     if any(out.iterdir()) and not ((out / ADAPTER).exists() if adapter else _is_model(out)):
         wanted = "adapter" if adapter else "model"
-        raise ConfigError(f"{out} holds something that is no {wanted}", hint=hint)
+        raise ConfigError(f"{out} contains files that are not a {wanted}", hint=hint)
 
 
 def _write_adapter(model: Any, config: Config, kind: Any, out: Path) -> None:

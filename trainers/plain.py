@@ -44,7 +44,7 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in _CLASSES or (module == "torch" and isinstance(getattr(torch, name, None), torch.dtype)):
             return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"its .metadata names {module}.{name}, which is no part of a checkpoint")
+        raise pickle.UnpicklingError(f"its .metadata names {module}.{name}, which is not part of a checkpoint")
 
 
 class PlainReader(FileSystemReader):  # type: ignore[misc]
@@ -59,7 +59,7 @@ class PlainReader(FileSystemReader):  # type: ignore[misc]
         with open(Path(self.path) / ".metadata", "rb") as stream:
             found = _Unpickler(stream).load()
         if not isinstance(found, Metadata) or not isinstance(found.storage_data, dict):
-            raise pickle.UnpicklingError("its .metadata is none of a checkpoint")
+            raise pickle.UnpicklingError("its .metadata is not from a checkpoint")
         for stored in found.storage_data.values():
             if Path(stored.relative_path).name != stored.relative_path:
                 raise pickle.UnpicklingError(f"its .metadata leads out of the folder, to {stored.relative_path}")
@@ -81,6 +81,6 @@ class PlainPlanner(DefaultLoadPlanner):  # type: ignore[misc]
             torch.save(torch.load(value, weights_only=True), written)
         except pickle.UnpicklingError:  # whose message advises to unpickle all
             name = read_item.dest_index.fqn
-            raise pickle.UnpicklingError(f"under {name} it holds code, or what is no plain value") from None
+            raise pickle.UnpicklingError(f"{name} contains code or an unsupported value") from None
         written.seek(0)
         super().load_bytes(read_item, written)

@@ -155,7 +155,7 @@ def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.
         MissingExtra: torchao is not installed.
     """
     if options.kind not in OPTIMIZERS:
-        raise ConfigError(f"optimizer.kind: {options.kind!r} is none of {', '.join(OPTIMIZERS)}")
+        raise ConfigError(f"optimizer.kind must be one of {', '.join(OPTIMIZERS)}, got {options.kind!r}")
     parameters = [parameter for parameter in policy.parameters() if parameter.requires_grad]
     shared: dict[str, Any] = {
         "lr": options.lr, "betas": options.betas, "eps": options.epsilon, "weight_decay": options.weight_decay

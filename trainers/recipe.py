@@ -79,7 +79,8 @@ class Trajectory:
     def __post_init__(self) -> None:
         if not len(self.ids) == len(self.mask) == len(self.logprobs):
             raise ValueError(
-                f"ids, mask and logprobs are parallel, not {len(self.ids)}, {len(self.mask)}, {len(self.logprobs)}"
+                f"ids, mask and logprobs must have equal lengths, got {len(self.ids)}, "
+                f"{len(self.mask)}, {len(self.logprobs)}"
             )
         ends = [0, *(step.end for step in self.step_rewards), len(self.ids) - 1]
         if self.step_rewards and ends != sorted(ends):

@@ -78,7 +78,7 @@ class RunFolder:
             return
         if (self.path / METRICS).exists() or (self.path / CHECKPOINTS).exists():
             hint = f"`verikit train --resume {self.path}` goes on with it; -o chooses another folder"
-            raise ConfigError(f"{self.path} holds a run", hint=hint)
+            raise ConfigError(f"{self.path} contains a run", hint=hint)
         for left in (MODEL, REFERENCE):
             shutil.rmtree(self.path / left, ignore_errors=True)
         (self.path / TRACKERS).unlink(missing_ok=True)
@@ -177,7 +177,7 @@ def read_settings(path: Path) -> Config:
     try:
         return Config.model_validate_json((path / CONFIG).read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} holds no run: {' '.join(str(error).split())[:200]}") from None
+        raise ConfigError(f"{path} contains no run: {' '.join(str(error).split())[:200]}") from None
 
 
 def read_log(path: Path) -> Iterator[dict[str, Any]]:
@@ -192,7 +192,7 @@ def read_log(path: Path) -> Iterator[dict[str, Any]]:
                 try:
                     row = json.loads(line)
                 except ValueError as error:
-                    raise ConfigError(f"{path}:{number}: the line is no JSON ({error})") from None
+                    raise ConfigError(f"{path}:{number}: the line is not JSON ({error})") from None
                 yield row
 
 

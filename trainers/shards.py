@@ -151,7 +151,7 @@ def _mesh(device: str, processes: int, shards: int) -> DeviceMesh:
     if processes % shards:
         raise ConfigError(
             f"{processes} processes can't be divided into groups of distributed.shards = {shards}",
-            hint="take the processes of one machine, such as 8; 0 is all",
+            hint="use the number of processes per machine, such as 8. 0 means all",
         )
     if shards == processes:
         return init_device_mesh(device, (processes,), mesh_dim_names=("shards",))

@@ -91,8 +91,8 @@ def vllm_options(config: Config, policy: Any, world: World) -> dict[str, Any]:
     split = [name for name in PARALLEL if int(asked.get(name, 1)) > 1]
     if split and world.size > 1:
         raise ConfigError(
-            f"engine.options.{split[0]}: each of the {world.size} processes has a vLLM of its own, on its own device",
-            hint="leave it out, or train in one process, or use engine.kind = server for a model shared out",
+            f"engine.options.{split[0]}: each of the {world.size} processes runs its own vLLM on its own device",
+            hint="remove it, train in one process, or use engine.kind = server for a sharded model",
         )
     cuda = world.device.type == "cuda"
     options = {

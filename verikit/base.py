@@ -161,7 +161,7 @@ def check_reads(reads: object) -> None:
         UsageError: it is no `Reads`.
     """
     if reads not in get_args(Reads):
-        raise UsageError(f"reads must be one of {', '.join(get_args(Reads))}, not {reads!r}")
+        raise UsageError(f"reads must be one of {', '.join(get_args(Reads))}, got {reads!r}")
 
 
 def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:

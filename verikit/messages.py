@@ -78,7 +78,7 @@ def messages_of(completion: Any) -> Sequence[CompletionMessage]:
     if are_parts(completion):
         return ({"role": "assistant", "content": completion},)
     if not isinstance(completion, Iterable):
-        raise UsageError(f"a completion is a text or a list of messages, not a {type(completion).__name__}")
+        raise UsageError(f"a completion must be a string or a list of messages, got {type(completion).__name__}")
     return tuple(message if type(message) is dict else as_mapping(message) for message in completion)
 
 
@@ -109,7 +109,7 @@ def content_text(content: Any) -> str:
     if isinstance(content, Mapping):
         content = [content]
     if not isinstance(content, Iterable):
-        raise UsageError(f"a message's content is a text or a list of parts, not a {type(content).__name__}")
+        raise UsageError(f"a message's content must be a string or a list of parts, got {type(content).__name__}")
     return "\n\n".join(text for part in content if isinstance(text := _text_of_part(part), str))
 
 

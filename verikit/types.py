@@ -176,13 +176,13 @@ class Score:
         cause: EngineError | None = None,
     ) -> None:
         if status not in STATUSES:
-            raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
+            raise ValueError(f"status must be one of {', '.join(STATUSES)}, got {status!r}")
         if (value is None) != (status != "ok"):
-            raise ValueError(f"a score has a value exactly if its status is 'ok', not {value!r} with {status!r}")
+            raise ValueError(f"a score has a value exactly if its status is 'ok', got {value!r} with {status!r}")
         if value is not None:
             number = float(value)
             if not math.isfinite(number):
-                raise ValueError(f"a score's value is finite, not {value!r}")
+                raise ValueError(f"a score's value must be finite, got {value!r}")
             value = number
         # Written out, since a generated one takes twice as long, and there are as many scores as candidates.
         _set(self, "value", value)
@@ -229,7 +229,7 @@ class Score:
         if self.value is None:
             raise Unscored(
                 f"no score ({self.status}): {self.reason or 'no reason given'}",
-                hint="ask .scored first, or use .filled(default) where a number must be had",
+                hint="check .scored first, or use .filled(default) to get a number",
             )
         return self.value
 

@@ -59,9 +59,9 @@ class MajorityRule:
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.confidence <= 1:
-            raise UsageError(f"the confidence lies between 0.5 and 1, not at {self.confidence!r}")
+            raise UsageError(f"confidence must be between 0.5 and 1, got {self.confidence!r}")
         if self.form not in get_args(Posterior):
-            raise UsageError(f"form must be one of {', '.join(get_args(Posterior))}, not {self.form!r}")
+            raise UsageError(f"form must be one of {', '.join(get_args(Posterior))}, got {self.form!r}")
 
     def stop(self, samples: Sequence[Sample], n: int) -> bool:
         """Count the votes so far."""
@@ -186,7 +186,7 @@ def load_rule(spec: str) -> MajorityRule | ScoreRule:
     call = read_call(spec)
     make = _RULES.get(call.name) if call else None
     if call is None or make is None:
-        raise SpecError(f"{spec!r} is no rule to stop by", hint=f"one of {', '.join(_EXAMPLES)}")
+        raise SpecError(f"{spec!r} is not a stopping rule", hint=f"one of {', '.join(_EXAMPLES)}")
     try:
         return replace(make(call), name=spec.strip())
     except ValueError as error:
@@ -199,7 +199,7 @@ def _majority(call: NamedCall) -> MajorityRule:
     forms: Mapping[str, Posterior] = {name: name for name in get_args(Posterior)}
     form = named.get("form", "beta").strip("\"'")
     if form not in forms:
-        raise ValueError(f"form is one of {', '.join(forms)}, not {form!r}")
+        raise ValueError(f"form must be one of {', '.join(forms)}, got {form!r}")
     return MajorityRule(float(named.get("confidence", 1.0)), load(by) if by else None, forms[form])
 
 

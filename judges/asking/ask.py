@@ -98,7 +98,7 @@ class Record:
                 return
             unread, self._unread = self._unread, []
         raise ConfigError(
-            f"none of the judge's first {len(unread)} replies holds a verdict; the first: {unread[0].error}",
+            f"the judge's first {len(unread)} replies contain no verdict. First error: {unread[0].error}",
             hint="choose a prompt whose reply format this model follows, or another model",
         )
 

@@ -111,10 +111,10 @@ class Judge(TextVerifier):
             ("look_pixels", self.look_pixels, 64),
         ):
             if not isinstance(value, int) or value < least:
-                raise ConfigError(f"{name} is a whole number from {least} up, not {value!r}")
+                raise ConfigError(f"{name} must be an integer >= {least}, got {value!r}")
         for name, allowed in (("too_long", TooLong), ("shows", Shows)):
             if getattr(self, name) not in get_args(allowed):
-                raise ConfigError(f"{name} is one of {', '.join(get_args(allowed))}, not {getattr(self, name)!r}")
+                raise ConfigError(f"{name} must be one of {', '.join(get_args(allowed))}, got {getattr(self, name)!r}")
         if isinstance(self.engine, str) and self.engine.startswith("openai:"):
             check_spec(self.engine.removeprefix("openai:"))
         if self.look_pixels > MOST_SIDE:
@@ -129,7 +129,7 @@ class Judge(TextVerifier):
         if "api_key" in self.options:
             raise ConfigError("options are written down with the run", hint="set OPENAI_API_KEY instead of api_key")
         if not isinstance(self.options, Mapping):
-            raise ConfigError(f"options is a table of the engine's options, not {self.options!r}")
+            raise ConfigError(f"options must be a table of the engine's options, got {self.options!r}")
 
     def __repr__(self) -> str:
         """Every option that decides the verdicts, the prompt with a digest of its content."""

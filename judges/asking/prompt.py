@@ -167,7 +167,7 @@ def load_prompt(name: str) -> JudgePrompt:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"no judge prompt {name!r}", hint=f"ours are {', '.join(prompt_names())}") from None
+        raise ConfigError(f"judge prompt {name!r} not found", hint=f"available: {', '.join(prompt_names())}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"judge prompt {name}: {error}") from None
     return checked(JudgePrompt, table, where=f"judge prompt {name}: ")

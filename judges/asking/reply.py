@@ -82,9 +82,9 @@ class ReplyFormat:
                 ("find needs one {}", self.find.count("{}") != 1),
                 ("either labels or a scale of two numbers", bool(self.labels) == bool(self.scale)),
                 ("either labels or a scale of two numbers", self.scale is not None and len(self.scale) != 2),
-                (f"where is one of {', '.join(get_args(Where))}", self.where not in get_args(Where)),
-                (f"read is one of {', '.join(get_args(Read))}", self.read not in get_args(Read)),
-                (f"several is one of {', '.join(get_args(Several))}", self.several not in get_args(Several)),
+                (f"where must be one of {', '.join(get_args(Where))}", self.where not in get_args(Where)),
+                (f"read must be one of {', '.join(get_args(Read))}", self.read not in get_args(Read)),
+                (f"several must be one of {', '.join(get_args(Several))}", self.several not in get_args(Several)),
             )
             if bad
         ]

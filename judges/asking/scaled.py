@@ -34,7 +34,7 @@ class Scaled(Judge):
         given = self.criteria
         texts = isinstance(given, Sequence) and not isinstance(given, str)
         if not texts or not all(isinstance(text, str) and text.strip() for text in given):
-            raise ConfigError(f"criteria is a list of texts, not {given!r:.80}", hint="['Is it right?', …]")
+            raise ConfigError(f"criteria must be a list of strings, got {given!r:.80}", hint="['Is it right?', …]")
         object.__setattr__(self, "criteria", tuple(given))
 
     def asking(self, texts: Mapping[str, Shown], criterion: str, number: int) -> Request | VerikitError:
@@ -55,7 +55,7 @@ def check_asks(asks: object) -> None:
         ConfigError: it is not.
     """
     if isinstance(asks, bool) or not isinstance(asks, int) or asks < 1:
-        raise ConfigError(f"asks is a whole number from 1 up, not {asks!r}")
+        raise ConfigError(f"asks must be an integer >= 1, got {asks!r}")
 
 
 def mean_of_askings(verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:

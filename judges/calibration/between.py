@@ -58,7 +58,7 @@ def own_preference(runs: Mapping[str, RunVerdicts], judge: str, model: str) -> O
         UsageError: no such judge, no comparison with that model that another judge has too.
     """
     if judge not in runs:
-        raise UsageError(f"no run is named {judge!r}", hint=f"one of {', '.join(runs)}")
+        raise UsageError(f"run {judge!r} not found", hint=f"one of {', '.join(runs)}")
     others = [run for name, run in runs.items() if name != judge]
     by_prompt: dict[str, list[float]] = {}
     for key, models in runs[judge].models.items():

@@ -32,23 +32,23 @@ _RUN = click.Path(path_type=Path, exists=True, file_okay=False)
     },
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=_RUN)
-@click.option("--labels", metavar="FILE", help="Rows of id, index and label; default: those of a judge run.")
-@click.option("--ranking", is_flag=True, help="Of a score run: what ranked the candidates (--by).")
-@click.option("--earlier", metavar="RUN", type=_RUN, help="A run of an earlier judge, to tell drift.")
+@click.option("--labels", metavar="FILE", help="Rows with id, index and label. Default: the labels of a judge run.")
+@click.option("--ranking", is_flag=True, help="With a score run: the verifier that ranked the candidates (--by).")
+@click.option("--earlier", metavar="RUN", type=_RUN, help="Run of an earlier judge, to measure drift.")
 @click.option(
     "--where",
     multiple=True,
     metavar="KEY=VALUE",
     callback=lambda context, parameter, value: [_condition(text) for text in value],
-    help="Only prompts whose row has this value; several must all hold.",
+    help="Only prompts whose row has this value. Several values must all match.",
 )
 @click.option("--exchangeable", is_flag=True, help="The judge errs alike in all categories: labels of one correct all.")
-@click.option("--own", multiple=True, metavar="RUN=MODEL", help="Of several judges' runs: a model of the judge's own.")
+@click.option("--own", multiple=True, metavar="RUN=MODEL", help="With runs of several judges: a judge's own model.")
 @click.option(
     "--fail-under",
     metavar="SHARE",
     callback=lambda context, parameter, value: None if value is None else parse_share(context, parameter, value),
-    help="Exit with 4 if the corrected rate may lie below this; needs an interval of --width.",
+    help="Exit with 4 if the corrected rate may be below this. Requires an interval no wider than --width.",
 )
 @click.option(
     "--width",
@@ -56,7 +56,7 @@ _RUN = click.Path(path_type=Path, exists=True, file_okay=False)
     show_default=True,
     callback=parse_share,
     metavar="SHARE",
-    help="The widest interval to decide by; advice on labels is for this one.",
+    help="Widest interval to decide by. The advice on labels aims at this width.",
 )
 @click.option("--json", "json_", is_flag=True, help="Print JSON.")
 def calibrate_(
@@ -71,13 +71,13 @@ def calibrate_(
     width: float,
     json_: bool,
 ) -> int:
-    """Measure a judge by labels of a person, and correct its rates for its error.
+    """Measure a judge against labels from a person, and correct its rates for its errors.
 
-    RUN is a folder of score (its verifier is the judge) or of judge. Labels say of some candidates what is true: rows
-    of id, index of the candidate (0 if left out), label (right or wrong; of a comparison 1, 2 or 0) and perhaps
-    category and completion, by which the error is told apart. Labels of one category correct the rate of that category
-    only. The category of a prompt is that of its row in the run's input file. Several RUNs of judge on the same
-    comparisons: how far the judges agree, and with --own whether one prefers a model of its own.
+    RUN is a folder of score (its verifier is the judge) or of judge. Labels are rows with id, index of the candidate
+    (default: 0) and label (right or wrong, or 1, 2 or 0 for a comparison). Optional category and completion fields
+    break the errors down. Labels of one category only correct the rate of that category. A prompt's category comes
+    from its row in the run's input file. With several RUNs of judge on the same comparisons, the command reports how
+    far the judges agree, and with --own whether a judge prefers its own model.
 
     \b
     verikit calibrate runs/answers --labels labels.jsonl
@@ -120,7 +120,7 @@ def _gate(found: Calibration, least: float, width: float) -> int:
         UsageError: there is no corrected rate, it is of a part of the run, or its interval is wider than wanted.
     """
     if found.advice is None:
-        raise UsageError(f"no rate can be decided by: {found.notes[0]}")
+        raise UsageError(f"can't decide, the rate is unknown: {found.notes[0]}")
     if found.covered < found.verdicts:
         raise UsageError(
             f"the labels correct {found.covered:,} of {found.verdicts:,} verdicts: {found.notes[0]}",
@@ -128,13 +128,13 @@ def _gate(found: Calibration, least: float, width: float) -> int:
         )
     if found.corrected[0].width > width:
         raise UsageError(
-            f"too few labels to decide by: {advice_line(found.advice, width)}", hint="label more, or widen --width"
+            f"can't decide with so few labels: {advice_line(found.advice, width)}", hint="label more, or widen --width"
         )
     rate = found.corrected[0]
     if rate.low >= least:
         return 0
     told = f"the corrected rate is {100 * rate.value:.1f} % [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
-    click.echo(f"{told}: it may lie below --fail-under ({100 * least:g}%)", err=True)
+    click.echo(f"{told}, so it may be below --fail-under ({100 * least:g}%)", err=True)
     return GATE
 
 
@@ -147,7 +147,7 @@ def _between(paths: Sequence[Path], where: Sequence[tuple[str, str]], own: Seque
         raise UsageError(f"{bad[0]!r} is not RUN=MODEL")
     agreements = judge_agreement(runs)
     if not agreements:
-        raise UsageError("no two of the runs share a comparison", hint="run the judges on the same files")
+        raise UsageError("the runs have no comparison in common", hint="run the judges on the same files")
     preferences = [own_preference(runs, *text.split("=", 1)) for text in own]
     if json_:
         plain = {"agreement": [asdict(row) for row in agreements], "own": [asdict(row) for row in preferences]}

@@ -91,7 +91,7 @@ def calibrate(
         UsageError: no label is of a verdict of the run.
     """
     if not (shared := common(labels, run.values)):
-        raise UsageError("no label is of a candidate with a verdict", hint="rows are joined by id and index")
+        raise UsageError("the labels cover no candidate with a verdict", hint="rows are joined by id and index")
     of_both = run.models if run.kind == JUDGE else {*run.values, *run.without}
     unknown = sum(key not in of_both for key in labels)
     by_row = {key: categories[key[0]] for key in run.values if key[0] in categories}

@@ -31,7 +31,7 @@ def row_keys(run: Path) -> dict[str, JsonObject]:
     config, kind = read_json(run, CONFIG), kind_of(run)
     source = config.get("input")
     if not source or "-" in ([source] if isinstance(source, str) else source):
-        raise UsageError(f"{run} was made from stdin or from rows in memory, whose keys are not stored")
+        raise UsageError(f"{run} scored stdin or rows in memory, whose keys are not stored")
     judged = kind is not None and kind.name == JUDGE
     return dict(_judged(source[0], config) if judged else _scored(source, config))
 

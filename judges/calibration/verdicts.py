@@ -76,7 +76,7 @@ def read_verdicts(run: Path, *, ranking: bool = False) -> RunVerdicts:
     verify(run)
     kind = kind_of(run)
     if kind is None or kind.name not in (SCORE, JUDGE):
-        raise UsageError(f"{run} is no run of verikit score or judge", hint="give its folder, -o's")
+        raise UsageError(f"{run} is not a run of verikit score or judge", hint="give its folder, -o's")
     try:
         return _scores(run, ranking) if kind.name == SCORE else _comparisons(run)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -80,7 +80,7 @@ def visible_to_judge(text: str, max_chars: int = MAX_CHARS, clear: Clear = witho
     shown, _ = _legible(text, max_chars)
     cleared = clear(shown)
     if len(cleared) > max_chars:
-        raise ValueError(f"{len(cleared):,} characters as it is shown, over max_chars={max_chars:,}")
+        raise ValueError(f"{len(cleared):,} characters after conversion, over max_chars={max_chars:,}")
     return cleared + (_BROKEN if cleared != shown else "")
 
 

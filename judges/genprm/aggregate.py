@@ -27,7 +27,7 @@ def check_aggregation(name: str) -> None:
         ConfigError: it is none.
     """
     if name not in get_args(Aggregation):
-        raise ConfigError(f"steps are aggregated by {', '.join(get_args(Aggregation))}, not {name!r}")
+        raise ConfigError(f"the aggregation of steps must be one of {', '.join(get_args(Aggregation))}, got {name!r}")
 
 
 def aggregate(rewards: Sequence[float], how: Aggregation) -> float:

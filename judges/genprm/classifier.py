@@ -57,9 +57,9 @@ class Classifier(StepVerifier):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.kind not in get_args(Kind):
-            raise ConfigError(f"kind is one of {', '.join(get_args(Kind))}, not {self.kind!r}")
+            raise ConfigError(f"kind must be one of {', '.join(get_args(Kind))}, got {self.kind!r}")
         if self.activation not in get_args(Activation):
-            raise ConfigError(f"activation is one of {', '.join(get_args(Activation))}, not {self.activation!r}")
+            raise ConfigError(f"activation must be one of {', '.join(get_args(Activation))}, got {self.activation!r}")
         if isinstance(self.right, str) != (self.kind == "tag"):
             raise ConfigError("`right` is a token's text for kind 'tag', and the number of a class for the others")
 

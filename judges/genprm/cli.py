@@ -37,13 +37,28 @@ THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}
 )
 @click.argument("problems", type=click.Path(path_type=Path))
 @click.option("--policy", required=True, metavar="ENGINE", help="Writes the solutions.")
-@click.option("--completer", metavar="ENGINE", help="Completes begun solutions; default the policy.")
-@click.option("--reviewer", required=True, metavar="ENGINE", help="Writes the rationales, led by the protocol.")
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Where it all goes.")
-@click.option("-v", "--verifier", "spec", default="answer", show_default=True, help="Says which solutions are right.")
+@click.option("--completer", metavar="ENGINE", help="Model that completes partial solutions. Default: the policy.")
+@click.option(
+    "--reviewer", required=True, metavar="ENGINE", help="Model that writes the rationales, following the protocol."
+)
+@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Output folder.")
+@click.option(
+    "-v",
+    "--verifier",
+    "spec",
+    default="answer",
+    show_default=True,
+    help="Verifier that decides which solutions are right.",
+)
 @click.option("--protocol", default="released", show_default=True, help="The protocol's name or TOML file.")
 @click.option("--paths", type=click.IntRange(2), default=16, show_default=True, help="Solutions kept of a problem.")
-@click.option("--attempts", type=click.IntRange(2), default=2048, show_default=True, help="Most drawn of a problem.")
+@click.option(
+    "--attempts",
+    type=click.IntRange(2),
+    default=2048,
+    show_default=True,
+    help="Maximum number of solutions sampled per problem.",
+)
 @click.option("--draws", type=click.IntRange(1), default=64, show_default=True, help="Solutions drawn at a time.")
 @click.option(
     "--completions",
@@ -51,16 +66,22 @@ THRESHOLDS = {"ratio": "0.8", "difference": "-0.3", "hard": "0"}
     show_default=True,
     help="Completions of a step for problems seldom, sometimes and mostly solved.",
 )
-@click.option("--variant", type=click.Choice(list(THRESHOLDS)), default="ratio", show_default=True, help="Of labels.")
+@click.option(
+    "--variant", type=click.Choice(list(THRESHOLDS)), default="ratio", show_default=True, help="Threshold for labels."
+)
 @click.option("--threshold", metavar="X", help="Default 0.8 for ratio, -0.3 for difference.")
 @click.option("--drafts", type=click.IntRange(1), default=4, show_default=True, help="Rationales drawn of a solution.")
-@click.option("--chat/--text", default=True, show_default=True, help="Ask by chat template, or continue plain text.")
-@click.option("--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Of solutions.")
-@click.option("--max-tokens", type=click.IntRange(1), default=2048, show_default=True, help="Of solutions.")
+@click.option("--chat/--text", default=True, show_default=True, help="Use the chat template, or continue plain text.")
+@click.option(
+    "--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Sampling temperature of solutions."
+)
+@click.option(
+    "--max-tokens", type=click.IntRange(1), default=2048, show_default=True, help="Maximum tokens per solution."
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @map_option
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many problems.")
-@click.option("--batch", type=click.IntRange(1), default=64, show_default=True, help="Problems to a call.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first N problems.")
+@click.option("--batch", type=click.IntRange(1), default=64, show_default=True, help="Problems per call.")
 @quiet_option
 def genprm(
     problems: Path,
@@ -80,9 +101,10 @@ def genprm(
 ) -> None:
     """Make training data for a generative process reward model from PROBLEMS with answers.
 
-    Solutions in balance, step labels by completing each step many times (relative progress), rationales with code that
-    is run, and of those the ones whose verdicts are the labels. OUT/train.jsonl is for `verikit train sft`,
-    OUT/steps.jsonl for the recipe `step-labels`. An interrupted synthesis goes on by the same command.
+    The command samples balanced solutions, labels each step by completing it many times (relative progress), and
+    writes rationales with executed code. It keeps the rationales whose verdicts match the labels. OUT/train.jsonl is
+    for `verikit train sft`, OUT/steps.jsonl for the recipe `step-labels`. Run the command again to resume an
+    interrupted synthesis.
     """
     groups = _problems(problems, mapping, limit)
     counts = _counts(completions)
@@ -123,7 +145,7 @@ def genprm(
         watch.start(lambda seconds: f"{state['stage']} {state['done']}/{state['total']} · {seconds:.0f} s")
         report = synthesise(groups, out, parts, config, progress)
     click.echo(json.dumps(report, indent=2))
-    click.echo(f"{report['rationales']['kept']} rationales in {out / TRAIN}; counts in {out / REPORT}", err=True)
+    click.echo(f"{report['rationales']['kept']} rationales in {out / TRAIN}. Counts in {out / REPORT}", err=True)
 
 
 def _problems(path: Path, mapping: dict[str, str], limit: int | None) -> list[Group]:
@@ -144,7 +166,7 @@ def _problems(path: Path, mapping: dict[str, str], limit: int | None) -> list[Gr
 def _counts(text: str) -> tuple[int, int, int]:
     parts = text.split(",")
     if len(parts) != 3 or not all(part.strip().isdigit() and int(part) > 0 for part in parts):
-        raise UsageError(f"--completions takes three numbers, as 128,64,32, not {text!r}")
+        raise UsageError(f"--completions must be three numbers such as 128,64,32, got {text!r}")
     seldom, sometimes, mostly = map(int, parts)
     return seldom, sometimes, mostly
 
@@ -153,4 +175,4 @@ def _fraction(text: str) -> Fraction:
     try:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise UsageError(f"--threshold takes a number, not {text!r}") from None
+        raise UsageError(f"--threshold must be a number, got {text!r}") from None

@@ -24,7 +24,7 @@ class StepColumn(StepVerifier):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.key, str) or not self.key:
-            raise UsageError(f"step_column needs the name of a key, not {self.key!r}")
+            raise UsageError(f"step_column requires the name of a key, got {self.key!r}")
 
     def solution(self, sample: Sample) -> Solution | Score:
         """The stored scores stand for the steps."""
@@ -38,12 +38,12 @@ class StepColumn(StepVerifier):
         try:
             values = value_at(sample.meta, self.key)
         except KeyError:
-            return Score.error(f"no key {self.key!r}; the keys are {', '.join(sample.meta) or 'none'}")
+            return Score.error(f"key {self.key!r} not found. Keys of this row: {', '.join(sample.meta) or 'none'}")
         if not isinstance(values, list | tuple) or not values:
-            return Score.error(f"{self.key} is no list of step scores")
+            return Score.error(f"{self.key} must be a list of step scores")
         return [
             Score(float(value), reason=self.key)
             if isinstance(value, int | float) and math.isfinite(value)
-            else Score.error(f"{self.key} holds {str(value)[:20]}, not a finite number")
+            else Score.error(f"{self.key} must contain finite numbers, got {str(value)[:20]}")
             for value in values
         ]

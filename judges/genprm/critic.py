@@ -75,9 +75,9 @@ class Critic:
 
     def __post_init__(self) -> None:
         if self.turns < 0:
-            raise ConfigError(f"turns is a number of at least 0, not {self.turns}")
+            raise ConfigError(f"turns must be a number >= 0, got {self.turns}")
         if isinstance(self.reviewer, StepColumn):
-            raise ConfigError("stored step scores can't review what the policy writes anew", hint="use genprm or prm")
+            raise ConfigError("stored step scores can't review the policy's new text", hint="use genprm or prm")
 
     @cached_property
     def engine(self) -> Engine:

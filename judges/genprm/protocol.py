@@ -129,7 +129,7 @@ def load_protocol(name: str) -> Protocol:
         return Protocol.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         ours = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
-        raise ConfigError(f"no GenPRM protocol {name!r}", hint=f"ours are {', '.join(ours)}") from None
+        raise ConfigError(f"GenPRM protocol {name!r} not found", hint=f"available: {', '.join(ours)}") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"GenPRM protocol {name}: {error}") from None
     except ValidationError as error:

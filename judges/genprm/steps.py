@@ -29,7 +29,7 @@ def split_steps(text: str, how: Splitting = "auto") -> tuple[str, ...]:
         UsageError: there is no such way to split.
     """
     if how not in get_args(Splitting):
-        raise UsageError(f"steps are split by {', '.join(get_args(Splitting))}, not {how!r}")
+        raise UsageError(f"the splitting of steps must be one of {', '.join(get_args(Splitting))}, got {how!r}")
     if how in ("auto", "tagged") and (found := untagged(text)) is not None:
         return tuple(step.strip() for step in found if step.strip())
     parts = _by_numbers(text) if how in ("auto", "numbered") else []

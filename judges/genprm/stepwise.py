@@ -76,7 +76,7 @@ class StepVerifier(TextVerifier):
         """The steps of a sample as a reviewer may see them; its score where the candidate left nothing to review."""
         given = sample.meta.get("steps")
         if given is not None and not (isinstance(given, list | tuple) and all(isinstance(step, str) for step in given)):
-            return Score.error("the row's `steps` are no list of texts")
+            return Score.error("the row's `steps` must be a list of strings")
         steps = self.steps_of(sample)
         size = max(len(sample.completion), sum(map(len, steps)))
         if size > self.max_chars:

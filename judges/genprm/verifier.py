@@ -83,11 +83,11 @@ class GenPRM(StepVerifier):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.mode not in MODES:
-            raise ConfigError(f"mode is one of {', '.join(MODES)}, not {self.mode!r}")
+            raise ConfigError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}")
         if not isinstance(self.paths, int) or self.paths < 1:
-            raise ConfigError(f"paths is a number of at least 1, not {self.paths!r}")
+            raise ConfigError(f"paths must be a number >= 1, got {self.paths!r}")
         if self.fallback is not None and not 0 <= self.fallback <= 1:
-            raise ConfigError(f"fallback is a reward from 0 to 1, not {self.fallback!r}")
+            raise ConfigError(f"fallback must be a reward from 0 to 1, got {self.fallback!r}")
         object.__setattr__(self, "file", load_protocol(self.protocol))
 
     def __repr__(self) -> str:

@@ -106,7 +106,7 @@ class OpenAIGrader(TextVerifier):
         path = isinstance(self.grader, str)
         object.__setattr__(self, "spec", read_grader_file(self.grader) if path else read_grader(self.grader))  # type: ignore[arg-type]
         if self.on_raise not in ("unscored", "zero"):
-            raise ConfigError(f"on_raise is unscored or zero, not {self.on_raise!r}")
+            raise ConfigError(f"on_raise must be unscored or zero, got {self.on_raise!r}")
         if not (self.wall_s > 0 and self.memory_mb > 0 and self.max_chars > 0):
             raise ConfigError("wall_s, memory_mb and max_chars are above 0")
         if self.engine == "" and any(isinstance(grader, ScoreModel | LabelModel) for grader in self._graders.values()):

@@ -134,7 +134,7 @@ def _files(answers: Answers, held: CallFolder, restart: bool) -> tuple[list[str]
     """The names of the models, where they are not those of the files, and the files."""
     if isinstance(answers, Mapping):
         if len(answers) < 2:
-            raise UsageError("one model alone has nobody to be compared with", hint='{"ours": rows, "theirs": rows}')
+            raise UsageError("a comparison requires at least two models", hint='{"ours": rows, "theirs": rows}')
         rows = enumerate(answers.values(), 1)
         return list(map(str, answers)), [held.file(data, f"answers-{i}.jsonl", restart) for i, data in rows]
     if are_paths(answers):

@@ -44,14 +44,16 @@ Examples:
 )
 @click.argument("files", nargs=-1, required=True)
 @click.option("-j", "--judge", "spec", required=True, metavar="SPEC", help="A judge, a jury, or any verifier.")
-@click.option("-o", "--out", metavar="DIR", help="Output folder; default runs/judge-A-B.")
+@click.option("-o", "--out", metavar="DIR", help="Output folder. Default: runs/judge-A-B.")
 @gold_option
 @data_options
 @click.option(
-    "--labels", metavar="FILE", help="What is better, of some prompts: rows of id and label (1, 2, 0 for a tie)."
+    "--labels",
+    metavar="FILE",
+    help="Known preferences for some prompts: rows with id and label (1, 2, or 0 for a tie).",
 )
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many comparisons.")
-@click.option("--batch", type=click.IntRange(1), default=BATCH, show_default=True, help="Comparisons to a call.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first N comparisons.")
+@click.option("--batch", type=click.IntRange(1), default=BATCH, show_default=True, help="Comparisons per call.")
 @click.option("--length-control", is_flag=True, help="Also win rates at equal lengths.")
 @click.option("--gamed", metavar="FILE", help="alpaca_eval's df_gamed.csv, for its form of length control.")
 @click.option("--instructions", metavar="FILE", help="AlpacaEval's instructions as a JSON list, to go with --gamed.")
@@ -82,10 +84,10 @@ def judge(
 ) -> int:
     """Compare the answers of models in FILES: win rates with intervals, and how far the judge can be trusted.
 
-    Each of several FILES holds one model's answers to the same prompts; more than two are all compared and rated. A
-    single FILE holds pairs (output_1, output_2) or rows with several completions. The folder gets verdicts.jsonl (each
-    comparison with the judge's replies in both orders), summary.json and config.json. An interrupted run goes on by the
-    same command; what failed because of the engine is asked again.
+    With several FILES, each contains one model's answers to the same prompts. Three or more models are all compared
+    and rated. A single FILE contains pairs (output_1, output_2) or rows with several completions. The folder contains
+    verdicts.jsonl (each comparison with the judge's replies in both orders), summary.json and config.json. Run the
+    command again to resume an interrupted run and to retry comparisons that failed because of the engine.
     """
     settings = MatchSettings(
         format_, mapping, labels, limit, batch, length_control, gamed, instructions, canaries, gold=gold

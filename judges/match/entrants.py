@@ -89,7 +89,9 @@ def read_entrants(
     reading = Reading(format, mapping or {}, gold)
     entrants = _pairs(paths[0], reading) if len(paths) == 1 else _joined(paths, names, reading)
     if not entrants.bouts:
-        raise UsageError("no prompt has answers of two models", hint="rows are joined by id, or else by prompt")
+        raise UsageError(
+            "the files have no prompt with answers of two models", hint="rows are joined by id, or else by prompt"
+        )
     return entrants
 
 
@@ -155,7 +157,7 @@ def _pairs(path: str, reading: Reading) -> Entrants:
     entrants = Entrants([], {side: {} for side in sides})
     for line, row in _rows(path):
         if not all(isinstance(row.get(side), str) for side in sides):
-            raise SchemaError(f"no text under {sides[0]!r} or {sides[1]!r}", file=path, line=line)
+            raise SchemaError(f"text not found under {sides[0]!r} or {sides[1]!r}", file=path, line=line)
         pair = Pair(row[sides[0]], row[sides[1]], _prompt(row, mapping, path, line))
         bout = Bout(_id(row, mapping, line), *sides, pair, _label(row, mapping))
         entrants.bouts.append(bout)
@@ -192,7 +194,7 @@ def _prompt(row: JsonRow, mapping: Mapping[str, str], path: str, line: int) -> s
     parts = [row[key] for key in keys if isinstance(row.get(key), str) and row[key]]
     if not parts:
         hint = f"--map prompt=KEY, one of {', '.join(sorted(row))}"
-        raise SchemaError("no prompt", file=path, line=line, field="prompt", hint=hint)
+        raise SchemaError("prompt is missing", file=path, line=line, field="prompt", hint=hint)
     return "\n\n".join(parts)
 
 

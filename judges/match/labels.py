@@ -49,14 +49,14 @@ def read_labels(path: str, *, pairs: bool) -> dict[Key, Label]:
         said = label.strip().lower() if isinstance(label, str) and not pairs else label
         if not isinstance(said, (str, int, float)) or said not in meanings:
             known = ", ".join(dict.fromkeys(str(word) for word in meanings))
-            raise SchemaError(f"the label {label!r} is none", file=file, line=line, field="label", hint=known)
+            raise SchemaError(f"the label {label!r} is not valid", file=file, line=line, field="label", hint=known)
         if key in found:
             raise SchemaError(f"a second label for {key[0]!r}, {key[1]}", file=file, line=line, field="id")
         text = row.get("completion")
         length = len(text) if isinstance(text, str) else None
         found[key] = Label(meanings[said], str(row.get("category") or ""), length)
     if not found:
-        raise SchemaError("no labels", file=path, hint="rows of id, index and label")
+        raise SchemaError("the file contains no labels", file=path, hint="rows of id, index and label")
     return found
 
 
@@ -69,7 +69,7 @@ def labelled(bouts: Sequence[Bout], labels: Mapping[Key, Label]) -> list[Bout]:
     pairs = {pair: number for number, pair in enumerate(dict.fromkeys((bout.a, bout.b) for bout in bouts))}
     keys = [(bout.id, pairs[bout.a, bout.b]) for bout in bouts]
     if not any(key in labels for key in keys):
-        raise UsageError("no label is of one of the comparisons", hint="rows are joined by id")
+        raise UsageError("the labels match none of the comparisons", hint="rows are joined by id")
     both = zip(bouts, keys, strict=True)
     return [replace(bout, label=labels[key].value) if key in labels else bout for bout, key in both]
 
@@ -79,7 +79,11 @@ def _key(row: Mapping[str, Any], path: str, line: int) -> Key:
     if isinstance(index, str) and index.isdecimal():  # a cell of a table
         index = int(index)
     if id in (None, ""):
-        raise SchemaError("no id", file=path, line=line, field="id", hint="that of the run's scores.jsonl")
+        raise SchemaError(
+            "id is missing", file=path, line=line, field="id", hint="use the id in the run's scores.jsonl"
+        )
     if type(index) is not int or index < 0:
-        raise SchemaError(f"{index!r} is no candidate's number", file=path, line=line, field="index", hint="0, 1, …")
+        raise SchemaError(
+            f"{index!r} is not the number of a candidate", file=path, line=line, field="index", hint="0, 1, …"
+        )
     return str(id), index

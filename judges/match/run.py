@@ -99,12 +99,12 @@ def _held(bouts: Sequence[Bout], out: Path) -> tuple[int, list[int]]:
     held, failed = 0, []
     for held, row in enumerate(read_rows(out / VERDICTS), 1):
         if held > len(bouts):
-            raise UsageError(f"{out} holds more verdicts than there are comparisons", hint="--restart, or -o")
+            raise UsageError(f"{out} contains more verdicts than there are comparisons", hint="--restart, or -o")
         bout = bouts[held - 1]
         if (row["id"], row["a"], row["b"], row["digest"]) != (bout.id, bout.a, bout.b, bout.digest):
             raise UsageError(
-                f"{out} holds a verdict on other answers to {row['id']!r} ({row['a']} against {row['b']})",
-                hint="--restart judges everything anew; -o chooses another folder",
+                f"{out} contains a verdict on other answers to {row['id']!r} ({row['a']} against {row['b']})",
+                hint="pass --restart to judge everything again, or choose another folder with -o",
             )
         if row.get("error") == "failed":
             failed.append(held - 1)

@@ -120,11 +120,13 @@ class MatchSession:
         if gamed is None:
             return LengthControl()
         if instructions is None:
-            raise UsageError("--gamed needs --instructions, to know which instruction each prompt is")
+            raise UsageError("--gamed requires --instructions, to match prompts with instructions")
         numbers = _numbers(instructions)
         by_id: Mapping[str, str] = {bout.id: as_text(bout.pair.prompt) for bout in self.entrants.bouts}
         if other := [text for text in by_id.values() if text not in numbers]:
-            raise UsageError(f"not one of AlpacaEval's instructions: {other[0][:80]!r}", hint="--length-control alone")
+            raise UsageError(
+                f"not one of AlpacaEval's instructions: {other[0][:80]!r}", hint="use --length-control only"
+            )
         return LengthControl(Gamed.read(gamed), {id: numbers[text] for id, text in by_id.items()})
 
 

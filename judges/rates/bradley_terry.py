@@ -128,7 +128,9 @@ def _check(games: Sequence[Game]) -> None:
         if not 0 <= game.score <= 1 or game.first == game.second:
             raise UsageError(f"not a game between two models with a score in [0, 1]: {game}")
     if apart := {name for game in games for name in game[:2]} - _linked(games):
-        raise UsageError(f"no games link {', '.join(sorted(apart))} to {games[0].first}, so they can't be compared")
+        raise UsageError(
+            f"{', '.join(sorted(apart))} can't be compared with {games[0].first}: they are not linked by any games"
+        )
 
 
 def _linked(games: Sequence[Game]) -> set[str]:

@@ -30,9 +30,9 @@ def expected_score(rating: float, opponent: float) -> float:
 
 def _check(games: Sequence[tuple[float, float]], reduction: str) -> None:
     if reduction not in get_args(Reduction):
-        raise UsageError(f"no reduction {reduction!r}", hint=f"one of {', '.join(get_args(Reduction))}")
+        raise UsageError(f"reduction {reduction!r} not found", hint=f"one of {', '.join(get_args(Reduction))}")
     if bad := [score for _, score in games if not 0 <= score <= 1]:
-        raise UsageError(f"the score of a game lies between 0 and 1, not at {bad[0]!r}")
+        raise UsageError(f"the score of a game must be between 0 and 1, got {bad[0]!r}")
 
 
 def updated(
@@ -49,7 +49,7 @@ def updated(
             rating += k * (score - expected_score(rating, opponent))
         return rating
     if reduction == "sum" and k * len(games) > STABLE_SUM:
-        warnings.warn(f"summing {len(games)} games at k={k:g} makes the rating swing; use mean", stacklevel=2)
+        warnings.warn(f"summing {len(games)} games at k={k:g} makes the rating swing. Use mean", stacklevel=2)
     gain = k * math.fsum(score - expected_score(rating, opponent) for opponent, score in games)
     return rating + (gain / len(games) if reduction == "mean" and games else gain)
 

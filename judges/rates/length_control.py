@@ -177,11 +177,11 @@ def is_extreme(raw: float, controlled: float) -> bool:
 
 def _form(form: Form | None, gamed: Gamed | None) -> Form:
     if form is not None and form not in get_args(Form):
-        raise UsageError(f"no form {form!r}", hint=f"one of {', '.join(get_args(Form))}")
+        raise UsageError(f"form {form!r} not found", hint=f"one of {', '.join(get_args(Form))}")
     if gamed is not None or form == "minimal":
         return form or "v1"
     if form is not None:
-        warnings.warn(f"{form} needs alpaca_eval's df_gamed.csv; fitted the minimal form", stacklevel=3)
+        warnings.warn(f"{form} requires alpaca_eval's df_gamed.csv. Fitted the minimal form instead", stacklevel=3)
     return "minimal"
 
 

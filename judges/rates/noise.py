@@ -53,7 +53,7 @@ def thurstone_sigma(gap: float, accuracy: float) -> float:
         UsageError: a gap that is not positive, or an accuracy outside [0, 1].
     """
     if not (gap > 0 and 0 <= accuracy <= 1):
-        raise UsageError(f"a positive gap and an accuracy in [0, 1] are needed, not {gap!r} and {accuracy!r}")
+        raise UsageError(f"expected a positive gap and an accuracy in [0, 1], got {gap!r} and {accuracy!r}")
     if accuracy <= 0.5:
         return math.inf
     return gap / NormalDist().inv_cdf(accuracy) if accuracy < 1 else 0.0
@@ -96,7 +96,7 @@ def noise_report(
         UsageError: as `absolute_noise` and `thurstone_sigma`, or no gap.
     """
     if not accuracy:
-        raise UsageError("no comparisons")
+        raise UsageError("the list of comparisons is empty")
     absolute = absolute_noise(expert, judged)
     sigma = {gap: thurstone_sigma(gap, share) for gap, share in sorted(accuracy.items())}
     hardest = next(iter(sigma.values()))

@@ -34,9 +34,9 @@ class WinRate:
 def _known(preferences: Sequence[float | None]) -> list[float]:
     known = [p for p in preferences if p is not None]
     if bad := [p for p in known if not 0 <= p <= 1]:
-        raise UsageError(f"a preference lies between 0 and 1, not at {bad[0]!r}", hint="alpaca_preference() converts")
+        raise UsageError(f"a preference must be between 0 and 1, got {bad[0]!r}", hint="alpaca_preference() converts")
     if not known:
-        raise UsageError("no comparison has a verdict")
+        raise UsageError("all comparisons lack a verdict")
     return known
 
 
@@ -65,5 +65,5 @@ def alpaca_preference(recorded: float | None) -> float | None:
     if recorded is None or math.isnan(recorded):
         return None
     if recorded != 0 and not 1 <= recorded <= 2:
-        raise UsageError(f"alpaca_eval writes preferences as 0 or in [1, 2], not {recorded!r}")
+        raise UsageError(f"an alpaca_eval preference must be 0 or in [1, 2], got {recorded!r}")
     return 0.5 if recorded == 0 else recorded - 1

@@ -34,10 +34,10 @@ class HeadReader:
 
     def __post_init__(self) -> None:
         if self.activation not in get_args(Activation):
-            raise ConfigError(f"activation is one of {', '.join(get_args(Activation))}, not {self.activation!r}")
+            raise ConfigError(f"activation must be one of {', '.join(get_args(Activation))}, got {self.activation!r}")
         weighted = isinstance(self.output, Mapping)
         if not weighted and (isinstance(self.output, bool) or not isinstance(self.output, str | int)):
-            raise ConfigError(f"output is a number's name, its index, or weights by name, not {self.output!r}")
+            raise ConfigError(f"output must be a name, an index, or a table of weights, got {self.output!r}")
         if weighted and not (self.output and all(_finite(weight) for weight in self.output.values())):
             raise ConfigError("output's weights are finite numbers, and at least one")
 
@@ -51,7 +51,7 @@ class HeadReader:
         if self.output == "" and numbers.score is not None:
             if self.activation == "softmax":
                 raise ConfigError(
-                    "the model gives a score of its own, of which there is no softmax",
+                    "this model returns its own score, and softmax does not apply",
                     hint="output=NAME, an index, 'mean', or {NAME: weight, …} for the numbers it is made of",
                 )
             return _sigmoid(numbers.score) if self.activation == "sigmoid" else numbers.score
@@ -65,7 +65,7 @@ class HeadReader:
             told = ", ".join(names[:20])
             raise ConfigError(
                 f"the head has {len(values)} numbers ({told})",
-                hint="output=NAME, an index, 'mean', or {NAME: weight, …}; activation='softmax' for classes",
+                hint="set output=NAME, an index, 'mean', or {NAME: weight, …}. For classes set activation='softmax'",
             )
         if self.output == "mean" and "mean" not in names:
             return sum(values) / len(values)
@@ -86,7 +86,7 @@ def _index(name: str | int, names: Sequence[str]) -> int:
         return name
     if name in names:
         return names.index(str(name))
-    raise ConfigError(f"the head has no number {name!r}", hint=f"it has {', '.join(names[:20])}")
+    raise ConfigError(f"the head has no number {name!r}", hint=f"available: {', '.join(names[:20])}")
 
 
 def _sigmoid(value: float) -> float:

@@ -84,7 +84,7 @@ class RewardModel(TextVerifier):
         if self.remote:
             check_spec(self.path)
         elif not self.model.startswith("hf:") and self.loaded is None:
-            raise SpecError(f"{self.model!r} is no reward model", hint="hf:DIR, or openai:http://host:8000#model")
+            raise SpecError(f"{self.model!r} is not a reward model", hint="hf:DIR, or openai:http://host:8000#model")
         if self.remote_code:
             check_code(self.model)
 

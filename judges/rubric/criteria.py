@@ -69,9 +69,9 @@ class Criteria:
         if not self.items:
             raise SchemaError("a rubric with no criteria", field="rubric")
         if self.rule not in RULES:
-            raise SchemaError(f"a rubric's rule is one of {', '.join(RULES)}, not {self.rule!r}", field="rule")
+            raise SchemaError(f"a rubric's rule must be one of {', '.join(RULES)}, got {self.rule!r}", field="rule")
         if self.rule in ("points", "threshold") and not self.positive > 0:
-            raise SchemaError("no criterion of the rubric has points above zero", field="points")
+            raise SchemaError("the rubric needs a criterion with points above zero", field="points")
         if self.rule == "required" and all(item.optional for item in self.items):
             raise SchemaError("all criteria of the rubric are optional", field="optional")
 

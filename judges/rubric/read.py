@@ -125,14 +125,14 @@ def _opened(data: Any) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"the rubric is no JSON: {error}", field="rubric") from None
+        raise SchemaError(f"the rubric is not JSON: {error}", field="rubric") from None
 
 
 def _listed(data: Any) -> Sequence[Any]:
     if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
         raise SchemaError(f"a rubric is a list of criteria, not a {type(data).__name__}", field="rubric")
     if len(data) > MOST:
-        raise SchemaError(f"a rubric of {len(data)} criteria; at most {MOST} are read", field="rubric")
+        raise SchemaError(f"the rubric has {len(data)} criteria, more than the limit of {MOST}", field="rubric")
     return data
 
 
@@ -144,7 +144,7 @@ def _table(data: Mapping[str, Any]) -> Criteria:
     kit = "scoring" in data or "judge" in data or name == "criterion"
     scoring = data.get("scoring") or {}
     if not isinstance(scoring, Mapping):
-        raise SchemaError(f"scoring is a table, not {scoring!r}", field="scoring")
+        raise SchemaError(f"scoring must be a table, got {scoring!r}", field="scoring")
     said = scoring.get("aggregation", data.get("rule", "points"))
     rule = _RULES.get(str(said).replace("_", "-"), said)
     threshold = _number(scoring.get("threshold", data.get("threshold", 0.5)), "threshold")
@@ -174,7 +174,7 @@ def _criterion(item: Any, *, kit: bool = False) -> Criterion:
     if isinstance(item, str):
         return Criterion(_text(item))
     if not isinstance(item, Mapping):
-        raise SchemaError(f"a criterion is a text or an object, not {item!r:.80}", field="criterion")
+        raise SchemaError(f"a criterion must be a string or an object, got {item!r:.80}", field="criterion")
     key = next((key for key in _TEXT if isinstance(item.get(key), str) and item[key].strip()), None)
     if key is None:
         raise SchemaError(f"a criterion with none of {', '.join(_TEXT)}: {item!r:.120}", field="criterion")
@@ -216,7 +216,7 @@ def _name(item: Mapping[str, Any], key: str) -> str:
 def _flag(item: Mapping[str, Any], name: str, default: bool) -> bool:
     found = item.get(name, default)
     if not isinstance(found, bool):
-        raise SchemaError(f"true or false is expected, not {found!r}", field=name)
+        raise SchemaError(f"expected true or false, got {found!r}", field=name)
     return found
 
 
@@ -250,7 +250,7 @@ def _scale(item: Mapping[str, Any], levels: Sequence[str]) -> tuple[float, float
 
 def _number(value: Any, field: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise SchemaError(f"a finite number is expected, not {value!r:.80}", field=field)
+        raise SchemaError(f"expected a finite number, got {value!r:.80}", field=field)
     return float(value)
 
 

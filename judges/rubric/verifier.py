@@ -65,10 +65,10 @@ class Rubric(Judge):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.on_missing not in get_args(OnMissing):
-            raise ConfigError(f"on_missing is one of {', '.join(get_args(OnMissing))}, not {self.on_missing!r}")
+            raise ConfigError(f"on_missing must be one of {', '.join(get_args(OnMissing))}, got {self.on_missing!r}")
         check_asks(self.asks)
         if isinstance(self.per_call, bool) or not isinstance(self.per_call, int) or self.per_call < 1:
-            raise ConfigError(f"per_call is a whole number from 1 up, not {self.per_call!r}")
+            raise ConfigError(f"per_call must be an integer >= 1, got {self.per_call!r}")
         _check_reply_format(self.file.reply)
         if self.rubric != "" and self.key:
             raise ConfigError("either a rubric for all rows, or the key of each row's own")
@@ -292,15 +292,15 @@ class Rubric(Judge):
                 return [_label(found, items[0])]
             if len(found) == len(items):
                 return [_label(label, item) for label, item in zip(found, items, strict=True)]
-        raise SchemaError(f"labels for {len(items)} criteria are expected, not {found!r:.80}", field=self.labels)
+        raise SchemaError(f"expected labels for {len(items)} criteria, got {found!r:.80}", field=self.labels)
 
 
 def _check_reply_format(reply: ReplyFormat) -> None:
     """Raise if a prompt's replies can't hold a verdict on each criterion."""
     if not reply.member and ("{number}" not in reply.find or "{fence}" not in reply.find):
-        raise ConfigError("a rubric prompt's find holds {fence} and {number}", hint="<{fence} {number}: {}>")
+        raise ConfigError("a rubric prompt's find must contain {fence} and {number}", hint="<{fence} {number}: {}>")
     if len(reply.labels) != 2 or set(reply.labels.values()) != {0.0, 1.0}:
-        raise ConfigError("a rubric prompt has two labels, worth 1 and 0")
+        raise ConfigError("a rubric prompt must have two labels, with the values 1 and 0")
 
 
 def _each(verdicts: list[JudgeVerdict], numbers: Sequence[int]) -> list[JudgeVerdict]:

@@ -105,7 +105,7 @@ def test_an_audit_that_was_cut_off_runs_only_the_patches_that_were_left(number, 
     process.send_signal(number)
     _, told = process.communicate()
     assert process.returncode
-    assert (b"the same command goes on" in told) == (number == signal.SIGINT)
+    assert (b"Run the command again to resume" in told) == (number == signal.SIGINT)
     done = scores.read_bytes().count(b"\n")
     again = audit(file, begun=ran(counts), keep=kept)
     assert sum(counts.values()) == 10 - done

@@ -84,7 +84,7 @@ def test_the_command_needs_tasks_and_a_folder_of_its_own(tmp_path):
     assert "is a package" in str(run(cli, write).exception)
     out = [*write, "--data", str(data), "-o", str(tmp_path / "sums")]
     assert run(cli, out).exit_code == 0
-    assert "is there already" in str(run(cli, out).exception)
+    assert "already exists" in str(run(cli, out).exception)
     assert run(cli, [*out, "--force"]).exit_code == 0
     assert "belong to a package" in str(run(cli, ["adapter", "write", "trl", "answer", "--data", str(data)]).exception)
     shown = run(cli, ["adapter", "show", "openenv"])

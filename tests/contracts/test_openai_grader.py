@@ -65,7 +65,7 @@ def test_a_written_grader_grades_as_the_spec_does(spec):
      "exact('none', extract='whole', reads='all')", CHECK[:-1] + ", reads='thoughts')"],
 )  # fmt: skip
 def test_what_no_grader_can_say_is_refused_by_name(spec):
-    with pytest.raises(UsageError, match="can't be said"):
+    with pytest.raises(UsageError, match="can't be exported"):
         written(load(spec))
 
 
@@ -101,7 +101,7 @@ def test_a_function_of_a_verifiers_name_is_no_such_verifier():
 
     for name in ("length", "exact", "rubric", "judge", "openai_grader", "rouge", "reference_judge"):
         own = verifier(lambda sample: 1.0, name=name)
-        with pytest.raises(UsageError, match=f"{name} can't be said"):
+        with pytest.raises(UsageError, match=f"{name} can't be exported"):
             written(0.5 * own + 0.5 * load("length(max=9)"))
 
 

@@ -17,7 +17,7 @@ from verikit.errors import Unscored, UsageError
 
 @verifier
 def lengths(sample):
-    return Score.error("no judge") if sample.completion == "lost" else float(len(sample.completion))
+    return Score.error("judge prompt") if sample.completion == "lost" else float(len(sample.completion))
 
 
 class Flaky:
@@ -81,7 +81,7 @@ def test_rows_without_a_prompt_are_told_apart_by_their_index():
 
 
 def test_raise_names_the_reward_and_the_reason():
-    with pytest.raises(Unscored, match=r"mine: error: .*no judge"):
+    with pytest.raises(Unscored, match=r"mine: error: .*judge prompt"):
         rewards(Reward(lengths, "mine", "raise"), batch("a", "lost"))
     assert rewards(Reward(lengths, "mine", "raise"), batch("a")) == [1.0]
 
@@ -192,7 +192,7 @@ def test_two_steps_without_any_score_stop_a_run_and_its_first_reason_is_told():
     reward = Reward(lengths, "mine", "mean")
     silent(reward, (0, 1), 1)
     silent(reward, (0, 1), 1)  # the same step: an evaluation, say
-    with pytest.raises(Unscored, match=r"mine scored none of 3 samples in 2 steps.*no judge"):
+    with pytest.raises(Unscored, match=r"mine scored none of 3 samples in 2 steps.*judge prompt"):
         silent(reward, (1, 2), 1)
 
 
@@ -212,7 +212,7 @@ def test_without_a_step_batches_of_several_prompts_are_the_steps():
     for _ in range(5):
         reward.watch(one, reward.score(one))
     reward.watch(two, reward.score(two))
-    with pytest.raises(Unscored, match="no judge"):
+    with pytest.raises(Unscored, match="judge prompt"):
         reward.watch(two, reward.score(two))
 
 

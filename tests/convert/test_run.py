@@ -136,7 +136,7 @@ def test_a_bad_row_is_told_by_file_row_and_field_and_loses_no_other(tmp_path):
 def test_a_file_of_another_form_is_refused_and_leaves_nothing(tmp_path):
     path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     path.write_text(lines(ASKED))
-    with pytest.raises(UsageError, match="no row could be converted as kilt"):
+    with pytest.raises(UsageError, match="conversion as kilt produced zero rows"):
         raise run("kilt", path, "-o", out).exception
     assert [file.name for file in tmp_path.iterdir()] == ["in.jsonl"]
 
@@ -173,7 +173,7 @@ def test_held_out_prompts_are_so_many_and_in_no_other_file(numbers, held_out, se
     keys = [prompt_key({"prompt": row["question"]}) for row in rows]
     folder = tmp_path_factory.mktemp("divided")
     if len(set(keys)) <= held_out:
-        with pytest.raises(UsageError, match="too few"):
+        with pytest.raises(UsageError, match="can't hold out"):
             made(rows, folder, held_out=held_out, seed=seed)
         assert list(folder.iterdir()) == []
         return

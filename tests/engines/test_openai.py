@@ -444,15 +444,15 @@ def test_an_address_may_be_ipv6_or_have_no_path():
 
 
 WRONG_OPTIONS = [
-    ({"concurrency": 0}, "concurrency is a whole number from 1 up, not 0"),
+    ({"concurrency": 0}, "concurrency must be an integer >= 1, got 0"),
     ({"concurrency": "8"}, "concurrency"),
     ({"concurrency": 2.5}, "concurrency"),
-    ({"timeout_s": 0}, "timeout_s is a number over 0"),
+    ({"timeout_s": 0}, "timeout_s must be a number > 0"),
     ({"deadline_s": float("inf")}, "deadline_s"),
     ({"retries": -1}, "retries"),
     ({"tokens_per_minute": 0}, "tokens_per_minute"),
-    ({"prices": 3}, "prices is two numbers"),
-    ({"server": "vLLM"}, "server is auto, vllm or openai"),
+    ({"prices": 3}, "prices must be two numbers"),
+    ({"server": "vLLM"}, "server must be auto, vllm or openai"),
     ({"body": ["top_k"]}, "body"),
     ({"api_key": 12345678}, "API key"),
     ({"concurency": 8}, "no option 'concurency'"),

@@ -383,7 +383,7 @@ def test_what_is_no_request_and_a_call_of_too_few_results_are_raised_in_the_roll
     with engine() as made:
         found = run_rollouts(made, [careful(None), careful(Together(lambda items: [], 1))])
     assert found == [
-        "a rollout yields requests, work or rollouts, not NoneType",
+        "a rollout must yield requests, work or rollouts, got NoneType",
         "a call for 1 rollouts gave 0 results",
     ]
 

@@ -85,7 +85,7 @@ def test_a_server_that_breaks_off_is_an_error_and_no_reward(address):
         list(play(address, [{"completion": "garbage"}]))
     with pytest.raises(VerikitError):
         list(play("http://127.0.0.1:9", [{"completion": "6"}]))
-    with pytest.raises(UsageError, match="is no address"):
+    with pytest.raises(UsageError, match="is not a valid address"):
         list(play("localhost", []))
 
 

@@ -68,5 +68,5 @@ def test_a_file_of_other_rows_is_an_error_and_no_comparison(tmp_path):
         check(traces, "answer", tasks=data)
     assert "--map prompt=KEY" in raised.value.hint
     data = written(tmp_path / "none.jsonl", [{"ask": "6 * 7?"}])
-    with pytest.raises(SchemaError, match=r"none\.jsonl:1.*no prompt"):
+    with pytest.raises(SchemaError, match=r"none\.jsonl:1.*prompt is missing"):
         check(traces, "answer", tasks=data)

@@ -70,7 +70,7 @@ def test_nemo_gyms_tasks_keep_their_fields(tmp_path):
     assert isinstance(bad, SchemaError)
     told = CliRunner().invoke(cli, ["env", "read", str(path), "--tasks"])
     assert json.loads(told.stdout)["prompt"] == asked["input"]
-    assert "1 rows, 1 left out" in told.stderr
+    assert "1 rows, 1 skipped" in told.stderr
 
 
 class Answers(BaseHTTPRequestHandler):

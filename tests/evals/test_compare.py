@@ -45,7 +45,7 @@ def test_the_command_tells_which_differences_are_real(tmp_path):
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="no run that can be compared"):
+    with pytest.raises(UsageError, match="not a run that can be compared"):
         compare_runs(tmp_path, tmp_path)
 
 

@@ -132,7 +132,7 @@ def test_the_last_day_of_a_window_is_a_whole_one_and_zones_are_left_out(tmp_path
 
 @pytest.mark.parametrize(
     ("window", "message"),
-    [({"since": "2024-09-01", "until": "2024-08-01"}, "lies behind"), ({"until": "soon"}, "'soon' is no date")],
+    [({"since": "2024-09-01", "until": "2024-08-01"}, "is later than"), ({"until": "soon"}, "'soon' is not a date")],
 )
 def test_a_window_that_can_hold_nothing_is_refused_before_a_model_is_loaded(window, message):
     with pytest.raises(UsageError, match=message):
@@ -150,7 +150,7 @@ def test_a_window_of_dates_holds_both_its_ends(tmp_path):
     assert ids(since="2024-02-01", until="2024-03-01") == ["p1", "p2"]
     with pytest.raises(UsageError, match=r"no rows for verikit_livecodebench \(since=2025-01-01\)"):
         ids(since="2025-01-01")
-    with pytest.raises(UsageError, match="'soon' is no date"):
+    with pytest.raises(UsageError, match="'soon' is not a date"):
         ids(until="soon")
     with pytest.raises(UsageError, match="no dates"):
         load(kind="math", task="x", data=write(tmp_path / "m.jsonl", ROWS["aime25"]), since="2024-01-01")
@@ -170,7 +170,7 @@ def test_the_prompt_shows_the_form_of_the_program():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"contest_date": "soon"}, "a date as"),
+        ({"contest_date": "soon"}, "a date such as"),
         ({"contest_date": None}, "none of contest_date"),
         ({"private_test_cases": ""}, "none of private_test_cases"),
         ({"question_content": None}, "none of question_content"),

@@ -70,11 +70,11 @@ def test_columns_have_their_usual_names_or_those_given(tmp_path):
 def test_a_missing_column_is_told_before_anything_is_asked(tmp_path):
     engine = Scripted(added)
     rows = [{"question": "1 + 1", "answer": "2"}, {"question": "1 + 2", "answer": "3"}]
-    with pytest.raises(SchemaError, match=r"mine:1: no column 'label' for the answer; there are 'answer', 'question'"):
+    with pytest.raises(SchemaError, match=r"mine:1: no column 'label' for the answer. Available: 'answer', 'question'"):
         evaluated(tmp_path, rows, engine, columns={"answer": "label"})
     with pytest.raises(SchemaError, match=r"mine:1: no column holds the answer.*"):
         evaluated(tmp_path, [{"question": "1 + 1", "sum": "2"}], engine)
-    with pytest.raises(SchemaError, match=r"mine:2: field 'answer': an answer is a text or number.*not list"):
+    with pytest.raises(SchemaError, match=r"mine:2: field 'answer': an answer must be a string, a number.*got list"):
         evaluated(tmp_path, [{"question": "1", "answer": [["1"]] * i} for i in range(2)], engine)
     with pytest.raises(UsageError, match="no field 'gold'"):
         evaluated(tmp_path, rows, engine, columns={"gold": "label"})
@@ -93,8 +93,10 @@ def test_the_file_of_another_task_is_refused_by_name(tmp_path):
     names = [{"question": "Who?", "answer": "Marie Curie"}]
     for rows in (letters, names):
         data = write(tmp_path / "rows.jsonl", rows)
-        with pytest.raises(UsageError, match=r"no row has a gold of the task's form \(math\); the first are \['"):
+        with pytest.raises(
+            UsageError, match=r"the rows have no gold answers of the task's form \(math\). First rows: \['"
+        ):
             run_tasks(["verikit_math500"], "s", EngineLM(Scripted(added)), Settings(data=data), tmp_path / "run")
     data = write(tmp_path / "rows.jsonl", [{**row, "answer": "Z"} for row in letters])
-    with pytest.raises(UsageError, match="no row has a gold"):
+    with pytest.raises(UsageError, match="the rows have no gold answers"):
         run_tasks(["verikit_mmlu_pro_math"], "s", EngineLM(Scripted(added)), Settings(data=data), tmp_path / "run")

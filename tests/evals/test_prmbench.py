@@ -124,6 +124,6 @@ def test_a_model_that_asks_is_refused(tmp_path):
     outputs = write(tmp_path / "out.jsonl", [{"question": f"{i}?", "output": json.dumps([1])} for i in range(3)])
     with (
         opened_model(f"replay:{outputs}", {}, told=lambda done, of: None) as lm,
-        pytest.raises(SchemaError, match="no scores of steps"),
+        pytest.raises(SchemaError, match="no step scores"),
     ):
         run_tasks(["verikit_prmbench"], "stored", lm, Settings(data=data), tmp_path / "run")

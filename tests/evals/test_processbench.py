@@ -167,7 +167,7 @@ def test_the_threshold_of_a_split_is_chosen_on_the_other_half(tmp_path, rows):
 
 def test_a_verifier_without_step_scores_and_a_bad_threshold_are_told(tmp_path):
     made = [{"id": "math-1", "problem": "1 + 1?", "steps": ["2", "3"], "label": 1, "step_scores": [0.9]}]
-    with pytest.raises(UsageError, match="a threshold is a number"):
+    with pytest.raises(UsageError, match="a threshold must be a number"):
         evaluated(tmp_path, made, threshold="best")
     with pytest.raises(UsageError, match="no option 'device'"):
         evaluated(tmp_path, made, device="cpu")

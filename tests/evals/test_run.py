@@ -142,7 +142,7 @@ def test_another_models_results_are_not_replaced_unless_asked_to(tmp_path):
 
     first = run("one", "\\boxed{5}")
     held = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
-    with pytest.raises(UsageError, match="holds the results of one"):
+    with pytest.raises(UsageError, match="contains the results of one"):
         run("two", "none")
     assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == held
     assert run("two", "none", restart=True)["tasks"] != first["tasks"]

@@ -330,11 +330,11 @@ def test_strategies_are_made_of_specs():
     )
     assert load_strategy("dvts(prm=\"column('x')\", step_tokens=9)") == DVTS(prm=load("column('x')"), step_tokens=9)
     for spec, told in (
-        ("beem(2)", "no search"),
+        ("beem(2)", "not found"),
         ("beam(2)", "needs a verifier"),
         ("beam(2, prm=nothing)", "nothing"),
-        ("beam(x, prm=column('x'))", "whole number"),
-        ("beam(True, prm=column('x'))", "whole number"),
+        ("beam(x, prm=column('x'))", "an integer"),
+        ("beam(True, prm=column('x'))", "an integer"),
         ("beam(1, 2, 3, 4, 5, 6, 7, prm=column('x'))", "it takes"),
         ("beam(n=1, prm=column('x'))", "no option 'n'"),
     ):

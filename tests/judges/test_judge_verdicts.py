@@ -235,7 +235,7 @@ def test_a_refused_held_reply_is_asked_for_again_without_where_another_try_is_al
 
 def test_refused_held_replies_count_for_the_probe():
     engine = Holding("json", rule=rambles, refuses=True)
-    with pytest.warns(UserWarning, match="left without"), pytest.raises(ConfigError, match="none of the judge's first"):
+    with pytest.warns(UserWarning, match="left without"), pytest.raises(ConfigError, match="the judge's first"):
         Pairwise(engine, probe=2).compare(PAIRS[:2])
 
 

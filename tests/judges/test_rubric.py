@@ -241,7 +241,7 @@ def test_one_retry_asks_again_and_keeps_the_verdicts_that_were_there():
 
 def test_a_judge_that_gives_no_verdict_on_anything_stops_the_run():
     rows = [Sample("q", f"iron {i}", meta={"rubrics": ROWS}) for i in range(8)]
-    with pytest.raises(ConfigError, match="none of the judge's first"):
+    with pytest.raises(ConfigError, match="the judge's first"):
         score_all(rubric(lambda _: "I like it."), rows)
 
 

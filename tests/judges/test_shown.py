@@ -121,7 +121,7 @@ def test_a_prompt_of_the_users_is_read_from_a_file(tmp_path):
         "system",
         "user",
     ]
-    with pytest.raises(ConfigError, match="no judge prompt"):
+    with pytest.raises(ConfigError, match="judge prompt"):
         load_prompt("nothing-of-the-kind")
     path.with_name("bad.toml").write_text("task = ")
     with pytest.raises(ConfigError, match=r"bad\.toml"):

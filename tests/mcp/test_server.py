@@ -150,7 +150,7 @@ def started(*options, given=b"", timeout=120):
         (["--spec", "house=nowhere.py:f"], "--spec house"),
         (["--spec", "0.5*answer"], "is not NAME=SPEC"),
         (["--spec", "a=answer", "--spec", "a=math"], "names 'a' twice"),
-        (["--root", "nowhere"], "is no folder"),
+        (["--root", "nowhere"], "is not a folder"),
     ],
 )
 def test_a_server_that_is_set_up_wrong_says_so_and_ends(options, problem):

@@ -49,7 +49,7 @@ def run(code, *arguments):
 def test_an_absent_file_a_directory_and_an_impossible_name_are_usage_errors(tmp_path):
     for path, told in (
         (tmp_path / "absent", "no such file"),
-        (tmp_path, "is a directory that holds no data"),
+        (tmp_path, "is a directory without data"),
         ("a\0b", "null"),
     ):
         with pytest.raises(UsageError, match=told):
@@ -117,7 +117,7 @@ def test_an_array_without_items_has_no_rows(file):
         (b'{"a":' * 150 + b"1" + b"}" * 150, "nested deeper than 100"),
         (b"[" * 100_000, "nested deeper than 100"),
         (b'{"a": ' + b"9" * 5000 + b"}", "too many digits"),
-        (b"{}", "the row is empty"),
+        (b"{}", "The row is empty"),
     ],
 )
 def test_a_bad_line_is_told_by_its_number_and_the_others_are_read(file, bad, told):
@@ -138,10 +138,10 @@ def test_a_line_over_the_limit_is_skipped_and_the_rows_around_it_are_read(file):
     assert [item if isinstance(item, bytes) else item.problem for _, item in items] == [
         GOOD,
         fits,
-        "a row of 1,002 bytes; the limit is 1,000",
-        "a row of 200,001 bytes; the limit is 1,000",
+        "the row has 1,002 bytes, more than the limit of 1,000",
+        "the row has 200,001 bytes, more than the limit of 1,000",
         GOOD,
-        "a row of 1,001 bytes; the limit is 1,000",
+        "the row has 1,001 bytes, more than the limit of 1,000",
     ]
 
 
@@ -151,7 +151,7 @@ def test_an_item_over_the_limit_is_skipped_and_the_items_around_it_are_read():
     items = list(array.items(io.BytesIO(data).read, cap=1000))
     assert [item if isinstance(item, bytes) else item.problem for _, item in items] == [
         GOOD,
-        f"a row of {len(big):,} bytes; the limit is 1,000",
+        f"the row has {len(big):,} bytes, more than the limit of 1,000",
         GOOD,
     ]
 

@@ -57,7 +57,7 @@ def test_keys_of_the_golds_are_mapped_under_their_own_prefix(write):
     with pytest.raises(UsageError, match=r"gold\.level can't be mapped"):
         read(rows, mapping={"gold.level": "level"}, gold=golds)
     [error] = read(rows, mapping=mapping | {"gold.answer": "labels"}, gold=golds)
-    assert "no 'labels', which gold.answer is mapped to" in str(error)
+    assert "'labels', mapped to gold.answer, not found" in str(error)
 
 
 def test_a_row_without_a_gold_without_an_id_or_with_two_golds_is_an_error_and_the_others_are_read(write):
@@ -79,12 +79,12 @@ def test_a_row_without_a_gold_without_an_id_or_with_two_golds_is_an_error_and_th
     assert [item.id for item in found if isinstance(item, Group)] == ["a", "same", "b"]
     told = {error.line: str(error) for error in found if isinstance(error, SchemaError)}
     assert told.keys() == {2, 3, 5, 7, 8}
-    assert "golds.jsonl has no gold for the id 'none'" in told[2]
+    assert "golds.jsonl has no gold answer for the id 'none'" in told[2]
     assert "another gold for the id 'twice' than in" in told[3]
     assert "golds.jsonl:3" in told[3]
     assert "golds.jsonl:7" in told[5]
-    assert "no id to find its gold by" in told[7]
-    assert "no id to find its gold by" in told[8]
+    assert "the row has no id to find its gold answer" in told[7]
+    assert "the row has no id to find its gold answer" in told[8]
     assert "golds.jsonl:8: not JSON" in reader.notes[0]
     assert "2 rows of" in reader.notes[0]
 
@@ -93,7 +93,7 @@ def test_golds_without_a_single_id_or_file_are_refused_and_without_answers_noted
     rows = write({"id": "1", "prompt": "p", "completion": "c"})
     with pytest.raises(UsageError, match="can't be read"):
         list(read(rows, gold=tmp_path / "absent"))
-    with pytest.raises(UsageError, match="no id") as caught:
+    with pytest.raises(UsageError, match="id is missing") as caught:
         list(read(rows, gold=write({"answer": "a"}, name="g.jsonl")))
     assert "--map gold.id=KEY, one of answer" in caught.value.hint
     reader = read(rows, gold=write({"id": "1", "right": "a"}, name="h.jsonl"))

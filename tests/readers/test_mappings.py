@@ -85,7 +85,7 @@ def test_a_field_that_one_file_has_not_hints_at_a_mapping_of_its_own(files):
 
 
 def test_rows_in_memory_have_no_file_to_map(files):
-    with pytest.raises(UsageError, match="rows in memory lie in no file"):
+    with pytest.raises(UsageError, match="rows in memory have no file"):
         read(HeldRows(LISTS), mapping={"lists.jsonl:prompt": "prompt"})
 
 

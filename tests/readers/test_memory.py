@@ -49,7 +49,7 @@ def test_what_is_held_of_a_group_is_counted_as_it_lies_in_memory(tmp_path, monke
 
 def test_a_cap_that_is_no_number_is_refused_by_name(tmp_path, monkeypatch):
     monkeypatch.setenv("VERIKIT_GROUP_MB", "much")
-    with pytest.raises(UsageError, match="VERIKIT_GROUP_MB is a positive number of MiB, not 'much'"):
+    with pytest.raises(UsageError, match="VERIKIT_GROUP_MB must be a positive number of MiB, got 'much'"):
         list(read(packed(tmp_path / "a.jsonl.gz", 1, 2, 5)))
 
 
@@ -134,7 +134,7 @@ def test_a_value_beyond_the_cap_is_told_by_its_row_group_and_the_others_are_read
     assert (first.prompt, last.prompt) == ("a", "c")
     assert (error.file, error.line, error.field) == (path, 2, "completion")
     assert "row group 2: a value of 2,097,152 bytes" in str(error)
-    assert "leave out the row" in error.hint
+    assert "remove the row" in error.hint
 
 
 def test_many_rows_of_one_prompt_are_one_error(arrow, tmp_path, monkeypatch):

@@ -181,7 +181,7 @@ def test_a_mapping_or_format_that_can_not_be_is_refused_at_once():
         read("x", mapping={"answer": ""})
     with pytest.raises(UsageError, match="'xls'"):
         read("x", format="xls")
-    with pytest.raises(UsageError, match="no file of golds"):
+    with pytest.raises(UsageError, match="no file of gold answers"):
         read("x", mapping={"gold.answer": "label"})
     with pytest.raises(UsageError, match="mapped twice"):
         read("x", mapping={"text": "out", "completion": "reply"})

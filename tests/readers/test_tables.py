@@ -55,7 +55,7 @@ def test_a_mark_crlf_and_blank_lines_are_no_matter_and_rows_are_told_by_the_line
     path = write(b'\xef\xbb\xbfprompt,completion\r\n\r\n"a\r\nb",c\r\n\r\nd\r\ne,f\r\n')
     assert told(path) == [
         (3, {"prompt": "a\r\nb", "completion": "c"}),
-        (6, "1 columns where the header has 2"),
+        (6, "the row has 1 columns, the header has 2"),
         (7, {"prompt": "e", "completion": "f"}),
     ]
 
@@ -104,7 +104,7 @@ def test_a_line_and_a_quoted_field_over_the_limit_are_bad_rows_and_the_others_ar
     found = list(table_rows(io.BufferedReader(io.BytesIO(data.encode())), "t.csv", ",", cap=100))
     lines = [(line, row.problem if isinstance(row, SchemaError) else row["prompt"]) for line, row in found]
     assert lines[0] == (2, "a")
-    assert lines[1] == (3, "a row of 503 bytes; the limit is 100")
+    assert lines[1] == (3, "the row has 503 bytes, more than the limit of 100")
     assert lines[2][0] == 4
     assert "a quote may not be closed" in lines[2][1]
     assert lines[-1] == (6, "e")
@@ -179,5 +179,5 @@ def test_quotes_that_open_on_every_line_and_never_close_do_not_have_the_table_re
     found = told(path)
     assert found[0] == (2, {"prompt": "p", "completion": "c"})
     assert 3 <= len(found) < 20
-    assert all(problem.startswith("no table row") for _, problem in found[1:-1])
+    assert all(problem.startswith("the line is not a table row") for _, problem in found[1:-1])
     assert found[-1][1] == "the quotes don't match: the rows from here on are not read"

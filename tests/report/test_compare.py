@@ -119,7 +119,7 @@ def test_mistakes_are_named_with_a_way_out(two, verikit, tmp_path, capsys):
     edited(two[0], json.loads(config.replace("candidates.jsonl", "gone.jsonl")))
     other = write(tmp_path / "other.jsonl", [{"prompt": "?", "completions": ["1"], "answer": "1"}])
     assert verikit("report", two[0], "--html", "out.html", "--data", other) == 2
-    assert "is not what was scored before" in capsys.readouterr().err
+    assert "changed since the last run" in capsys.readouterr().err
 
 
 def test_a_folder_of_runs_is_shown_without_those_that_are_not_finished(two, verikit, tmp_path, capsys):

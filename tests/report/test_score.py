@@ -125,7 +125,7 @@ def test_texts_are_never_shown_with_scores_of_other_texts(weighted, tmp_path):
     other.write_text(CANDIDATES.read_text().replace("boxed{205}", "boxed{206}"))
     config = json.loads((weighted / "config.json").read_bytes())
     edited(weighted, config | {"input": str(other)})
-    with pytest.raises(UsageError, match=r"is not what was scored before"):
+    with pytest.raises(UsageError, match=r"changed since the last run"):
         report([weighted], Options(data=[str(other)]))
     run = shown(weighted)["runs"][0]
     assert run["items"][0]["texts"] == []

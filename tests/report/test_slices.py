@@ -94,7 +94,7 @@ def test_runs_of_a_benchmark_are_sliced_by_keys_of_their_documents(eval_run, tmp
         ["q0", "?", "algebra"],
         ["q1", "?", "geometry"],
     ]
-    with pytest.raises(UsageError, match="no row has the key 'level'"):
+    with pytest.raises(UsageError, match="key 'level' not found in any row"):
         shown(eval_run, keys=["level"])
 
 

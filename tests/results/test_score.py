@@ -254,8 +254,8 @@ def test_what_a_frame_calls_missing_is_a_bad_row_and_no_text():
     [
         ([], "no rows"),
         ([1, 2], "row 1 is a int"),
-        ({"prompt": ["?"]}, "holds no rows"),
-        (7, "holds no rows"),
+        ({"prompt": ["?"]}, "contains no rows"),
+        (7, "contains no rows"),
         ([{"prompt": "?", "completion": object()}], "row 1 can't be written"),
         ("nowhere.jsonl", "nowhere.jsonl"),
     ],

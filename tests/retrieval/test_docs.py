@@ -24,7 +24,7 @@ def test_the_first_commands_of_the_page_run(tmp_path, monkeypatch):
             assert done.exception is None, done.output
             printed.append(done.output)
     assert [text.split("\n")[0] for text in printed] == [
-        "16 passages; ask bm25:wiki",
+        "16 passages. Search with bm25:wiki",
         "director of The Glass Harbour",
         "recall@1      0.5000",
     ]

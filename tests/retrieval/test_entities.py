@@ -90,7 +90,7 @@ def test_passages_without_titles_are_walked_by_the_names_that_a_model_finds(whol
     assert BARE[1] not in first
     assert done.return_value == 0
     assert "8 names of entities in 44 passages, 4,400 prompt and 440 reply tokens" in done.stderr
-    assert "44 left out that are no names or don't stand in their passage" in done.stderr
+    assert "44 were dropped: not a name, or not found in the passage" in done.stderr
 
 
 def test_each_passage_is_asked_once_as_data_under_the_schema(whole):
@@ -128,7 +128,7 @@ def test_names_swallow_no_title_and_titles_stay_where_nothing_was_named(tmp_path
 
     with Server(sloppy) as server:
         done = build(corpus, tmp_path / "index", server)
-    assert "2 replies held no list of entities" in done.stderr
+    assert "2 replies without a list of entities" in done.stderr
     assert done.return_value == 0
     graph = load_index(f"graph:bm25:{tmp_path / 'index'}")
     found = [passage.title for passage in graph.retrieve(["Who made the film Blood Street?"], 3)[0]]
@@ -145,8 +145,8 @@ def test_a_request_that_fails_is_told_and_asked_again_by_the_same_command_to_the
     with Server(failing) as server:
         done = build(corpus, tmp_path / "index", server)
         assert done.return_value == 3
-        assert "2 requests failed: those passages have the titles found by rules only" in done.stderr
-        assert "same command asks again" in done.stderr
+        assert "2 requests failed: their passages use the titles found by rules" in done.stderr
+        assert "Run the command again to retry them" in done.stderr
         assert len(texts(tmp_path / "index", QUESTION)) == 2
         down, asked = False, len(server.bodies)
         assert build(corpus, tmp_path / "index", server).return_value == 0
@@ -238,7 +238,7 @@ def test_a_model_that_writes_junk_leaves_the_titles_and_is_counted(tmp_path):
     done = CliRunner().invoke(cli, [*args, "--model-args", "device=cpu"], standalone_mode=False)
     assert done.exception is None
     assert "0 names of entities in 3 passages" in done.stderr
-    assert "2 replies held no list of entities" in done.stderr
+    assert "2 replies without a list of entities" in done.stderr
     assert "1 requests failed" in done.stderr
     assert done.return_value == 3
     found = load_index(f"graph:bm25:{tmp_path / 'index'}").retrieve(["Who made Oslo Nights?"], 2)[0]

@@ -178,7 +178,7 @@ def test_an_interrupted_build_is_done_again(tmp_path, monkeypatch):
         patch.setattr(graph_build, "write_json", stop)
         with pytest.raises(KeyboardInterrupt):
             build_index([corpus], tmp_path / "index", graph=True)
-    with pytest.raises(UsageError, match="holds no graph"):
+    with pytest.raises(UsageError, match="contains no graph"):
         load_index(f"graph:bm25:{tmp_path / 'index'}")
     build_index([corpus], tmp_path / "index", graph=True)
     assert first(load_index(f"graph:bm25:{tmp_path / 'index'}"), "Agni (song)", 1) == ["Agni (song)"]
@@ -364,7 +364,7 @@ def damaged(folder, match):
 
 def test_a_folder_without_a_graph_or_of_other_passages_is_refused(films, copied, tmp_path):
     build_index([write(tmp_path / "other.jsonl", FILMS[:5])], tmp_path / "other")
-    damaged(tmp_path / "other", "holds no graph: there is no graph.json")
+    damaged(tmp_path / "other", "contains no graph: graph.json not found")
     (copied / "graph").rename(tmp_path / "other" / "graph")
     damaged(tmp_path / "other", "of other passages")
 

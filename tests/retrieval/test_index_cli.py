@@ -29,7 +29,7 @@ def index(tmp_path):
     corpus = write_corpus(tmp_path / "corpus.jsonl", count=50)
     done = run("index", "build", corpus, "-o", tmp_path / "index", "--graph", "--encoder", HASHED)
     assert done.exception is None, done.output
-    assert "50 passages; ask bm25:" in done.stderr
+    assert "50 passages. Search with bm25:" in done.stderr
     assert f"hybrid:{tmp_path / 'index'}#{HASHED}, graph:bm25:{tmp_path / 'index'}, graph:dense:" in done.stderr
     assert f"graph:hybrid:{tmp_path / 'index'}#{HASHED}\n" in done.stderr
     return tmp_path / "index"
@@ -58,7 +58,7 @@ def test_recall_is_printed_for_questions_with_golds(index, tmp_path):
     metrics = json.loads(run("index", "search", f"bm25:{index}", "--questions", questions, "--json").stdout)
     assert metrics["recall@1"] == metrics["mrr"] == 1.0
     (tmp_path / "none.json").write_text("[]")
-    with pytest.raises(UsageError, match="holds no questions"):
+    with pytest.raises(UsageError, match="contains no questions"):
         raise run("index", "search", f"bm25:{index}", "--questions", tmp_path / "none.json").exception
     questions.write_text('{"question": "x", "gold_titles": []}\n')
     with pytest.raises(SchemaError, match=r"questions.jsonl:1: field 'gold_titles'"):
@@ -67,15 +67,15 @@ def test_recall_is_printed_for_questions_with_golds(index, tmp_path):
 
 def test_wrong_use_is_told(index, tmp_path):
     for args, kind, problem in [
-        (("search", f"bm25:{tmp_path}", "x"), UsageError, "is no index"),
-        (("search", "nonsense", "x"), SpecError, "is no retriever"),
+        (("search", f"bm25:{tmp_path}", "x"), UsageError, "is not an index"),
+        (("search", "nonsense", "x"), SpecError, "retriever 'nonsense' not found"),
         (("search", "no.module:x", "x"), SpecError, "can't make the retriever"),
         (("build", tmp_path / "none.jsonl", "-o", tmp_path / "new"), UsageError, "can't be read"),
     ]:
         assert isinstance(error := run("index", *args).exception, kind), error
         assert problem in str(error)
     assert "give queries" in str(run("index", "search", f"bm25:{index}").exception)
-    assert "nothing to build" in str(run("index", "build", index, "-o", "x", "--no-bm25").exception)
+    assert "--no-bm25 requires --encoder" in str(run("index", "build", index, "-o", "x", "--no-bm25").exception)
 
 
 def test_a_missing_extra_is_named(index, monkeypatch):

@@ -117,7 +117,7 @@ def test_compare_refuses_to_mix_stopped_samples_with_whole_ones_and_another_rule
         assert "not sampled alike" in capsys.readouterr().err
     assert verikit("compare", str(runs / "early"), str(runs / "early")) == 0
     assert verikit("compare", str(runs / "early"), str(runs / "early"), "--metric", "pass@8") == 2
-    assert "pass@8 is not known: prompt 'q" in capsys.readouterr().err
+    assert "pass@8 is not determined: prompt 'q" in capsys.readouterr().err
     assert verikit("compare", str(runs / "first"), str(runs / "first"), "--metric", "pass@8") == 0
 
 

@@ -14,15 +14,19 @@ from verikit.readers import source
 BAD = {
     "not JSON": (b'{"id": "x", ', "", "not JSON"),
     "a list": (b"[1, 2]", "", "a row is a JSON object"),
-    "no prompt": ({"completions": ["1"]}, "prompt", "no prompt"),
-    "no completions key": ({"prompt": "?"}, "completions", "no completions"),
-    "prompt of a wrong type": ({"prompt": 5, "completions": ["1"]}, "prompt", "a prompt is text"),
-    "completion of a wrong type": ({"prompt": "?", "completions": ["1", 2]}, "completions[1]", "a completion is text"),
-    "no completions": ({"prompt": "?", "completions": []}, "completions", "the list is empty"),
+    "no prompt": ({"completions": ["1"]}, "prompt", "prompt not found"),
+    "no completions key": ({"prompt": "?"}, "completions", "completions not found"),
+    "prompt of a wrong type": ({"prompt": 5, "completions": ["1"]}, "prompt", "a prompt must be a string"),
+    "completion of a wrong type": (
+        {"prompt": "?", "completions": ["1", 2]},
+        "completions[1]",
+        "a completion must be a string",
+    ),
+    "no completions": ({"prompt": "?", "completions": []}, "completions", "the list of completions is empty"),
     "answer of a wrong type": ({"prompt": "?", "completions": ["1"], "answer": {"a": 1}}, "answer", "is expected"),
     "meta of a wrong type": ({"prompt": "?", "completions": ["1"], "meta": 3}, "meta", "meta is an object"),
     "invalid UTF-8": (b'{"prompt": "\xff", "completions": ["1"]}', "", "not UTF-8"),
-    "an id seen before": (row(1), "id", "the id 'r1' is that of line 1"),
+    "an id seen before": (row(1), "id", "the id 'r1' repeats line 1"),
 }
 
 
@@ -90,7 +94,7 @@ def test_a_long_file_that_cant_be_read_is_given_up_early_with_the_first_rows_err
     file = write(tmp_path / "in.jsonl", [{"problem": "?", "completions": ["1"]}] * 1500)
     outcome = score(file, "-o", "out")
     assert outcome.code == 2
-    assert f"none of the first 1000 rows can be read; {file}:1: field 'prompt'" in outcome.err
+    assert f"the first 1000 rows can't be read. First error: {file}:1: field 'prompt'" in outcome.err
     assert "--map prompt=problem" in outcome.err
 
 
@@ -126,7 +130,7 @@ def test_a_repeated_id_in_parquet_is_an_error_like_any_other(score, tmp_path):
 
     parquet.write_table(pyarrow.Table.from_pylist([row(1), row(2), row(1)]), tmp_path / "in.parquet")
     assert score("in.parquet", "-o", "out").code == 3
-    assert "the id 'r1' is that of line 1" in lines(tmp_path / "out/errors.jsonl")[0]["error"]
+    assert "the id 'r1' repeats line 1" in lines(tmp_path / "out/errors.jsonl")[0]["error"]
     assert len(lines(tmp_path / "out/scores.jsonl")) == 4
 
 
@@ -138,7 +142,7 @@ def test_a_line_over_the_limit_is_an_error_and_not_held(score, tmp_path, monkeyp
     file = write(tmp_path / "in.jsonl", [row(1), row(2, "x" * int(1.6 * cap)), row(3)])
     outcome = score(file, "-o", "out")
     assert outcome.code == 3
-    assert f"{file}:2: a row of" in outcome.err
+    assert f"{file}:2: the row has" in outcome.err
     assert [r["line"] for r in lines(tmp_path / "out/scores.jsonl")] == [1, 1, 3, 3]
 
 

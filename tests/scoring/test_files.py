@@ -50,7 +50,7 @@ def test_several_files_are_one_run_that_resumes_and_does_not_depend_on_jobs(fold
     score_file(files, EXACT, folder / "two", limit=60)
     score_file(files, EXACT, folder / "two", jobs=2)
     assert files_of(folder / "two") == files_of(folder / "one")
-    with pytest.raises(UsageError, match="is not what was scored before"):
+    with pytest.raises(UsageError, match="changed since the last run"):
         score_file(files[::-1], EXACT, folder / "two")
 
 
@@ -58,7 +58,7 @@ def test_a_command_over_a_folder_names_file_and_line_and_its_report_finds_the_te
     command = [sys.executable, "-m", "verikit"]
     done = subprocess.run([*command, "score", "shards", "-v", "exact"], capture_output=True, text=True)
     assert done.returncode == 3, done.stderr
-    assert "shards/part-1.jsonl.gz:8: field 'id': the id '0-0' is that of line 1 of shards/part-0.jsonl" in done.stderr
+    assert "shards/part-1.jsonl.gz:8: field 'id': the id '0-0' repeats line 1 of shards/part-0.jsonl" in done.stderr
     page = folder / "page.html"
     done = subprocess.run([*command, "report", "runs/shards", "--html", page], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -68,7 +68,7 @@ def test_a_stopped_run_leaves_no_process_and_goes_on_to_the_same_bytes(tmp_path,
     _, err = run.communicate(timeout=30)
     assert run.returncode == (1 if stop == signal.SIGINT else -stop)
     if stop == signal.SIGINT:
-        assert err == "Interrupted: the same command goes on from what is in out\n"
+        assert err == "Interrupted: run the command again to resume from out\n"
     until(lambda: not any(map(runs, pids(tmp_path))), "the workers' end")
     kept = lines(tmp_path / "out/scores.jsonl")
     assert 0 < len(kept) < 2 * N

@@ -29,7 +29,7 @@ def test_jobs_do_not_change_a_byte(score, tmp_path, by):
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("raises", "ValueError: no such thing"), ("nan", "a score's value is finite"), ("huge", "can't be averaged")],
+    [("raises", "ValueError: no such thing"), ("nan", "a score's value must be finite"), ("huge", "can't be averaged")],
 )
 def test_a_verifier_that_fails_on_one_candidate_leaves_only_that_one_unscored(score, tmp_path, name, reason, jobs):
     outcome = score(write(tmp_path / "in.jsonl", rows()), "-v", f"{HOSTILE}:{name}", "-o", "out", "--jobs", jobs)

@@ -191,7 +191,7 @@ def test_another_input_in_the_place_of_the_old_one_is_refused(score, tmp_path, o
     before = content(tmp_path / "out")
     outcome = score(write(file, other), "-o", "out")
     assert outcome.code == 2
-    assert "is not what was scored before" in outcome.err
+    assert "changed since the last run" in outcome.err
     assert content(tmp_path / "out") == before
 
 

@@ -259,12 +259,12 @@ def test_extreme_scores_neither_overflow_nor_tie_by_mistake(weighting):
 
 
 def test_a_misspelt_interval_is_refused_before_anything_is_counted():
-    with pytest.raises(UsageError, match="no interval 'wilsen'"):
+    with pytest.raises(UsageError, match="interval 'wilsen' not found"):
         Summary([1], interval="wilsen")
 
 
 def test_a_misspelt_weighting_is_refused_by_name():
-    with pytest.raises(UsageError, match="no weighting 'sigmiod'"):
+    with pytest.raises(UsageError, match="weighting 'sigmiod' not found"):
         vote_weights([1.0], "sigmiod")
 
 
@@ -277,7 +277,7 @@ def test_a_k_no_subset_has_is_refused(k):
         lambda: best_at_k(truth, truth, k),
         lambda: vote_at_k(truth, [0, 0, 1], k),
     ):
-        with pytest.raises(UsageError, match="k must lie between 1 and the 3"):
+        with pytest.raises(UsageError, match="k must be between 1 and the 3"):
             call()
 
 

@@ -168,7 +168,7 @@ def test_a_level_outside_0_and_1_is_refused(level):
         lambda: bootstrap([0.0, 1.0], level),
         lambda: Summary([1], level=level),
     ):
-        with pytest.raises(UsageError, match="confidence level"):
+        with pytest.raises(UsageError, match="level must be between"):
             call()
 
 

@@ -117,7 +117,7 @@ def test_a_tracker_that_is_not_installed_is_told(check, monkeypatch):
     code, told = check(run__track='["wandb:x"]')
     assert code == 2
     assert "FAIL  trackers: the tracker wandb needs the extra 'trackers'" in told
-    assert "FAIL  trackers: 'tensorbord' is no tracker" in check(run__track='["tensorbord"]')[1]
+    assert "FAIL  trackers: tracker 'tensorbord' not found" in check(run__track='["tensorbord"]')[1]
 
 
 def test_prompts_and_completions_beyond_the_models_window_are_told(check, tmp_path):

@@ -190,7 +190,7 @@ def test_the_sandbox_is_asked_before_absolute_zero():
     recipe = zero.made()
     assert "judged two answers" in dict(recipe.probes())["sandbox"]()
     recipe.environment._judged = lambda problem, answers: [zero.environment().solutions(problem, ["x"])[0]] * 2
-    with pytest.raises(TrainerError, match="can't judge"):
+    with pytest.raises(TrainerError, match="can't run programs"):
         dict(recipe.probes())["sandbox"]()
 
 

@@ -64,7 +64,7 @@ def test_a_run_that_never_took_a_step_is_begun_again_by_the_mended_command(tmp_p
     with pytest.raises(SpecError, match="no verifier"):
         run("train", "arithmetic", "-o", tmp_path / "run", *SETS, "--set", "options.reward=answr")
     run("train", "arithmetic", "-o", tmp_path / "run", *SETS, "--set", "seed=5")
-    with pytest.raises(ConfigError, match="holds a run"):
+    with pytest.raises(ConfigError, match="contains a run"):
         run("train", "arithmetic", "-o", tmp_path / "run", *SETS)
 
 

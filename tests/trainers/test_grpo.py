@@ -327,7 +327,7 @@ def test_settings_that_differ_at_a_resume_are_named():
 
 def test_a_folder_that_holds_a_run_is_not_trained_over(tmp_path):
     train(tmp_path / "run", settings(run__steps=1))
-    with pytest.raises(ConfigError, match="holds a run") as told:
+    with pytest.raises(ConfigError, match="contains a run") as told:
         make(tmp_path / "run")
     assert "--resume" in told.value.hint
 

@@ -61,7 +61,7 @@ def checkpoint(received, *, last=False):
 @pytest.mark.parametrize("reads", [resume, export])
 def test_pickled_code_in_the_metadata_of_a_checkpoint_does_not_run(received, reads):
     (checkpoint(received) / ".metadata").write_bytes(pickle.dumps(Pickled(received.parent / "ran")))
-    with pytest.raises(TrainerError, match=r"\.metadata names io\.open, which is no part of a checkpoint"):
+    with pytest.raises(TrainerError, match=r"\.metadata names io\.open, which is not part of a checkpoint"):
         reads(received)
     assert not (received.parent / "ran").exists()
 
@@ -89,7 +89,7 @@ def test_pickled_code_among_the_values_of_a_checkpoint_does_not_run(received):
     trainer.close()
     trainer.folder.close()
     assert not mark.exists()
-    with pytest.raises(TrainerError, match=r"can't read the checkpoint .*\.eps it holds code"):
+    with pytest.raises(TrainerError, match=r"can't read the checkpoint .*\.eps contains code"):
         resume(received)
     assert not mark.exists()
 
@@ -113,7 +113,7 @@ def test_code_that_a_runs_settings_name_is_imported_only_if_the_command_line_nam
         config |= {"recipe": "single-turn", "options": {"reward": value, "data": "none.jsonl"}}
         config["model"]["path"] = str(received.parent / "model")
     (received / "config.json").write_text(json.dumps(config))
-    with pytest.raises(SpecError, match="may come from anybody") as refused:
+    with pytest.raises(SpecError, match="may not be trustworthy") as refused:
         resume(received)
     assert refused.value.hint.split("command line: ")[1].replace("'", "") == f"--set {key}={value}"
     assert not (received.parent / "ran").exists()

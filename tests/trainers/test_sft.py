@@ -56,14 +56,14 @@ def test_of_a_steps_tokens_the_last_carries_the_label_and_an_unknown_label_is_no
     ("row", "told"),
     [
         ({"prompt": "x"}, "needs prompt and completion"),
-        ({"ids": [1, 2], "mask": [1, 0]}, "nothing in it is learnt"),
-        ({"messages": [{"role": "user", "content": "x"}]}, "nothing in it is learnt"),
+        ({"ids": [1, 2], "mask": [1, 0]}, "no tokens to train on"),
+        ({"messages": [{"role": "user", "content": "x"}]}, "no tokens to train on"),
         ([1], "not a JSON object"),
         ({"messages": "hi"}, "list of objects"),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "template refuses the conversation: no tools"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "template rejects the conversation: no tools"),
         ({"ids": [1, 99999]}, "99999 is not in the vocabulary"),
         ({"ids": [1, 2], "mask": [1]}, "2 ids and a mask of 1"),
-        ({"prompt": "a", "completion": 3}, "are texts"),
+        ({"prompt": "a", "completion": 3}, "must be strings"),
     ],
 )
 def test_a_row_that_can_not_be_learnt_is_named_by_its_line(tmp_path, row, told):
@@ -73,7 +73,7 @@ def test_a_row_that_can_not_be_learnt_is_named_by_its_line(tmp_path, row, told):
 
 
 def test_a_label_of_another_kind_is_refused_and_never_taken_for_right(tmp_path):
-    with pytest.raises(SchemaError, match="1, 0 or null, not -1"):
+    with pytest.raises(SchemaError, match="1, 0 or null, got -1"):
         recipe(tmp_path, {"problem": "1 + 1", "steps": ["fox", "dog"], "labels": [1, -1]}, kind=StepLabels)
 
 

@@ -71,11 +71,11 @@ def test_a_run_goes_on_and_exports_its_model(run, tmp_path):
 
 
 def test_a_run_is_not_trained_over_and_wrong_settings_are_named(run, tmp_path):
-    with pytest.raises(ConfigError, match="holds a run"):
+    with pytest.raises(ConfigError, match="contains a run"):
         verikit.train("arithmetic", out=run.folder, quiet=True, **SETTINGS)
     for settings, told in (
         ({"run": {"stepz": 1}}, "stepz"),
-        ({"run": {"steps": None}}, "None is no setting"),
+        ({"run": {"steps": None}}, "None is not a valid setting"),
         ({"run": {"steps": object()}}, "run.steps"),
         ({"options": 3}, "options is a table"),
     ):

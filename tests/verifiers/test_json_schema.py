@@ -153,7 +153,7 @@ DOUBLED = {f"a{n}": {"anyOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in rang
         (nested(200, {"type": "integer"}), "nests too deeply"),
         ({"anyOf": [{"$ref": "#"}]}, "leads back to itself"),
         ({"$defs": DOUBLED | {"a40": {"type": "integer"}}, "$ref": "#/$defs/a0"}, "takes more than 0.2 s"),
-        ({"$ref": "#/$defs/absent"}, "leads nowhere"),
+        ({"$ref": "#/$defs/absent"}, "unresolvable"),
     ],
 )
 def test_a_schema_that_no_document_can_be_checked_against_is_refused_with_a_message(schema, told):
@@ -321,11 +321,11 @@ def test_a_schema_that_nests_beyond_any_depth_is_refused_with_a_message():
 
 @pytest.mark.parametrize("reference", ["#/nope", "#/%zz/~9", "#anchor"])
 def test_a_reference_that_leads_nowhere_is_refused_before_a_candidate_can_reach_it(reference):
-    with pytest.raises(UsageError, match="leads nowhere"):
+    with pytest.raises(UsageError, match="unresolvable"):
         JsonSchema({"properties": {"a": {"$ref": reference}}})
     assert JsonSchema({"properties": {"a": {"const": {"$ref": reference}}}})('{"b": 1}').value == 1.0
 
 
 def test_a_draft_that_is_no_text_is_refused():
-    with pytest.raises(UsageError, match=r"\$schema is a URI"):
+    with pytest.raises(UsageError, match=r"\$schema must be a URI"):
         JsonSchema({"$schema": 5})

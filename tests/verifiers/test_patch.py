@@ -236,12 +236,12 @@ def test_forged_patches_of_a_go_repository_are_held(forgery: str) -> None:
     [
         ("no patch at all", "neither a diff nor a file"),
         (diff(CALC, MENDED["calc"]).replace("total", "sum"), "hunk 1 of 1 does not apply"),
-        (diff({}, {"a/../../x": "1\n"}), "no path within the repository"),
-        ("--- /dev/null\n+++ b//etc/passwd\n@@ -0,0 +1 @@\n+x\n", "no path within the repository"),
+        (diff({}, {"a/../../x": "1\n"}), "not a path within the repository"),
+        ("--- /dev/null\n+++ b//etc/passwd\n@@ -0,0 +1 @@\n+x\n", "not a path within the repository"),
         ("diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+/etc\n", "symbolic links"),
         ("diff --git a/b b/b\nGIT binary patch\nliteral 0\n", "binary"),
         (diff({"gone.py": "1\n"}, {"gone.py": "2\n"}), "gone.py does not exist"),
-        ("```python .git/hooks/pre-commit.py\nx\n```", "no path within the repository"),
+        ("```python .git/hooks/pre-commit.py\nx\n```", "not a path within the repository"),
     ],
 )
 def test_what_does_not_apply_is_zero_with_its_reason(reply: str, told: str) -> None:

@@ -83,7 +83,7 @@ def test_rows_of_one_candidate_each_keep_their_own_workspace(tmp_path):
 
 def test_a_row_without_completion_and_workspace_is_still_refused(tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"id": "t", "prompt": "p", "workspace": "t1"}\n')
-    assert "no completions" in str(next(iter(read(tmp_path / "rows.jsonl"))))
+    assert "completions not found" in str(next(iter(read(tmp_path / "rows.jsonl"))))
 
 
 def test_explain_shows_the_tree_and_what_was_read(rows):

@@ -41,4 +41,4 @@ class PromptSet(BaseModel):
             raise ConfigError(f"{path}: {error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from None
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             hint = "options.prompts is the name of a set, or a FILE.toml"
-            raise ConfigError(f"no prompts can be read from {path}: {error}", hint=hint) from None
+            raise ConfigError(f"prompts can't be read from {path}: {error}", hint=hint) from None

@@ -105,17 +105,17 @@ class SFT(Recipe):
         elif "prompt" in row and "completion" in row:
             ids, mask = self._continued(row["prompt"], row["completion"])
         else:
-            raise ValueError(f"needs prompt and completion, messages, or ids and mask; it has {', '.join(row)}")
+            raise ValueError(f"row needs prompt and completion, messages, or ids and mask. Its keys: {', '.join(row)}")
         if len(mask) != len(ids):
             raise ValueError(f"{len(ids)} ids and a mask of {len(mask)}")
         if not any(mask[1:]):
-            raise ValueError("nothing in it is learnt")
+            raise ValueError("row has no tokens to train on")
         return Trajectory(ids, mask, [0.0] * len(ids), None, "", weight=float(row.get("weight", 1.0)))
 
     def _continued(self, prompt: str, completion: str) -> tuple[list[int], list[bool]]:
         """Encode the two apart, so that the boundary lies between tokens, and close with the end token."""
         if not isinstance(prompt, str) or not isinstance(completion, str):
-            raise ValueError("prompt and completion are texts; conversations stand under messages")
+            raise ValueError("prompt and completion must be strings. Put conversations under messages")
         tokenizer = self.setting.tokenizer
         asked = list(tokenizer(prompt).input_ids)
         own = [*tokenizer(completion, add_special_tokens=False).input_ids, tokenizer.eos_token_id]
@@ -125,7 +125,7 @@ class SFT(Recipe):
         """Encode a conversation turn by turn; what the template adds after a prompt is learnt in assistant turns."""
         tokenizer = self.setting.tokenizer
         if not tokenizer.chat_template:
-            raise ValueError("the tokenizer has no chat template; give prompt and completion")
+            raise ValueError("the tokenizer has no chat template. Use prompt and completion")
         if not _is_conversation(messages):
             raise ValueError("messages is a list of objects with role and content")
         text = ""
@@ -149,7 +149,7 @@ class SFT(Recipe):
         try:
             text: str = self.setting.tokenizer.apply_chat_template(list(messages), tokenize=False, **options)
         except TemplateError as error:
-            raise ValueError(f"the chat template refuses the conversation: {error}") from None
+            raise ValueError(f"the chat template rejects the conversation: {error}") from None
         return text
 
     def _read(self, name: str) -> list[Trajectory]:
@@ -197,11 +197,11 @@ class StepLabels(SFT):
         """
         problem, steps, labels = row.get("problem", row.get("prompt")), row.get("steps"), row.get("labels")
         if not isinstance(problem, str) or not isinstance(steps, list) or not isinstance(labels, list):
-            raise ValueError(f"needs problem, steps and labels; it has {', '.join(row)}")
+            raise ValueError(f"row needs problem, steps and labels. Its keys: {', '.join(row)}")
         if len(steps) != len(labels):
             raise ValueError(f"{len(steps)} steps and {len(labels)} labels")
         if other := [label for label in labels if label not in (0, 1, None)]:
-            raise ValueError(f"a label is 1, 0 or null, not {other[0]!r}")
+            raise ValueError(f"a label must be 1, 0 or null, got {other[0]!r}")
         tokenizer, separator = self.setting.tokenizer, self.options.model_dump()["separator"]
         ids = list(tokenizer(problem + separator).input_ids)
         mask, classes = [False] * len(ids), [0] * len(ids)
@@ -211,7 +211,7 @@ class StepLabels(SFT):
             mask += [False] * (len(new) - 1) + [label is not None]
             classes += [0] * (len(new) - 1) + [int(bool(label))]
         if not any(mask):
-            raise ValueError("no step has a label")
+            raise ValueError("the steps have no labels")
         return Trajectory(ids, mask, [0.0] * len(ids), None, "", labels=classes)
 
 

@@ -100,7 +100,9 @@ def of_config(config: Mapping[str, Any]) -> NemoRLReward:
         SpecError: the spec can't be read.
     """
     if unknown := [key for key in config if key not in SETTINGS]:
-        raise ConfigError(f"unknown setting {unknown[0]!r} of the environment", hint=f"there are {', '.join(SETTINGS)}")
+        raise ConfigError(
+            f"unknown setting {unknown[0]!r} of the environment", hint=f"available: {', '.join(SETTINGS)}"
+        )
     if not isinstance(config.get("spec"), str):
         raise ConfigError("the environment needs a verifier", hint='spec: "answer"')
     return NemoRLReward(

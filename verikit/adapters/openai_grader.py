@@ -67,7 +67,7 @@ def grader_of(verifier: Verifier) -> dict[str, Any]:
     if graders.keys() == {formula}:
         return graders[formula]
     if not graders:
-        raise UsageError("a constant is no grader")
+        raise UsageError("a constant is not a grader")
     return {"type": "multi", "name": "verikit", "graders": graders, "calculate_output": formula}
 
 
@@ -104,7 +104,7 @@ def _combined(verifier: Combined, parts: Sequence[str]) -> str:
 
 
 def _refused(verifier: Verifier, problem: str, hint: str = "") -> UsageError:
-    return UsageError(f"{verifier.name} can't be said as an OpenAI grader: {problem}", hint=hint)
+    return UsageError(f"{verifier.name} can't be exported as an OpenAI grader: {problem}", hint=hint)
 
 
 def _number(value: float) -> str:

@@ -79,7 +79,7 @@ def samples(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any
     found: list[Sample | Score] = []
     for query, prompt, gold in zip(queries, prompts, golds, strict=True):
         response = response_of(query, prompt)
-        lost = Score.error("the query does not begin with its prompt, so its response can't be told from it")
+        lost = Score.error("the query must start with its prompt, or the response can't be separated")
         found.append(lost if response is None else Sample(prompt, response, gold_of(gold)))
     return found
 

@@ -70,9 +70,9 @@ def write_package(stack: str, spec: str, problems: Sequence[Group], folder: Path
     load(spec)
     name = package_name(name or folder.name)
     if not problems:
-        raise UsageError("an environment needs tasks, and the data has none")
+        raise UsageError("an environment requires tasks, but the data is empty")
     if folder.exists() and not force and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already", hint="--force writes into it")
+        raise UsageError(f"{folder} already exists", hint="--force writes into it")
     texts = {
         "verifiers-env": _verifiers,
         "openenv": _openenv,

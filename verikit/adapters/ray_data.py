@@ -46,7 +46,7 @@ class ScoreBatch:
 
         prompt, completion, answer = self._columns
         if completion not in batch:
-            raise UsageError(f"there is no column {completion!r}", hint=f"there are {', '.join(batch)}")
+            raise UsageError(f"there is no column {completion!r}", hint=f"available: {', '.join(batch)}")
         rest = [key for key in batch if key not in self._columns]
         count = len(batch[completion])
         prompts, golds = (batch[key] if key in batch else [None] * count for key in (prompt, answer))

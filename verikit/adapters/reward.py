@@ -67,7 +67,7 @@ class Reward:
     ) -> None:
         if (unscored is None and not self.masks) or (isinstance(unscored, str) and unscored not in ("mean", "raise")):
             forms = "a number, 'mean' or 'raise'" + (", or None" if self.masks else "")
-            raise UsageError(f"unscored is {forms} here, not {unscored!r}")
+            raise UsageError(f"unscored must be {forms} here, got {unscored!r}")
         loaded = load(verifier)
         guarded = loaded if echoes else echo_guard(loaded)
         self.verifier: Verifier = guarded if tries == 1 else AskedAgain(guarded, tries)
@@ -206,7 +206,7 @@ class AskedAgain(Verifier):
 
     def __post_init__(self) -> None:
         if self.tries < 1:
-            raise UsageError(f"tries is at least 1, not {self.tries}")
+            raise UsageError(f"tries must be at least 1, got {self.tries}")
         object.__setattr__(self, "batch", self.part.batch)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -318,7 +318,7 @@ def prompt_of(prompt: Any) -> Prompt:
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
     if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
-        raise UsageError(f"a prompt is a text or a list of messages, not a {type(prompt).__name__}")
+        raise UsageError(f"a prompt must be a string or a list of messages, got {type(prompt).__name__}")
     turns = list(prompt)
     if all(map(_is_plain_message, turns)):
         return turns  # as nearly all come

@@ -73,6 +73,6 @@ class Silence:
 
     def _stop(self, span: str, last: Score) -> None:
         raise Unscored(
-            f"{self.name} scored none of {self._samples} samples {span}; the last ({last.status}): {last.reason}",
+            f"{self.name} scored none of {self._samples} samples {span}. Last reason ({last.status}): {last.reason}",
             hint="check the reward on a sample with `verikit explain`",
         )

@@ -293,7 +293,7 @@ def stack_of(name: str) -> Stack:
         UsageError: there is none.
     """
     if name not in STACKS:
-        raise UsageError(f"no stack is called {name!r}", hint=f"there are {', '.join(STACKS)}")
+        raise UsageError(f"stack {name!r} not found", hint=f"available: {', '.join(STACKS)}")
     return STACKS[name]
 
 

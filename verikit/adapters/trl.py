@@ -86,7 +86,9 @@ class TRLReward(Reward):
         rows = {key: value for key, value in columns.items() if key not in _NOT_COLUMNS}
         key = self.answer or next((key for key in GOLD_KEYS if key in rows), None)
         if self.answer is not None and self.answer not in rows:
-            raise UsageError(f"the data set has no column {self.answer!r}", hint=f"it has {', '.join(rows) or 'none'}")
+            raise UsageError(
+                f"the dataset has no column {self.answer!r}", hint=f"available: {', '.join(rows) or 'none'}"
+            )
         golds = rows.pop(key) if key is not None else [None] * len(completions)
         return [
             Sample(
@@ -199,14 +201,14 @@ def _part(score: Score, name: str) -> Score:
     """A part's score in the whole's: no value where the whole has no parts, at most 0.0 where its guard refuses."""
     part = score.parts.get(name)
     if part is None:
-        return score if score.value is None else Score.abstained("the part was not asked")
+        return score if score.value is None else Score.abstained("the part was not scored")
     whole = refusals(score) > sum(map(refusals, score.parts.values()))
     return replace(part, value=min(part.value, 0.0)) if whole and part.value is not None else part
 
 
 def _split(whole: TRLReward, verifier: Verifier, name: str | None, asynchronous: bool) -> TRLParts:
     if not isinstance(verifier, Combined) or verifier.name not in ("sum", "mean"):
-        raise UsageError(f"only a weighted sum or a mean has parts to split, not {verifier!r}")
+        raise UsageError(f"only a weighted sum or a mean can be split into parts, got {verifier!r}")
     batch = ScoredBatch(whole)
     made = AsyncTRLPart if asynchronous else TRLPart
     weights = verifier.weights if verifier.name == "sum" else (1 / len(whole.parts),) * len(whole.parts)

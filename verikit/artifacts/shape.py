@@ -19,28 +19,28 @@ MOST_SIDE = 4096
 def text(value: Any) -> str:
     """A text of at most a million characters."""
     if type(value) is not str or len(value) > _MOST_TEXT:
-        raise ValueError("an observation without a text where one belongs")
+        raise ValueError("the observation must contain a string here")
     return value
 
 
 def truth(value: Any) -> bool:
     """True or False."""
     if type(value) is not bool:
-        raise ValueError("an observation without a truth value where one belongs")
+        raise ValueError("the observation must contain a truth value here")
     return value
 
 
 def whole(value: Any) -> int:
     """A whole number of at most 15 digits."""
     if type(value) is not int or abs(value) > 10**15:
-        raise ValueError("an observation without a whole number where one belongs")
+        raise ValueError("the observation must contain an integer here")
     return value
 
 
 def number(value: Any) -> float:
     """A finite number."""
     if type(value) not in (int, float) or abs(value) > 1e308 or not math.isfinite(value):
-        raise ValueError("an observation without a number where one belongs")
+        raise ValueError("the observation must contain a number here")
     return float(value)
 
 
@@ -54,7 +54,7 @@ def scalar(value: Any) -> str | bool | float | None:
 def raw(value: Any) -> bytes:
     """Bytes."""
     if type(value) is not bytes:
-        raise ValueError("an observation without bytes where some belong")
+        raise ValueError("the observation must contain bytes here")
     return value
 
 

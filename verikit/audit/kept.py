@@ -67,4 +67,4 @@ class KeptScores:
                 row = json.loads(line)
                 self._scores[row["key"]] = from_row(row)
             except (ValueError, KeyError, TypeError) as error:
-                raise SchemaError(str(error), file=path, line=number, hint="--restart begins anew") from None
+                raise SchemaError(str(error), file=path, line=number, hint="pass --restart to start over") from None

@@ -38,7 +38,7 @@ COMMANDS = {
     "export": ("verikit.trainers.cli:export", "Write a trained run as a plain transformers folder."),
     "synth": ("verikit.cli.synth:synth", "Make training data offline: verified tasks, step labels, rationales."),
     "data": ("verikit.cli.data:data", "Convert public data sets (GSM8K, HotpotQA, …) into rows."),
-    "index": ("verikit.cli.index:index", "Find passages: build an index, ask it, serve it."),
+    "index": ("verikit.cli.index:index", "Find passages: build an index, search it, serve it."),
     "serve": ("verikit.cli.serve:serve", "Serve scores over HTTP, as a reward server for training."),
     "mcp": ("verikit.cli.mcp:mcp", "Offer scores and audits to coding assistants (Model Context Protocol)."),
     "adapter": ("verikit.cli.adapter:adapter", "Use a verifier as the reward of TRL, verl, OpenRLHF and other stacks."),
@@ -46,12 +46,15 @@ COMMANDS = {
         "verikit.cli.env:env",
         "Read and audit environments of other stacks, and check a verifier against their rewards.",
     ),
-    "audit": ("verikit.cli.audit:audit", "Is a data set gradable, and is a reward hackable?"),
+    "audit": ("verikit.cli.audit:audit", "Check whether a dataset is gradable and a reward hackable."),
     "report": ("verikit.cli.report:report", "Show finished runs."),
-    "explain": ("verikit.cli.explain:explain", "Say why one candidate gets its score."),
-    "list": ("verikit.cli.list:list_", "List what can stand in a spec: verifiers and selectors."),
-    "cache": ("verikit.cli.cache:cache", "Show or clear the cache of generations."),
-    "doctor": ("verikit.cli.doctor:doctor", "Check this machine: versions, extras, what is missing and how to add it."),
+    "explain": ("verikit.cli.explain:explain", "Explain the score of one candidate."),
+    "list": ("verikit.cli.list:list_", "List the verifiers and selectors that a spec can use."),
+    "cache": ("verikit.cli.cache:cache", "Show or clear the generation cache."),
+    "doctor": (
+        "verikit.cli.doctor:doctor",
+        "Check this machine: versions, extras, missing parts and how to install them.",
+    ),
 }
 """Command name -> (where it lives, what `verikit --help` says of it)."""
 
@@ -81,7 +84,7 @@ class LazyGroup(click.Group):
         """Find a command by its name; of an unknown one, name the nearest."""
         near = get_close_matches(args[0], self.table, n=1)
         if args[0] not in self.table and near and not ctx.resilient_parsing:
-            raise click.UsageError(f"No such command {args[0]!r}. Did you mean {near[0]!r}?", ctx)
+            raise click.UsageError(f"Command {args[0]!r} not found. Did you mean {near[0]!r}?", ctx)
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

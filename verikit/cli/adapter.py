@@ -27,12 +27,12 @@ def adapter() -> None:
 @adapter.command(cls=GroupedCommand)
 @click.argument("stack", type=_STACK)
 @click.argument("spec")
-@click.option("-o", "--out", metavar="PATH", help="The file to write (default: stdout), or the package's folder.")
-@click.option("--data", metavar="FILE", help="Tasks of a package: verifiers-env, openenv, nemo-gym, harbor.")
-@click.option("--name", default="", help="Of the package; default: its folder's.")
-@click.option("--image", default=IMAGE, metavar="IMAGE", help="Base image of harbor's tasks, with its digest.")
+@click.option("-o", "--out", metavar="PATH", help="File to write (default: stdout), or folder of the package.")
+@click.option("--data", metavar="FILE", help="Tasks for a package: verifiers-env, openenv, nemo-gym, harbor.")
+@click.option("--name", default="", help="Name of the package. Default: the folder's name.")
+@click.option("--image", default=IMAGE, metavar="IMAGE", help="Base image for tasks of harbor, with its digest.")
 @map_option
-@click.option("--force", is_flag=True, help="Replace what is there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def write(
     stack: str,
     spec: str,
@@ -51,7 +51,9 @@ def write(
     verikit adapter write harbor "files(exist=['a.csv'])" --data rows.jsonl -o tasks
     """  # noqa: D301 - click reads \b as "don't wrap"
     if (stack in PACKAGES or stack == "harbor") and (data is None or out is None):
-        raise UsageError(f"{stack} is a package", hint="--data FILE holds its tasks, -o DIR is its folder")
+        raise UsageError(
+            f"{stack} is a package", hint="this stack needs --data FILE (its tasks) and -o DIR (its folder)"
+        )
     if stack == "harbor":
         _write_harbor(spec, str(data), Path(str(out)), name, image, mapping, force)
         return
@@ -67,12 +69,12 @@ def write(
         return
     path = Path(out)
     if path.exists() and not force:
-        raise UsageError(f"{path} is there already", hint="--force replaces it")
+        raise UsageError(f"{path} already exists", hint="--force replaces it")
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise VerikitError(f"can't write {path}: {error.strerror}") from None
-    click.echo(f"written to {path}; name it as {stack_of(stack).hook_for(path)}", err=True)
+    click.echo(f"wrote {path}. Its name in the configuration: {stack_of(stack).hook_for(path)}", err=True)
 
 
 def _write_harbor(spec: str, data: str, out: Path, name: str, image: str, mapping: dict[str, str], force: bool) -> None:
@@ -88,11 +90,11 @@ def _write_harbor(spec: str, data: str, out: Path, name: str, image: str, mappin
 @adapter.command(cls=GroupedCommand)
 @click.argument("stack", type=_STACK)
 def show(stack: str) -> None:
-    """Show how STACK names a reward, what it then passes, by example, what it takes back, and what has no score."""
+    """Show how STACK loads a reward, an example call, the return value, and how unscored samples are reported."""
     packages = {**PACKAGES, "harbor": HARBOR}
     found = packages[stack] if stack in packages else stack_of(stack)
     click.echo(f"{found.tested}\n\nnamed as: {found.hook}\n\npasses, for example:")
     click.echo(json.dumps(found.call, indent=2, ensure_ascii=False))
     click.echo(f"\ntakes: {found.returns}")
     if found.no_score:
-        click.echo(f"\nno score: {found.no_score}")
+        click.echo(f"\nunscored: {found.no_score}")

@@ -45,17 +45,23 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
 )
 @click.argument("file")
 @click.option(
-    "--by", default="", metavar="SPEC", help="The reward, a verifier's spec; without it only data are looked at."
+    "--by", default="", metavar="SPEC", help="Spec of the reward, a verifier. Without it, only the data are checked."
 )
-@click.option("--against", default="", metavar="FILE", help="Questions that must not stand in FILE: training data.")
+@click.option("--against", default="", metavar="FILE", help="Training data. Its questions must not appear in FILE.")
 @click.option(
-    "--rows", default=PROBED, show_default=True, type=click.IntRange(0), help="Rows the reward is tried on; 0: all."
+    "--rows", default=PROBED, show_default=True, type=click.IntRange(0), help="Rows to try the reward on. 0: all."
 )
 @click.option(
-    "--repeats", default=2, show_default=True, type=click.IntRange(1), help="Scorings of a text, to see noise; 1: none."
+    "--repeats",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Times to score each text, to measure noise. 1: no repeats.",
 )
-@click.option("--pay", default=PASS_MARK, show_default=True, help="The least reward that counts as paid.")
-@click.option("--programs/--no-programs", default=None, help="Hacks that are programs; default: where programs run.")
+@click.option("--pay", default=PASS_MARK, show_default=True, help="Lowest reward that counts as correct.")
+@click.option(
+    "--programs/--no-programs", default=None, help="Try programs that hack the reward. Default: if it runs programs."
+)
 @click.option("--seed", default=0, show_default=True, help="Random seed of the selected rows.")
 @click.option(
     "--fail-on",
@@ -97,14 +103,14 @@ def audit(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Look for what is wrong with the data of FILE, and with a reward on them, before anything is trained.
+    """Check the data in FILE, and a reward on them, for problems before training.
 
-    Data: golds that are empty, cut off, several, contradicted by the row's solution, or the prompt; questions that are
-    there twice, or in another file. Reward (--by): the gold and its spellings must be paid; near misses, other rows'
-    golds and texts that solve nothing must not. Candidates, where rows have some: golds that most of them contradict,
-    and the reward's errors against labels. Rows with a repository and tests: the row's own patch must
-    pass them, and the empty patch must not. Rows with a workspace: what the agent was given, and empty files of the
-    right names, must not be paid. With -o, patches that were run are kept at once.
+    Data: gold answers that are empty, truncated, ambiguous, equal to the prompt or contradicted by the row's solution.
+    Duplicate questions, also across files. Reward (--by): the gold answer and its spellings must be rewarded. Near
+    misses, gold answers of other rows and text that solves nothing must not be. Candidates, if the rows have them:
+    gold answers that most candidates contradict, and errors of the reward against labels. Rows with a repository and
+    tests: the row's own patch must pass, and the empty patch must not. Rows with a workspace: the agent's input files,
+    and empty files of the right names, must not be rewarded. With -o, results of patches are saved as they finish.
 
     \b
     verikit audit train.jsonl --by answer --against test.jsonl -o runs/audit
@@ -132,7 +138,7 @@ def audit(
                 resume=resume,
             )
         except KeyboardInterrupt:
-            kept = f"patches that were run are kept in {out}, and the same command goes on" if out else _NOT_KEPT
+            kept = f"finished patches are saved in {out}. Run the command again to resume" if out else _NOT_KEPT
             click.echo(f"Interrupted: {kept}", err=True)
             return 1
     if out is not None:

@@ -16,12 +16,12 @@ from verikit.engines.cache import Cache, default_path
 
 @click.group(invoke_without_command=True)
 @click.option(
-    "--path", type=click.Path(path_type=Path), help="The file; default VERIKIT_CACHE or the user's cache folder."
+    "--path", type=click.Path(path_type=Path), help="Cache file. Default: VERIKIT_CACHE or the user's cache folder."
 )
 @json_option
 @click.pass_context
 def cache(context: click.Context, path: Path | None, as_json: bool) -> None:
-    """Show what the cache of generations holds, by engine."""
+    """Show the contents of the generation cache, by engine."""
     context.obj = Cache(path or default_path())
     if context.invoked_subcommand is None:
         found = examine(context.obj)
@@ -35,7 +35,9 @@ def cache(context: click.Context, path: Path | None, as_json: bool) -> None:
 
 @cache.command(cls=GroupedCommand)
 @click.option("--engine", default="", metavar="NAME", help="Only this engine's, as `verikit cache` names it.")
-@click.option("--unused-days", type=click.FloatRange(0), default=0.0, help="Only what was not used for so many days.")
+@click.option(
+    "--unused-days", type=click.FloatRange(0), default=0.0, help="Delete only entries that were unused for N days."
+)
 @click.pass_obj
 def clear(stored: Cache, engine: str, unused_days: float) -> None:
     """Delete generations."""

@@ -58,11 +58,12 @@ def compare(
     markdown: bool,
     json_: bool,
 ) -> int:
-    """Compare runs of score or of eval on the same questions: which differences are real, and what changed.
+    """Compare runs of score or eval on the same questions: which differences are real, and which rows changed.
 
-    Two runs: paired differences, flips both ways, what so many questions can show, the rows that changed. More: a
-    leaderboard with the ranks that chance leaves open. Intervals are over questions; p-values are those of a sign-flip
-    test, corrected for several comparisons. Runs of score are paired by the id of the prompt.
+    Two runs: paired differences, flips both ways, the smallest difference that the number of questions can detect, and
+    the rows that changed. Three or more: a leaderboard with the range of ranks that chance allows. Intervals are over
+    questions. p-values come from a sign-flip test, corrected for multiple comparisons. Runs of score are paired by
+    prompt id.
 
     \b
     verikit compare runs/eval-base runs/eval-trained
@@ -113,7 +114,7 @@ def _gate(pair: RunDifference, margin: float | None) -> GateResult:
     # The interval's end, not the p-value: that is of a loss above 0, and this one has to be above the margin.
     if difference.high >= -margin:
         least = f"the true loss may be {100 * margin:.4g} or less"
-        click.echo(f"{loss}, but that may be chance: {least}, and more questions would tell", err=True)
+        click.echo(f"{loss}, but that may be chance: {least}. Use more questions to decide.", err=True)
         return gate
     losses = [change for change in difference.changed if change.after < change.before][:SHOWN]
     rows = [change_line(change) for change in losses]

@@ -30,23 +30,28 @@ LIST = "list"
 )
 @click.argument("form", type=click.Choice([LIST, *FORMS]), metavar="list|FORM")
 @click.argument("inputs", nargs=-1, metavar="INPUT...")
-@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="JSON lines; - for stdout.")
-@click.option("--config", metavar="NAME", default="", help="Configuration of a data set of the hub.")
-@click.option("--split", metavar="NAME", default="", help="Split of a data set of the hub, or of a folder of several.")
-@click.option("--limit", type=click.IntRange(1), help="Most rows that are made.")
-@click.option("--held-out", type=click.IntRange(1), metavar="N", help="Keep N prompts apart, in a second file.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="JSON lines file. -: stdout.")
+@click.option("--config", metavar="NAME", default="", help="Configuration of a Hugging Face dataset.")
 @click.option(
-    "--held-out-file", type=click.Path(path_type=Path), metavar="FILE", help="That file; default FILE-held-out.jsonl."
+    "--split", metavar="NAME", default="", help="Split of a Hugging Face dataset, or of a folder with several splits."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the prompts that are held out.")
-@click.option("--errors", type=click.Path(path_type=Path), metavar="FILE", help="All bad rows, as JSON lines.")
+@click.option("--limit", type=click.IntRange(1), help="Maximum number of rows.")
+@click.option("--held-out", type=click.IntRange(1), metavar="N", help="Hold out N prompts, in a second file.")
+@click.option(
+    "--held-out-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File for the held-out rows. Default: FILE-held-out.jsonl.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed for choosing the held-out prompts.")
+@click.option("--errors", type=click.Path(path_type=Path), metavar="FILE", help="File for the bad rows, as JSON lines.")
 @click.option(
     "--fail-over",
     default="0%",
     show_default=True,
     callback=parse_share,
     metavar="SHARE",
-    help="Exit with 3 if more than this share of the rows is bad.",
+    help="Exit with 3 if a larger fraction of the rows is bad.",
 )
 @json_option
 @quiet_option
@@ -65,10 +70,10 @@ def data(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Convert a data set in its published FORM to rows; `verikit data list` names the forms.
+    """Convert a dataset in its published FORM to rows. `verikit data list` shows the forms.
 
-    INPUT is files, folders, patterns in quotes, - for stdin, or hf:ORG/NAME (hf:FOLDER for a copy of it).
-    Compressed and parquet files are read as they are. A bad row is told and left out; the others are converted.
+    INPUT is files, folders, quoted patterns, - for stdin, or hf:ORG/NAME (hf:FOLDER for a local copy).
+    Compressed and parquet files are read directly. Bad rows are reported and skipped.
 
     \b
     verikit data gsm8k train.jsonl -o gsm8k.jsonl --held-out 200
@@ -78,7 +83,7 @@ def data(
     if form == LIST:
         return _listed(as_json)
     if not inputs or out is None:
-        raise click.UsageError("give INPUT and -o FILE; `verikit data list` names the forms")
+        raise click.UsageError("pass INPUT and -o FILE. `verikit data list` shows the forms.")
     chosen, to_stdout = FORMS[form], str(out) == "-"
     if held_out and (to_stdout or not chosen.prompts):
         raise click.UsageError("--held-out goes with prompts and -o FILE")

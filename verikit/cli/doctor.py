@@ -27,15 +27,16 @@ from verikit.sandbox.toolchains import LANGUAGES, Missing, toolchain
 
 
 @click.command(cls=GroupedCommand)
-@click.option("--data", metavar="FILE", help="Check a file instead: rows that can't be read, golds that can't be used.")
+@click.option("--data", metavar="FILE", help="Check a file instead: unreadable rows and unusable gold answers.")
 @gold_option
 @data_options
 @json_option
 def doctor(data: str | None, gold: str | None, mapping: dict[str, str], format_: str | None, as_json: bool) -> int:
-    """Check this machine: versions, extras present, what the sandbox can promise, and how to add what is missing.
+    """Check this machine: versions, installed extras, sandbox guarantees, and how to install missing parts.
 
-    It lists the names of verifiers, engines and other parts that distributions beside verikit register.
-    With --data, check a file of candidates: exit code 1 if any row can't be read or has a gold that `answer` can't use.
+    It also lists verifiers, engines and other parts registered by other installed packages.
+    With --data, check a file of candidates. The exit code is 1 if a row is unreadable or `answer` can't use its gold
+    answer.
     """
     if data is not None:
         return _check_file(read(data, format=format_, mapping=mapping, gold=gold), as_json)
@@ -55,7 +56,7 @@ def doctor(data: str | None, gold: str | None, mapping: dict[str, str], format_:
     click.echo(f"`code` uses the sandbox {others.pop('chosen')} (option sandbox=, or {VARIABLE})")
     for name, told in others.items():
         click.echo(Report(**told).text() if isinstance(told, dict) else f"  {name:<14}{told}")
-    click.echo("languages of `code` beside Python")
+    click.echo("languages of `code` other than Python")
     for language, told in found["languages"].items():
         click.echo(f"  {language:<14}{told}")
     click.echo(printable(f"browser of `html`: {found['browser']}"))
@@ -73,7 +74,7 @@ def _sandbox() -> dict[str, Any] | str:
         with LocalSandbox(strict=False) as box:
             return box.report.as_dict()
     except SandboxError as error:
-        return with_hint(f"no sandbox: {error}", error.hint)
+        return with_hint(f"sandbox not available: {error}", error.hint)
 
 
 def _sandboxes() -> dict[str, Any]:
@@ -92,7 +93,7 @@ def _sandboxes() -> dict[str, Any]:
                 report = box.report.as_dict()
             found[strike(name)] = report
         except SandboxError as error:
-            found[strike(name)] = with_hint(f"not to be had: {error}", error.hint)
+            found[strike(name)] = with_hint(f"not available: {error}", error.hint)
     for name, command, hint in _COMMANDS:
         if name not in found and not shutil.which(command):
             found[name] = f"missing: {command} is not on PATH ({hint})"

@@ -34,9 +34,9 @@ def _share(context: click.Context, parameter: click.Parameter, value: str | None
 
 def _answer_option(command: Command) -> Command:
     """Add `--answer`, as `gold`."""
-    return click.option("--answer", "gold", metavar="KEY", help="The field with the gold; default: the usual ones.")(
-        command
-    )
+    return click.option(
+        "--answer", "gold", metavar="KEY", help="Field with the gold answer. Default: the usual names."
+    )(command)
 
 
 @click.group()
@@ -51,10 +51,10 @@ env.add_command(fix_)
 
 @env.command("read", cls=GroupedCommand)
 @click.argument("source")
-@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines; default: stdout.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
-@click.option("--tasks", "only_tasks", is_flag=True, help="A file's tasks, without its rollouts.")
-@click.option("--split", metavar="NAME", help="Of a server's tasks; default: its first.")
+@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines file. Default: stdout.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option("--tasks", "only_tasks", is_flag=True, help="Import only the tasks of a file, without rollouts.")
+@click.option("--split", metavar="NAME", help="Split of the server's tasks. Default: the server's first.")
 @_answer_option
 def read_(source: str, out: Path | None, force: bool, only_tasks: bool, split: str | None, gold: str | None) -> int:
     """Write the rollouts or the tasks of SOURCE as rows that verikit reads.
@@ -73,18 +73,18 @@ def read_(source: str, out: Path | None, force: bool, only_tasks: bool, split: s
 def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path | None, force: bool) -> int:
     """Write rows, say what was left out, and return the exit code."""
     if out is not None and out.is_file() and not force:
-        raise UsageError(f"{out} is there already", hint="--force replaces it")
+        raise UsageError(f"{out} already exists", hint="--force replaces it")
     count = bad = 0
     with _target(out) as target:
         for item in items:
             if isinstance(item, SchemaError):
                 bad += 1
-                click.echo(printable(f"left out: {with_hint(str(item), item.hint)}"), err=True)
+                click.echo(printable(f"skipped: {with_hint(str(item), item.hint)}"), err=True)
                 continue
             count += 1
             row = item.row() if isinstance(item, Rollout) else item
             target.write(json.dumps(row, ensure_ascii=True, default=str) + "\n")
-    click.echo(f"{count} rows" + (f", {bad} left out" if bad else "") + (f", in {out}" if out else ""), err=True)
+    click.echo(f"{count} rows" + (f", {bad} skipped" if bad else "") + (f", in {out}" if out else ""), err=True)
     return 1 if bad and not count else 0
 
 
@@ -115,7 +115,7 @@ def _target(out: Path | None) -> Iterator[IO[str]]:
         if not beside:
             pass
         elif part.stat().st_size:
-            click.echo(f"what was read until then is in {part}", err=True)
+            click.echo(f"rows read so far are in {part}", err=True)
         else:
             part.unlink()
         raise
@@ -134,15 +134,15 @@ def _rows(
 @env.command("play", cls=GroupedCommand)
 @click.argument("address")
 @click.argument("file")
-@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines; default: stdout.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
-@click.option("--field", help="That holds the completion: of the action (message), of the tool's input (answer).")
-@click.option("--tool", metavar="NAME", help="ADDRESS is an ORS server, whose tool NAME takes the answer.")
+@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines file. Default: stdout.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option("--field", help="Field for the completion. In the action: message. In the tool's input: answer.")
+@click.option("--tool", metavar="NAME", help="ADDRESS is an ORS server. Its tool NAME takes the answer.")
 def play_(address: str, file: str, out: Path | None, force: bool, field: str | None, tool: str | None) -> int:
-    """Give the completions of FILE to an OpenEnv or ORS server, and write them with the rewards that it gave.
+    """Send the completions of FILE to an OpenEnv or ORS server, and write them with the server's rewards.
 
-    A row holds a completion, and index, seed, split, task_id or episode_id for the server's reset; index and split for
-    an ORS server.
+    A row has a completion, and index, seed, split, task_id or episode_id for the server's reset. An ORS server uses
+    index and split.
 
     \b
     verikit env play http://localhost:8000 completions.jsonl -o rollouts.jsonl
@@ -167,11 +167,21 @@ def _completions(file: str) -> Iterator[dict[str, Any] | SchemaError]:
 @click.argument("source")
 @click.argument("spec")
 @_answer_option
-@click.option("--with", "with_", metavar="FILE", help="Your rows, or NeMo-Gym's tasks: the rollouts' missing fields.")
+@click.option(
+    "--with", "with_", metavar="FILE", help="Your rows or NeMo-Gym tasks, for fields missing from the rollouts."
+)
 @partial(map_option, told="Keys of your rows in --with: prompt=problem, answer=sum, id=uid.")
-@click.option("--tolerance", default=TOLERANCE, show_default=True, type=click.FloatRange(0), help="Of equal rewards.")
-@click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Differences shown.")
-@click.option("--fail-under", metavar="SHARE", callback=_share, help="Exit with 4 if fewer are equal: 95%.")
+@click.option(
+    "--tolerance",
+    default=TOLERANCE,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Largest reward difference that still counts as equal.",
+)
+@click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Number of differences to show.")
+@click.option(
+    "--fail-under", metavar="SHARE", callback=_share, help="Exit with 4 if fewer rewards are equal, such as 95%."
+)
 @json_option
 def check_(
     source: str,
@@ -199,7 +209,7 @@ def check_(
     else:
         _show(found, examples)
     if found.share is None:
-        click.echo("nothing could be compared", err=True)
+        click.echo("nothing to compare", err=True)
         return 1
     return WORSE if fail_under is not None and found.share < fail_under else 0
 
@@ -218,7 +228,7 @@ def _show(found: Agreement, examples: int) -> None:
     if found.unreadable:
         first = found.unreadable[0]
         told = printable(with_hint(str(first), first.hint))
-        click.echo(f"unreadable: {len(found.unreadable)}, the first: {told}")
+        click.echo(f"unreadable: {len(found.unreadable)}. First: {told}")
 
 
 def _told(item: Disagreement) -> str:

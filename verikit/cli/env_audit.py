@@ -88,20 +88,20 @@ def audit_(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Look for faults of the environments in FOLDER. Without --run, none of their files is imported or run.
+    """Check the environments in FOLDER for problems. Without --run, none of their files is imported or run.
 
     Formats: Harbor tasks, OpenEnv, verifiers packages, NeMo-Gym servers, and rows with workspaces (FOLDER may be their
     file).
 
     schema: fields and files of the format. declared: paths that the tests read are collected. mode: place and order
-    of grading. reach: expected values that the agent gets. pins: versions and digests. judge: a settled model. alike:
-    the same task twice, also over the folders train and test. A check that can't decide is "not run", with the thing
-    it needs.
+    of grading. reach: expected values visible to the agent. pins: versions and digests. judge: the judge model is
+    pinned. alike: duplicate tasks, also between the folders train and test. A check that can't decide is "not run",
+    and the report names the missing input.
 
-    With --run, the solution and the tests of Harbor tasks run in two boxes of the sandbox, without a network. oracle:
-    the solution has the full reward. nop, floor: work that was not done has none. replay, portable: rewards repeat,
-    also elsewhere. tamper: forged files have no reward. mutants: wrong outputs lose it. honest: other forms of right
-    ones keep it. resources: time and memory.
+    With --run, the solution and the tests of Harbor tasks run in two sandbox boxes, offline. oracle: the solution
+    gets the full reward. nop, floor: unsolved tasks get no reward. replay, portable: rewards repeat, also on another
+    machine. tamper: forged files get no reward. mutants: wrong outputs lose the reward. honest: equivalent outputs
+    keep it. resources: time and memory.
 
     \b
     verikit env audit tasks/
@@ -126,7 +126,11 @@ def audit_(
                 if as_json:
                     sys.stdout.write(piece)
         except KeyboardInterrupt:
-            kept = f"audited tasks are kept in {out}, and the same command goes on" if out else "-o FOLDER keeps tasks"
+            kept = (
+                f"audited tasks are saved in {out}. Run the command again to resume"
+                if out
+                else "use -o FOLDER to save tasks"
+            )
             click.echo(f"Interrupted: {kept}", err=True)
             raise
     if sign and out:

@@ -81,10 +81,10 @@ def _show(changes: list[AuditChange], counts: Counter[str], examples: int) -> No
     "-o", "--out", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write the patch here."
 )
 def fix_(folder: str, out: Path | None) -> None:
-    """Write a patch for the faults in FOLDER that have one right answer. FOLDER is not changed.
+    """Write a patch for problems in FOLDER that have exactly one fix. FOLDER is not changed.
 
-    It declares paths that the tests read, gives tests a box of their own, corrects the reward's path, and takes
-    versions from lock files. Read it, then apply it in FOLDER by `git apply`.
+    The patch declares paths that the tests read, gives the tests a separate box, corrects the reward's path, and pins
+    versions from lock files. Review it, then apply it in FOLDER with `git apply`.
 
     \b
     verikit env fix tasks/ -o fix.patch && cd tasks && git apply ../fix.patch

@@ -24,10 +24,10 @@ from verikit.verifiers.echo import echo_guard
 @click.command(cls=GroupedCommand, usual="--verifier --id --index --completion --answer --prompt")
 @click.argument("file", required=False)
 @click.option("-v", "--verifier", default="answer", show_default=True, metavar="SPEC", help="What scores.")
-@click.option("--id", "row", help="The row of FILE; default the first.")
+@click.option("--id", "row", help="Row of FILE. Default: the first.")
 @click.option("--index", type=click.IntRange(0), default=0, show_default=True, help="Which of the row's candidates.")
-@click.option("--completion", help="The candidate itself, in place of FILE.")
-@click.option("--answer", multiple=True, help="With --completion: the gold answer; repeat it for several.")
+@click.option("--completion", help="The candidate's text, instead of FILE.")
+@click.option("--answer", multiple=True, help="With --completion: the gold answer. Repeat it for several.")
 @click.option("--prompt", default="", help="With --completion: the prompt.")
 @gold_option
 @data_options
@@ -45,16 +45,18 @@ def explain(
     format_: str | None,
     as_json: bool,
 ) -> None:
-    """Say why one candidate gets its score: what was extracted and from where, which rule decided, each part's score.
+    """Explain the score of one candidate: the extracted answer and its place, the deciding rule, each part's score.
 
-    The candidate's text comes last, its thoughts and its reply apart and the extracted answer underlined.
+    The candidate's text comes last. Thoughts and reply are separated, and the extracted answer is underlined.
 
-    The candidate is one of FILE's (--id, --index) or is given by --completion and --answer.
+    Choose a candidate of FILE with --id and --index, or pass it with --completion and --answer.
     """
     if (file is None) == (completion is None):
         raise UsageError("give either FILE or --completion")
     if file is not None and (answer or prompt):
-        raise UsageError("--answer and --prompt go with --completion", hint="FILE holds its own")
+        raise UsageError(
+            "--answer and --prompt go with --completion", hint="FILE contains its own completions and answers"
+        )
     if file is not None:
         sample = _find(read(file, format=format_, mapping=mapping, gold=gold), row, index)
     else:

@@ -35,7 +35,7 @@ SHOWN = 300
 
 @click.group()
 def index() -> None:
-    """Find passages: build an index over a corpus, ask it, serve it."""
+    """Find passages: build an index over a corpus, search it, serve it."""
 
 
 @index.command(
@@ -48,23 +48,43 @@ def index() -> None:
 )
 @click.argument("corpus", nargs=-1, required=True)
 @click.option(
-    "-o", "--out", metavar="DIR", required=True, help="The index's folder; a build that stopped goes on there."
+    "-o", "--out", metavar="DIR", required=True, help="Folder for the index. An interrupted build resumes there."
 )
-@click.option("--words", type=click.IntRange(1), help="Cut texts into passages of N words. Text files: 100.")
+@click.option("--words", type=click.IntRange(1), help="Split documents into passages of N words. Text files: 100.")
 @click.option("--bm25/--no-bm25", default=True, show_default=True, help="Build the BM25 index.")
 @click.option("--graph/--no-graph", default=False, help="Build the graph of titles, for graph:bm25:DIR and others.")
 @click.option("--entities", metavar="ENGINE", default="", help="Let a model name entities for the graph: hf:PATH, ….")
-@click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of that engine.")
-@click.option("--prices", metavar="FILE", help=f"Prices by model, as `verikit sample` takes; or its path in {PRICES}.")
+@click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of the engine for --entities.")
+@click.option(
+    "--prices", metavar="FILE", help=f"Prices per model, as for `verikit sample`. Or set the file's path in {PRICES}."
+)
 @click.option("--encoder", metavar="MODEL", default="", help="Build a dense index too: a model, or module:name.")
 @click.option("--factory", metavar="TEXT", default="Flat", show_default=True, help="faiss index over the vectors.")
-@click.option("--parameters", metavar="TEXT", default="", help="How that is searched: nprobe=32, efSearch=128.")
-@click.option("--pooling", type=click.Choice(["auto", "cls", "mean"]), default="auto", help="auto: the model's own.")
-@click.option("--query-prefix", metavar="TEXT", default="", help="What the encoder wants before a query.")
-@click.option("--passage-prefix", metavar="TEXT", default="", help="The same before a passage.")
-@click.option("--max-tokens", type=click.IntRange(1), default=300, show_default=True, help="Longer passages are cut.")
+@click.option(
+    "--parameters", metavar="TEXT", default="", help="faiss search parameters, such as nprobe=32 or efSearch=128."
+)
+@click.option(
+    "--pooling",
+    type=click.Choice(["auto", "cls", "mean"]),
+    default="auto",
+    help="Pooling of token vectors. auto: as the model defines.",
+)
+@click.option("--query-prefix", metavar="TEXT", default="", help="Prefix that the encoder expects before a query.")
+@click.option("--passage-prefix", metavar="TEXT", default="", help="Prefix that the encoder expects before a passage.")
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1),
+    default=300,
+    show_default=True,
+    help="Tokens per passage. Longer passages are truncated.",
+)
 @click.option("--normalize/--no-normalize", default=True, help="Scale vectors to length 1 (the default).")
-@click.option("--dtype", type=click.Choice(["float32", "bfloat16", "float16"]), default="float32", help="Of the model.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "bfloat16", "float16"]),
+    default="float32",
+    help="Maximum tokens per reply of the model.",
+)
 @quiet_option
 def build(
     corpus: tuple[str, ...],
@@ -81,7 +101,7 @@ def build(
     quiet: bool,
     **how: Any,
 ) -> int:
-    """Build an index of CORPUS: rows with `text` (and `title`, `id`), or text files; patterns and folders too.
+    """Build an index of CORPUS: rows with `text` (and `title`, `id`), or text files. Patterns and folders work too.
 
     \b
     verikit index build corpus.jsonl -o wiki
@@ -93,7 +113,7 @@ def build(
     settings = EncoderSettings(path=encoder, **how) if encoder else None
     graph = graph or bool(entities)
     if settings is None and not bm25 and not graph:
-        raise click.UsageError("nothing to build: --no-bm25 goes with --encoder, --graph or --entities")
+        raise click.UsageError("--no-bm25 requires --encoder, --graph or --entities")
     model = _entity_model(entities, model_args)
     seen = BuildProgress(model, _prices(prices, entities))
     try:
@@ -112,14 +132,14 @@ def build(
                 tell=seen.tell,
             )
     except KeyboardInterrupt:
-        click.echo(f"Interrupted: the same command goes on in {out}", err=True)
+        click.echo(f"Interrupted. Run the command again to resume in {out}.", err=True)
         return 1
     kinds = [*(["bm25"] if bm25 else []), *(["dense"] if settings else [])]
     kinds += ["hybrid"] if len(kinds) == 2 else []
     kinds += [f"graph:{kind}" for kind in kinds] if graph else []
     code = f"#{encoder}" if ":" in encoder else ""
     specs = ", ".join(f"{kind}:{out}{'' if kind.endswith('bm25') else code}" for kind in kinds)
-    click.echo(f"{count:,} passages" + (f"; ask {specs}" if specs else ""), err=True)
+    click.echo(f"{count:,} passages." + (f" Search with {specs}" if specs else ""), err=True)
     return _tell_entities(model, seen)
 
 
@@ -146,16 +166,16 @@ def _tell_entities(model: EntityModel | None, seen: BuildProgress) -> int:
     if counts is None:
         return 0
     click.echo(
-        f"{counts.names:,} names of entities in {counts.passages:,} passages{seen.spent()};"
-        f" {counts.dropped:,} left out that are no names or don't stand in their passage",
+        f"{counts.names:,} names of entities in {counts.passages:,} passages{seen.spent()}."
+        f" {counts.dropped:,} were dropped: not a name, or not found in the passage.",
         err=True,
     )
-    alone = "those passages have the titles found by rules only"
+    alone = "their passages use the titles found by rules"
     if counts.unread:
-        click.echo(f"{counts.unread:,} replies held no list of entities: {alone}", err=True)
+        click.echo(f"{counts.unread:,} replies without a list of entities: {alone}", err=True)
     if not counts.failed:
         return 0
-    click.echo(f"{counts.failed:,} requests failed: {alone}, and the same command asks again", err=True)
+    click.echo(f"{counts.failed:,} requests failed: {alone}. Run the command again to retry them.", err=True)
     return UNSCORED
 
 
@@ -204,11 +224,11 @@ class BuildProgress:
 @index.command(cls=GroupedCommand)
 @click.argument("spec")
 @click.argument("query", nargs=-1)
-@click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Passages a query.")
+@click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Passages per query.")
 @click.option("--questions", metavar="FILE", help="JSON lines with `question` and `gold_titles`: print recall instead.")
 @json_option
 def search(spec: str, query: tuple[str, ...], k: int, questions: str | None, as_json: bool) -> int:
-    """Ask a retriever: bm25:DIR, dense:DIR, graph:bm25:DIR, a server's address (all: `verikit list`).
+    """Query a retriever: bm25:DIR, dense:DIR, graph:bm25:DIR, or a server's address (all: `verikit list`).
 
     \b
     verikit index search bm25:wiki "capital of France"
@@ -239,7 +259,7 @@ def search(spec: str, query: tuple[str, ...], k: int, questions: str | None, as_
 def serve(spec: str, host: str, port: int) -> int:
     """Serve a retriever: POST /queries {queries, k} -> {answers}, R1-Searcher's protocol.
 
-    Ask it as http://HOST:PORT/queries.
+    Clients send requests to http://HOST:PORT/queries.
     """
     retriever = load_retriever(spec)
     try:
@@ -267,18 +287,23 @@ def _measure(retriever: Retriever, path: str) -> dict[str, float]:
     """
     rows = list(read_rows(path, _question))
     if not rows:
-        raise UsageError(f"{path} holds no questions")
+        raise UsageError(f"{path} contains no questions")
     asked, golds = [question for question, _ in rows], [titles for _, titles in rows]
     found = retriever.retrieve(asked, KS[-1])
     if not any(passage.title for passages in found for passage in passages):
-        raise UsageError("these passages have no titles to compare", hint="a server's have none: ask its index")
+        raise UsageError(
+            "these passages have no titles to compare",
+            hint="passages of a server have no ids: search its index instead",
+        )
     return report([[passage.title for passage in passages] for passages in found], golds, KS)
 
 
 def _question(row: JsonRow, line: int) -> tuple[str, list[str]]:
     question, titles = row.get("question", row.get("prompt")), row.get("gold_titles")
     if not isinstance(question, str):
-        raise SchemaError("is not a text", field="question", hint=f"this row has {', '.join(row)}")
+        raise SchemaError("must be a string", field="question", hint=f"this row has {', '.join(row)}")
     if not isinstance(titles, list) or not titles or not all(isinstance(title, str) for title in titles):
-        raise SchemaError("is not a list of texts", field="gold_titles", hint=f"this row has {', '.join(row)}")
+        raise SchemaError(
+            "must be a non-empty list of strings", field="gold_titles", hint=f"this row has {', '.join(row)}"
+        )
     return question, titles

@@ -162,7 +162,7 @@ def _named(name: str) -> list[tuple[str, Any]]:
             find("verifiers", name)
         except SpecError as error:
             hint = error.hint if "did you mean" in (error.hint or "") else "`verikit list` shows all names"
-            raise UsageError(f"nothing is called {name!r}", hint=hint) from None
+            raise UsageError(f"name {name!r} not found", hint=hint) from None
     return found
 
 

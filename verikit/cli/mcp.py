@@ -11,15 +11,38 @@ from verikit.errors import MissingExtra, UsageError
 
 
 @click.command(cls=GroupedCommand)
-@click.option("--root", metavar="FOLDER", type=click.Path(path_type=Path), help="Its files may be audited; else none.")
-@click.option("--spec", "named", multiple=True, metavar="NAME=SPEC", help="A verifier of any kind, by name.")
-@click.option("--any-spec", is_flag=True, help="Let clients write any spec: it may run code of this machine.")
-@click.option("--deadline", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Seconds.")
 @click.option(
-    "--memory-mb", type=click.IntRange(0), default=2048, show_default=True, help="Of a scoring process; 0: no cap."
+    "--root",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Folder with files that may be audited. Default: file audits are off.",
 )
-@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Scoring processes.")
-@click.option("--max-file-mb", type=click.FloatRange(0, min_open=True), default=256.0, show_default=True, help="MiB.")
+@click.option("--spec", "named", multiple=True, metavar="NAME=SPEC", help="Name for a verifier of any kind.")
+@click.option("--any-spec", is_flag=True, help="Let clients use any spec. A spec can run code on this machine.")
+@click.option(
+    "--deadline",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Timeout per call, in seconds.",
+)
+@click.option(
+    "--memory-mb",
+    type=click.IntRange(0),
+    default=2048,
+    show_default=True,
+    help="Memory limit of a scoring process. 0: unlimited.",
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Number of scoring processes."
+)
+@click.option(
+    "--max-file-mb",
+    type=click.FloatRange(0, min_open=True),
+    default=256.0,
+    show_default=True,
+    help="Largest file to audit, in MiB.",
+)
 def mcp(
     root: Path | None,
     named: tuple[str, ...],
@@ -31,8 +54,8 @@ def mcp(
 ) -> None:
     """Offer score, explain, audit and list_verifiers to a coding assistant, by the Model Context Protocol on stdio.
 
-    A client may combine rules on texts; what else there is (code, judges, verifiers of your own) it may use where
-    --spec gives it a name.
+    A client may combine verifiers that only read text. It may use other verifiers (code, judges, custom ones) only if
+    --spec names them.
 
     \b
     verikit mcp --root data

@@ -43,7 +43,7 @@ def parse_share(context: click.Context, parameter: click.Parameter, value: str) 
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:
-        raise click.BadParameter(f"{value!r} is not a share such as 5% or 0.05")
+        raise click.BadParameter(f"must be a fraction such as 5% or 0.05, got {value!r}")
     return share
 
 

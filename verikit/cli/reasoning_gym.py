@@ -25,12 +25,14 @@ LEFT_OUT = ("composite",)
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("-n", "--n", "count", type=click.IntRange(1), default=100, show_default=True, help="Rows of each.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Settings of the data set: max_terms=4.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Setting of the dataset, such as max_terms=4."
+)
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="JSON lines.")
 def reasoning_gym(names: tuple[str, ...], count: int, seed: int, settings: tuple[str, ...], out: Path) -> None:
-    """Make problems of reasoning_gym's data sets NAME (or `all`), which the verifier `reasoning_gym` scores.
+    """Make problems from the reasoning_gym datasets NAME (or `all`). The verifier `reasoning_gym` scores them.
 
-    Equal seeds and settings make equal rows. Nothing is downloaded.
+    Equal seeds and settings give equal rows. It needs no network.
 
     \b
     verikit synth reasoning-gym countdown graph_color --n 1000 --seed 1 -o problems.jsonl
@@ -43,7 +45,7 @@ def reasoning_gym(names: tuple[str, ...], count: int, seed: int, settings: tuple
             for row in rows(name, count, seed, config):
                 file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
                 written += 1
-    click.echo(f"{written} rows of {len(chosen)} data sets in {out}", err=True)
+    click.echo(f"{written} rows of {len(chosen)} datasets in {out}", err=True)
 
 
 def data_sets(names: Sequence[str]) -> list[str]:
@@ -58,7 +60,7 @@ def data_sets(names: Sequence[str]) -> list[str]:
     for name in chosen:
         if name not in known:
             near = get_close_matches(name, known, n=3) or known
-            raise UsageError(f"reasoning_gym has no data set {name!r}", hint=f"one of {', '.join(near)}")
+            raise UsageError(f"dataset {name!r} not found in reasoning_gym", hint=f"one of {', '.join(near)}")
     return chosen
 
 

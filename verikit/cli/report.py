@@ -33,23 +33,27 @@ from verikit.scoring.sums import verify
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @click.option("--html", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), help="Write one HTML page.")
-@click.option("--data", multiple=True, metavar="FILE", help="The files with the texts, where they were moved.")
+@click.option("--data", multiple=True, metavar="FILE", help="Files with the scored text, if they were moved.")
 @click.option(
     "--samples",
     type=click.IntRange(1),
     default=SAMPLES,
     show_default=True,
-    help="Samples of a run in the page.",
+    help="Samples per run on the page.",
 )
 @by_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a summary by folder.")
 @click.option("--csv", is_flag=True, help="Tables and the numbers behind charts, as CSV.")
-@click.option("--latex", is_flag=True, help="Tables in LaTeX, by booktabs.")
-@click.option("--markdown", is_flag=True, help="Tables in Markdown, for a job's summary.")
-@click.option("--svg", is_flag=True, help="Every chart as a picture for a paper.")
-@click.option("--pdf", is_flag=True, help="The same as PDF; needs the extra pdf.")
+@click.option("--latex", is_flag=True, help="Tables in LaTeX, for booktabs.")
+@click.option("--markdown", is_flag=True, help="Tables in Markdown, for a CI job summary.")
+@click.option("--svg", is_flag=True, help="Charts as SVG, for a paper.")
+@click.option("--pdf", is_flag=True, help="Figures as PDF. Requires the extra pdf.")
 @click.option(
-    "-o", "--out", metavar="DIR", type=click.Path(path_type=Path), help="Where those files go; else tables are printed."
+    "-o",
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder for the files. Default: print the tables.",
 )
 def report(
     runs: tuple[Path, ...],
@@ -61,10 +65,10 @@ def report(
     out: Path | None,
     **wanted: bool,
 ) -> None:
-    """Show finished runs, by their folders: score runs in the terminal, runs of every kind in an HTML page.
+    """Show finished runs, given by folder: score runs in the terminal, all kinds of runs as an HTML page.
 
-    The page needs nothing else: no network, no server. Several runs are set side by side. Files for a paper are named
-    by run and content: candidates-metrics.tex, candidates-over-k.pdf. Without -o, --csv prints the headline metrics.
+    The page is a single file and works offline. Several runs appear side by side. Files for a paper are named by run
+    and content: candidates-metrics.tex, candidates-over-k.pdf. Without -o, --csv prints the headline metrics.
 
     \b
     verikit report runs/candidates
@@ -73,7 +77,7 @@ def report(
     """  # noqa: D301 - click reads \b as "don't wrap"
     formats = [name for name, chosen in wanted.items() if chosen]
     if out is not None and not formats:
-        raise click.UsageError("-o wants a format of files: --csv, --latex, --markdown, --svg or --pdf")
+        raise click.UsageError("-o requires a file format: --csv, --latex, --markdown, --svg or --pdf")
     options = Options(data, samples, by_key)
     if html is not None:
         _write(html, page(runs, options))
@@ -124,7 +128,7 @@ def _export(runs: Sequence[Run], together: Sequence[SideBySide], formats: Sequen
     """
     if out is None:
         if len(formats) > 1 or formats[0] not in TABLES:
-            raise click.UsageError("pictures and several formats want -o DIR")
+            raise click.UsageError("--svg, --pdf and multiple formats require -o DIR")
         click.echo(text(runs, together, formats[0]), nl=False)
         return
     count = 0

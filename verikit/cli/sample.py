@@ -89,9 +89,9 @@ SHOWN = 3
 def sample(model: str, file: str, **options: Any) -> int:
     """Sample candidates for the prompts of FILE (- is stdin) from MODEL: openai:URL#NAME, hf:PATH, vllm:PATH, ….
 
-    FILE holds a prompt a row, its answer and whatever else, in any kind of file that `verikit score` reads. Each row
-    comes out with its completions, in the form that `verikit score` reads. With -o an interrupted run goes on by the
-    same command, which also asks again for what failed; the rows are the same as if nothing had happened.
+    FILE has one row per prompt, with its answer and any other fields, in any format that `verikit score` reads. Output
+    rows add the completions, ready for `verikit score`. With -o, run the command again to resume an interrupted run
+    and retry failed requests. The rows are the same as in an uninterrupted run.
 
     \b
     verikit sample hf:Qwen/Qwen2.5-0.5B-Instruct problems.jsonl -n 16 -o candidates.jsonl
@@ -111,7 +111,7 @@ def sample(model: str, file: str, **options: Any) -> int:
         with redirect_stdout(sys.stderr):  # what an engine prints is no row
             engine = stack.enter_context(load_engine(model, cache=cache, **engine_options))
         if rule is not None and engine.batched:
-            raise UsageError("with --until each sample would be a batch of its own", hint="leave --until out")
+            raise UsageError("with --until, each sample would be a separate batch", hint="leave --until out")
         run = SamplingRun(engine, settings, rule, ahead=options["ahead"], sampler=sampler)
         plan = {"n": settings.n, "engine": strike(model), **_told(settings, options, engine_options)}
         make = SampleFile if sampler is None else SearchFile
@@ -121,7 +121,7 @@ def sample(model: str, file: str, **options: Any) -> int:
         try:
             _write(run, islice(iter_problems(file, options["mapping"]), options["limit"]), kept)
         except KeyboardInterrupt:
-            kept_there = f"the same command goes on from what is in {out}" if out else "-o FILE keeps what was sampled"
+            kept_there = f"run the command again to resume from {out}" if out else "use -o FILE to save the samples"
             click.echo(f"Interrupted: {kept_there}", err=True)
             return 1
     return _tell(run, prices, out, options, batch=engine.batched)

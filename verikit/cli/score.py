@@ -53,7 +53,7 @@ def _ks(context: click.Context, parameter: click.Parameter, value: str) -> tuple
     except ValueError:
         ks = (0,)
     if ks[0] < 1:
-        raise click.BadParameter(f"{value!r} is not a list of whole numbers from 1, such as 1,4,16")
+        raise click.BadParameter(f"must be a list of integers >= 1 such as 1,4,16, got {value!r}")
     return ks
 
 
@@ -123,10 +123,10 @@ def score(
 ) -> int:
     """Score the candidates of FILES (- is stdin), rerank them, and estimate pass@k, maj@k and BoN@k with intervals.
 
-    FILES hold prompts with completions: JSONL, a JSON array, CSV, TSV, parquet or Arrow, plain or compressed, in
-    verikit's form or that of lm-eval, OpenAI, TRL, verl or alpaca_eval; several, a pattern in quotes or a folder are
-    read as one. The folder gets scores.jsonl, summary.json, config.json, errors.jsonl
-    (rows that could not be read) and, with --select, selected.jsonl. An interrupted run goes on by the same command.
+    FILES contain prompts with completions: JSONL, a JSON array, CSV, TSV, parquet or Arrow, plain or compressed. The
+    rows are in the format of verikit, lm-eval, OpenAI, TRL, verl or alpaca_eval. Several files, a quoted pattern or a
+    folder are read as one. The run folder contains scores.jsonl, summary.json, config.json, errors.jsonl (unreadable
+    rows) and, with --select, selected.jsonl. Run the command again to resume an interrupted run.
 
     \b
     verikit score candidates.jsonl
@@ -159,7 +159,7 @@ def score(
                     warn=watch.warn,
                 )
         except KeyboardInterrupt:
-            kept = "nothing is kept with -o -" if out == "-" else f"the same command goes on from what is in {folder}"
+            kept = "results are not saved with -o -" if out == "-" else f"run the command again to resume from {folder}"
             click.echo(f"Interrupted: {kept}", err=True)
             return 1
         _tell_bad_rows(files[0], folder / ERRORS, summary["bad_rows"])

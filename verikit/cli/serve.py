@@ -41,46 +41,95 @@ TOKEN = "VERIKIT_TOKEN"
     "--sandbox", is_flag=True, help="Run programs instead: POST /run_code and /submit, as SandboxFusion does."
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen on. 0: any free port.",
+)
 @click.option(
     "--protocol",
     type=click.Choice(["openrlhf", "slime", "llama-factory", "nemo-gym", "nemo-gym-mask"]),
-    help="Answer these clients too: at /get_reward, /reward, /scores, /verify. nemo-gym: no score is an HTTP error; "
-    "nemo-gym-mask: a masked row, which needs --unscored.",
-)
-@click.option("--workers", type=click.IntRange(1), help="Scoring processes (1); programs at a time (one a processor).")
-@click.option("--max-batch", type=click.IntRange(1), default=256, show_default=True, help="Samples to a batch.")
-@click.option(
-    "--max-waiting", type=click.IntRange(1), default=4096, show_default=True, help="Samples in the queue; more get 429."
-)
-@click.option("--max-connections", type=click.IntRange(1), default=1024, show_default=True, help="More get 503.")
-@click.option("--max-body-mb", type=click.FloatRange(0, min_open=True), default=8.0, show_default=True, help="MiB.")
-@click.option(
-    "--deadline", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="Seconds to a request."
+    help="Also answer clients of this protocol: at /get_reward, /reward, /scores, /verify. nemo-gym: an unscored "
+    "sample is an HTTP error. nemo-gym-mask: it is a masked row, which requires --unscored.",
 )
 @click.option(
-    "--drain", type=click.FloatRange(0), default=30.0, show_default=True, help="Seconds to finish in, when stopped."
+    "--workers",
+    type=click.IntRange(1),
+    help="Number of scoring processes (default: 1), or of programs at a time (default: one per CPU).",
+)
+@click.option("--max-batch", type=click.IntRange(1), default=256, show_default=True, help="Maximum samples per batch.")
+@click.option(
+    "--max-waiting",
+    type=click.IntRange(1),
+    default=4096,
+    show_default=True,
+    help="Maximum samples in the queue. Requests beyond it get 429.",
+)
+@click.option(
+    "--max-connections",
+    type=click.IntRange(1),
+    default=1024,
+    show_default=True,
+    help="Maximum open connections. Connections beyond it get 503.",
+)
+@click.option(
+    "--max-body-mb",
+    type=click.FloatRange(0, min_open=True),
+    default=8.0,
+    show_default=True,
+    help="Largest request body, in MiB.",
+)
+@click.option(
+    "--deadline",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Timeout per request, in seconds.",
+)
+@click.option(
+    "--drain",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="Seconds to finish open requests after SIGTERM.",
 )
 @click.option(
     "--unscored",
     type=float,
     metavar="NUMBER",
-    help="Reward for samples without a score, in the replies of --protocol. Default: null.",
+    help="Reward for unscored samples, in the replies of --protocol. Default: null.",
 )
-@click.option("--token-file", metavar="FILE", help=f"File with the token clients must send; or in {TOKEN}.")
-@click.option("--tokens", metavar="FILE", help='For --sandbox, many: {"NAME": {"token": "…", "at_once": 4}, …}.')
+@click.option("--token-file", metavar="FILE", help=f"File with the token that clients must send. Or set it in {TOKEN}.")
 @click.option(
-    "--quota", default="", metavar="QUOTA", help="For --sandbox, of each token: at_once=4,per_minute=600,cpu_s=60."
+    "--tokens",
+    metavar="FILE",
+    help='With --sandbox: file with several tokens: {"NAME": {"token": "…", "at_once": 4}, …}.',
+)
+@click.option(
+    "--quota",
+    default="",
+    metavar="QUOTA",
+    help="With --sandbox: limits per token, such as at_once=4,per_minute=600,cpu_s=60.",
 )
 @click.option("--best-of", type=click.IntRange(1), metavar="N", help="Serve the best of N samples as chat completions.")
-@click.option("--model", metavar="SPEC", help="The engine that samples for --best-of: openai:URL#NAME, hf:PATH, ….")
+@click.option("--model", metavar="SPEC", help="Engine that samples for --best-of: openai:URL#NAME, hf:PATH, ….")
 @click.option("--model-args", multiple=True, metavar="KEY=VALUE", help="Options of the engine.")
-@click.option("--select", default="best", show_default=True, metavar="SPEC", help="Chooses among the samples.")
-@click.option("--until", metavar="SPEC", help="Stop a request's sampling early: majority(0.95), …")
-@click.option("--ahead", type=click.IntRange(1), default=1, show_default=True, help="Samples at once, with --until.")
-@click.option("--temperature", type=click.FloatRange(0), help="Of the samples, whatever the request says.")
 @click.option(
-    "--max-tokens", type=click.IntRange(1), default=1024, show_default=True, help="Where a request says none."
+    "--select", default="best", show_default=True, metavar="SPEC", help="Selector that chooses among the samples."
+)
+@click.option("--until", metavar="SPEC", help="Stop a request's sampling early: majority(0.95), …")
+@click.option(
+    "--ahead", type=click.IntRange(1), default=1, show_default=True, help="Samples generated in parallel, with --until."
+)
+@click.option("--temperature", type=click.FloatRange(0), help="Maximum tokens per sample, regardless of the request.")
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1),
+    default=1024,
+    show_default=True,
+    help="Sampling temperature if the request sets none.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log a line for each request: path, status and time, never text.")
 def serve(
@@ -107,8 +156,8 @@ def serve(
 ) -> None:
     """Serve the scores of SPEC over HTTP: POST /score, and GET /health, /ready, /metrics. Or run programs for others.
 
-    With --best-of N and --model, also OpenAI's POST /v1/chat/completions: N samples are drawn, scored by SPEC and
-    chosen among by --select; the client gets the first, and the reason in a header.
+    With --best-of N and --model, also OpenAI's POST /v1/chat/completions. It samples N completions, scores them with
+    SPEC and selects one by --select. The client gets that completion, and the reason in a header.
 
     \b
     verikit serve answer --workers 2

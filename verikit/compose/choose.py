@@ -154,7 +154,10 @@ class By(Verifier):
 
     def _unknown(self, batch: Sequence[Sample]) -> list[Score]:
         known = ", ".join(self.verifiers)
-        return [Score.error(f"no verifier for {self.key}={s.meta.get(self.key)!r} (there are {known})") for s in batch]
+        return [
+            Score.error(f"verifier for {self.key}={s.meta.get(self.key)!r} not found. Available: {known}")
+            for s in batch
+        ]
 
 
 def by(key: str, verifiers: Mapping[str, Part], default: Part | None = None) -> Verifier:

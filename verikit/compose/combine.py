@@ -198,7 +198,7 @@ def weighted(part: Verifier, weight: float) -> Verifier:
     """
     whole = part if isinstance(part, Combined) and part.name == "sum" else Combined("sum", (part,), (1.0,))
     if isinstance(weight, bool) or not (_finite(weight) and all(_finite(w * weight) for w in whole.weights)):
-        raise UsageError(f"a weight is a finite number, not {weight!r}")
+        raise UsageError(f"a weight must be a finite number, got {weight!r}")
     return replace(whole, weights=tuple(w * float(weight) for w in whole.weights))
 
 
@@ -248,7 +248,7 @@ def as_verifier(part: Part) -> Verifier:
         hint = f"make one of the class: {part.__name__}()"
     elif isinstance(part, str):
         hint = f"verikit.load({part!r}) makes one of a spec"
-    raise UsageError(f"a verifier or a finite number is needed here, not {part!r}", hint=hint)
+    raise UsageError(f"expected a verifier or a finite number, got {part!r}", hint=hint)
 
 
 @dataclass(frozen=True, repr=False)
@@ -316,5 +316,5 @@ def clip(part: Part, low: float = 0.0, high: float = 1.0) -> Verifier:
         UsageError: `low` is above `high`.
     """
     if not low <= high:
-        raise UsageError(f"clip needs low <= high, not {low!r} and {high!r}")
+        raise UsageError(f"clip requires low <= high, got {low!r} and {high!r}")
     return mapped(as_verifier(part), Clip(float(low), float(high)))

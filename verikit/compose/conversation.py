@@ -119,7 +119,7 @@ def _slice(which: str) -> slice:
     match = _SLICE.fullmatch(which)
     if not match or not which or (match[3] and not match[2]):
         raise UsageError(
-            f"which must be all, said, first, last, an index or a slice, not {which!r}", hint="which='-2:', which=0"
+            f"which must be all, said, first, last, an index or a slice, got {which!r}", hint="which='-2:', which=0"
         )
     start, stop = (int(text) if text else None for text in (match[1], match[3]))
     if match[2]:
@@ -148,6 +148,6 @@ def turns(part: Part, which: str | int = "all", rule: Rule = "mean") -> Verifier
     if which in ("mean", "min"):
         which, rule = "all", cast(Rule, which)
     if rule not in get_args(Rule):
-        raise UsageError(f"rule must be one of {', '.join(get_args(Rule))}, not {rule!r}")
+        raise UsageError(f"rule must be one of {', '.join(get_args(Rule))}, got {rule!r}")
     _slice(which)
     return Turns(as_verifier(part), which, rule)

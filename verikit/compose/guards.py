@@ -61,7 +61,7 @@ def length_guard(part: Part, max_chars: int) -> Verifier:
         UsageError: the cap is negative.
     """
     if not max_chars >= 0:
-        raise UsageError(f"max_chars must be at least 0, not {max_chars!r}")
+        raise UsageError(f"max_chars must be at least 0, got {max_chars!r}")
     return LengthGuard(as_verifier(part), max_chars)
 
 
@@ -139,7 +139,7 @@ def cached(part: Part, size: int = 65536) -> Verifier:
         UsageError: the size is not positive.
     """
     if not size > 0:
-        raise UsageError(f"size must be at least 1, not {size!r}")
+        raise UsageError(f"size must be at least 1, got {size!r}")
     return Cached(as_verifier(part), size)
 
 
@@ -220,7 +220,9 @@ def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
             hint=f"a deadline of {slowest + 1:g} s, or smaller limits (row_s, wall_s) of {verifier.name}",
         )
     if not seconds > 0 or workers < 1:
-        raise UsageError(f"a deadline and the number of workers are above 0, not {seconds!r} and {workers!r}")
+        raise UsageError(
+            f"the deadline and the number of workers must be greater than 0, got {seconds!r} and {workers!r}"
+        )
     try:
         pickle.dumps(verifier)
     except (pickle.PicklingError, AttributeError, TypeError) as error:

@@ -98,5 +98,5 @@ def rescue(rule: Part, judge: Part, max_chars: int = 300) -> Verifier:
         UsageError: `max_chars` is below 1.
     """
     if not max_chars >= 1:
-        raise UsageError(f"max_chars must be at least 1, not {max_chars!r}")
+        raise UsageError(f"max_chars must be at least 1, got {max_chars!r}")
     return Rescue(as_verifier(rule), as_verifier(judge), max_chars)

@@ -40,7 +40,7 @@ def rows(paths: Sequence[str], config: str = "", split: str = "", *, golds: bool
     """
     hub = [path for path in paths if path.startswith(HUB)]
     if hub and len(hub) < len(paths):
-        raise UsageError("files and data sets of the hub at once", hint="convert one after the other")
+        raise UsageError("files can't be combined with Hugging Face datasets", hint="convert one after the other")
     if config and not hub:
         raise UsageError("--config goes with hf:ORG/NAME")
     if hub:
@@ -76,7 +76,7 @@ def _split_of(folder: str, split: str) -> list[str]:
         UsageError: it is no folder, or has no such split.
     """
     if not os.path.isdir(folder):
-        raise UsageError(f"--split goes with a folder or hf:ORG/NAME; {folder} is neither")
+        raise UsageError(f"--split requires a folder or hf:ORG/NAME, got {folder}")
     whole = os.path.join(folder, split)
     if os.path.isdir(whole):
         return [whole]
@@ -118,14 +118,14 @@ def _streamed(path: str, config: str, split: str) -> Rows:
     try:
         datasets: Any = import_module("datasets")
     except ImportError:
-        raise MissingExtra("reading data sets of the hub", "frames") from None
+        raise MissingExtra("reading Hugging Face datasets", "frames") from None
     name, number = f"{HUB}{path}", 0
     faults = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError)
     try:
         found = datasets.load_dataset(path, config or None, split=split or None, streaming=True)
         if not split:
             if len(found) > 1:
-                raise UsageError(f"{name} holds the splits {', '.join(found)}", hint="--split names one")
+                raise UsageError(f"{name} contains the splits {', '.join(found)}", hint="--split names one")
             found = next(iter(found.values()))
         for number, row in enumerate(found, 1):
             yield name, number, plain_row(row)

@@ -60,7 +60,7 @@ def _solved(row: JsonRow, problem: str) -> JsonRow:
             raise SchemaError(r"no \boxed{} answer", field="solution")
     else:
         need(row, "answer", "solution")
-        raise SchemaError("is not a text", field="solution")
+        raise SchemaError("must be a string", field="solution")
     for answer in answers:
         whole(answer, "answer")
     more = {SOLUTION: solution} if isinstance(solution, str) and solution.strip() else {}
@@ -93,7 +93,7 @@ def _asked(prompt: Any) -> Any:
         isinstance(turn, dict) and isinstance(turn.get("role"), str) and isinstance(turn.get("content"), str)
         for turn in prompt
     ):
-        raise SchemaError("is neither a text nor messages", field="prompt")
+        raise SchemaError("must be a string or messages", field="prompt")
     return [{"role": turn["role"], "content": turn["content"]} for turn in prompt]
 
 

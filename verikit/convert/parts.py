@@ -35,7 +35,7 @@ def need(row: JsonRow, *keys: str) -> Any:
             return row[key]
     shown = ", ".join(row) or "none"
     problem = "is missing" if keys[0] not in row else "is empty"
-    raise SchemaError(problem, field=keys[0], hint=f"this row has the keys {shown}; is the file in another form?")
+    raise SchemaError(problem, field=keys[0], hint=f"this row has the keys {shown}. Check the form of the file")
 
 
 def text(row: JsonRow, *keys: str) -> str:
@@ -47,7 +47,7 @@ def text(row: JsonRow, *keys: str) -> str:
     value = need(row, *keys)
     key = next(key for key in keys if row.get(key) not in MISSING)
     if not isinstance(value, str):
-        raise SchemaError(f"is {kind(value)}, not a text", field=key)
+        raise SchemaError(f"must be a string, got {kind(value)}", field=key)
     if not value.strip():
         raise SchemaError("is empty", field=key)
     return value
@@ -73,7 +73,7 @@ def whole(value: str, field: str) -> None:
     if broken := _BROKEN.search(value):
         shown = value[max(0, broken.start() - 20) : broken.end() + 20]
         raise SchemaError(
-            f"holds {broken[0]!r} before letters, the rest of a LaTeX command: {shown!r}",
+            f"contains {broken[0]!r} before letters, the rest of a LaTeX command: {shown!r}",
             field=field,
             hint="the file was unescaped once too often: fetch it again",
         )
@@ -90,7 +90,7 @@ def decoded(value: Any, field: str) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"is no JSON: {error}", field=field) from None
+        raise SchemaError(f"is not JSON: {error}", field=field) from None
 
 
 def texts(value: Any, field: str) -> list[str]:
@@ -101,7 +101,7 @@ def texts(value: Any, field: str) -> list[str]:
     """
     items: Sequence[Any] = value if isinstance(value, list) else [value]
     if any(isinstance(item, bool) or not isinstance(item, str | int | float) for item in items):
-        raise SchemaError("is not a text or a list of texts", field=field)
+        raise SchemaError("must be a string or a list of strings", field=field)
     found = list(dict.fromkeys(str(item) for item in items if str(item).strip()))
     if any(_SOLVED.search(item) for item in found):
         raise SchemaError(

@@ -30,7 +30,7 @@ def dpr(row: JsonRow) -> Iterator[JsonRow]:
         return
     title = row.get("title")
     if title is not None and not isinstance(title, str):
-        raise SchemaError("is not a text", field="title")
+        raise SchemaError("must be a string", field="title")
     yield {"id": _id(row), "title": title or "", "text": text(row, "text")}
 
 
@@ -49,7 +49,7 @@ def kilt(row: JsonRow) -> Iterator[JsonRow]:
         del lines[0]
     content = "\n".join(line for line in lines if line)
     if not content:
-        raise SchemaError("no paragraph holds anything but the title", field="text")
+        raise SchemaError("all paragraphs are empty except for the title", field="text")
     yield {"id": _id(row), "title": title, "text": content}
 
 

@@ -40,7 +40,7 @@ def beside(row: JsonRow) -> Iterator[JsonRow]:
     """The passages of a question, gold ones and distractors: {title, text}; the run drops those seen before."""
     passages = list(_passages(row))
     if not passages:
-        raise SchemaError("holds no passages", field="context" if "context" in row else "paragraphs")
+        raise SchemaError("contains no passages", field="context" if "context" in row else "paragraphs")
     for title, content in passages:
         if content.strip():
             yield {"id": "", "title": title, "text": content}
@@ -62,7 +62,7 @@ def _gold_titles(row: JsonRow) -> list[str]:
     if isinstance(facts, dict):
         facts = facts.get("title") or []
     if not isinstance(facts, list):
-        raise SchemaError("is neither a list nor an object", field="supporting_facts")
+        raise SchemaError("must be a list or an object", field="supporting_facts")
     return _unique(map(_title_of, facts))
 
 
@@ -90,7 +90,7 @@ def _passages(row: JsonRow) -> Iterator[tuple[str, str]]:
             raise SchemaError("needs lists `title` and `sentences` of one length", field="context")
         context = [list(pair) for pair in zip(titles, sentences, strict=True)]
     if not isinstance(context, list):
-        raise SchemaError("is neither a list nor an object", field="context")
+        raise SchemaError("must be a list or an object", field="context")
     for item in context:
         columns = isinstance(item, dict)
         pair = [item.get("title"), item.get("sentences", item.get("content"))] if columns else item
@@ -108,7 +108,7 @@ def _objects(value: Any, field: str) -> list[dict[str, Any]]:
 
 def _named(title: Any, field: str) -> str:
     if not isinstance(title, str):
-        raise SchemaError("a title is not a text", field=field)
+        raise SchemaError("a title must be a string", field=field)
     return title
 
 
@@ -116,7 +116,7 @@ def _joined(value: Any, field: str) -> str:
     """Sentences put together: HotpotQA's begin with the space that parts them, 2Wiki's do not."""
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, str) for part in parts):
-        raise SchemaError("the sentences are not texts", field=field)
+        raise SchemaError("the sentences must be strings", field=field)
     joined = ""
     for part in parts:
         gap = " " if joined and part and not joined[-1].isspace() and not part[0].isspace() else ""

@@ -119,7 +119,7 @@ def _lines(
     if not state.written:
         told = f"{state.bad:,} bad" + (f", {state.left_out.total():,} left out" if state.left_out else "")
         raise UsageError(
-            f"no row could be converted as {form.name} ({told})", hint="`verikit data list` names the forms"
+            f"conversion as {form.name} produced zero rows ({told})", hint="`verikit data list` names the forms"
         )
 
 
@@ -182,7 +182,7 @@ def _divided(
                 stream.write(digest.encode() + line)
         if not passed:
             found = f"{len(drawn):,} distinct prompts"
-            raise UsageError(f"{found} are too few to hold {count:,} out", hint="hold fewer out")
+            raise UsageError(f"can't hold out {count:,} of {found} prompts", hint="hold out fewer prompts")
         with open(aside, "rb") as stream, _named(out) as kept, _named(other) as apart:
             for line in stream:
                 held = int(line[:_HEX], 16) in drawn

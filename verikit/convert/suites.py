@@ -59,9 +59,9 @@ def bfcl(row: JsonRow) -> Iterator[JsonRow]:
     calls = _expected_calls(row, category)
     if calls is None:
         raise SchemaError(
-            "no expected calls",
+            "expected calls not found",
             field="ground_truth",
-            hint="they are in the row, or in the folder possible_answer beside the file",
+            hint="put them into the row, or into the folder possible_answer next to the file",
         )
     more: JsonRow = {"category": category, "tools": tools, "calls": calls}
     yield made(row, messages, taken=("question", "function", "ground_truth"), **more)
@@ -101,7 +101,7 @@ def _category(row: JsonRow) -> str:
 
 def _message(item: object) -> dict[str, str]:
     if not isinstance(item, dict) or not isinstance(item.get("content"), str):
-        raise SchemaError("is no message", field="question")
+        raise SchemaError("is not a message", field="question")
     return {"role": str(item.get("role") or "user"), "content": item["content"]}
 
 
@@ -123,7 +123,7 @@ def healthbench(row: JsonRow) -> Iterator[JsonRow]:
             raise SchemaError("is not a number", field=f"rubrics[{number}].points")
         text(item, "criterion")
     if not any(item["points"] > 0 for item in rubrics):
-        raise SchemaError("no criterion has positive points", field="rubrics")
+        raise SchemaError("a criterion with positive points is required", field="rubrics")
     messages = [_message({**turn, "content": turn.get("content")}) for turn in turns]
     taken = ("ideal_completions_data", "canary")
     yield made(row, messages, taken=taken, rubrics=rubrics)

@@ -117,7 +117,7 @@ class Cache:
         # The file may be a stranger's: views, triggers and generated columns would be code of theirs.
         connection.execute("PRAGMA trusted_schema = OFF")
         if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != {_TABLE, _INDEX, None}:
-            raise sqlite3.DatabaseError("it holds more than generations")
+            raise sqlite3.DatabaseError("it contains more than generations")
         connection.execute("PRAGMA synchronous = NORMAL")
 
     def get(self, connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Generation]:

@@ -42,7 +42,7 @@ def _conversation(tokenizer: Any, request: Request) -> str:
     if not tokenizer.chat_template:
         raise NoChatTemplate(
             f"{tokenizer.name_or_path or 'this model'} has no chat template",
-            hint="send the prompt as text, or take an instruction-tuned model (its tokenizer_config.json has one)",
+            hint="send the prompt as a string, or use an instruction-tuned model (its tokenizer_config.json has one)",
         )
     messages = [dict(message) for message in request.prompt if isinstance(message, Mapping)]
     begun = str(messages[-1]["content"]) if request.continues else ""

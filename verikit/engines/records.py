@@ -125,7 +125,7 @@ def _changed(value: Any) -> dict[str, Any]:
 
 def _known(kind: type[Any], record: Any) -> dict[str, Any]:
     if not isinstance(record, Mapping):
-        raise ValueError(f"{kind.__name__} is an object, not {type(record).__name__}")
+        raise ValueError(f"{kind.__name__} must be an object, got {type(record).__name__}")
     names = [field.name for field in fields(kind)]
     if unknown := set(record) - set(names):
         raise ValueError(f"{kind.__name__} has no field {', '.join(sorted(map(repr, unknown)))}")

@@ -268,7 +268,7 @@ class Rollouts(Generic[Result]):
             self._begin(_Running(key, wanted, slot))
         else:
             name = type(wanted).__name__
-            self._answer(slot, None, TypeError(f"a rollout yields requests, work or rollouts, not {name}"))
+            self._answer(slot, None, TypeError(f"a rollout must yield requests, work or rollouts, got {name}"))
 
     def _ask(self, engine: Engine, request: Request, key: Key, slot: _Slot) -> None:
         if engine.submits:

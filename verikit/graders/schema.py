@@ -90,7 +90,7 @@ class GraderTurn(BaseModel):
         parts = content if isinstance(content, list) else [content]
         texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
         if not all(isinstance(text, str) for text in texts):
-            raise ValueError("only texts can be shown to the model that grades")
+            raise ValueError("only text can be shown to the grading model")
         return _checked("".join(map(str, texts)))
 
 
@@ -153,7 +153,7 @@ class LabelModel(_Model):
     @model_validator(mode="after")
     def _subset(self) -> LabelModel:
         if unknown := set(self.passing_labels) - set(self.labels):
-            raise ValueError(f"passing_labels holds {min(unknown)!r}, which is no label")
+            raise ValueError(f"passing_labels contains {min(unknown)!r}, which is not a label")
         return self
 
 
@@ -183,7 +183,7 @@ class Multi(_Grader):
     @model_validator(mode="after")
     def _names(self) -> Multi:
         if unknown := Formula(self.calculate_output).names - self.graders.keys():
-            raise ValueError(f"calculate_output names {min(unknown)!r}; there are {', '.join(self.graders)}")
+            raise ValueError(f"calculate_output names {min(unknown)!r}. Available: {', '.join(self.graders)}")
         return self
 
 
@@ -210,9 +210,9 @@ def read_grader(data: Any) -> Grader:
         return _ADAPTER.validate_python(data)
     except ValidationError as error:
         problems = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}".lstrip(": ") for fault in error.errors()]
-        raise ConfigError(f"no OpenAI grader: {'; '.join(problems)[:1000]}") from None
+        raise ConfigError(f"not an OpenAI grader: {', '.join(problems)[:1000]}") from None
     except UsageError as error:
-        raise ConfigError(f"no OpenAI grader: {error}", hint=error.hint) from None
+        raise ConfigError(f"not an OpenAI grader: {error}", hint=error.hint) from None
 
 
 def _unwrapped(data: Any) -> Any:
@@ -223,7 +223,7 @@ def _unwrapped(data: Any) -> Any:
         if isinstance(found, list) and len(found) == 1:
             found = found[0]
         if isinstance(found, list):
-            raise ConfigError(f"{len(found)} graders; one is expected", hint="a multi grader, or a file for each")
+            raise ConfigError(f"expected one grader, got {len(found)}", hint="a multi grader, or a file for each")
         if found is not None:
             return found
     return data

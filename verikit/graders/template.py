@@ -51,7 +51,7 @@ def parse(path: str) -> Path:
     if not steps or steps[0] not in NAMESPACES:
         raise UsageError(f"{path!r} names neither item nor sample", hint="{{item.key}}, {{sample.output_text}}")
     if steps[0] == "sample" and (len(steps) < 2 or steps[1] not in SAMPLE):
-        raise UsageError(f"sample has no {path!r}", hint=f"it has {', '.join(SAMPLE)}")
+        raise UsageError(f"sample has no {path!r}", hint=f"available: {', '.join(SAMPLE)}")
     return tuple(steps)
 
 

@@ -32,9 +32,9 @@ def _check_settings(engine: Engine, settings: SamplingSettings, budget: int | No
     if settings.logprobs is not None:
         raise UsageError("a search keeps no log-probabilities", hint="leave --logprobs out")
     if budget is not None and budget < 1:
-        raise UsageError(f"a budget is a number of at least 1, not {budget}")
+        raise UsageError(f"a budget must be a number >= 1, got {budget}")
     if engine.batched:
-        raise UsageError("each step of a search would be a batch of its own", hint="search with another engine")
+        raise UsageError("each step of a search would be a separate batch", hint="search with another engine")
 
 
 def guided_search(

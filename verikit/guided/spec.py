@@ -49,7 +49,7 @@ def load_strategy(spec: str) -> SearchStrategy:
         raise SpecError(f"{spec!r} is a {type(made).__name__}, not a strategy")
     call = read_call(spec)
     if call is None or call.name not in STRATEGIES:
-        raise SpecError(f"{spec!r} is no search", hint=f"one of {', '.join(STRATEGIES)}, as in {_EXAMPLE}")
+        raise SpecError(f"search {spec!r} not found", hint=f"one of {', '.join(STRATEGIES)}, as in {_EXAMPLE}")
     make, own = STRATEGIES[call.name]
     try:
         given = call.bound((*own, *_COMMON))
@@ -68,7 +68,7 @@ def _literal(name: str, text: str) -> Any:
         value = None
     wanted = str if name == "step" else int
     if type(value) is not wanted:
-        raise ValueError(f"{name} is {'a text in quotes' if wanted is str else 'a whole number'}, not {text}")
+        raise ValueError(f"{name} must be {'a quoted string' if wanted is str else 'an integer'}, got {text}")
     return value
 
 

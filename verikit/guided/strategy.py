@@ -67,7 +67,7 @@ class SearchStrategy(ABC):
         """
         for name, count in counts.items():
             if not isinstance(count, int) or count < 1:
-                raise UsageError(f"{name} is a number of at least 1, not {count!r}")
+                raise UsageError(f"{name} must be a number >= 1, got {count!r}")
 
     @abstractmethod
     def search(self, budget: TokenBudget) -> Walk:

@@ -34,7 +34,7 @@ def _check_node(node: ast.AST, text: str, hint: str) -> None:
     if isinstance(node, ast.Name) and node.id not in TEXT_RULES:
         raise SpecError(f"{node.id!r} is not among them: {_REFUSED}", hint=hint)
     if isinstance(node, ast.Dict) and not all(_is_text(key) for key in node.keys):
-        raise SpecError("the keys of a table in a spec are texts", hint=hint)
+        raise SpecError("the keys of a table in a spec must be strings", hint=hint)
     if isinstance(node, ast.Call):
         _check_call(node)
 
@@ -61,7 +61,7 @@ def allowed_spec(spec: str, named: Mapping[str, str], *, anything: bool = False)
     try:
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise SpecError(f"{text[:80]!r} is no expression over verifiers: {_REFUSED}", hint=hint) from None
+        raise SpecError(f"{text[:80]!r} is not an expression over verifiers: {_REFUSED}", hint=hint) from None
     for node in ast.walk(tree):
         _check_node(node, text, hint)
     try:
@@ -127,7 +127,7 @@ def file_below(root: Path | None, name: str, max_bytes: int) -> Path:
     if root is None:
         raise UsageError("this server reads no files", hint="start it with --root FOLDER")
     if not name or set(name) & set("\0*?[]") or name == "-":
-        raise UsageError(f"{name[:80]!r} is no name of a file", hint="one file, without wildcards")
+        raise UsageError(f"{name[:80]!r} is not a file name", hint="one file, without wildcards")
     shown = repr(name[:80])
     path, size = _followed(root.resolve(), name)
     if size is None:

@@ -154,7 +154,9 @@ class Tools:
         if name in named:
             return {"name": name, "help": f"the spec {named[name]}", "options": []}
         if name and name not in allowed:
-            raise ToolError(f"no verifier that can be used here is called {name!r} (list_verifiers without a name)")
+            raise ToolError(
+                f"verifier {name!r} not found. Call list_verifiers without a name to see those available here"
+            )
         if name:
             made = find("verifiers", name)
             return {"name": name, "help": made.__doc__ or "", "options": [_option(found) for found in options(made)]}
@@ -199,7 +201,7 @@ def serve(settings: McpSettings, started: Callable[[], None]) -> None:
         UsageError: a named spec can't be loaded, or the folder is none.
     """
     if settings.root is not None and not settings.root.is_dir():
-        raise UsageError(f"--root {settings.root} is no folder")
+        raise UsageError(f"--root {settings.root} is not a folder")
     tools = Tools(settings)
     try:
         tools.start()

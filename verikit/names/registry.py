@@ -121,7 +121,7 @@ def _check_single(kind: str, name: str) -> None:
     if len(labels) > 1:
         raise SpecError(
             f"{name} is registered by {' and by '.join(labels)} (entry points verikit.{kind}), so it is not used",
-            hint="uninstall all but one of these distributions; `verikit doctor` lists what others register",
+            hint="uninstall all but one of these packages. `verikit doctor` lists the names that packages register",
         )
 
 

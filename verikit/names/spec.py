@@ -102,7 +102,7 @@ def _named_within(text: str) -> tuple[str, dict[str, str]]:
 def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
     """Read one spec; `scope` holds the other specs of the same TOML file, which lies in `folder`."""
     if not isinstance(spec, str):
-        raise SpecError(f"a spec is text, not {spec!r}", hint="e.g. '0.9*answer + 0.1*boxed'")
+        raise SpecError(f"a spec must be a string, got {spec!r}", hint="e.g. '0.9*answer + 0.1*boxed'")
     text = spec.strip()
     if not text or len(text) > _MAX_LENGTH:
         raise SpecError("the spec is empty" if not text else f"a spec has at most {_MAX_LENGTH} characters")
@@ -115,7 +115,7 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
     expression, named = _named_within(text)
     if (match := _FILE.match(text)) and not _OPERAND.match(text):
         file, part = match[0], ":NAME" if match[1] == "py" else "#NAME"
-        raise SpecError(f"{text!r} does not name what {file} holds", hint=f"{file}{part}")
+        raise SpecError(f"{text!r} does not name an object in {file}", hint=f"{file}{part}")
     try:
         with _WARNINGS, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of patterns such as regex('\d+'), which are right here
@@ -182,7 +182,7 @@ class _Reader:
             if not isinstance(node, ast.Name) or node.id in known or "did you mean" in (error.hint or ""):
                 raise
             problem = f"{option}{node.id}: {node.id} is not a number, a text or a name"
-            raise SpecError(problem, hint=f"a text is written in quotes: {option}{node.id!r}") from None
+            raise SpecError(problem, hint=f"write strings in quotes: {option}{node.id!r}") from None
 
     def _call(self, node: ast.expr, make: Any, args: list[Any], options: dict[str, Any]) -> Any:
         if isinstance(make, Verifier):
@@ -217,7 +217,9 @@ def _from_toml(file: Path, name: str, kind: Kind) -> Any:
         raise SpecError(f"{file}: {error}") from None
     specs = {key: value for key, value in table.items() if isinstance(value, str)} if isinstance(table, dict) else {}
     if name not in specs:
-        raise SpecError(f"{file} has no {name!r} in its [{kind}] table", hint=f"it has {', '.join(specs) or 'none'}")
+        raise SpecError(
+            f"{file} has no {name!r} in its [{kind}] table", hint=f"available: {', '.join(specs) or 'none'}"
+        )
     try:
         return _read(specs.pop(name), kind, specs, file.parent)
     except SpecError as error:
@@ -262,14 +264,14 @@ def import_file(file: Path) -> Any:
         file = file.resolve()
         exists = file.is_file()
     except (OSError, ValueError, RuntimeError) as error:
-        raise SpecError(f"{str(file)!r} is no file: {error}") from None
+        raise SpecError(f"{str(file)!r} can't be opened: {error}") from None
     name = f"{_PREFIX}{file.stem}_{hashlib.sha256(os.fsencode(file)).hexdigest()[:8]}"
     with _IMPORTING:  # another thread must not get the module before it is complete
         if name in sys.modules:
             return sys.modules[name]
         found = importlib.util.spec_from_file_location(name, file)
         if found is None or found.loader is None or not exists:
-            raise SpecError(f"no Python file {file}")
+            raise SpecError(f"Python file {file} not found")
         module = importlib.util.module_from_spec(found)
         sys.modules[name] = module
         try:

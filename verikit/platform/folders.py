@@ -39,7 +39,7 @@ def _check_entry(path: Path, root: Path) -> None:
     if leads is not None and not leads.is_relative_to(root):
         raise UsageError(
             f"{path} is a link that leads out of its folder, to {leads}",
-            hint="a run's or index's folder holds its own files only: put a copy in the link's place",
+            hint="a run or index folder must contain its own files: replace the link with a copy",
         )
     if leads is None and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise UsageError(f"{path} is neither a file nor a folder", hint="delete it")
@@ -87,6 +87,6 @@ def check_code(name: str) -> None:
     """
     if _trusted is not None and name not in _trusted:
         raise SpecError(
-            f"the folder's settings name the code {name!r}, and a folder may come from anybody",
+            f"the folder's settings name the code {name!r}, and the folder may not be trustworthy",
             hint=f"to run it, name it on the command line: {_option(name)}",
         )

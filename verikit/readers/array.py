@@ -30,7 +30,7 @@ def items(read: Callable[[int], bytes], cap: int) -> Items:
 
 def too_long(size: int, cap: int) -> SchemaError:
     """The error of a row over the limit."""
-    return SchemaError(f"a row of {size:,} bytes; the limit is {cap:,}", hint="shorten or drop this row")
+    return SchemaError(f"the row has {size:,} bytes, more than the limit of {cap:,}", hint="shorten or drop this row")
 
 
 class _Cutter:
@@ -70,7 +70,10 @@ class _Cutter:
             yield self.number + 1, SchemaError(problem, hint="the rows before it are good")
         elif self.buffer.strip():
             problem = "something follows the array"
-            yield self.number + 1, SchemaError(problem, hint="a file holds one array, or one JSON object a line")
+            yield (
+                self.number + 1,
+                SchemaError(problem, hint="a file must contain one array, or one JSON object per line"),
+            )
 
     def _next_mark(self) -> bytes:
         """The next bracket, or comma between items, outside strings; empty when the buffer has been looked at."""

@@ -28,7 +28,7 @@ def prompt(value: Any) -> Prompt:
     if type(value) is str:
         return value
     if type(value) is not list or not value:
-        raise SchemaError(f"a prompt is text or a list of messages, this is {_what(value)}", field="prompt")
+        raise SchemaError(f"a prompt must be a string or a list of messages, got {_what(value)}", field="prompt")
     messages = []
     for number, message in enumerate(value):
         if type(message) is not dict or type(message.get("role")) is not str:
@@ -60,7 +60,9 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
         thoughts = "\n\n".join(filter(None, (thoughts_in(turn) for turn in value if type(turn) is dict)))
         return conversation(value, field), own | ({THOUGHT_KEYS[0]: thoughts} if thoughts else {})
     if type(value) is not dict:
-        raise SchemaError(f"a completion is text, messages or an object with text, this is {_what(value)}", field=field)
+        raise SchemaError(
+            f"a completion must be a string, messages or an object with text, got {_what(value)}", field=field
+        )
     own = value
     if type(value.get("message")) is dict:  # a choice of an OpenAI reply
         own = {key: item for key, item in value.items() if key != "message"} | value["message"]
@@ -68,13 +70,13 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
         if key in own and (own[key] is not None or "role" in own):
             text = content(own[key], f"{field}.{key}")
             return text, {name: item for name, item in own.items() if name != key}
-    raise SchemaError(f"no text in it: {_what(own)}", field=field, hint=f"text goes under {', '.join(TEXT_KEYS)}")
+    raise SchemaError(f"text not found in {_what(own)}", field=field, hint=f"text goes under {', '.join(TEXT_KEYS)}")
 
 
 def candidates(values: list[Any], field: str) -> tuple[list[str], list[Own]]:
     """Return the texts of a list of candidates and each one's own keys; no keys at all if none has any."""
     if not values:
-        raise SchemaError("no completions: the list is empty", field=field, hint="drop the row, or give it candidates")
+        raise SchemaError("the list of completions is empty", field=field, hint="drop the row, or give it candidates")
     for value in values:
         if type(value) is dict and value.get("role", "assistant") != "assistant":
             problem = "a single conversation stands where a list of completions is expected"
@@ -94,7 +96,7 @@ def conversation(messages: list[Any], field: str) -> str:
         if message.get("role", "assistant") == "assistant":
             turns.append(content(message.get("content"), f"{field}[{number}].content"))
     if not turns:
-        raise SchemaError("no assistant turn among the messages", field=field)
+        raise SchemaError("the messages contain no assistant turn", field=field)
     return next((turn for turn in reversed(turns) if turn), "")
 
 

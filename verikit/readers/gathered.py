@@ -31,7 +31,9 @@ def group_cap() -> int:
     """
     given = os.environ.get("VERIKIT_GROUP_MB", str(MAX_GROUP_MB))
     if not given.isdecimal() or not int(given):
-        raise UsageError(f"VERIKIT_GROUP_MB is a positive number of MiB, not {given!r}", hint="VERIKIT_GROUP_MB=1024")
+        raise UsageError(
+            f"VERIKIT_GROUP_MB must be a positive number of MiB, got {given!r}", hint="VERIKIT_GROUP_MB=1024"
+        )
     return int(given) << 20
 
 

@@ -101,7 +101,7 @@ class Golds:
             answers += isinstance(row, GoldRow) and row.answer is not None
             found[id] = self._only(found.get(id), row, id, number), number
         if not found:
-            raise bad[0] if bad else SchemaError("no golds", file=self.name)
+            raise bad[0] if bad else SchemaError("the file contains no gold answers", file=self.name)
         if bad:
             notes.append(f"{len(bad):,} rows of {self.name} can't be read, the first: {bad[0]}")
         if not answers and last is not None:
@@ -121,14 +121,17 @@ class Golds:
         assert self._rows is not None, "golds are loaded before rows are read"
         group = built.group
         if not built.named:
-            raise SchemaError("no id to find its gold by", field="id", hint="--map id=KEY says where it is")
+            raise SchemaError("the row has no id to find its gold answer", field="id", hint="pass --map id=KEY")
         found, _ = self._rows.get(_key(group.id), (None, 0))
         if found is None:
             example = next(iter(self._rows))
             raise SchemaError(
-                f"{self.name} has no gold for the id {group.id!r}",
+                f"{self.name} has no gold answer for the id {group.id!r}",
                 field="id",
-                hint=f"its ids are such as {example!r}; --map id=KEY and --map {PREFIX}id=KEY say what joins",
+                hint=(
+                    f"its ids look like {example!r}. Use --map id=KEY and --map {PREFIX}id=KEY to set the "
+                    "fields to join by"
+                ),
             )
         if isinstance(found, SchemaError):
             raise SchemaError(f"its gold can't be used: {found}", field="id", hint=found.hint)
@@ -139,7 +142,9 @@ class Golds:
         keys, value = locate(row, self._paths["id"]) or ((), None)
         if id := fields.identity(value):
             return _key(id)
-        raise SchemaError("no id", field=".".join(keys) or "id", hint=f"--map {PREFIX}id=KEY, one of {', '.join(row)}")
+        raise SchemaError(
+            "id is missing", field=".".join(keys) or "id", hint=f"--map {PREFIX}id=KEY, one of {', '.join(row)}"
+        )
 
     def _row(self, row: JsonRow, number: int) -> GoldRow | SchemaError:
         values: dict[str, Any] = {}
@@ -147,7 +152,7 @@ class Golds:
         for field in FIELDS:
             keys, values[field] = locate(row, self._paths[field]) or ((), None)
             if field in self._mapping and not keys:
-                problem = SchemaError(f"no {self._mapping[field]!r}, which {PREFIX}{field} is mapped to", field=field)
+                problem = SchemaError(f"{self._mapping[field]!r}, mapped to {PREFIX}{field}, not found", field=field)
                 return self._files.places.placed(problem, number)
             rest = without(rest, keys)
         meta = row.get("meta")

@@ -154,7 +154,7 @@ class Layout:
         for field, path in self._mapping.items():
             if locate(row, self._paths[FIELDS.index(field)]) is None:
                 hint = f"--map FILE:{field}=KEY maps it in one of several files" if self._several else ""
-                raise SchemaError(f"no {path!r}, which {field} is mapped to; {_keys(row)}", field=field, hint=hint)
+                raise SchemaError(f"{path!r}, mapped to {field}, not found. {_keys(row)}", field=field, hint=hint)
 
     def _check(self, row: JsonRow, values: Sequence[Any]) -> None:
         """Raise if a field that must be there is not; note once a likely gold answer under a key of another name."""
@@ -163,7 +163,7 @@ class Layout:
         missing = {"prompt": prompt and self._needs_prompt, "completions": several and lone, "answer": answer, "id": id}
         for field in ("completions", "prompt"):
             if missing[field]:
-                raise SchemaError(f"no {field}; {_keys(row)}", field=field, hint=_map_hint(row, missing))
+                raise SchemaError(f"{field} not found. {_keys(row)}", field=field, hint=_map_hint(row, missing))
         if self._first and answer and "answer" not in self._mapping and (likely := _likely(row, "answer")):
             self._notes.append(f"no gold answers are read; {likely!r} looks like one: --map answer={likely}")
         self._first = False
@@ -181,7 +181,7 @@ def _candidates(several: Any, lone: Any) -> tuple[list[str], list[fields.Own]]:
 def _unequal(key: str, value: Any, n: int) -> SchemaError:
     told = f"a list of {len(value)}" if type(value) is list else kind(value)
     hint = "it needs one item for each completion"
-    return SchemaError(f"{told} beside a list of {n} completions", field=key, hint=hint)
+    return SchemaError(f"got {told} for a list of {n} completions", field=key, hint=hint)
 
 
 def _map_hint(row: JsonRow, missing: Mapping[str, bool]) -> str:
@@ -276,7 +276,7 @@ def _with_meta(row: JsonRow) -> JsonRow:
 def _keys(row: JsonRow) -> str:
     shown = ", ".join(repr(key if len(key) <= 40 else key[:39] + "…") for key in list(row)[:20])
     more = f" and {len(row) - 20} more" if len(row) > 20 else ""
-    return f"the row's keys are {shown}{more}" if row else "the row is empty"
+    return f"The row's keys are {shown}{more}" if row else "The row is empty"
 
 
 def _likely(row: JsonRow, field: str) -> str:

@@ -65,7 +65,7 @@ def rows(stream: io.BufferedReader, name: str) -> Rows:
             yield number + 1, error
         except (ArrowException, OSError, ValueError, OverflowError) as error:
             problem = f"rows {number + 1} to {end} can't be read: {_damage('parquet', error)}"
-            yield number + 1, SchemaError(problem, hint="fetch the file again; its other rows are read")
+            yield number + 1, SchemaError(problem, hint="fetch the file again. Its other rows are read")
 
 
 def arrow_rows(stream: io.BufferedReader, name: str, *, stream_format: bool) -> Rows:
@@ -98,7 +98,7 @@ def arrow_rows(stream: io.BufferedReader, name: str, *, stream_format: bool) -> 
         if number == 0:
             raise SchemaError(_damage("Arrow", error), file=name, hint="the file is damaged: fetch it again") from None
         problem = f"the rows from here on can't be read: {_damage('Arrow', error)}"
-        yield number + 1, SchemaError(problem, hint="the rows before it are good; fetch the file again for the rest")
+        yield number + 1, SchemaError(problem, hint="earlier rows are intact. Fetch the file again for the rest")
 
 
 def _listed(batch: Any, odd: tuple[str, ...]) -> Iterator[JsonRow]:

@@ -43,7 +43,7 @@ def expand(paths: Paths) -> list[str]:
     """
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
     if not given:
-        raise UsageError("no file to read", hint="name one, or - for stdin")
+        raise UsageError("pass at least one file", hint="name one, or - for stdin")
     return list(dict.fromkeys(file for path in given for file in _files(fspath(path))))
 
 
@@ -57,7 +57,7 @@ def _files(path: str) -> list[str]:
     matches = sorted(glob.glob(path, recursive=True), key=_natural)
     found = [file for match in matches for file in (_folder(match) if os.path.isdir(match) else [match])]
     if not found:
-        raise UsageError(f"nothing matches {path!r}", hint=f"the folder is {os.getcwd()}")
+        raise UsageError(f"{path!r} matches no file", hint=f"the folder is {os.getcwd()}")
     return found
 
 
@@ -83,10 +83,10 @@ def _folder(path: str) -> list[str]:
         if kind := _kind(file):
             by_kind.setdefault(kind, []).append(file)
     if not by_kind:
-        raise UsageError(f"{path} is a directory that holds no data files", hint="give a file")
+        raise UsageError(f"{path} is a directory without data files", hint="give a file")
     if len(by_kind) > 1:
         told = ", ".join(f"{len(files)} {kind}" for kind, files in by_kind.items())
-        raise UsageError(f"{path} holds files of several kinds: {told}", hint=f"give a pattern: '{path}/*.jsonl'")
+        raise UsageError(f"{path} contains several kinds of files: {told}", hint=f"give a pattern: '{path}/*.jsonl'")
     files = next(iter(by_kind.values()))
     groups: dict[str, list[str]] = {}
     for file in files:
@@ -100,13 +100,13 @@ def _saved(path: str, files: Sequence[object]) -> list[str]:
     """The files of a data set that `datasets` saved, which it names by number."""
     names = [file.get("filename") if isinstance(file, dict) else None for file in files]
     if not names or not all(map(_is_name, names)):
-        raise UsageError(f"{path}/state.json names no files of the folder", hint="save the data set again")
+        raise UsageError(f"{path}/state.json names no files of the folder", hint="save the dataset again")
     return [os.path.join(path, str(name)) for name in names]
 
 
 def _several(path: str, names: Sequence[str]) -> UsageError:
     shown = ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
-    return UsageError(f"{path} holds several splits or data sets", hint=f"name one, in quotes: {shown}")
+    return UsageError(f"{path} contains several splits or datasets", hint=f"name one, in quotes: {shown}")
 
 
 def walk(path: str) -> Iterator[str]:

@@ -100,7 +100,7 @@ def _group(row: dict[str, Any], mapping: Mapping[str, str], number: int) -> Grou
     prompt, answer = taken.get("prompt"), taken.get("answer")
     if not isinstance(prompt, (str, list)) or not prompt:
         hint = f"it has {', '.join(map(repr, row))}; name the key with map: prompt=…"
-        raise SchemaError("no prompt", field="prompt", hint=hint)
+        raise SchemaError("prompt is missing", field="prompt", hint=hint)
     if isinstance(answer, (int, float)):
         answer = str(answer)
     return Group(prompt=prompt, answer=answer, id=fields.identity(taken.get("id")) or str(number), meta=row)

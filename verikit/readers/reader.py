@@ -155,10 +155,12 @@ class Reader(Iterator[Group | SchemaError]):
         mapping, self._by_file = split_files(mapping)
         mapping, gold_mapping = split_mapping(mapping)
         if gold_mapping and gold is None:
-            raise UsageError(f"gold.{min(gold_mapping)} is mapped, and there is no file of golds", hint="--gold FILE")
+            raise UsageError(
+                f"gold.{min(gold_mapping)} is mapped, but no file of gold answers is given", hint="--gold FILE"
+            )
         self._mapping = check_mapping(mapping)
         if self._by_file and not isinstance(source, str | PathLike | Sequence):
-            raise UsageError(f"--map {min(self._by_file)}:…: rows in memory lie in no file", hint="leave the file out")
+            raise UsageError(f"--map {min(self._by_file)}:…: rows in memory have no file", hint="leave the file out")
         delimiter = TABLES.get(format or "", "")
         self._source = source if isinstance(source, RowSource) else Files(source, self._lists(), delimiter)
         self.name: str = self._source.name
@@ -313,7 +315,7 @@ def repeated(id: str, seen: int, places: Places) -> SchemaError:
     """The error of a group whose id is that of row `seen`."""
     name, line = places.at(seen)
     return SchemaError(
-        f"the id {id!r} is that of line {line}" + (f" of {name}" if places.several else ""),
+        f"the id {id!r} repeats line {line}" + (f" of {name}" if places.several else ""),
         field="id",
-        hint="give each prompt its own id; rows that share one hold one completion each and follow each other",
+        hint="give each prompt a unique id. Rows with the same id must be adjacent and have one completion each",
     )

@@ -46,7 +46,7 @@ def batch_rows(table: Any, longest: Any, group: int) -> int:
         if value > MAX_BATCH:
             raise SchemaError(
                 f"row group {group + 1}: a value of {value:,} bytes in {path!r}, over the cap of {MAX_BATCH:,}",
-                field=path.partition(".")[0], hint="leave out the row that holds it",
+                field=path.partition(".")[0], hint="remove the row with this value",
             )  # fmt: skip
         row += (_VALUE + value) * column.num_values / max(1, meta.num_rows)
     return max(1, min(BATCH, int(MAX_BATCH / max(1.0, row))))

@@ -90,7 +90,7 @@ def cut(
                 f"can't be read: {error}", file=name, hint="the file is damaged: fetch it again"
             ) from None
         problem = f"the file breaks off or is damaged here: {error}"
-        yield number + 1, SchemaError(problem, hint="the rows before it are good; fetch the file again for the rest")
+        yield number + 1, SchemaError(problem, hint="earlier rows are intact. Fetch the file again for the rest")
 
 
 def _rows(source: Stream, name: str, cap: int, lists: Collection[str], delimiter: str) -> Rows:

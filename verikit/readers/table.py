@@ -65,7 +65,11 @@ def rows(
         except StopIteration:
             return
         except (csv.Error, SchemaError) as error:
-            problem = error if isinstance(error, SchemaError) else SchemaError(f"no table row: {error}", hint=_QUOTING)
+            problem = (
+                error
+                if isinstance(error, SchemaError)
+                else SchemaError(f"the line is not a table row: {error}", hint=_QUOTING)
+            )
             yield lines.first, problem
             if not lines.back():
                 told = "the quotes don't match: the rows from here on are not read"
@@ -75,7 +79,7 @@ def rows(
         if not cells:
             continue
         if len(cells) != len(columns):
-            problem = SchemaError(f"{len(cells)} columns where the header has {len(columns)}", hint=_QUOTING)
+            problem = SchemaError(f"the row has {len(cells)} columns, the header has {len(columns)}", hint=_QUOTING)
             yield lines.first, problem
         else:
             yield lines.first, _row(columns, cells, decoded)
@@ -96,7 +100,7 @@ def _header(lines: _Lines, name: str, delimiter: str) -> tuple[list[str], str]:
     if not any(column.strip() for column in columns):
         raise SchemaError("a table without a header", file=name, line=1, hint="the first line names the columns")
     if any("\0" in column or not _is_utf8(column) for column in columns):
-        raise SchemaError("the header is no text in UTF-8", file=name, line=1, hint="write it as UTF-8")
+        raise SchemaError("the header must be UTF-8 text", file=name, line=1, hint="write it as UTF-8")
     named = [column.strip() or f"column_{number}" for number, column in enumerate(columns, 1)]
     if twice := [column for column in named if named.count(column) > 1][:1]:
         raise SchemaError(f"two columns are called {twice[0]!r}", file=name, line=1, hint="rename one of them")
@@ -182,7 +186,9 @@ class _Lines(Iterator[str]):
             raise line
         self._size += len(line)
         if self._size > self._cap:
-            raise SchemaError(f"a row of over {self._cap:,} characters: a quote may not be closed", hint=_QUOTING)
+            raise SchemaError(
+                f"the row has more than {self._cap:,} characters: a quote may not be closed", hint=_QUOTING
+            )
         return line
 
     def _read(self) -> str | SchemaError:

@@ -69,7 +69,9 @@ def read_text(path: str | PathLike[str]) -> str:
     except errors() as error:
         raise SchemaError(f"can't be read: {error}", file=name, hint="the file is damaged: fetch it again") from None
     if len(data) > MAX_TEXT:
-        raise SchemaError(f"a text of over {MAX_TEXT:,} bytes", file=name, hint="cut it, or write it as JSON lines")
+        raise SchemaError(
+            f"the string is larger than {MAX_TEXT:,} bytes", file=name, hint="cut it, or write it as JSON lines"
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -77,7 +79,7 @@ def read_text(path: str | PathLike[str]) -> str:
         hint = f"a text in UTF-8 is expected, or a file of rows ({', '.join(ROWS)})"
         raise SchemaError(f"not UTF-8: byte 0x{data[error.start]:02x}", file=name, line=line, hint=hint) from None
     if "\0" in text:
-        raise SchemaError("is no text: it holds NUL", file=name, hint="delete it, or convert it to text")
+        raise SchemaError("must be text, but contains NUL", file=name, hint="delete it, or convert it to text")
     if not text.strip():
         raise SchemaError("the file is empty", file=name)
     return text

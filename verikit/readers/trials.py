@@ -39,7 +39,7 @@ def _steps(path: str) -> list[Any]:
     try:
         trajectory = json.loads(read_file(path, ("agent", "trajectory.json")))
     except (ValueError, RecursionError):
-        raise WorkspaceError(f"{path}: the trajectory is no JSON") from None
+        raise WorkspaceError(f"{path}: the trajectory is not JSON") from None
     steps = trajectory.get("steps") if isinstance(trajectory, Mapping) else None
     return steps if isinstance(steps, list) else []
 

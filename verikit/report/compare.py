@@ -68,10 +68,10 @@ def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], lis
     """
     collected, left_out = _collected(paths, options)
     if not collected:
-        raise UsageError(f"no run in {', '.join(map(str, paths))} is finished", hint="run their commands again")
+        raise UsageError(f"finished runs not found in {', '.join(map(str, paths))}", hint="run their commands again")
     if options.keys and not any(run.kind in COMPARABLE for _, run in collected):
         raise UsageError(
-            "no run here has rows to slice by a key", hint=f"those of {' and '.join(sorted(COMPARABLE))} do"
+            "rows of these runs can't be sliced by a key", hint=f"use runs of {' or '.join(sorted(COMPARABLE))}"
         )
     runs = [run for _, run in collected]
     for run, name in zip(runs, unique_names(folder.resolve().name for folder, _ in collected), strict=True):

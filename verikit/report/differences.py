@@ -36,7 +36,7 @@ def read_outcomes(run: Path, metric: str = "") -> list[Outcomes]:
     kind = kind_of(run)
     if kind is None or not kind.outcomes:
         known = ", ".join(kind.name for kind in KINDS if kind.outcomes)
-        raise UsageError(f"{run} is no run that can be compared", hint=f"give folders of verikit {known}")
+        raise UsageError(f"{run} is not a run that can be compared", hint=f"give folders of verikit {known}")
     module, _, attribute = kind.outcomes.partition(":")
     try:
         found: list[Outcomes] = getattr(import_module(module), attribute)(run, metric)

@@ -78,7 +78,7 @@ def collect(run: Path, options: Options) -> Run:
     kind = kind_of(run)
     if kind is None:
         read_json(run, "summary.json")
-        raise UsageError(f"{run} is no run of a known kind", hint=f"one of {', '.join(kind.name for kind in KINDS)}")
+        raise UsageError(f"{run} is not a run of a known kind", hint=f"one of {', '.join(kind.name for kind in KINDS)}")
     module, _, attribute = kind.collector.partition(":")
     collector: Collector = getattr(import_module(module), attribute)
     try:

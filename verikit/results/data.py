@@ -46,7 +46,7 @@ def as_path(data: str | PathLike[str]) -> str:
     """
     path = fspath(data)
     if path == "-":
-        raise UsageError("- is no file", hint="give a path or rows")
+        raise UsageError("- is not a file", hint="give a path or rows")
     return str(Path(path).expanduser())
 
 
@@ -78,7 +78,7 @@ def keep_rows(data: Data, folder: Path, name: str, restart: bool) -> Path:
         write_rows(data, fresh)
         if path.exists() and not restart and not _begins_with(fresh, path):
             hint = "resume=False does everything anew; another `out` keeps both"
-            raise UsageError(f"{folder} was made from other rows", hint=hint)
+            raise UsageError(f"{folder} was created from other rows", hint=hint)
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
@@ -96,7 +96,7 @@ def _items(data: Any) -> Iterable[Any]:
     if read is not None:
         return read(data)
     if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
-        raise UsageError(f"a {type(data).__name__} holds no rows", hint=_SHAPE)
+        raise UsageError(f"a {type(data).__name__} contains no rows", hint=_SHAPE)
     return data
 
 
@@ -111,7 +111,7 @@ def rows_of(data: Data) -> Iterator[Mapping[str, Any]]:
         data = [data]
     if isinstance(data, Mapping):
         hint = f"choose one: {', '.join(map(str, data))}" if kind == "DatasetDict" else _SHAPE
-        raise UsageError(f"a {kind} holds no rows itself", hint=hint)
+        raise UsageError(f"a {kind} contains no rows itself", hint=hint)
     for number, row in enumerate(_items(data), 1):
         if isinstance(row, (Sample, Group)):
             yield _plain_row(row)
@@ -160,7 +160,7 @@ def _encoded(row: Mapping[str, Any], number: int) -> str:
         return json.dumps(plain(row, _refused), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
-            f"row {number} can't be written as JSON: {error}", hint="texts, numbers, lists, dicts"
+            f"row {number} can't be written as JSON: {error}", hint="use strings, numbers, lists and dicts"
         ) from None
 
 

@@ -144,7 +144,7 @@ class ScoreRun(FinishedRun):
     def _groups(self) -> Iterator[tuple[int, Group]]:
         path = self.config.get("input")
         if path is None:
-            raise UsageError("the run does not say where its texts lie", hint="records without texts")
+            raise UsageError("the run does not record the path of its input", hint="use records without text")
         return read_groups(path, plan_of(self.config))
 
     def _tables(self, page: Run) -> list[Table]:
@@ -239,7 +239,7 @@ def score(
 def _ks(k: int | Iterable[int]) -> tuple[int, ...]:
     ks = (k,) if isinstance(k, int) else tuple(sorted(set(k)))
     if not ks or not all(type(number) is int and number > 0 for number in ks):
-        raise UsageError(f"k={k!r} is no list of whole numbers from 1", hint="k=[1, 4, 16]")
+        raise UsageError(f"k must be a list of integers >= 1, got {k!r}", hint="k=[1, 4, 16]")
     return ks
 
 

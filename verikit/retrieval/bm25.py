@@ -45,7 +45,9 @@ class BM25(Index):
         try:
             self._scores = bm25s.BM25.load(str(Path(folder) / FOLDER), mmap=True, show_progress=False)
         except (OSError, ValueError, KeyError) as error:
-            raise UsageError(f"{folder} holds no readable BM25 index: {error}", hint="build it with --bm25") from None
+            raise UsageError(
+                f"{folder} contains no readable BM25 index: {error}", hint="build it with --bm25"
+            ) from None
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """Score all passages for each query; those that share no word with it are no hits."""

@@ -64,13 +64,13 @@ class Client:
         except httpx.TimeoutException:
             raise _Again("no reply in time") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-            raise RetrievalError(f"{self.url!r} is no address: {error}") from None
+            raise RetrievalError(f"{self.url!r} is not a valid address: {error}") from None
         except httpx.RequestError as error:
             raise _Again(f"{type(error).__name__}: {error}") from None
         if reply.status_code == 429 or reply.status_code >= 500:
             raise _Again(f"status {reply.status_code} {reply.text[:200]}")
         if reply.status_code != 200:
-            raise RetrievalError(f"{self.url} refused: status {reply.status_code} {reply.text[:200]}")
+            raise RetrievalError(f"{self.url} rejected the request: status {reply.status_code} {reply.text[:200]}")
         try:
             return _read(reply.json(), len(queries), k)
         except (ValueError, RecursionError) as error:
@@ -88,5 +88,5 @@ def _read(reply: Any, count: int, k: int) -> list[list[Passage]]:
     if len(answers) != count:
         raise ValueError(f"{len(answers)} answers for {count} queries")
     if not all(isinstance(text, str) for texts in answers for text in texts):
-        raise ValueError("an answer is not a text")
+        raise ValueError("an answer must be a string")
     return [[Passage("", text) for text in texts[:k]] for texts in answers]

@@ -92,10 +92,10 @@ def _passage(row: JsonRow, line: int) -> Passage:
 def _text(row: JsonRow, field: str) -> str:
     if field not in row:
         raise SchemaError(
-            "is missing", field=field, hint=f"a passage is {{title, text}}; this row has {', '.join(row)}"
+            "is missing", field=field, hint=f"a passage is {{title, text}}. Keys of this row: {', '.join(row)}"
         )
     if not isinstance(row[field], str):
-        raise SchemaError(f"is {kind(row[field])}, not a text", field=field)
+        raise SchemaError(f"must be a string, got {kind(row[field])}", field=field)
     return str(row[field])
 
 

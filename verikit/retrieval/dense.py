@@ -59,7 +59,9 @@ class Dense(Index):
         path = passages.folder / FOLDER / VECTORS
         rows, have = len(passages), path.stat().st_size if path.exists() else 0
         if self.settings.digest != passages.digest or have != rows * self.settings.dimension * 4:
-            raise UsageError(f"the dense index in {folder} is not complete", hint="`verikit index build` goes on")
+            raise UsageError(
+                f"the dense index in {folder} is not complete", hint="run `verikit index build` again to resume"
+            )
         self.vectors: Any = np.memmap(path, np.float32, "r", shape=(rows, self.settings.dimension))
         self._index: Any = None
         if self.settings.factory != "Flat":
@@ -114,7 +116,7 @@ def build_dense(
     if (folder / SETTINGS).exists():
         before = _read(folder / SETTINGS).model_copy(update={"parameters": parameters})
         if differ := [name for name in DenseSettings.model_fields if getattr(before, name) != getattr(wanted, name)]:
-            raise ConfigError(f"{folder} was begun with another {', '.join(differ)}", hint=f"delete {folder}")
+            raise ConfigError(f"{folder} was started with another {', '.join(differ)}", hint=f"delete {folder}")
     _set(_factory(dimension, factory), parameters)
     write_json(folder / SETTINGS, wanted.model_dump())
     _same_vectors(folder / VECTORS, first)
@@ -133,7 +135,7 @@ def checked(vectors: np.ndarray, count: int, dimension: int | None) -> np.ndarra
     made = np.ascontiguousarray(vectors, dtype=np.float32)
     if made.ndim != 2 or len(made) != count or dimension not in (None, made.shape[1]):
         raise RetrievalError(
-            f"the encoder gave shape {made.shape} for {count} texts, not ({count}, {dimension or 'd'})"
+            f"the encoder returned shape {made.shape} for {count} passages, expected ({count}, {dimension or 'd'})"
         )
     if not np.isfinite(made).all():
         raise RetrievalError("the encoder gave a vector that is not finite")
@@ -193,7 +195,7 @@ def _open_faiss(path: Path, parameters: str) -> Any:
     try:
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
     except RuntimeError as error:
-        raise UsageError(f"{path} can't be read: {error}", hint="`verikit index build` goes on") from None
+        raise UsageError(f"{path} can't be read: {error}", hint="run `verikit index build` again to resume") from None
     _set(index, parameters)
     return index
 
@@ -210,7 +212,7 @@ def _read(path: Path) -> DenseSettings:
     try:
         return DenseSettings.model_validate_json(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise UsageError(f"{path.parent.parent} holds no dense index", hint="build it with --encoder") from None
+        raise UsageError(f"{path.parent.parent} contains no dense index", hint="build it with --encoder") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} is damaged: {error}", hint=f"delete {path.parent} and build it again") from None
 

@@ -140,4 +140,4 @@ def _saved_pooling(path: str) -> str:
     known = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
     if len(modes) == 1 and (mode := known.get(next(iter(modes)))):
         return mode
-    raise ConfigError(f"{path} pools by {', '.join(sorted(modes)) or 'nothing'}", hint="say --pooling cls or mean")
+    raise ConfigError(f"{path} pools by {', '.join(sorted(modes)) or 'nothing'}", hint="pass --pooling cls or mean")

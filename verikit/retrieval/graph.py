@@ -241,10 +241,10 @@ def _opened(passages: Passages) -> tuple[dict[str, np.ndarray], int]:
         _check(stored, len(passages))
         titles = int(about.get("titles", len(stored["weights"])))
         if not 0 <= titles <= len(stored["weights"]):
-            raise ValueError(f"{ABOUT} tells of {titles} titles")
+            raise ValueError(f"{ABOUT} lists {titles} titles")
     except FileNotFoundError as error:
         raise UsageError(
-            f"{passages.folder} holds no graph: there is no {Path(str(error.filename)).name}",
+            f"{passages.folder} contains no graph: {Path(str(error.filename)).name} not found",
             hint="`verikit index build CORPUS -o DIR --graph` makes one",
         ) from None
     except (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, OverflowError) as error:

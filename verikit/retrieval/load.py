@@ -44,7 +44,7 @@ def load_retriever(spec: str) -> Retriever:
         return load_index(spec)
     if not colon or not rest:
         hint = f"{', '.join(f'{kind}:DIR' for kind in KINDS[:3])}, an http:// address, or package.module:name"
-        raise SpecError(f"{spec!r} is no retriever", hint=hint)
+        raise SpecError(f"retriever {spec!r} not found", hint=hint)
     check_code(spec)
     try:
         return cast(Retriever, getattr(import_module(kind), rest)())
@@ -87,7 +87,7 @@ def load_index(spec: str) -> Index:
     kind, _, rest = spec.partition(":")
     folder, _, code = rest.partition("#")
     if kind not in KINDS or not rest:
-        raise SpecError(f"{spec!r} is no index", hint=", ".join(f"{kind}:DIR" for kind in KINDS[:3]))
+        raise SpecError(f"{spec!r} is not an index", hint=", ".join(f"{kind}:DIR" for kind in KINDS[:3]))
     try:
         if kind == "two-step":
             from verikit.retrieval.hybrid import TwoStep

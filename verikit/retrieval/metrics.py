@@ -27,7 +27,7 @@ def report(rankings: Sequence[Sequence[str]], golds: Sequence[Collection[str]], 
         ValueError: there are no questions, or one has no golds.
     """
     if not rankings or not all(golds):
-        raise ValueError("every question needs golds, and there must be one")
+        raise ValueError("there must be at least one question, and each needs gold titles")
     pairs = list(zip(rankings, golds, strict=True))
     metrics = {f"recall@{k}": sum(recall(*pair, k) for pair in pairs) / len(pairs) for k in ks}
     metrics |= {f"all-gold@{k}": sum(all_gold(*pair, k) for pair in pairs) / len(pairs) for k in ks}

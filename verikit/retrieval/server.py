@@ -49,11 +49,11 @@ def _read(body: bytes) -> tuple[list[str], int]:
         raise ValueError("the body is not JSON") from None
     queries, k = (given.get("queries"), given.get("k")) if isinstance(given, dict) else (None, None)
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
-        raise ValueError("`queries` is a list of texts")
+        raise ValueError("`queries` must be a list of strings")
     if len(queries) > MOST_QUERIES:
-        raise ValueError(f"at most {MOST_QUERIES} queries at once, not {len(queries)}")
+        raise ValueError(f"send at most {MOST_QUERIES} queries per request, got {len(queries)}")
     if type(k) is not int or not 1 <= k <= MOST_PASSAGES:
-        raise ValueError(f"`k` is a whole number from 1 to {MOST_PASSAGES}")
+        raise ValueError(f"`k` must be an integer from 1 to {MOST_PASSAGES}")
     return queries, k
 
 

@@ -43,7 +43,7 @@ class Passages(Sequence[Passage]):
                 raise ValueError("its files don't belong together")
         except FileNotFoundError as error:
             raise UsageError(
-                f"{self.folder} is no index: there is no {Path(str(error.filename)).name}",
+                f"{self.folder} is not an index: {Path(str(error.filename)).name} not found",
                 hint="`verikit index build CORPUS -o DIR` makes one",
             ) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -96,7 +96,7 @@ def write_passages(
             if number % TOLD == 0:
                 tell(f"passages: {number:,}")
     if len(offsets) == 1:
-        raise ConfigError("the corpus holds no passages")
+        raise ConfigError("the corpus contains no passages")
     os.replace(folder / f"{TEXTS}.part", folder / TEXTS)
     np.save(folder / OFFSETS, np.frombuffer(offsets, dtype=np.int64))
     about = {"count": len(offsets) - 1, "digest": digest.hexdigest(), "sources": list(sources)}

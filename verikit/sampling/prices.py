@@ -69,7 +69,9 @@ def prices_in(path: str | Path, spec: str) -> ModelPrices:
     names = [name for name in table if re.search(rf"[#:]{re.escape(name)}(?=['\"),\s]|$)", spec)]
     if len(names) != 1:
         told = f"{spec} names {' and '.join(names) or 'none of its models'}"
-        raise ConfigError(f"{path} can't tell what this costs: {told}", hint=f"it has {', '.join(sorted(table)[:8])}")
+        raise ConfigError(
+            f"cost can't be determined from {path}: {told}", hint=f"available: {', '.join(sorted(table)[:8])}"
+        )
     return _prices(table[names[0]], path, names[0])
 
 
@@ -80,7 +82,7 @@ def _table(path: Path) -> Mapping[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"can't read the prices in {path}: {error}") from None
     if not isinstance(found, dict):
-        raise ConfigError(f"{path} is no table of prices by model")
+        raise ConfigError(f"{path} must be a table of prices by model")
     return found
 
 
@@ -89,5 +91,5 @@ def _prices(entry: Any, path: str | Path, name: str) -> ModelPrices:
         raise ConfigError(f"{path}: {name} has prompt and completion, for a million tokens, and may have batch")
     for key, value in entry.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or value < 0:
-            raise ConfigError(f"{path}: {name}: {key} is a number from 0 up, not {value!r}")
+            raise ConfigError(f"{path}: {name}: {key} must be a number >= 0, got {value!r}")
     return ModelPrices(**entry)

@@ -46,7 +46,7 @@ class SamplingSettings:
 
     def __post_init__(self) -> None:
         if self.n < 1:
-            raise UsageError(f"n is at least 1, not {self.n}")
+            raise UsageError(f"n must be at least 1, got {self.n}")
         if self.system and self.chat is False:
             raise UsageError("a system message needs a conversation", hint="leave --text out")
         try:

@@ -36,7 +36,7 @@ def row_seconds(wall_s: float, row_s: float | None) -> float:
         UsageError: the budget is no positive number.
     """
     if row_s is not None and not 0 < row_s < math.inf:
-        raise UsageError(f"row_s is a positive number of seconds, not {row_s!r}")
+        raise UsageError(f"row_s must be a positive number of seconds, got {row_s!r}")
     return min(FULL_RUNS * wall_s if row_s is None else row_s, _ceiling_s)
 
 

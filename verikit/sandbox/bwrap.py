@@ -52,7 +52,7 @@ class BwrapSandbox(OneShot):
         if first.status != "ok":
             raise SandboxUnavailable(
                 f"bwrap does not work here: {first.stderr.strip()[-300:] or first.error}",
-                hint="it needs user namespaces; the local sandbox also works without them",
+                hint="bubblewrap needs user namespaces. The local sandbox also works without them",
             )
         properties, notes = probes.examine(self, spin_s=1.0)
         layers = {"bwrap": "active", "seccomp": "active", "limits": "active", "namespaces": "active"}

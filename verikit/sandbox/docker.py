@@ -81,8 +81,11 @@ class DockerSandbox(WholeRuns):
         first = self.run("print('ok')", limits=RunLimits(wall_s=20.0))
         if first.status != "ok":
             raise SandboxUnavailable(
-                f"no program runs in a container of {image}: {first.error}",
-                hint=f"docker pull {image}; `docker run --rm {image} python3 --version` must say 3.11 or newer",
+                f"programs can't run in a container of {image}: {first.error}",
+                hint=(
+                    f"docker pull {image}, then check that `docker run --rm {image} python3 --version` "
+                    "prints 3.11 or newer"
+                ),
             )
         properties, notes = probes.examine(self, spin_s=1.0)
         layers = {"docker": "active", "seccomp": "active", "limits": "active"}

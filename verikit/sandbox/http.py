@@ -85,7 +85,7 @@ class HttpSandbox(WholeRuns):
         if first.status != "ok" or first.stdout != "ok\n":
             self.close()
             raise SandboxUnavailable(
-                f"no program runs there: {first.error or first.stdout[:100]}",
+                f"programs can't run there: {first.error or first.stdout[:100]}",
                 hint=f"is the server there (`verikit serve --sandbox`), and its token in {TOKEN} or in the address?",
             )
         properties, notes = probes.examine(self, spin_s=1.0)

@@ -69,7 +69,7 @@ class LocalSandbox:
             raise UsageError(f"unknown properties {sorted(unknown)}", hint=f"known: {', '.join(PROPERTIES)}")
         if sys.platform != "linux" or platform.machine() != "x86_64":
             raise SandboxUnavailable(
-                f"the local sandbox needs Linux on x86-64, not {sys.platform} on {platform.machine()}",
+                f"the local sandbox needs Linux on x86-64, got {sys.platform} on {platform.machine()}",
                 hint="sandbox='docker:python:3.12-slim', or 'http://HOST' for a `verikit serve --sandbox` on Linux; "
                 "'process' runs programs that you trust, with limits only",
             )

@@ -294,7 +294,7 @@ class Programs:
         def run(server: ForkServer) -> ProgramRun:
             if not server.options.namespaces:
                 raise SandboxUnavailable(
-                    f"programs of other languages need namespaces, refused here: {self._pool.refusal}",
+                    f"programs of other languages need namespaces, which are not available here: {self._pool.refusal}",
                     hint="docker: --security-opt seccomp=… with unshare and mount; Ubuntu: an AppArmor profile "
                     "with `userns`",
                 )

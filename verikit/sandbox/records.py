@@ -58,7 +58,7 @@ def _bytes(content: str | bytes) -> bytes:
 
 def _inside(name: str) -> str:
     if not name or name.startswith("/") or ".." in name.split("/") or "\0" in name:
-        raise ValueError(f"{name!r} is no name of a file below the program's directory")
+        raise ValueError(f"{name!r} is not a file name below the program's directory")
     return name
 
 

@@ -119,7 +119,7 @@ class NoPrograms:
         Raises:
             SandboxUnavailable: always.
         """
-        raise SandboxUnavailable(f"the {self._backend} sandbox runs no command beside files of its own")
+        raise SandboxUnavailable(f"the {self._backend} sandbox can't run commands with files")
 
     def run(
         self, program: BuiltProgram, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = 0.0

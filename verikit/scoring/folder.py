@@ -154,8 +154,8 @@ class Folder:
         if not (self.path / PROGRESS).exists() and any(map(self.size, self.files)):
             names = ", ".join(name for name in self.files if self.size(name))
             raise UsageError(
-                f"{self.path} holds {names} but no {PROGRESS}, which says how far a run came",
-                hint="--restart replaces what is there; -o chooses another folder",
+                f"{self.path} contains {names} but no {PROGRESS}, the record of progress",
+                hint="pass --restart to replace these files, or choose another folder with -o",
             )
         commit = self._last_good(mend)
         self.replace(PROGRESS, commit.encode())
@@ -179,7 +179,7 @@ class Folder:
             files = ", ".join(str(self.path / name) for name in names)
             raise UsageError(
                 f"{files}: not as the run wrote it, by its checksum",
-                hint="--restart begins anew; -o chooses another folder",
+                hint="pass --restart to start over, or choose another folder with -o",
             )
         if held and held[-1].blocks and bad(held[-1]):
             self.damage = self._damaged_blocks(held[-1])

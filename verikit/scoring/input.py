@@ -78,8 +78,8 @@ class Input:
         self._skipped = commit.line
         if last != commit.line or self._checksum != commit.checksum:
             raise OtherRowsError(
-                f"{self._reader.name} is not what was scored before: the first {commit.line} rows differ",
-                hint="--restart scores everything anew; -o chooses another folder",
+                f"the first {commit.line} rows of {self._reader.name} changed since the last run",
+                hint="pass --restart to rescore everything, or choose another folder with -o",
             )
 
     def checksum(self, line: int) -> int:
@@ -116,7 +116,7 @@ class Input:
                 unread.append(row)
                 if len(unread) == GIVE_UP:
                     first = unread[0]
-                    raise UsageError(f"none of the first {GIVE_UP} rows can be read; {first}", hint=first.hint)
+                    raise UsageError(f"the first {GIVE_UP} rows can't be read. First error: {first}", hint=first.hint)
             yield line, row
 
     @property

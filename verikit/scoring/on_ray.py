@@ -58,7 +58,7 @@ def _initialise(ray: Any, address: str | None) -> None:
     try:
         ray.init(**options)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise UsageError(f"no Ray cluster at {address or 'this machine'}: {error}") from None
+        raise UsageError(f"Ray cluster not found at {address or 'this machine'}: {error}") from None
 
 
 def connect(jobs: str) -> tuple[Any, int]:
@@ -70,7 +70,10 @@ def connect(jobs: str) -> tuple[Any, int]:
     """
     named = _NAMED.fullmatch(jobs)
     if not named and not _ADDRESS.fullmatch(jobs):
-        raise UsageError(f"{jobs!r} is no number, ray, ray:N or address", hint="--jobs 4, or --jobs ray://head:10001")
+        raise UsageError(
+            f"jobs must be a number, ray, ray:N or an address, got {jobs!r}",
+            hint="--jobs 4, or --jobs ray://head:10001",
+        )
     try:
         ray = import_module("ray")
     except ImportError:
@@ -136,8 +139,8 @@ class _Actors:
             self._add()
         if not self.ray.wait(list(self._coming), timeout=START_S)[0]:
             raise HelperError(
-                f"no Ray actor could be started within {START_S:.0f} s",
-                hint="are the cluster's CPUs taken? `ray status` shows it; ray:N asks for N actors",
+                f"Ray started no actor within {START_S:.0f} s",
+                hint="check with `ray status` whether the cluster's CPUs are in use. Use ray:N to request N actors",
             )
 
     def _add(self) -> None:

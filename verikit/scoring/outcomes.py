@@ -104,8 +104,8 @@ def _at_k(metric: str, prompts: Mapping[str, _Prompt], known: Mapping[str, objec
             value = _PROVEN[kind](values, early.n, k)
             if value is None:
                 raise UsageError(
-                    f"{metric} is not known: prompt {id!r} was stopped early ({early.told()}), and its samples do not "
-                    "settle it",
+                    f"{metric} is not determined: prompt {id!r} was stopped early ({early.told()}), and its samples do "
+                    "not settle it",
                     hint=f"a k up to {early.least}, or sample without --until",
                 )
             found[id] = value

@@ -84,4 +84,4 @@ def check_same(old: Any, new: dict[str, Any], folder: object) -> None:
             problem = f"{folder} was made with another {key}: {was!r}, not {value!r}"
             if key == "fingerprints":
                 problem = f"{folder} was made when the specs stood for something else: code was edited, or its release"
-            raise UsageError(problem, hint="--restart scores everything anew; -o chooses another folder")
+            raise UsageError(problem, hint="pass --restart to rescore everything, or choose another folder with -o")

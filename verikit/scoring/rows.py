@@ -14,7 +14,7 @@ MAX_REASON = 2000
 """Characters of a reason that are kept."""
 FINISH = "finish_reason"
 """Key of a row of scores.jsonl: why the model stopped writing the candidate, where that is known."""
-_ANEW = "--restart scores everything anew"
+_ANEW = "pass --restart to rescore everything"
 
 
 def _plain(value: Any) -> Any:

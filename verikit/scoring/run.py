@@ -110,7 +110,7 @@ def score_file(
         watch(progress)
         if folder.damage:
             lost = lost_lines(folder, commit)
-            warn(f"the prompts up to {len(lost):,} lines of the input are scored again, for what is damaged")
+            warn(f"rescoring prompts within the first {len(lost):,} lines of the input: their results are damaged")
             commit = mend(Input(source, plan, batch=batch), scorer, jobs, folder, commit, lost, progress.in_flight)
         commit = _fold(folder, commit)
         if retry_errors and commit.line:
@@ -213,7 +213,7 @@ def _begin(folder: Folder, config: dict[str, Any], restart: bool, warn: Callable
         folder.delete(CONFIG, ENVIRONMENT, SUMMARY)
     damaged = changed(folder.path)
     for name in damaged:
-        warn(f"{folder.path / name} is not as it was written, by its checksum: what it held is made again")
+        warn(f"{folder.path / name} was changed or damaged (checksum mismatch). Its content is written again")
     same = CONFIG in damaged and read_commits(folder.path)[0][-1].others[CONFIG] == crc32(folder.encode_json(config))
     commit = folder.recover(mend=True)
     if folder.damage and config["input"] is None:

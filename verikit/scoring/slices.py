@@ -68,7 +68,9 @@ def unknown_key(key: str, known: Collection[str]) -> UsageError:
     """The error of a key that no row has; `known` are those that rows have."""
     near = get_close_matches(key, known, n=1)
     told = f"did you mean {near[0]!r}?" if near else f"the rows' keys are {', '.join(map(repr, list(known)[:20]))}"
-    return UsageError(f"no row has the key {key!r}", hint=told if known else "give a key of the rows that were scored")
+    return UsageError(
+        f"key {key!r} not found in any row", hint=told if known else "give a key of the rows that were scored"
+    )
 
 
 def slices(
@@ -113,7 +115,7 @@ def _early(group: Group, key: str, held: int) -> EarlyStop | None:
     early = EarlyStop.of(group.meta)
     if early is not None and held < len(group.completions):
         problem = f"candidates of {group.id!r} differ in {key!r}, and a rule could end their sampling early"
-        raise UsageError(problem, hint="take a key of the prompt: figures of some of its candidates would be biased")
+        raise UsageError(problem, hint="use a key of the prompt: metrics over some of its candidates would be biased")
     return early
 
 
@@ -155,7 +157,7 @@ def rows(run: Path, keys: Sequence[str] = (), others: Sequence[str] = ()) -> dic
     plan, (source, problem) = plan_of(config), find_input(run, config, others)
     if source is None and keys:
         raise UsageError(
-            f"{run}: the rows' keys can't be read: {problem}", hint="put the file back where it was scored"
+            f"{run}: the rows' keys can't be read: {problem}", hint="move the file back to the path where it was scored"
         )
     found: dict[str, PromptRow] = {}
     for _, group in read_groups(source, plan):
@@ -185,7 +187,7 @@ def _of_prompt(group: Group, key: str, plan: ScoringPlan) -> tuple[str, ...]:
     if any(len(held) < len(group.completions) for held in parts.values()):
         raise UsageError(
             f"candidates of {group.id!r} differ in {key!r}: {', '.join(map(repr, parts))}",
-            hint="runs are compared by prompt; `verikit score --by-key` slices candidates",
+            hint="runs are compared by prompt. Use `verikit score --by-key` to slice candidates",
         )
     return tuple(value for value in parts if value != NONE)
 

@@ -130,7 +130,8 @@ class Tally:
                 yield str(group[0]["id"]), line
         except (KeyError, TypeError, ValueError, StopIteration) as error:
             raise UsageError(
-                f"the scores of an earlier run can't be read back: {error!r}", hint="--restart scores everything anew"
+                f"the scores of an earlier run can't be read back: {error!r}",
+                hint="pass --restart to rescore everything",
             ) from None
         for _ in errors:
             self.bad_row()

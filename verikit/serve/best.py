@@ -173,7 +173,7 @@ class BestOfEndpoint:
         try:
             asked = chat.read_chat(body)
             if not 1 <= asked.n <= own.n:
-                raise UsageError(f"n is at most {own.n} here, and at least 1, not {asked.n}")
+                raise UsageError(f"n must be between 1 and {own.n} here, got {asked.n}")
             settings = chat.settings_of(asked, n=own.n, temperature=own.temperature, max_tokens=own.max_tokens)
         except UsageError as error:
             raise RefusedRequest(400, str(error), hint=error.hint) from None
@@ -310,7 +310,7 @@ def _no_sample(problem: BaseException | None, drawing: _Drawing, last_failure: E
         return _engine_failed(error["type"], error["message"])
     if last_failure is not None:
         return _engine_failed(type(last_failure).__name__, str(last_failure), hint=last_failure.hint)
-    return RefusedRequest(504, "no sample came in time", hint="ask for fewer tokens")
+    return RefusedRequest(504, "no sample came in time", hint="request fewer tokens")
 
 
 def _engine_failed(kind: str, message: str, *, hint: str = "") -> RefusedRequest:

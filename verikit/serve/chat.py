@@ -82,7 +82,7 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
             stream_usage=isinstance(options, Mapping) and bool(options.get("include_usage")),
         )
     except TypeError:
-        raise UsageError("stop is a text or a list of texts") from None
+        raise UsageError("stop must be a string or a list of strings") from None
 
 
 def _refuse_parts(messages: Any) -> None:
@@ -96,7 +96,7 @@ def _refuse_parts(messages: Any) -> None:
         for part in parts if isinstance(parts, list) else ():
             kind = part.get("type") if isinstance(part, dict) else type(part).__name__
             if kind not in ("text", "refusal", None):
-                raise UsageError(f"messages[{index}]: best-of-n sampling takes texts, not {kind!r}")
+                raise UsageError(f"messages[{index}]: best-of-n sampling requires text, got {kind!r}")
 
 
 def _number(body: Mapping[str, Any], key: str, kind: type[int] | type[float], default: Any) -> Any:

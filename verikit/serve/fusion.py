@@ -67,7 +67,7 @@ def read_run(body: Mapping[str, Any]) -> RunCodeRequest:
     files = body.get("files") or {}
     fetch = body.get("fetch_files") or []
     if not isinstance(files, Mapping) or not isinstance(fetch, list) or not all(isinstance(f, str) for f in fetch):
-        raise SchemaError("must be an object of base64 texts, and a list of names", field="files, fetch_files")
+        raise SchemaError("must be an object of base64 strings, and a list of names", field="files, fetch_files")
     contents = {str(name): _content(str(name), text) for name, text in files.items() if text is not None}
     return RunCodeRequest(
         _text(body, "code"), _language(body.get("language")), _text(body, "stdin", ""), contents, tuple(fetch),
@@ -79,7 +79,7 @@ def _language(name: Any) -> str:
     found = ALIASES.get(name.lower(), "") if isinstance(name, str) else ""
     if not found:
         raise SchemaError(
-            f"{name!r} is no language that is run here", field="language", hint=", ".join(set(ALIASES.values()))
+            f"language {name!r} is not available here", field="language", hint=", ".join(set(ALIASES.values()))
         )
     return found
 
@@ -89,7 +89,7 @@ def _text(body: Mapping[str, Any], key: str, usual: str | None = None) -> str:
     if value is None and usual is not None:
         return usual
     if not isinstance(value, str):
-        raise SchemaError("must be a text", field=key)
+        raise SchemaError("must be a string", field=key)
     return value
 
 
@@ -224,7 +224,7 @@ def read_submission(body: Mapping[str, Any]) -> Submission:
     """
     config, id = body.get("config"), body.get("id")
     if not isinstance(config, Mapping) or isinstance(id, bool) or not isinstance(id, int | str):
-        raise SchemaError("must be an object, and a number or a text", field="config, id")
+        raise SchemaError("must be an object, and a number or a string", field="config, id")
     if config.get("dataset_type") not in (None, "CommonOJDataset"):
         raise SchemaError("only CommonOJDataset is judged here", field="config.dataset_type",
                           hint="a server of the verifier `code` judges other forms, at POST /score")  # fmt: skip
@@ -251,7 +251,7 @@ def _tests(data: Any, id: int | str) -> tuple[tuple[str, str], ...]:
         try:
             tests = json.loads(tests)
         except (ValueError, RecursionError):
-            raise SchemaError("is no JSON", field=f"{where}.test") from None
+            raise SchemaError("is not JSON", field=f"{where}.test") from None
     if not isinstance(tests, list) or not 0 < len(tests) <= _MOST_TESTS:
         raise SchemaError(f"must be a list of 1 to {_MOST_TESTS} tests", field=f"{where}.test",
                           hint='{"id": 1, "test": [{"input": {"stdin": "…"}, "output": {"stdout": "…"}}]}')  # fmt: skip
@@ -260,7 +260,7 @@ def _tests(data: Any, id: int | str) -> tuple[tuple[str, str], ...]:
     except (KeyError, TypeError):
         found = ((0, 0),)
     if not all(isinstance(text, str) for pair in found for text in pair):
-        raise SchemaError("each test has input.stdin and output.stdout, as texts", field=f"{where}.test")
+        raise SchemaError("each test must have the strings input.stdin and output.stdout", field=f"{where}.test")
     return found
 
 

@@ -187,7 +187,7 @@ def _order(
     if order.longest_s > deadline_s - _MARGIN_S:
         raise RefusedRequest(
             422, f"a program has at most {deadline_s - _MARGIN_S:g} s here, not {order.longest_s:g}",
-            hint="ask for a shorter run_timeout and compile_timeout",
+            hint="set a shorter run_timeout and compile_timeout",
         )  # fmt: skip
     return order
 
@@ -206,7 +206,7 @@ def _read_submission(box: LocalSandbox, body: Mapping[str, Any]) -> ProgramReque
 def _job(payload: str) -> dict[str, Any]:
     job = json.loads(payload)
     if not isinstance(job, dict) or not isinstance(job.get("code"), str):
-        raise SchemaError("holds no program", field="payload")
+        raise SchemaError("contains no program", field="payload")
     return job
 
 
@@ -221,7 +221,7 @@ def _read_run(box: LocalSandbox, body: Mapping[str, Any]) -> ProgramRequest:
     """A request of our own client."""
     payload, calls = body.get("payload"), body.get("calls")
     if not isinstance(payload, str) or type(calls) is not int or not isinstance(body.get("limits"), Mapping):
-        raise SchemaError("must be a text, an integer and an object", field="payload, calls, limits")
+        raise SchemaError("must be a string, an integer and an object", field="payload, calls, limits")
     job = _job(payload)
     known = {f.name for f in fields(RunLimits)}
     limits = fusion.narrowed(RunLimits(**{name: n for name, n in body["limits"].items() if name in known}))

@@ -108,7 +108,7 @@ def _openrlhf(body: Mapping[str, Any]) -> Samples:
         if len(values) != len(queries):
             raise SchemaError("must be as long as query", field=key)
     if not all(isinstance(text, str) for text in (*queries, *prompts)):
-        raise SchemaError("must hold texts", field="query")
+        raise SchemaError("must contain strings", field="query")
     return openrlhf_samples(queries, prompts, labels)
 
 
@@ -144,14 +144,14 @@ def _llama_factory(body: Mapping[str, Any]) -> Samples:
     """
     texts = _need(body, "messages", list)
     if not all(isinstance(text, str) for text in texts):
-        raise SchemaError("must hold texts", field="messages")
+        raise SchemaError("must contain strings", field="messages")
     return [_answered(text) for text in texts]
 
 
 def _answered(text: str) -> Sample | Score:
     marks = [(at, mark) for mark in _ANSWERS if (at := text.find(mark)) >= 0]
     if not marks:
-        return Score.error("no mark of a known chat template says where the answer begins")
+        return Score.error("start of the answer not found: the chat template is unknown")
     at, mark = min(marks)
     return Sample(text[:at], without_closing_tokens(text[at + len(mark) :]))
 

@@ -42,7 +42,7 @@ def read_quota(text: str) -> Quota:
     for part in filter(None, text.split(",")):
         pair = _PAIR.fullmatch(part.strip())
         if pair is None:
-            raise UsageError(f"a quota is name=number, not {part!r}", hint="at_once=4,per_minute=600,cpu_s=60")
+            raise UsageError(f"a quota must be name=number, got {part!r}", hint="at_once=4,per_minute=600,cpu_s=60")
         found[pair[1]] = float(pair[2])
     return _quota(found, "the quota")
 
@@ -50,9 +50,9 @@ def read_quota(text: str) -> Quota:
 def _quota(given: Mapping[str, Any], where: str) -> Quota:
     known = [f.name for f in fields(Quota)]
     if unknown := sorted(given.keys() - set(known)):
-        raise UsageError(f"{where} has no {unknown[0]!r}", hint=f"it has {', '.join(known)}")
+        raise UsageError(f"{where} has no {unknown[0]!r}", hint=f"available: {', '.join(known)}")
     if not all(isinstance(n, int | float) and 0 <= n < 1e9 for n in given.values()):
-        raise UsageError(f"{where} is made of numbers that are not negative")
+        raise UsageError(f"{where} must contain numbers >= 0")
     return Quota(int(given.get("at_once", 0)), int(given.get("per_minute", 0)), float(given.get("cpu_s", 0.0)))
 
 
@@ -133,7 +133,7 @@ def _table(file: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"can't read the tokens from {file}: {error}") from None
     if not isinstance(table, dict) or not table:
-        raise UsageError(f"{file} holds no tokens", hint='{"NAME": {"token": "…", "at_once": 4}}')
+        raise UsageError(f"{file} contains no tokens", hint='{"NAME": {"token": "…", "at_once": 4}}')
     return table
 
 

@@ -80,10 +80,10 @@ def _check_unscored(protocol: str | None, unscored: float | None) -> None:
         UsageError: it is infinite or not a number, or missing where the protocol needs one.
     """
     if unscored is not None and number(unscored) is None:
-        raise UsageError(f"--unscored must be a finite number, got {unscored}", hint="leave it out for null")
+        raise UsageError(f"--unscored must be a finite number, got {unscored}", hint="remove it to get null")
     if unscored is None and protocol is not None and PROTOCOLS[protocol].needs_number:
         raise UsageError(
-            f"--protocol {protocol} needs a number for samples without a score: NeMo-Gym can't read null as a reward",
+            f"--protocol {protocol} requires a number for unscored samples: NeMo-Gym can't read null as a reward",
             hint="--unscored 0, which NeMo-Gym 0.7 keeps out of its metrics, or --protocol nemo-gym for HTTP errors",
         )
 

@@ -27,7 +27,7 @@ def clustered_mean(clusters: Iterable[Sequence[float]], level: float = 0.95) -> 
     check_interval(level)
     held = [values for values in clusters if values]
     if not held:
-        raise UsageError("the mean of no values was asked for")
+        raise UsageError("can't compute the mean of an empty list")
     sums, sizes = [math.fsum(values) for values in held], [len(values) for values in held]
     total, squares = sum(sizes), sum(size**2 for size in sizes)
     mean, effective = math.fsum(sums) / total, total**2 / squares

@@ -46,7 +46,7 @@ def drawn_estimate(
     """
     check_interval(level)
     if draws < 1:
-        raise UsageError(f"an interval needs draws, not {draws}")
+        raise UsageError(f"an interval requires at least one draw, got {draws}")
     # Equal units are drawn together: a sum of n weights is a gamma variable of shape n.
     counts = Counter(units)
     value = figure([(unit, float(count)) for unit, count in counts.items()]) if counts else math.nan

@@ -144,7 +144,7 @@ class Mean:
         """
         check_interval(level, interval)
         if not self.n:
-            raise UsageError("the mean of no values was asked for")
+            raise UsageError("can't compute the mean of an empty list")
         n, mean = self.n, self._sum / (self.n * _UNIT)
         variance = (n * self._squares - self._sum**2) / (n * n * _UNIT**2)
         spread = self._highest - self._lowest > _ROUNDING
@@ -178,7 +178,7 @@ def bootstrap(values: Sequence[float], level: float = 0.95, seed: int = 0) -> tu
         UsageError: no values, or a level outside (0, 1).
     """
     if not len(values):
-        raise UsageError("an interval of no values was asked for")
+        raise UsageError("can't compute an interval of an empty list")
     check_interval(level)
     ordered, n = sorted(values), len(values)
     if n == 1:
@@ -202,9 +202,9 @@ def check_interval(level: float, interval: Interval = "beta") -> None:
         UsageError: just that.
     """
     if not 0 < level < 1:
-        raise UsageError(f"a confidence level lies between 0 and 1, not at {level!r}")
+        raise UsageError(f"level must be between 0 and 1, got {level!r}")
     if interval not in get_args(Interval):
-        raise UsageError(f"no interval {interval!r}", hint=f"one of {', '.join(get_args(Interval))}")
+        raise UsageError(f"interval {interval!r} not found", hint=f"one of {', '.join(get_args(Interval))}")
 
 
 def _z(level: float) -> float:

@@ -151,7 +151,7 @@ def questions_needed(difference: float, variance: float, *, power: float = POWER
         UsageError: a difference of 0, or a share outside (0, 1).
     """
     if not difference:
-        raise UsageError("no number of questions shows a difference of 0")
+        raise UsageError("a difference of 0 can't be detected with any number of questions")
     return max(1, math.ceil(variance * (_both_tails(power, level) / difference) ** 2))
 
 
@@ -195,7 +195,7 @@ def _flipped(live: Sequence[float], rng: random.Random) -> list[float]:
 
 def _both_tails(power: float, level: float) -> float:
     if not (0 < power < 1 and 0 < level < 1):
-        raise UsageError(f"power and level lie between 0 and 1, not at {power!r} and {level!r}")
+        raise UsageError(f"power and level must be between 0 and 1, got {power!r} and {level!r}")
     return NormalDist().inv_cdf(1 - level / 2) + NormalDist().inv_cdf(power)
 
 

@@ -29,7 +29,7 @@ def check_k(n: int, k: int) -> None:
         UsageError: not 1 <= k <= n.
     """
     if not 1 <= k <= n:
-        raise UsageError(f"k must lie between 1 and the {n} scored candidates, not at {k}")
+        raise UsageError(f"k must be between 1 and the {n} scored candidates, got {k}")
 
 
 @lru_cache(maxsize=4096)

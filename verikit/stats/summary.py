@@ -93,7 +93,7 @@ class Summary:
         """
         self.ks: list[int] = sorted(set(ks))
         if self.ks and self.ks[0] < 1:
-            raise UsageError(f"k must be at least 1, not {self.ks[0]}")
+            raise UsageError(f"k must be at least 1, got {self.ks[0]}")
         check_interval(level, interval)
         vote_weights([], weighting)
         self.weighting: Weighting = weighting

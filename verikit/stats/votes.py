@@ -43,7 +43,7 @@ def vote_weights(scores: Sequence[float], weighting: Weighting) -> list[float]:
     `softmax` is exp(score). A score more than 700 below 0 (sigmoid) or below the best (softmax) weighs as one at 700.
     """
     if weighting not in get_args(Weighting):
-        raise UsageError(f"no weighting {weighting!r}", hint=f"one of {', '.join(get_args(Weighting))}")
+        raise UsageError(f"weighting {weighting!r} not found", hint=f"one of {', '.join(get_args(Weighting))}")
     if weighting == "sigmoid":
         return [1 / (1 + math.exp(-max(score, -_FAR))) for score in scores]
     if weighting == "softmax":

@@ -42,12 +42,12 @@ class TrackerSpec:
         head, *options = text.split(",")
         kind, _, project = head.partition(":")
         if kind not in TRACKERS:
-            raise UsageError(f"{text!r} is no tracker", hint=_FORMS)
+            raise UsageError(f"tracker {text!r} not found", hint=_FORMS)
         found: dict[str, str] = {}
         for option in options:
             key, sign, value = option.partition("=")
             if not sign or key not in ("samples", "name") or (key == "samples" and not value.isdecimal()):
-                raise UsageError(f"tracker {text!r}: {option!r} is no option", hint=_FORMS)
+                raise UsageError(f"tracker {text!r}: option {option!r} not found", hint=_FORMS)
             found[key] = value
         return cls(kind, project, int(found.get("samples", SAMPLES)), found.get("name", ""))
 

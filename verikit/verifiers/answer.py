@@ -68,9 +68,9 @@ class Answer(Equality, TextVerifier):
         TextVerifier.__post_init__(self)
         Equality.__post_init__(self)
         if self.undecided not in ("zero", "abstain"):
-            raise UsageError(f"undecided must be zero or abstain, not {self.undecided!r}")
+            raise UsageError(f"undecided must be zero or abstain, got {self.undecided!r}")
         if self.tail_seconds < 0:
-            raise UsageError(f"tail_seconds must not be negative, not {self.tail_seconds!r}")
+            raise UsageError(f"tail_seconds must be >= 0, got {self.tail_seconds!r}")
         if isinstance(self.aliases, str):
             from_file(self.aliases)
 
@@ -266,7 +266,7 @@ class Math(Answer):
         golds = _golds(sample)
         kept = [gold for gold in golds if _may_be_mathematics(gold)]
         if golds and not kept:
-            return Score.abstained("the gold is no mathematics")
+            return Score.abstained("the gold answer is not a mathematical expression")
         return super()._score_sample(replace(sample, answer=kept), tail)
 
 

@@ -32,7 +32,7 @@ class Choice(TextVerifier):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.last) != 1 or self.last not in string.ascii_uppercase:
-            raise UsageError(f"last must be one letter from A to Z, not {self.last!r}")
+            raise UsageError(f"last must be one letter from A to Z, got {self.last!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
@@ -44,7 +44,9 @@ class Choice(TextVerifier):
         letters = string.ascii_uppercase[: len(texts) or ord(self.last) - ord("A") + 1]
         golds = [_letters(gold) for gold in accepted(sample.answer)]
         if not golds or not all(gold and gold <= set(letters) for gold in golds):
-            return Score.error(f"the gold {str(sample.answer)[:40]!r} is none of the option letters {letters}")
+            return Score.error(
+                f"the gold answer {str(sample.answer)[:40]!r} is not one of the option letters {letters}"
+            )
         settled = choices.settled(sample.completion, letters, texts)
         if not settled.letters:
             return Score(0.0, reason=settled.rule)

@@ -136,7 +136,9 @@ def passages_of(meta: Mapping[str, Any]) -> list[str]:
         given = [given]
     texts = [_text(passage) for passage in given] if isinstance(given, Sequence) else []
     if not texts or any(text is None for text in texts):
-        raise ValueError(f"the row has no passages: meta has none of {', '.join(PASSAGE_KEYS)}, or one without text")
+        raise ValueError(
+            f"passages not found, or one has an empty text. Put them into meta under {', '.join(PASSAGE_KEYS)}"
+        )
     return [text for text in texts if text is not None]
 
 

@@ -30,7 +30,7 @@ class Column(Verifier):
 
     def __post_init__(self) -> None:
         if not isinstance(self.key, str) or not self.key:
-            raise UsageError(f"column needs the name of a key, not {self.key!r}")
+            raise UsageError(f"column requires the name of a key, got {self.key!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Read the key of each sample; a missing or non-numeric one has no score."""
@@ -40,7 +40,7 @@ class Column(Verifier):
         try:
             value = value_at(sample.meta, self.key)
         except KeyError:
-            return Score.error(f"no key {self.key!r}; the keys are {', '.join(sample.meta) or 'none'}")
+            return Score.error(f"key {self.key!r} not found. Keys of this row: {', '.join(sample.meta) or 'none'}")
         if value is None:
             return Score.abstained(f"{self.key} is null")
         if isinstance(value, str) and len(value) <= _MAX_NUMERAL:  # a cell of a table of text

@@ -72,11 +72,11 @@ class JsonMatch(TextVerifier):
         if not (0 <= self.rel_tol < 1 and 0 <= self.abs_tol < float("inf")):
             raise UsageError("tolerances are at least 0, and rel_tol is below 1")
         if self.max_chars < 1:
-            raise UsageError(f"max_chars is at least 1, not {self.max_chars!r}")
+            raise UsageError(f"max_chars must be at least 1, got {self.max_chars!r}")
         if not isinstance(self.unordered, bool):
             paths = [self.unordered] if isinstance(self.unordered, str) else list(self.unordered)
             if not all(isinstance(path, str) and path for path in paths):
-                raise UsageError(f"unordered is true, false, or paths of lists, not {self.unordered!r}")
+                raise UsageError(f"unordered must be true, false, or paths of lists, got {self.unordered!r}")
             object.__setattr__(self, "unordered", tuple(paths))
 
     @cached_property

@@ -56,7 +56,7 @@ class Numeric(TextVerifier):
         golds = [last_number(gold) for gold in accepted(sample.answer)]
         known = [gold[1] for gold in golds if gold is not None]
         if not known:
-            return Score.error(f"the gold answer {str(sample.answer)[:40]!r} holds no readable number")
+            return Score.error(f"the gold answer {str(sample.answer)[:40]!r} contains no readable number")
         answer, form = taken(sample.completion, self.extract)
         if answer is not None and self.extract == "stated":
             answer = _without_denied_end(answer)

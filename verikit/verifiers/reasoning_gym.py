@@ -75,7 +75,7 @@ class ReasoningGym(TextVerifier):
             return Score.error("the row has no entry of reasoning_gym: its `metadata` is missing, or no object")
         name = self.dataset or sample.meta.get("dataset") or metadata.get("source_dataset")
         if not isinstance(name, str):
-            return Score.error("the row names no data set of reasoning_gym (`dataset`, or `metadata.source_dataset`)")
+            return Score.error("the row names no reasoning_gym dataset. Set `dataset` or `metadata.source_dataset`")
         answer = tagged(sample.completion, self.tag) if self.tag else sample.completion.strip()
         if answer is None:
             return Score(0.0, reason=f"no <{self.tag}> in the reply")
@@ -85,7 +85,7 @@ class ReasoningGym(TextVerifier):
         try:
             arguments = [name, answer, json.dumps(entry), json.dumps(config)]
         except (TypeError, ValueError) as error:
-            return Score.error(f"the row's entry is no JSON: {error}")
+            return Score.error(f"the row's entry is not JSON: {error}")
         return self._run(box, arguments, answer)
 
     def _run(self, box: LocalSandbox, arguments: list[str], answer: str) -> Score:

@@ -30,7 +30,7 @@ class Regex(TextVerifier):
         import regex
 
         if not self.timeout_s > 0:
-            raise UsageError(f"timeout_s must be above 0, not {self.timeout_s!r}")
+            raise UsageError(f"timeout_s must be greater than 0, got {self.timeout_s!r}")
         try:
             regex.compile(self.pattern)
         except regex.error as error:

@@ -31,7 +31,7 @@ class _RolloutVerifier(Verifier):
     def _score_sample(self, sample: Sample) -> Score:
         spans = sample.meta.get("evidence")
         if spans is not None and not _are_spans(spans, len(sample.completion)):
-            return Score.error("meta.evidence is no list of [start, end) in the completion, one after the other")
+            return Score.error("meta.evidence must be a list of consecutive [start, end) spans in the completion")
         return self.judge(read_trace(sample.completion, spans, finished=sample.meta.get("finished") is not False))
 
     @abstractmethod

@@ -41,7 +41,9 @@ class Tags(Verifier):
         if not names:
             raise UsageError("tags needs the names of its tags", hint="tags('think', 'answer')")
         if bad or len(set(names)) < len(names):
-            raise UsageError(f"tags needs distinct tag names such as 'think', not {', '.join(map(repr, bad or names))}")
+            raise UsageError(
+                f"tags requires distinct tag names such as 'think', got {', '.join(map(repr, bad or names))}"
+            )
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "strict", strict)
 

@@ -42,12 +42,12 @@ def read_trajectory(root: str, within: Sequence[str]) -> list[CompletionMessage]
     try:
         found = json.loads(read_file(root, within))
     except (ValueError, RecursionError):
-        raise WorkspaceError(f"{name} is no JSON") from None
+        raise WorkspaceError(f"{name} is not JSON") from None
     if isinstance(found, Mapping) and isinstance(steps := found.get("steps"), list):
         return list(conversation(steps)[1])
     turns = found.get("messages") if isinstance(found, Mapping) else found
     if not isinstance(turns, list) or not all(isinstance(turn, Mapping) and "role" in turn for turn in turns):
-        raise WorkspaceError(f"{name} holds neither ATIF steps nor messages")
+        raise WorkspaceError(f"{name} contains neither ATIF steps nor messages")
     return list(turns)
 
 

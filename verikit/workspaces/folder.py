@@ -89,7 +89,7 @@ class FolderTree(Tree):
             file = open_beneath(top, entry.path.split("/"))
             with open(file, "rb") as stream:
                 if not stat.S_ISREG(os.fstat(file).st_mode):
-                    raise OSError(errno.EINVAL, "it is no file any more")
+                    raise OSError(errno.EINVAL, "it is not a file any more")
                 return stream.read(entry.size + 1)
 
 

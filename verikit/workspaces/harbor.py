@@ -54,9 +54,9 @@ def _collected(root: str, trial: Sequence[str]) -> tuple[list[str], dict[str, st
     try:
         record = json.loads(read_file(root, (*trial, ARTIFACTS, RECORD)))
     except (ValueError, RecursionError):
-        raise WorkspaceError("the trial's record of its artifacts is no JSON") from None
+        raise WorkspaceError("the trial's record of its artifacts is not JSON") from None
     if not isinstance(record, list) or not all(isinstance(entry, Mapping) for entry in record):
-        raise WorkspaceError("the trial's record of its artifacts is no list of entries")
+        raise WorkspaceError("the trial's record of its artifacts is not a list of entries")
     outputs: list[str] = []
     uncollected: dict[str, str] = {}
     for entry in record:

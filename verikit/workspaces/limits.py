@@ -42,7 +42,7 @@ class Limits:
             if name not in ("mb", "total_mb", "entries"):
                 raise WorkspaceError(f"there is no limit {name!r}", hint="mb, total_mb or entries")
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
-                raise WorkspaceError(f"the limit {name} is a positive number, not {value!r}")
+                raise WorkspaceError(f"the limit {name} must be a positive number, got {value!r}")
             found[name] = value
         limits = cls(**found, stated=frozenset(found))
         return limits if "total_mb" in found else replace(limits, total_mb=max(limits.total_mb, limits.mb))

@@ -32,7 +32,7 @@ class TextsSource(TreeSource):
             names = parts(name)
             path = "/".join(names or ())
             if not names or name.endswith("/") or path in found:
-                raise WorkspaceError(f"the row's workspace has a name that no file has, or twice: {shown(name)}")
+                raise WorkspaceError(f"the row's workspace has an invalid or duplicate name: {shown(name)}")
             digest = sha256(data).hexdigest() if len(data) <= limits.file_bytes else ""
             tally.add(path, len(data) if digest else 0)
             found[path] = FileEntry(path, size=len(data), allocated=len(data), sha256=digest)

@@ -74,12 +74,12 @@ def workspace_of_row(told: object, folder: str | None) -> Workspace:
     if "trial" in told:
         return _of_trial(told, folder)
     if unknown := next((key for key in told if key not in KEYS), None):
-        raise WorkspaceError(f"a row's workspace has no {shown(str(unknown))!r}", hint=f"it has {', '.join(KEYS)}")
+        raise WorkspaceError(f"a row's workspace has no {shown(str(unknown))!r}", hint=f"available: {', '.join(KEYS)}")
     links, packed_by = told.get("links", "refused"), told.get("packed_by", "")
     if links not in get_args(Links):
-        raise WorkspaceError(f"links is one of {', '.join(get_args(Links))}, not {links!r}")
+        raise WorkspaceError(f"links must be one of {', '.join(get_args(Links))}, got {links!r}")
     if packed_by not in get_args(PackedBy):
-        raise WorkspaceError(f"packed_by is agent or collector, not {packed_by!r}")
+        raise WorkspaceError(f"packed_by must be agent or collector, got {packed_by!r}")
     steps = told.get("trajectory")
     if isinstance(steps, str):
         steps = partial(read_trajectory, *_place(steps, folder))
@@ -97,7 +97,7 @@ def workspace_of_row(told: object, folder: str | None) -> Workspace:
 
 def _of_trial(told: Mapping[str, Any], folder: str | None) -> Workspace:
     if unknown := next((key for key in told if key not in ("trial", "task")), None):
-        raise WorkspaceError(f"beside a trial stands only its task, not {shown(str(unknown))!r}")
+        raise WorkspaceError(f"with a trial, only its task is allowed, got {shown(str(unknown))!r}")
     root, trial = _place(told["trial"], folder)
     task = _place(told["task"], folder)[1] if "task" in told else None
     return trial_workspace(root, trial, task)
@@ -135,11 +135,11 @@ def _place(path: Any, folder: str | None) -> tuple[str, tuple[str, ...]]:
     """The folder that paths start from, and the names from there."""
     if folder is None:
         hint = "texts or a tar in base64 may stand in the row"
-        raise WorkspaceError("a row that lies in no file names no paths in its workspace", hint=hint)
+        raise WorkspaceError("a row in memory can't name paths in its workspace", hint=hint)
     names = parts(path) if isinstance(path, str) else None
     if names is None:
         told = shown(str(path))
-        raise WorkspaceError(f"a path of a row's workspace lies in the folder of the row's file, {told} does not")
+        raise WorkspaceError(f"paths of a row's workspace must be in the folder of the row's file, {told} is not")
     return folder, tuple(names)
 
 

@@ -136,9 +136,9 @@ def texts_of(told: Mapping[Any, Any]) -> Mapping[str, bytes]:
     for name, text in told.items():
         if not isinstance(name, str) or not isinstance(text, str | bytes):
             pair = f"{shown(str(name))} to {type(text).__name__}"
-            raise WorkspaceError(f"a workspace in the row maps names to texts, not {pair}")
+            raise WorkspaceError(f"a workspace in the row must map names to strings, got {pair}")
         try:
             found[name] = text if isinstance(text, bytes) else text.encode()
         except UnicodeEncodeError:
-            raise WorkspaceError(f"the text of {shown(name)} is no Unicode") from None
+            raise WorkspaceError(f"the text of {shown(name)} is not valid Unicode") from None
     return found

@@ -345,7 +345,7 @@ def _source(given: Given, packed_by: PackedBy) -> TreeSource | None:
     if given is None or isinstance(given, TreeSource):
         return given
     if packed_by not in get_args(PackedBy):
-        raise WorkspaceError(f"packed_by is agent or collector, not {packed_by!r}")
+        raise WorkspaceError(f"packed_by must be agent or collector, got {packed_by!r}")
     if isinstance(given, bytes):
         return TarSource(held=given, packed_by=packed_by)
     if isinstance(given, Mapping):

@@ -107,11 +107,11 @@ def test_drift_from_an_earlier_judge_is_told_candidate_by_candidate(scored, tmp_
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ({"label": 1}, "no id"),
-        ({"id": "a", "label": "maybe"}, "the label 'maybe' is none"),
-        ({"id": "a", "label": 1, "index": -1}, "no candidate's number"),
-        ({"id": "a"}, "the label None is none"),
-        ({"id": "a", "label": ["right"]}, "is none"),
+        ({"label": 1}, "id is missing"),
+        ({"id": "a", "label": "maybe"}, "the label 'maybe' is not valid"),
+        ({"id": "a", "label": 1, "index": -1}, "not the number of a candidate"),
+        ({"id": "a"}, "the label None is not valid"),
+        ({"id": "a", "label": ["right"]}, "is not valid"),
     ],
 )
 def test_a_bad_label_names_its_line(tmp_path, row, problem):
@@ -126,7 +126,7 @@ def test_a_second_label_and_labels_of_nothing_are_refused(scored, tmp_path):
     twice = write(tmp_path / "twice.jsonl", [{"id": "b", "label": 1}] * 2)
     with pytest.raises(SchemaError, match="a second label"):
         read_labels(str(twice), pairs=False)
-    with pytest.raises(UsageError, match="no label is of a candidate"):
+    with pytest.raises(UsageError, match="the labels cover no candidate"):
         calibrate(
             read_verdicts(run), read_labels(str(write(tmp_path / "o.jsonl", [{"id": "x", "label": 1}])), pairs=False)
         )
@@ -264,7 +264,7 @@ def test_conditions_on_rows_must_all_hold_and_misspelt_ones_are_named(sampled, t
     base = ["calibrate", run, "--labels", file, "--json"]
     both = json.loads(invoke(*base, "--where", "category=easy", "--where", "level=1").output)
     assert (both["verdicts"], both["labelled"], both["unknown"]) == (80, 80, 0)
-    for condition, told in (("categry=easy", "the key 'categry'"), ("category=eazy", "category=eazy")):
+    for condition, told in (("categry=easy", "key 'categry'"), ("category=eazy", "category=eazy")):
         refused = invoke(*base, "--where", condition).exception
         assert isinstance(refused, UsageError)
         assert told in str(refused)

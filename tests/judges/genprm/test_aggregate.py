@@ -35,7 +35,7 @@ def test_steps_of_the_row_win_over_splitting():
     assert len(score.steps) == 1
     assert engine.requests[0].prompt[1]["content"] == "P\na and b"
     score = GenPRM(engine, paths=1).score([Sample("P", "a", meta={"steps": "a"})])[0]
-    assert (score.status, score.reason) == ("error", "the row's `steps` are no list of texts")
+    assert (score.status, score.reason) == ("error", "the row's `steps` must be a list of strings")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_stored_step_scores_are_a_process_reward_model_too():
     assert [score.value for score in scores] == [0.4, None, None, None]
     assert scores[0].reason == "min of 3 steps; the first doubtful one is step 2"
     assert scores[0].answer == "4"
-    assert scores[1].reason == "step 2: prm.scores holds None, not a finite number"
+    assert scores[1].reason == "step 2: prm.scores must contain finite numbers, got None"
     assert [score.status for score in scores[1:]] == ["error"] * 3
 
 

@@ -414,7 +414,7 @@ def test_check_has_a_right_and_a_wrong_answer_judged(monkeypatch):
     assert probes["data"]() == "0 problems held out"
     assert "judged two answers" in probes["sandbox"]()
     assert "judged two answers" in dict(made(AbsoluteZero, chat=True).probes())["sandbox"]()
-    with pytest.raises(TrainerError, match="can't judge"):
+    with pytest.raises(TrainerError, match="can't run programs"):
         dict(made().probes())["sandbox"]()
 
 

@@ -347,7 +347,7 @@ def test_a_base_model_continues_plain_text_with_fenced_code(tmp_path):
         ({"tools": ["my_tools.py:missing"]}, KNOWS_TOOLS, "has no 'missing'"),
         ({"tools": ["python", "python"]}, KNOWS_TOOLS, "same name"),
         ({}, "{{ messages[-1].content }}", "does not show the model's turn"),
-        ({}, "{{ raise_exception('no tools') }}", "refuses tools"),
+        ({}, "{{ raise_exception('no tools') }}", "does not support tools"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused_before_anything_is_sampled(tmp_path, options, template, told):

@@ -87,5 +87,5 @@ class AbsoluteZeroOptions(BaseModel):
     @classmethod
     def _distinct(cls, tasks: list[Task]) -> list[Task]:
         if len(set(tasks)) < len(tasks):
-            raise ValueError("a task stands twice")
+            raise ValueError("a task is listed twice")
         return tasks

@@ -102,7 +102,9 @@ class AbsoluteZero(SelfPlay):
         right, wrong = self.environment.solutions(seed, [reply.removeprefix(opening) for reply in replies])
         if (right.fault, wrong.fault) != ("", "wrong"):
             told = f"the seed's answer is {right.fault or 'right'} ({right.reason}), another {wrong.fault or 'right'}"
-            raise TrainerError(f"the sandbox can't judge: {told}", hint="`verikit doctor` says what is missing")
+            raise TrainerError(
+                f"the sandbox can't run programs: {told}", hint="run `verikit doctor` to see the missing parts"
+            )
         return f"it judged two answers in {time.perf_counter() - began:.2f} s"
 
     def admit(self, problem: Problem, draw: random.Random) -> Problem | None:

@@ -22,10 +22,10 @@ from verikit.trainers.recipes.offline import Offline, engine_options, fill_file,
 @click.command("absolute-zero", cls=GroupedCommand)
 @engine_options
 def absolute_zero(engine: str, out: Path, count: int, changes: tuple[str, ...], seed: int, quiet: bool) -> None:
-    """Have a model propose programming problems, and keep those that the sandbox finds valid.
+    """Let a model propose programming problems, and keep those that the sandbox finds valid.
 
-    Rows hold the solver's prompt, program, input, output (or pairs), and the model's own solve rate: what
-    `verikit score -v program` and `options.held_out` of training read. A file that is there is added to.
+    Rows contain the solver's prompt, program, input, output (or pairs), and the model's own solve rate. They work with
+    `verikit score -v program` and as `options.held_out` of training. New rows are appended to an existing file.
 
     \b
     verikit synth absolute-zero -e openai:http://localhost:8000/v1#qwen -n 5000 -o problems.jsonl

@@ -24,13 +24,15 @@ Example:
 @click.command(epilog=EXAMPLE, cls=GroupedCommand)
 @click.argument("prompts", type=click.Path(path_type=Path))
 @click.option("-m", "--model", "engine", required=True, metavar="SPEC", help="The engine that answers.")
-@click.option("-n", "--name", help="The opponent's name in the file and in options.pool; default: the engine's spec.")
+@click.option("-n", "--name", help="Name of the opponent in the file and in options.pool. Default: the engine's spec.")
 @click.option(
     "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The file of answers."
 )
 @map_option
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many prompts.")
-@click.option("--max-tokens", type=click.IntRange(1), default=2048, show_default=True, help="Most tokens of an answer.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first N prompts.")
+@click.option(
+    "--max-tokens", type=click.IntRange(1), default=2048, show_default=True, help="Maximum tokens per answer."
+)
 @quiet_option
 def opponents(
     prompts: Path,
@@ -42,10 +44,10 @@ def opponents(
     max_tokens: int,
     quiet: bool,
 ) -> int:
-    """Let a model answer the PROMPTS of a training file greedily, for `elo-evolve` to compare with.
+    """Let a model answer the PROMPTS of a training file greedily, as an opponent for `elo-evolve`.
 
-    Answers are appended to the file by the opponent's name and a hash of the prompt: several opponents share one file,
-    a prompt that has an answer is not asked again, and an answer to a prompt that was changed since is not found.
+    Answers are appended to the file under the opponent's name and a hash of the prompt. Several opponents can share a
+    file. Prompts that have an answer are skipped. If a prompt changes, its old answer no longer applies.
     """
     problems = read_problems(prompts, mapping)[:limit]
     name, answers = name or engine, Opponents(out, max_tokens=max_tokens)
@@ -61,5 +63,7 @@ def opponents(
         watch.note(f"{name}: {len(problems) - len(failed):,} of {len(problems):,} prompts are answered in {out}")
     if failed:
         reason = printable(str(next(iter(failed.values()))))
-        click.echo(f"{len(failed):,} prompts stay without an answer: {reason}. The same command goes on.", err=True)
+        click.echo(
+            f"{len(failed):,} prompts are still unanswered: {reason}. Run the command again to resume.", err=True
+        )
     return 1 if failed else 0

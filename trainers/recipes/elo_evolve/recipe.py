@@ -264,7 +264,9 @@ class EloEvolve(SingleTurn):
 
         for name, made in zip(missing, sampler.map(fill, list(missing)), strict=True):
             if isinstance(made, str):
-                raise VerikitError(f"opponent {name!r} can't answer: {made}", hint="`verikit train --resume` goes on")
+                raise VerikitError(
+                    f"opponent {name!r} can't answer: {made}", hint="run `verikit train --resume` to continue"
+                )
             self.pool.answers.add(name, made)
 
     def _snapshot(self, sampler: Sampler, step: int) -> None:

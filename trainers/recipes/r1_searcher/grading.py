@@ -39,24 +39,25 @@ AT_ONCE = 256
 )
 @click.argument("questions", type=click.Path(path_type=Path))
 @click.option("-e", "--engine", required=True, metavar="SPEC", help="Grades: openai:URL#MODEL, hf:PATH, …")
-@click.option("-r", "--retriever", required=True, metavar="SPEC", help="What it searches: bm25:DIR, an address, …")
+@click.option(
+    "-r", "--retriever", required=True, metavar="SPEC", help="Retriever to search with: bm25:DIR, an address, …"
+)
 @click.option("-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path))
 @click.option("-k", default=EVALUATION.k, show_default=True, type=click.IntRange(1), help="Passages a search.")
 @click.option("--prompt", type=click.Choice(("base", "instruct")), default="instruct", show_default=True)
 @click.option("--source", help="Write this as the rows' source, such as hotpotqa.")
 @map_option
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many questions.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first N questions.")
 @click.option("--seed", default=0, show_default=True)
 @quiet_option
 def grade(
     questions: Path, engine: str, retriever: str, out: Path, k: int, prompt: Literal["base", "instruct"],
     source: str | None, mapping: dict[str, str], limit: int | None, seed: int, quiet: bool,
 ) -> None:  # fmt: skip
-    """Grade the QUESTIONS of a file by the rollouts that a searching model needs for its first right answer (cover-EM).
+    """Grade the QUESTIONS of a file by the number of rollouts until a searching model answers correctly (cover-EM).
 
     Below 10 is easy, 10 to 20 medium, more hard (R1-Searcher, section 3.1, grades with Qwen-2.5-7B-Instruct). Rows are
-    written with `difficulty` and `rollouts`, as `r1-searcher` and its options.mix read them; the same command goes on
-    where it stopped.
+    written with `difficulty` and `rollouts`, for `r1-searcher` and its options.mix. Run the command again to resume.
 
     \b
     verikit synth difficulty hotpot.jsonl --source hotpotqa -r bm25:wiki \\
@@ -107,7 +108,7 @@ def finished(path: Path) -> set[tuple[str, str]]:
             found.add((str(row["id"]), str(row["prompt"])))
             row["rollouts"] + 0
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise SchemaError("no row of `verikit synth difficulty`", file=path, line=number) from None
+            raise SchemaError("not a row of `verikit synth difficulty`", file=path, line=number) from None
     os.truncate(path, len(whole))
     return found
 

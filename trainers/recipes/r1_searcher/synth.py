@@ -39,14 +39,14 @@ JsonObject = dict[str, Any]
 )
 @click.argument("corpus", nargs=-1, required=True)
 @click.option("-r", "--retriever", required=True, metavar="SPEC", help="Over that corpus: bm25:DIR, an address, …")
-@click.option("--tokenizer", required=True, metavar="MODEL", help="Of the model that is going to be trained.")
+@click.option("--tokenizer", required=True, metavar="MODEL", help="Tokenizer of the model to train.")
 @click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--words", type=click.IntRange(1), help="Cut texts into passages of N words, as the index was.")
+@click.option("--words", type=click.IntRange(1), help="Split documents into passages of N words, as for the index.")
 @click.option("--prompt", type=click.Choice(("base", "instruct")), default="base", show_default=True)
 @click.option("-k", default=3, show_default=True, type=click.IntRange(1), help="Passages a search.")
 @click.option("--demonstrations", default=200, show_default=True, type=click.IntRange(1), help="Transcripts.")
 @click.option("--guesses", default=0.0, show_default=True, type=click.FloatRange(0, 1),
-              help="Share of transcripts that answer some year without searching.")  # fmt: skip
+              help="Fraction of transcripts that answer some year without searching.")  # fmt: skip
 @click.option("--held-out", default=100, show_default=True, type=click.IntRange(1), help="Questions kept apart.")
 @click.option("--seed", default=0, show_default=True)
 def search_data(
@@ -55,9 +55,9 @@ def search_data(
 ) -> None:  # fmt: skip
     """Make two-hop questions from the passages of CORPUS by rule, and transcripts that search for their answers.
 
-    Writes train.jsonl and held_out.jsonl for `r1-searcher`, and demonstrations.jsonl (`ids` and `mask`; evidence is
-    not learnt) for `sft`. No person is in two of the files. The corpus tells of works ("directed by NAME") and of
-    persons ("(born 12 May 1950)") in English, as Wikipedia does.
+    The files are train.jsonl and held_out.jsonl for `r1-searcher`, and demonstrations.jsonl (`ids` and `mask`, with
+    evidence masked) for `sft`. A person appears in one of the files only. The corpus must describe works ("directed by
+    NAME") and persons ("(born 12 May 1950)") in English, like Wikipedia.
 
     \b
     verikit index build wiki.jsonl -o wiki --words 60
@@ -78,7 +78,7 @@ def search_data(
     _write(out / "held_out.jsonl", map(as_row, kept))
     _write(out / "train.jsonl", map(as_row, others))
     click.echo(
-        f"{len(rows)} transcripts ({len(shown) - len(rows)} left out: a passage was not found), {len(kept)} questions "
+        f"{len(rows)} transcripts ({len(shown) - len(rows)} dropped: a passage was not found), {len(kept)} questions "
         f"held out, {len(others)} to train on in {out}",
         err=True,
     )

@@ -134,10 +134,10 @@ class Parquet(Source):
                 names, meta = file.schema_arrow.names, file.metadata
                 groups = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
         except self._faults as error:
-            raise ConfigError(f"{path} is no parquet file: {error}") from None
+            raise ConfigError(f"{path} is not a parquet file: {error}") from None
         if key not in names:
             hint = f"it has {', '.join(names)}; options.text_key names the column"
-            raise SchemaError("no such column", file=path, field=key, hint=hint)
+            raise SchemaError("column not found", file=path, field=key, hint=hint)
         self._ends = array("Q", accumulate(groups))
 
     def __len__(self) -> int:
@@ -157,7 +157,7 @@ class Parquet(Source):
         except self._faults as error:
             problem = f"can't be read: {' '.join(str(error).split())}"
             raise SchemaError(problem, file=self.path, line=index + 1, hint="fetch the file again") from None
-        raise SchemaError("the row group is shorter than the file says", file=self.path, line=index + 1)
+        raise SchemaError("the row group is shorter than the file's metadata states", file=self.path, line=index + 1)
 
 
 class TextDocument(Source):

@@ -23,8 +23,8 @@ def read_held_out(path: Path) -> list[CorpusQuestion]:
         options = problem.meta.get("options", ())
         answer_type = problem.meta.get("answer_type", "Choice" if options else "Expression")
         if not isinstance(problem.answer, str) or not isinstance(problem.prompt, str):
-            raise SchemaError("a question is a text with one answer", file=path, line=number)
+            raise SchemaError("a question must be a string with one answer", file=path, line=number)
         if answer_type not in ("Integer", "Expression", "String", "Choice"):
-            raise SchemaError(f"no answer type is called {answer_type!r}", file=path, line=number, field="answer_type")
+            raise SchemaError(f"answer type {answer_type!r} not found", file=path, line=number, field="answer_type")
         questions.append(CorpusQuestion(problem.prompt, problem.answer, answer_type, tuple(options)))
     return questions

@@ -27,10 +27,10 @@ from verikit.trainers.recipes.spice.rounds import AnsweredQuestion
 def spice(
     corpus: tuple[str, ...], engine: str, out: Path, count: int, changes: tuple[str, ...], seed: int, quiet: bool
 ) -> None:
-    """Have a model ask questions from the documents of CORPUS (.jsonl, .parquet, texts), and keep the valid ones.
+    """Let a model write questions from the documents of CORPUS (.jsonl, .parquet, text files). Keep the valid ones.
 
-    Rows hold the question as `prompt`, its answer and type, the quotes it rests on, and how often the model itself
-    answers it rightly without the document. A file that is there is added to.
+    Rows contain the question as `prompt`, its answer and type, the quotes that support it, and the model's solve rate
+    without the document. New rows are appended to an existing file.
 
     \b
     verikit synth spice -e openai:http://localhost:8000/v1#qwen -n 5000 -o questions.jsonl documents.jsonl

@@ -176,7 +176,7 @@ class TemplateForm(ToolForm):
             )
         except TemplateError as error:
             hint = 'options.calls = "fenced" asks nothing of the template but a conversation'
-            raise ConfigError(f"the chat template refuses tools: {error}", hint=hint) from None
+            raise ConfigError(f"the chat template does not support tools: {error}", hint=hint) from None
         return text
 
 
@@ -195,7 +195,7 @@ class FencedForm(ToolForm):
             return self.encode(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
         except (TemplateError, ValueError) as error:
             hint = "options.chat = false continues plain text"
-            raise ConfigError(f"the chat template refuses the conversation: {error}", hint=hint) from None
+            raise ConfigError(f"the chat template rejects the conversation: {error}", hint=hint) from None
 
     def read(self, text: str) -> ReadTurn:
         """Take the last block of Python before the words that ask for its output."""

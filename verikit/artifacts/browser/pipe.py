@@ -131,9 +131,9 @@ class BrowserPipe:
         try:
             told = json.loads(message)
         except (ValueError, RecursionError):
-            raise WorkspaceError("the browser said something that is no JSON") from None
+            raise WorkspaceError("the browser sent invalid JSON") from None
         if not isinstance(told, dict):
-            raise WorkspaceError("the browser said something that is no message")
+            raise WorkspaceError("the browser sent an invalid message")
         if isinstance(told.get("id"), int):
             self._answers[told["id"]] = told
             return

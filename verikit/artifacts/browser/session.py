@@ -126,7 +126,7 @@ class Visit:
         except Silent:
             if self._box.cpu_s() - used >= _BUSY_S:
                 raise AgentFault("the page does not come to an end") from None
-            raise WorkspaceError(f"the browser said nothing for {WALL_S:.0f} seconds") from None
+            raise WorkspaceError(f"the browser did not respond for {WALL_S:.0f} seconds") from None
         except Refusal as refusal:
             raise WorkspaceError(f"the browser can't be driven: {refusal}") from None
 
@@ -289,7 +289,7 @@ class Visit:
         if not told["whole"]:
             raise AgentFault(f"the page has more than {sight.MOST_LETTERS:,} letters or 50,000 elements")
         if any(element["count"] < 0 for element in told["elements"]):
-            raise WorkspaceError("a CSS selector of the row is none")
+            raise WorkspaceError("a CSS selector of the row is invalid")
         guard, site = self._guard, self._site
         page = Page(sight.letters(told), told["elements"], told["address"], told["title"], guard.printed,
                     guard.errors, site.outside, site.missing, _screens(told["height"]))  # fmt: skip

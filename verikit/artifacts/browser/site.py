@@ -75,7 +75,7 @@ class Site:
         name, content = found
         self._bytes += len(content)
         if self._bytes > _MOST_MB << 20:
-            raise WorkspaceError(f"the page asks for more than {_MOST_MB} MiB")
+            raise WorkspaceError(f"the page requests more than {_MOST_MB} MiB")
         kind = _KINDS.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
         kind += "; charset=utf-8" if kind.startswith(_TEXTS) and not kind.startswith("text/html") else ""
         headers = [{"name": "Content-Type", "value": kind}, {"name": "Cache-Control", "value": "no-store"}]

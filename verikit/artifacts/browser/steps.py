@@ -56,13 +56,13 @@ def read_steps(told: Sequence[Mapping[str, Any]]) -> list[Step]:
 
 def _step(told: Mapping[str, Any]) -> Step:
     if not isinstance(told, Mapping) or not told:
-        raise UsageError(f"{told!r} is no step", hint=_KINDS)
+        raise UsageError(f"{told!r} is not a step", hint=_KINDS)
     kind = next(iter(told))
     further = set(told) - {kind}
     read = _READERS.get(kind)
     step = read(told[kind], told.get("into")) if read and further <= _FURTHER.get(kind, set()) else None
     if step is None:
-        raise UsageError(f"{dict(told)!r} is no step", hint=_KINDS)
+        raise UsageError(f"{dict(told)!r} is not a step", hint=_KINDS)
     return step
 
 
@@ -114,4 +114,4 @@ def _aim(told: object) -> Aim:
             return Aim(text=" ".join(told["text"].split()))
         if "role" in told and set(told) <= {"role", "name"}:
             return Aim(role=told["role"], name=told.get("name", ""))
-    raise UsageError(f"{told!r} names no element", hint='a CSS selector, {"text": …} or {"role": …, "name": …}')
+    raise UsageError(f"{told!r} does not name an element", hint='a CSS selector, {"text": …} or {"role": …, "name": …}')

@@ -76,7 +76,7 @@ class Decoder:
             ValueError: a text may grow too long; see `supports`.
         """
         if not supports(self._model, most_tokens(groups)):
-            raise ValueError("the texts may grow past what the model's rotary embedding has one set of frequencies for")
+            raise ValueError("the sequences may outgrow the range of the model's rotary embedding")
         device = self._model.get_input_embeddings().weight.device
         sampler = TokenSampler(groups, self._eos_ids, device, top_k=top_k, tempered=tempered)
         rows = iter(list(sampler.rows))

@@ -63,7 +63,7 @@ class _Job:
 
 def _check_seconds(poll_s: float) -> None:
     if not isinstance(poll_s, (int, float)) or isinstance(poll_s, bool) or not 0 < poll_s < float("inf"):
-        raise SpecError(f"engine openai-batch: poll_s is a number over 0, not {poll_s!r}")
+        raise SpecError(f"engine openai-batch: poll_s must be a number > 0, got {poll_s!r}")
 
 
 class OpenAIBatch(StreamingEngine):

@@ -60,7 +60,7 @@ def _add_prompt_logprobs(body: dict[str, Any], request: Request, vllm: bool) -> 
             body["prompt_logprobs"] = request.prompt_logprobs
             body["max_tokens"] = max(1, request.max_tokens)
         elif request.kind == "chat":
-            raise Unsupported("only vLLM gives log-probabilities of a conversation", hint="ask with text or token ids")
+            raise Unsupported("only vLLM gives log-probabilities of a conversation", hint="send text or token ids")
         else:
             body["echo"] = True
             body["logprobs"] = max(request.prompt_logprobs, request.logprobs or 0)
@@ -78,4 +78,4 @@ def _add_structured(body: dict[str, Any], request: Request, vllm: bool) -> None:
     elif vllm:
         body["structured_outputs"] = {form.kind: getattr(form, form.kind)}
     else:
-        raise Unsupported(f"this server can't hold a reply to a {form.kind}", hint="vLLM can; others do JSON schemas")
+        raise Unsupported(f"this server can't hold a reply to a {form.kind}", hint="use vLLM, or a JSON schema")

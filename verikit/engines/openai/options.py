@@ -31,7 +31,7 @@ def check_model(model: str) -> None:
         SpecError: it holds parameters, white space or a second #.
     """
     if re.search(r"[?&#=\s]", model):
-        raise SpecError("the model's name holds parameters", hint="put no key there: set OPENAI_API_KEY")
+        raise SpecError("the model's name contains parameters", hint="put no key there: set OPENAI_API_KEY")
 
 
 def check_spec(spec: str) -> None:
@@ -52,7 +52,9 @@ def header_key(key: str) -> SecretStr:
         SpecError: none can.
     """
     if not isinstance(key, str) or not re.fullmatch("[!-~]*", key.strip()):
-        raise SpecError("the API key holds characters that no HTTP header can", hint="set OPENAI_API_KEY anew")
+        raise SpecError(
+            "the API key contains characters that are invalid in an HTTP header", hint="correct OPENAI_API_KEY"
+        )
     return SecretStr(key.strip())
 
 
@@ -69,12 +71,12 @@ def _is_positive(value: Any) -> bool:
 
 
 _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "concurrency": (lambda value: _is_count(value) and value > 0, "a whole number from 1 up"),
-    "timeout_s": (_is_positive, "a number over 0"),
-    "deadline_s": (_is_positive, "a number over 0"),
-    "retries": (lambda value: _is_count(value) and value >= 0, "a whole number from 0 up"),
-    "requests_per_minute": (lambda value: value is None or _is_positive(value), "a number over 0, or None"),
-    "tokens_per_minute": (lambda value: value is None or _is_positive(value), "a number over 0, or None"),
+    "concurrency": (lambda value: _is_count(value) and value > 0, "an integer >= 1"),
+    "timeout_s": (_is_positive, "a number > 0"),
+    "deadline_s": (_is_positive, "a number > 0"),
+    "retries": (lambda value: _is_count(value) and value >= 0, "an integer >= 0"),
+    "requests_per_minute": (lambda value: value is None or _is_positive(value), "a number > 0, or None"),
+    "tokens_per_minute": (lambda value: value is None or _is_positive(value), "a number > 0, or None"),
     "prices": (
         lambda value: (
             value is None or (isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_is_number, value)))
@@ -96,4 +98,4 @@ def check_options(options: Mapping[str, Any]) -> None:
     for name, value in options.items():
         fits, form = _FORMS[name]
         if not fits(value):
-            raise SpecError(f"engine openai: {name} is {form}, not {value!r}")
+            raise SpecError(f"engine openai: {name} must be {form}, got {value!r}")

@@ -168,7 +168,7 @@ def error_of(status: int, said: str, code: str) -> EngineError:
     if _OVERFLOW.search(low):
         return ContextOverflow(about, hint="shorten the prompt or lower max_tokens")
     if _MODEL.search(low):
-        return UnknownModel(about, hint="the spec ends in #model; the server's /models lists what it has")
+        return UnknownModel(about, hint="the spec must end in #model. The server lists its models at /models")
     return BadRequest(about, hint="API addresses usually end in /v1" if status == 404 else "")
 
 

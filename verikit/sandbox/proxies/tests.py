@@ -129,7 +129,7 @@ class TestsSide(Peer):
         try:
             return super()._read(line)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as problem:
-            raise EndedCallError(f"the program sent what is not well-formed: {str(problem)[:200]}") from None
+            raise EndedCallError(f"the program sent malformed data: {str(problem)[:200]}") from None
 
     def call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call a function or class of the program; what it raises is kept."""

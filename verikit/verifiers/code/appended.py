@@ -114,7 +114,7 @@ def _confirmed(
     for number, is_true in enumerate(order):
         result, passes = _run(true if is_true else false[number % len(false)], box, budget)
         if result.status == "infra_error":
-            return Score.error(f"not the program's fault: {result.error}")
+            return Score.error(f"sandbox error: {result.error}")
         if result.status == "timeout" and budget.is_spent:
             return Score(0.0, reason=f"{row.language}: test program: timeout ({result.error})")
         if passes and not is_true:

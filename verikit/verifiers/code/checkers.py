@@ -22,12 +22,12 @@ def checked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> s
         return _checked_by_cpp(case, output, box, limits)
     result = _asked(case, output, box, limits)
     if result.status == "infra_error":
-        return Score.error(f"not the program's fault: {result.error}")
+        return Score.error(f"sandbox error: {result.error}")
     if result.status == "ok":
         return "" if _is_yes(result) else "the checker refuses the output"
     row = (case.checker, case.stdin, case.stdout, limits)
     if fault := _faults.of(row, lambda: _fault(case, box, limits)):
-        return Score.error(f"the row's checker does not work: {fault}")
+        return Score.error(f"the row's checker failed: {fault}")
     return f"the checker fails on the output ({result.error})"
 
 
@@ -46,9 +46,9 @@ def _checked_by_cpp(case: Piped, output: str, box: LocalSandbox, limits: RunLimi
         return Score.error(str(problem))
     told = f" ({testlib.said(result)})" if testlib.said(result) else ""
     if result.status == "infra_error":
-        return Score.error(f"not the program's fault: {result.error}")
+        return Score.error(f"sandbox error: {result.error}")
     if _ended(result, testlib.FAIL):
-        return Score.error(f"the row's checker says that it or the expected output is wrong{told}")
+        return Score.error(f"the row's checker reports an error in itself or in the expected output{told}")
     if _ended(result, testlib.OK):
         return ""
     if _ended(result, testlib.POINTS):
@@ -57,7 +57,7 @@ def _checked_by_cpp(case: Piped, output: str, box: LocalSandbox, limits: RunLimi
         return f"the checker refuses the output{told}"
     row = (case.checker, case.checker_files, case.stdin, case.stdout, limits)
     if fault := _faults.of(row, lambda: _cpp_fault(case, box, limits)):
-        return Score.error(f"the row's checker does not work: {fault}")
+        return Score.error(f"the row's checker failed: {fault}")
     return f"the checker fails on the output ({result.error})"
 
 

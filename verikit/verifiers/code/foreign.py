@@ -84,7 +84,7 @@ def score_row(row: ForeignRow, box: LocalSandbox, confirm: Confirm | None = None
         found = _run(row, built, box, budget)
         return confirm(found, built, budget) if confirm and found.value == 1.0 else found
     except SandboxUnavailable as problem:
-        return Score.error(f"{problem}; {problem.hint}")
+        return Score.error(f"{problem}. {problem.hint}")
 
 
 def build(row: ForeignRow, text: str, box: LocalSandbox, budget: Budget) -> BuiltProgram | Score:
@@ -96,7 +96,7 @@ def build(row: ForeignRow, text: str, box: LocalSandbox, budget: Budget) -> Buil
 def _not_built(result: RunResult, program: str) -> Score:
     """The score of a program that its compiler refused; without a value where that is not the program's fault."""
     if result.status == "infra_error":
-        return Score.error(f"not the program's fault: {result.error}")
+        return Score.error(f"sandbox error: {result.error}")
     if was_too_busy(result):
         return Score.timeout(f"the machine is too busy to compile: {result.error}")
     lines = [line for line in (result.stderr or result.stdout).split("\n") if line.strip()]
@@ -133,7 +133,7 @@ def _run(row: ForeignRow, built: BuiltProgram, box: LocalSandbox, budget: Budget
 
 def _verdict(row: ForeignRow, case: Piped, result: RunResult) -> str | Score:
     if result.status == "infra_error":
-        return Score.error(f"not the program's fault: {result.error}")
+        return Score.error(f"sandbox error: {result.error}")
     if result.status != "ok":
         return f"{result.status} ({result.error})" if result.error else result.status
     return row.judge(case, result)

@@ -40,7 +40,7 @@ def pairs(text: str) -> list[tuple[str, str]]:
         while True:
             test, at = _texts(text, at)
             if "input" not in test or "output" not in test:
-                raise ValueError(f"a test has `input` and `output`, not {sorted(test)[:5]}")
+                raise ValueError(f"a test must have `input` and `output`, got {sorted(test)[:5]}")
             found.append((test["input"], test["output"]))
             if not text.startswith(",", at):
                 at = _after(text, at, "]")
@@ -65,7 +65,7 @@ def _texts(text: str, at: int) -> tuple[dict[str, str], int]:
 
 def _text(text: str, at: int) -> tuple[str, int]:
     if not text.startswith('"', at):
-        raise ValueError(f"a text is expected at character {at}: tests are texts")
+        raise ValueError(f"expected a string at character {at}: tests are strings")
     try:
         found, end = scanstring(text, at + 1, True)
     except json.JSONDecodeError as error:
@@ -96,7 +96,7 @@ def unpacked(text: str) -> str:
         stream = zlib.decompressobj()
         data = stream.decompress(base64.b64decode(text, validate=True), MAX_BYTES)
     except (binascii.Error, ValueError, zlib.error) as error:
-        raise ValueError(f"no packed tests: {error}") from None
+        raise ValueError(f"packed tests can't be read: {error}") from None
     if stream.unconsumed_tail:
         raise ValueError(f"packed tests of more than {MAX_BYTES:,} bytes")
     if not stream.eof:
@@ -111,9 +111,9 @@ def _only_text(pickled: bytes) -> str:
             if opcode.name in _TEXTS:
                 texts.append(str(argument))
             elif opcode.name not in _OTHERS:
-                raise ValueError(f"packed tests hold the instruction {opcode.name}, which no text needs")
+                raise ValueError(f"packed tests contain the pickle instruction {opcode.name}, which strings don't use")
     except (ValueError, IndexError, UnicodeDecodeError) as error:
-        raise ValueError(f"no packed text: {error}") from None
+        raise ValueError(f"packed string can't be read: {error}") from None
     if len(texts) != 1:
-        raise ValueError(f"packed tests hold {len(texts)} texts, not one")
+        raise ValueError(f"packed tests must contain one string, got {len(texts)}")
     return texts[0]

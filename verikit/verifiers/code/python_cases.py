@@ -93,7 +93,7 @@ class _CaseRuns:
         """Empty if the case passes, else what went wrong; a score if that is not the program's fault."""
         result = self._run(case)
         if result.status == "infra_error":
-            return Score.error(f"not the program's fault: {result.error}")
+            return Score.error(f"sandbox error: {result.error}")
         if result.status != "ok":
             return f"{result.status} ({result.error})" if result.error else result.status
         if isinstance(case, Piped):

@@ -35,7 +35,7 @@ def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> 
         return cases
     files = meta.get("checker_files") or {}
     if not isinstance(files, Mapping) or not all(isinstance(text, str) for text in files.values()):
-        raise ValueError("checker_files are an object of names and texts")
+        raise ValueError("checker_files must map file names to strings")
     held = tuple(sorted((str(name), text) for name, text in files.items()))
     return [replace(c, checker=checker, checker_files=held) if isinstance(c, Piped) else c for c in cases]
 
@@ -54,9 +54,7 @@ def _read(meta: Mapping[str, Any], answer: Gold, lift: bool) -> list[Case]:
         return _lists(lists, meta, lift)
     if isinstance(answer, str) and answer.lstrip().startswith(("{", "[")):
         return _any_form(_json(answer, "the gold answer"), meta, lift)
-    raise ValueError(
-        f"no tests in this row (meta has {', '.join(sorted(meta)) or 'nothing'}); put them into meta.tests"
-    )
+    raise ValueError(f"tests not found (meta has {', '.join(sorted(meta)) or 'nothing'}). Put them into meta.tests")
 
 
 def _lists(keys: Sequence[str], meta: Mapping[str, Any], lift: bool) -> list[Case]:
@@ -132,14 +130,14 @@ def _parallel(tests: Mapping[str, Any], meta: Mapping[str, Any], lift: bool) -> 
 def _object(test: Any, meta: Mapping[str, Any]) -> Case:
     """One test given as an object."""
     if not isinstance(test, Mapping):
-        raise ValueError(f"a test is an assert or an object, not {type(test).__name__}")
+        raise ValueError(f"a test must be an assert or an object, got {type(test).__name__}")
     if "fn" in test and "expected" in test:
         call = (str(test["fn"]), list(test.get("args") or []), dict(test.get("kwargs") or {}))
         return Called(call, test["expected"], "json", text=str(test["fn"]))
     if "call" in test and "expected" in test:
         read_call = _call(_expression(str(test["call"])))
         if read_call is None:
-            raise ValueError(f"{test['call']!r} is no call with literal arguments")
+            raise ValueError(f"test call {test['call']!r} must be a call with literal arguments")
         return Called(read_call, _literal(_expression(str(test["expected"]))), "exact", text=str(test["call"]))
     if "input" in test and isinstance(test.get("any_of"), list) and test["any_of"]:
         first, *others = map(_text, test["any_of"])
@@ -150,8 +148,8 @@ def _object(test: Any, meta: Mapping[str, Any]) -> Case:
             return _functional(function, str(test["input"]), str(test["output"]))
         return Piped(_text(test["input"]), _text(test["output"]))
     raise ValueError(
-        "a test has `fn` and `expected`, `call` and `expected`, `input` and `output`, or `input` and `any_of`, not "
-        f"{sorted(test)}"
+        "a test must have `fn` and `expected`, `call` and `expected`, `input` and `output`, or `input` and `any_of`, "
+        f"got {sorted(test)}"
     )
 
 
@@ -161,7 +159,7 @@ def _functional(function: str, given: Any, expected: Any, *, wrapped: bool = Fal
         given = [json.loads(line) for line in given.split("\n") if line.strip()]
         expected = json.loads(expected) if isinstance(expected, str) else expected
     if not isinstance(given, list):
-        raise ValueError(f"the arguments of {function} are a list or lines of JSON, not {type(given).__name__}")
+        raise ValueError(f"arguments of {function} must be a list or lines of JSON, got {type(given).__name__}")
     single = wrapped and isinstance(expected, list) and len(expected) == 1
     return Called((function, given, {}), expected, "json", text=function, wrapped=single)
 
@@ -226,7 +224,7 @@ def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
             whole = f"{setup}\n{test}\n"
             cases.append(Driven(whole, free_functions(module_of(whole)), " ".join(str(test).split())[:200]))
     if not cases:
-        raise ValueError("no tests in this row")
+        raise ValueError("the row's list of tests is empty")
     return cases
 
 
@@ -249,7 +247,7 @@ def module_of(text: str) -> ast.Module:
 def _expression(text: str) -> ast.expr:
     body = module_of(text.strip()).body
     if len(body) != 1 or not isinstance(body[0], ast.Expr):
-        raise ValueError(f"{text[:100]!r} is no expression")
+        raise ValueError(f"{text[:100]!r} is not an expression")
     return body[0].value
 
 
@@ -330,7 +328,7 @@ def _literal(node: ast.expr) -> Any:
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        raise ValueError("not a literal") from None
+        raise ValueError("must be a literal") from None
 
 
 def free_functions(tree: ast.Module) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def _fault(attempt: CodeAttempt, suite: SuiteFile) -> str:
         found = suites.judged(suite, result, met=met)
         if isinstance(found, Mapping) or (met and result.status != "ok"):
             return ""
-        return found.reason if isinstance(found, Score) else f"the row's tests don't run: {found}"
+        return found.reason if isinstance(found, Score) else f"the row's tests can't run: {found}"
 
     return _faults.of((suite, limits, attempt.rules.in_process), find)
 

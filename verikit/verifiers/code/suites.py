@@ -45,7 +45,7 @@ def suites(meta: Mapping[str, Any]) -> list[SuiteFile]:
     """
     said = meta.get("test_form")
     if said is not None and said not in _RUNNERS:
-        raise ValueError(f"test_form is one of {', '.join(_RUNNERS)}, not {said!r}")
+        raise ValueError(f"test_form must be one of {', '.join(_RUNNERS)}, got {said!r}")
     found = []
     for group, keys in (("hidden", ("tests", "test")), ("public", ("public_tests",))):
         text = next((meta[key] for key in keys if isinstance(meta.get(key), str)), "")
@@ -164,23 +164,23 @@ def judged(suite: SuiteFile, result: RunResult, *, met: bool) -> dict[str, Score
         met: whether it came as far as the program.
     """
     if result.status == "infra_error":
-        return Score.error(f"not the program's fault: {result.error}")
+        return Score.error(f"sandbox error: {result.error}")
     if result.status != "ok":
         told = f"{result.status} ({result.error})" if result.error else result.status
-        return told if met else Score.error(f"the row's tests don't run: {told}")
+        return told if met else Score.error(f"the row's tests can't run: {told}")
     try:
         rows = [(str(name), str(outcome), str(message)) for name, outcome, message in result.value]
     except (TypeError, ValueError):  # in process, the program writes what it likes
         return "the record of its tests can't be read"
     broken = next((message for _, outcome, message in rows if outcome == "broken"), None)
     if broken is not None:
-        return f"the test file fails: {broken}" if met else Score.error(f"the row's tests don't run: {broken}")
+        return f"the test file fails: {broken}" if met else Score.error(f"the row's tests can't run: {broken}")
     tests = {
         name: Score(float(outcome == "passed"), reason=message or outcome)
         for name, outcome, message in rows
         if outcome != "skipped"
     }
-    return tests or Score.error(f"the row's {suite.form} file holds no test that runs")
+    return tests or Score.error(f"the row's {suite.form} file contains no runnable test")
 
 
 def without(result: RunResult, found: Mapping[str, str]) -> RunResult:

@@ -34,7 +34,7 @@ Language = Literal["auto", "python", "c", "cpp", "java", "javascript", "typescri
 
 def _check_choice(option: str, value: str, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise UsageError(f"{option} is one of {', '.join(choices)}, not {value!r}")
+        raise UsageError(f"{option} must be one of {', '.join(choices)}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ class Code(TextVerifier):
         if self.sandbox is not None:
             backend_name(self.sandbox)
         if self.children == "row" and self.reward == "fraction":
-            raise UsageError("one child for a row has no share of tests passed", hint="use children='case'")
+            raise UsageError("one child per row can't report the fraction of passed tests", hint="use children='case'")
         if self.preset is not None:
             _check_choice("preset", self.preset, get_args(Preset))
         _check_choice("language", self.language, get_args(Language))
         if self.preset and (self.children == "row" or self.in_process or self.equality or self.tolerance):
-            raise UsageError("a preset has its own way to run and to compare", hint="leave out the other options")
+            raise UsageError("a preset has its own way to run and to compare", hint="remove the other options")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself, as many at a time as the machine has processors.
@@ -153,7 +153,7 @@ class Code(TextVerifier):
         """The score of a sample by the form that its row's tests have."""
         language = languages.row_language(sample.meta) if self.language == "auto" else self.language
         if not language and (named := languages.unknown_language(sample.meta)):
-            return Score.abstained(f"no runner for {named}, which the row names as its language")
+            return Score.abstained(f"runner not found for {named}, the language of the row")
         attempt = CodeAttempt(self._rules(), sample, box)
         if language in LANGUAGES and (tests := forms.test_program(sample.meta)):
             return appended.score(attempt, language, tests)

@@ -38,18 +38,18 @@ class Csv(StructuredText):
         super().__post_init__()
         object.__setattr__(self, "columns", tuple(self.columns))
         if len(self.delimiter) != 1 or self.delimiter in '"\r\n':
-            raise UsageError(f"delimiter is one character and no quote, not {self.delimiter!r}")
+            raise UsageError(f"delimiter must be one character other than a quote, got {self.delimiter!r}")
         if self.min_rows < 0 or (self.max_rows is not None and self.max_rows < self.min_rows):
-            raise UsageError(f"csv needs 0 <= min_rows <= max_rows, not {self.min_rows} and {self.max_rows}")
+            raise UsageError(f"csv requires 0 <= min_rows <= max_rows, got {self.min_rows} and {self.max_rows}")
 
     def _check_shape(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Raise if columns or rows are not those that are asked for."""
         if len(set(header)) < len(header):
             raise ValueError("column names that come twice")
         if self.columns and tuple(header) != self.columns:
-            raise ValueError(f"columns {', '.join(header)[:80]}, not {', '.join(self.columns)[:80]}")
+            raise ValueError(f"expected the columns {', '.join(self.columns)[:80]}, got {', '.join(header)[:80]}")
         if uneven := next((n for n, row in enumerate(rows, 2) if len(row) != len(header)), 0):
-            raise ValueError(f"row {uneven} has {len(rows[uneven - 2])} cells, not {len(header)}")
+            raise ValueError(f"row {uneven} has {len(rows[uneven - 2])} cells, expected {len(header)}")
         if len(rows) < self.min_rows or (self.max_rows is not None and len(rows) > self.max_rows):
             raise ValueError(f"{len(rows)} rows")
 

@@ -64,11 +64,11 @@ class JsonSchema(TextVerifier):
             named = f" {self.schema[:80]!r}" if isinstance(self.schema, str) else ""
             raise UsageError(f"can't read the JSON schema{named}: {str(error)[:200]}") from None
         if not isinstance(self.schema, dict):
-            raise UsageError(f"a JSON schema is an object, not {text[:80]}")
+            raise UsageError(f"a JSON schema must be an object, got {text[:80]}")
         if '"patternProperties"' in text and '"unevaluatedProperties"' in text:
-            raise UsageError("patternProperties beside unevaluatedProperties can't be held to a time limit")
+            raise UsageError("patternProperties with unevaluatedProperties can't be checked within a time limit")
         if not isinstance(self.schema.get("$schema", ""), str):
-            raise UsageError(f"bad JSON schema: $schema is a URI, not {str(self.schema['$schema'])[:80]}")
+            raise UsageError(f"bad JSON schema: $schema must be a URI, got {str(self.schema['$schema'])[:80]}")
         try:
             for reference in _references(self.schema):
                 _resolve(self.schema, reference)
@@ -80,13 +80,13 @@ class JsonSchema(TextVerifier):
         except SchemaError as error:
             raise UsageError(f"bad JSON schema: {error.message[:200]} at {error.json_path}") from None
         except Unresolvable as error:
-            raise UsageError(f"the JSON schema has a $ref that leads nowhere: {str(error)[:200]}") from None
+            raise UsageError(f"the JSON schema has an unresolvable $ref: {str(error)[:200]}") from None
         except RecursionError:
             raise UsageError("the JSON schema nests too deeply, or a $ref in it leads back to itself") from None
         except TimeoutError:
             raise UsageError(
                 f"checking an empty document against the JSON schema takes more than {self.timeout_s:g} s",
-                hint="an anyOf within an anyOf multiplies the work; or set a larger timeout_s",
+                hint="avoid an anyOf within an anyOf: it multiplies the work. Or set a larger timeout_s",
             ) from None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -125,7 +125,7 @@ class JsonSchema(TextVerifier):
         try:
             fault = best_match(_validator(json.dumps(self.schema)).iter_errors(value))
         except Unresolvable as error:
-            return Score.error(f"the JSON schema has a $ref that leads nowhere: {str(error)[:200]}")
+            return Score.error(f"the JSON schema has an unresolvable $ref: {str(error)[:200]}")
         except TimeoutError:
             return Score(0.0, answer=body, reason=f"the check ran out of {self.timeout_s} s on this text")
         except (RecursionError, ArithmeticError, ValueError) as error:  # ValueError: a number too long to be written
@@ -216,7 +216,7 @@ def _ordered(name: str, check: Any) -> Any:
 
     def keyword(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:
         if isinstance(instance, float) and math.isnan(instance):
-            raise ValueError(f"a NaN where the schema has {name!r}")
+            raise ValueError(f"NaN is not allowed by the schema's {name!r}")
         return check(validator, wanted, instance, schema)
 
     return keyword

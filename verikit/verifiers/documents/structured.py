@@ -34,7 +34,7 @@ class StructuredText(TextVerifier):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.max_chars < 1:
-            raise UsageError(f"max_chars is at least 1, not {self.max_chars!r}")
+            raise UsageError(f"max_chars must be at least 1, got {self.max_chars!r}")
         checker = JsonSchema(self.schema, timeout_s=self.timeout_s)
         object.__setattr__(self, "_schema", checker)
         object.__setattr__(self, "schema", checker.schema)

@@ -45,7 +45,7 @@ class Xml(TextVerifier):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.max_chars < 1:
-            raise UsageError(f"max_chars is at least 1, not {self.max_chars!r}")
+            raise UsageError(f"max_chars must be at least 1, got {self.max_chars!r}")
         if self.schema and not self.schema.lstrip().startswith("<"):
             try:
                 object.__setattr__(self, "schema", Path(self.schema).read_text("utf-8"))

@@ -81,7 +81,7 @@ def _check_mappings(root: Any, loader: Any) -> list[Any]:
             _check_keys(node, loader)
             total += _merged_size(node, sizes)
             if total > _MOST_VALUES:
-                raise ValueError(f"more than {_MOST_VALUES} keys, merges written out")
+                raise ValueError(f"the document has more than {_MOST_VALUES} keys after expanding merges")
         parts = [part for pair in node.value for part in pair] if node.id == "mapping" else node.value
         new = [part for part in parts if id(part) not in known] if node.id != "scalar" else []
         known.update(map(id, new))
@@ -109,14 +109,14 @@ def _merged_size(node: Any, sizes: dict[int, int]) -> int:
     """How many pairs a mapping has, its merges (`<<`) written out."""
     if id(node) in sizes:
         if sizes[id(node)] < 0:
-            raise ValueError("a merge that holds itself")
+            raise ValueError("a merge contains itself")
         return sizes[id(node)]
     sizes[id(node)] = -1
     size = 0
     for key, value in node.value:
         size += 1 + sum(_merged_size(part, sizes) for part in _merged(key, value))
         if size > _MOST_VALUES:
-            raise ValueError(f"more than {_MOST_VALUES} keys, merges written out")
+            raise ValueError(f"the document has more than {_MOST_VALUES} keys after expanding merges")
     sizes[id(node)] = size
     return size
 
@@ -172,7 +172,9 @@ def _plain(value: Any, count: list[int]) -> Any:
     """YAML's values as JSON's types, aliases written out as far as the cap on values allows."""
     count[0] += 1
     if count[0] > _MOST_VALUES:
-        raise ValueError(f"more than {_MOST_VALUES} values, aliases written out, or one that holds itself")
+        raise ValueError(
+            f"the document has more than {_MOST_VALUES} values after expanding aliases, or a value contains itself"
+        )
     if isinstance(value, dict):
         return {key if isinstance(key, str) else _key(key): _plain(part, count) for key, part in value.items()}
     if isinstance(value, list | tuple):

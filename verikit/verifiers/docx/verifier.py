@@ -74,7 +74,7 @@ class Docx(WorkspaceVerifier):
     def __post_init__(self) -> None:
         for option in ("text", "absent", "heading", "list", "table"):
             if isinstance(getattr(self, option), str):
-                raise UsageError(f"{option} is a list, not a text")
+                raise UsageError(f"{option} must be a list, got a string")
         for name, wanted in self.style.items():
             if unknown := next((key for key in wanted if key not in _STYLES), None):
                 raise UsageError(f"style[{name!r}] has no {unknown!r}", hint=", ".join(_STYLES))

@@ -100,7 +100,7 @@ def _absent(path: str, workspace: Workspace, _: Sample) -> Score:
 
 def _unchanged(path: str, workspace: Workspace, _: Sample) -> Score:
     if not workspace.find(path, "before"):
-        raise WorkspaceError(f"{shown(path)} is not in what the agent began with")
+        raise WorkspaceError(f"{shown(path)} is not among the agent's input files")
     found = workspace.changes(partial(_concerns, path)).all
     return Score(float(not found), reason=f"differs: {_told(found)}" if found else "as it was")
 
@@ -114,7 +114,7 @@ def _concerns(pattern: str, path: str) -> bool:
 def _changed(path: str, workspace: Workspace, _: Sample) -> Score:
     given = [entry for entry in workspace.find(path, "before") if entry.kind == "file"]
     if not given:
-        raise WorkspaceError(f"{shown(path)} is no file of what the agent began with")
+        raise WorkspaceError(f"{shown(path)} is not one of the agent's input files")
     found = [entry.path for entry in given if workspace.one(entry.path).sha256 != entry.sha256]
     return Score(float(bool(found)), reason=f"{_told(found)} changed" if found else "the content is the same")
 

@@ -143,7 +143,7 @@ def _expected(like: str) -> Observed:
 def _embedded(text: str) -> bytes:
     head, comma, data = text.partition(",")
     if not comma or not head.endswith(";base64"):
-        raise ValueError("it is no data:…;base64 text")
+        raise ValueError("the image must be a string such as data:image/png;base64,…")
     try:
         return base64.b64decode(data, validate=True)
     except binascii.Error as problem:

@@ -13,7 +13,7 @@ from verikit.verifiers.style.language import detector_factory
 def language(text: str) -> str | None:
     """The code of a text's language (`en`, `zh-cn`); None where nothing in it tells one."""
     if find_spec("langdetect") is None:
-        raise MissingExtra("telling the language of a text", "instructions")
+        raise MissingExtra("detecting the language of a reply", "instructions")
     detector = detector_factory().create()
     from langdetect import LangDetectException
 

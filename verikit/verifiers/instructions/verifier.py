@@ -58,7 +58,7 @@ class Instructions(TextVerifier):
         check_choice("preset", self.preset, get_args(Preset))
         check_choice("value", self.value, get_args(Value))
         if self.max_chars < 1:
-            raise UsageError(f"max_chars must be at least 1, not {self.max_chars!r}")
+            raise UsageError(f"max_chars must be at least 1, got {self.max_chars!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""

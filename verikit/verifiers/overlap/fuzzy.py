@@ -38,7 +38,7 @@ class Fuzzy(ReferenceVerifier):
         check_choice("ratio", self.ratio, RATIOS)
         check_choice("normalizer", self.normalizer, NORMALIZERS)
         if self.at_least is not None and not 0 <= self.at_least <= 1:
-            raise UsageError(f"at_least is in [0, 1], not {self.at_least!r}")
+            raise UsageError(f"at_least must be in [0, 1], got {self.at_least!r}")
 
     def measure(self, text: str, references: Sequence[str]) -> tuple[float, str]:
         """The similarity to the nearest reference, or whether it is enough."""

@@ -37,7 +37,7 @@ class ReferenceVerifier(TextVerifier):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.max_chars < 1:
-            raise UsageError(f"max_chars is at least 1, not {self.max_chars!r}")
+            raise UsageError(f"max_chars must be at least 1, got {self.max_chars!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself.
@@ -98,7 +98,7 @@ def normalized(references: Sequence[str], normalizer: Normalizer) -> list[str]:
     """
     normalize = NORMALIZERS[normalizer]
     if not (normal := [short for given in references if (short := normalize(given))]):
-        raise ValueError("no reference is left after normalising")
+        raise ValueError("the references are empty after normalization")
     return normal
 
 

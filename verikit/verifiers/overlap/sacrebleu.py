@@ -77,7 +77,7 @@ class Chrf(ReferenceVerifier):
         _at_least_one("char_order", self.char_order)
         _at_least_one("beta", self.beta)
         if self.word_order < 0:
-            raise UsageError(f"word_order is at least 0, not {self.word_order!r}")
+            raise UsageError(f"word_order must be at least 0, got {self.word_order!r}")
 
     def measure(self, text: str, references: Sequence[str]) -> tuple[float, str]:
         """The chrF of one text."""
@@ -108,7 +108,7 @@ class Ter(ErrorRate):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.timeout_s > 0:
-            raise UsageError(f"timeout_s is more than 0, not {self.timeout_s!r}")
+            raise UsageError(f"timeout_s must be greater than 0, got {self.timeout_s!r}")
 
     def error_rate(self, text: str, references: Sequence[str]) -> float:
         """Edits, moves of words among them, by the length of the references."""
@@ -134,7 +134,7 @@ def ter_rate(text: str, references: Sequence[str], options: Mapping[str, bool]) 
 
 def _at_least_one(name: str, value: int) -> None:
     if value < 1:
-        raise UsageError(f"{name} is at least 1, not {value!r}")
+        raise UsageError(f"{name} must be at least 1, got {value!r}")
 
 
 @lru_cache(maxsize=16)

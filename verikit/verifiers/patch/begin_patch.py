@@ -78,7 +78,7 @@ def parse(lines: Sequence[str]) -> list[PatchSection]:
         raise PatchError("the patch has no end (*** End Patch)")
     found = [section for section in sections if section.kind]
     if not found:
-        raise PatchError("no change in it")
+        raise PatchError("the patch contains no change")
     for section in found:
         _check(section)
     return found

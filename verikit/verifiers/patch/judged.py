@@ -44,7 +44,7 @@ def judged(original: Tree, candidate: Tree, tests: Tree, declared: Declared) -> 
     """
     changed = {name for name in {*candidate, *original} if candidate.get(name) != original.get(name)}
     if len(changed) > MOST_CHANGED:
-        raise PatchError(f"more than {MOST_CHANGED} files are changed")
+        raise PatchError(f"the patch changes more than {MOST_CHANGED} files")
     put_back = _rows_own(changed, original, declared)
     merged = {name for name in changed & candidate.keys() & tests.keys() if _has_scripts(name, declared)}
     tree = _restored(candidate, original, tests, put_back - merged)
@@ -52,7 +52,7 @@ def judged(original: Tree, candidate: Tree, tests: Tree, declared: Declared) -> 
         tree[name] = with_scripts_of(tests[name], candidate[name])
     put_back = put_back - merged | {name for name in merged if tree[name] != candidate[name]}
     if clash := set(chain.from_iterable(map(folders_of, tree))) & tree.keys():
-        raise PatchError(f"{min(clash)} is a file where the tests need a folder")
+        raise PatchError(f"{min(clash)} is a file, but the tests need a folder of that name")
     return JudgedTree(tree, tuple(sorted(put_back)), frozenset(changed - put_back))
 
 

@@ -33,7 +33,7 @@ def passed(form: str, outputs: Sequence[tuple[str, int, str]], files: Iterable[s
         UsageError: there is no such form.
     """
     if form not in FORMS:
-        raise UsageError(f"a report is one of {', '.join(FORMS)}, not {form!r}")
+        raise UsageError(f"the report format must be one of {', '.join(FORMS)}, got {form!r}")
     if form == "exit":
         return _all([(command, code == 0) for command, code, _ in outputs])
     if form == "junit":

@@ -126,7 +126,7 @@ class HunkSearch:
     def _count(self, found: int, begun: int, size: int = 0) -> int | None:
         self._searched += (found if found >= 0 else (size or len(self._text))) - begun
         if self._searched > MOST_SEARCHED:
-            raise PatchError("the hunks search too much of a file: their lines are not where they are said to be")
+            raise PatchError("the hunks require too much searching: their line numbers don't match the file")
         return found if found >= 0 else None
 
     def _is_at(self, old: bytes, at: int) -> bool:

@@ -36,7 +36,7 @@ def patched(tree: Tree, reply: str) -> dict[str, TreeFile]:
         return unified_diff.patched(tree, text if text.endswith("\n") else text + "\n")
     files = whole_files.in_blocks(reply, tree)
     if not files:
-        raise PatchError("neither a diff nor a file with its path in the completion")
+        raise PatchError("the completion contains neither a diff nor a file with its path")
     return whole_files.written(tree, files)
 
 

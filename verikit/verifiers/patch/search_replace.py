@@ -93,7 +93,7 @@ def _splits(body: Sequence[str], width: int, begun: int) -> tuple[tuple[Sequence
     if not places:
         raise PatchError(f"line {begun + 1}: the SEARCH/REPLACE block has no dividing line (=======)")
     if len(places) > _MOST_DIVIDERS:
-        raise PatchError(f"line {begun + 1}: {len(places)} lines could divide the SEARCH/REPLACE block")
+        raise PatchError(f"line {begun + 1}: the SEARCH/REPLACE block has {len(places)} possible dividing lines")
     return tuple((body[:at], body[at + 1 :]) for at in places)
 
 

@@ -67,12 +67,12 @@ def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
         ValueError: it lacks something, or holds what can't be read.
     """
     if "repository" not in meta:
-        raise ValueError(f"no repository in this row (meta has {', '.join(sorted(meta)) or 'nothing'})")
+        raise ValueError(f"repository not found in this row (meta has {', '.join(sorted(meta)) or 'nothing'})")
     original = read_tree(meta["repository"], root)
     tests, written = _tests(meta, original)
     fail_to_pass, pass_to_pass = (_names(meta.get(key), key) for key in WANTED)
     if not (fail_to_pass or pass_to_pass):
-        raise ValueError("neither FAIL_TO_PASS nor PASS_TO_PASS names a test")
+        raise ValueError("FAIL_TO_PASS and PASS_TO_PASS are both empty")
     commands, report = _texts(meta, "test_commands"), str(meta.get("report") or "")
     if bool(commands) != bool(report) or (report and report not in outcomes.FORMS):
         raise ValueError(f"test_commands and report ({', '.join(outcomes.FORMS)}) go together")
@@ -128,7 +128,7 @@ def _test_form(meta: Mapping[str, Any], names: Sequence[str]) -> str:
     by_path = any("::" in name for name in names)
     form = str(meta.get("test_form") or ("pytest" if by_path else "unittest"))
     if form not in ("pytest", "unittest"):
-        raise ValueError(f"test_form is pytest or unittest, not {form!r}")
+        raise ValueError(f"test_form must be pytest or unittest, got {form!r}")
     return form
 
 
@@ -138,7 +138,7 @@ def _names(value: Any, key: str) -> tuple[str, ...]:
         try:
             value = json.loads(value)
         except ValueError:
-            raise ValueError(f"{key} is neither a list nor JSON") from None
+            raise ValueError(f"{key} must be a list or JSON") from None
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
@@ -150,7 +150,7 @@ def _texts(meta: Mapping[str, Any], key: str) -> tuple[str, ...]:
     value = meta.get(key) or ()
     value = (value,) if isinstance(value, str) else value
     if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
-        raise ValueError(f"{key} is a text or a list of texts")
+        raise ValueError(f"{key} must be a string or a list of strings")
     return tuple(value)
 
 

@@ -42,10 +42,10 @@ def inside(path: str) -> str:
     """
     parts = path.split("/")
     if not path or path.startswith("/") or "\0" in path or "\\" in path or ".." in parts or len(path) > 1000:
-        raise PatchError(f"{path[:100]!r} is no path within the repository")
+        raise PatchError(f"{path[:100]!r} is not a path within the repository")
     parts = [part for part in parts if part not in ("", ".")]
     if not parts or ".git" in (part.lower() for part in parts) or max(map(len, parts)) > 255:
-        raise PatchError(f"{path[:100]!r} is no path within the repository")
+        raise PatchError(f"{path[:100]!r} is not a path within the repository")
     return "/".join(parts)
 
 
@@ -78,7 +78,7 @@ class Edited:
             PatchError: a file is where a folder has to be, or a folder where the file has to be.
         """
         if self._folders[name] or any(folder in self.files for folder in folders_of(name)):
-            raise PatchError(f"{name} lies where a file or a folder is")
+            raise PatchError(f"{name} conflicts with an existing file or folder")
         if executable is None:
             executable = name in self.files and self.files[name].executable
         if name not in self.files:

@@ -57,12 +57,12 @@ def parse(text: str) -> list[FileChange]:
             at = _read_hunk(lines, at, current)
             continue
         elif line.startswith(("GIT binary patch", "Binary files ")):
-            raise PatchError(f"a binary change of {current.target if current else 'a file'} is refused")
+            raise PatchError(f"binary changes are not supported: {current.target if current else 'a file'}")
         elif current is not None and git and not current.hunks:
             _header(line, current)
         at += 1
     if not any(map(_changes_something, changes)):
-        raise PatchError("no change in it")
+        raise PatchError("the diff contains no change")
     return changes
 
 
@@ -88,7 +88,7 @@ def _header(line: str, change: FileChange) -> None:
     words = line.split()
     if line.startswith(("new file mode ", "new mode ", "old mode ", "deleted file mode ", "index ")):
         if words[-1] in _REFUSED_MODES:
-            raise PatchError(f"{change.target or change.source}: symbolic links and submodules are refused")
+            raise PatchError(f"{change.target or change.source}: symbolic links and submodules are not supported")
         if line.startswith("new "):
             change.executable = words[-1] == "100755"
         if line.startswith("new file"):
@@ -116,7 +116,7 @@ def _read_hunk(lines: list[str], at: int, change: FileChange) -> int:
         line = lines[at] if at < len(lines) else "end"
         mark = line[:1] or " "
         if mark not in " +-\\":
-            raise PatchError(f"line {begun + 1}: the hunk is shorter than it says")
+            raise PatchError(f"line {begun + 1}: the hunk is shorter than its header states")
         if mark == "\\":
             _cut_newline(hunk, lines[at - 1])
         if mark in " -":
@@ -127,7 +127,7 @@ def _read_hunk(lines: list[str], at: int, change: FileChange) -> int:
             marks.append(mark)
         at += 1
     if len(hunk.old) != old or len(hunk.new) != new:
-        raise PatchError(f"line {begun + 1}: the hunk is longer than it says")
+        raise PatchError(f"line {begun + 1}: the hunk is longer than its header states")
     if at < len(lines) and lines[at].startswith("\\"):
         _cut_newline(hunk, lines[at - 1])
         at += 1
@@ -193,7 +193,7 @@ def applied(tree: Tree, changes: list[FileChange], *, fuzzy: bool = False) -> di
         content = _changed(held.content, change, fuzzy) if change.hunks else held.content
         if change.source and change.source != change.target and not change.copied:
             if not change.target and change.hunks and content:
-                raise PatchError(f"{change.source} is deleted, but has more lines than the diff says")
+                raise PatchError(f"{change.source} is deleted, but has more lines than the diff removes")
             edited.delete(change.source)
         if change.target:
             edited.write(change.target, content, held.executable if change.executable is None else change.executable)

@@ -136,7 +136,7 @@ class Patch(TextVerifier):
             tree = task.unchanged()
             return self._judge(task, self._run(task, tree.files, box), tree)
         except SandboxUnavailable as problem:
-            return Score.error(f"{problem}; {problem.hint}")
+            return Score.error(f"{problem}. {problem.hint}")
         except (ValueError, TypeError, UsageError, RecursionError) as problem:
             return Score.error(f"the row can't be read: {problem}")
 
@@ -159,7 +159,7 @@ class Patch(TextVerifier):
             if self.check_row and score.scored and score.value != 1.0 and (fault := self._row_fault(task, box)):
                 return Score.error(fault)
         except SandboxUnavailable as problem:
-            return Score.error(f"{problem}; {problem.hint}")
+            return Score.error(f"{problem}. {problem.hint}")
         return replace(score, answer=sample.completion)
 
     def _judged_tree(self, task: PatchTask, candidate: Tree) -> JudgedTree:

@@ -82,7 +82,7 @@ def _refuse_edits(name: str, text: str, tree: Tree) -> None:
         if line[:1] in "<>*@" and _EDIT.match(line[:200]):
             raise PatchError(f"the block under {name} is an edit that can't be read: {line[:60]!r}")
         if name in tree and ("..." in line[:80] or "…" in line[:80]) and _LEFT_OUT.match(line[:200]):
-            raise PatchError(f"the block under {name} leaves out parts of the file: {line.strip()[:60]!r}")
+            raise PatchError(f"the block under {name} omits parts of the file: {line.strip()[:60]!r}")
         starts.add(line[:1] if line.strip() else "")
     if {"+", "-"} <= starts <= {"+", "-", " ", ""}:
         raise PatchError(f"the block under {name} is an edit that can't be read: lines of + and - without a header")

@@ -58,7 +58,7 @@ class Pdf(WorkspaceVerifier):
             object.__setattr__(self, "text", load(self.text))
         for option in ("absent", "table"):
             if isinstance(getattr(self, option), str):
-                raise UsageError(f"{option} is a list, not a text")
+                raise UsageError(f"{option} must be a list, got a string")
         size = self.size.removesuffix(" landscape") if isinstance(self.size, str) else self.size
         if (isinstance(size, str) and size and size not in _SIZES) or (not isinstance(size, str) and len(size) != 2):
             raise UsageError(f"size {self.size!r} is unknown", hint=", ".join(_SIZES))

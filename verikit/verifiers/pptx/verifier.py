@@ -58,11 +58,11 @@ class Pptx(WorkspaceVerifier):
             object.__setattr__(self, "text", load(self.text))
         for option in ("absent", "title", "bullets", "table", "notes"):
             if isinstance(getattr(self, option), str):
-                raise UsageError(f"{option} is a list, not a text")
+                raise UsageError(f"{option} must be a list, got a string")
         for option in ("bullets", "notes"):
             told = getattr(self, option)
             if isinstance(told, Mapping) and any(isinstance(texts, str) for texts in told.values()):
-                raise UsageError(f"{option} has a list of texts under each title")
+                raise UsageError(f"{option} must map each title to a list of strings")
         if not isinstance(self.slides, int) and len(self.slides) != 2:
             raise UsageError("slides is a number, or the least and the most")
 

@@ -92,7 +92,7 @@ class Program(TextVerifier):
             "propose": self._propose,
         }.get(str(task))  # fmt: skip
         if check is None:
-            return Score.error(f"meta.task is deduction, abduction, induction or propose, not {task!r}")
+            return Score.error(f"meta.task must be deduction, abduction, induction or propose, got {task!r}")
         try:
             return check(_answer(sample), sample.meta, _Row(self, shared))
         except InvalidProposal as problem:

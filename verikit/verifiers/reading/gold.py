@@ -80,7 +80,7 @@ def check_choice(field: str, value: str, choices: object) -> None:
     """
     known = list(choices)  # type: ignore[call-overload]
     if value not in known:
-        raise UsageError(f"{field} must be one of {', '.join(known)}, not {value!r}")
+        raise UsageError(f"{field} must be one of {', '.join(known)}, got {value!r}")
 
 
 def _short(text: str) -> str:

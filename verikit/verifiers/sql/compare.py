@@ -43,7 +43,7 @@ def read(text: str) -> tuple[tuple[str, ...], tuple[Cells, ...], tuple[Cells, ..
         names, rows, keyed = json.loads(text)
         return tuple(map(str, names)), _rows(rows), None if keyed is None else _rows(keyed)
     except (TypeError, KeyError, RecursionError, InvalidOperation, OverflowError) as problem:
-        raise ValueError(f"no result of a query: {problem}") from None
+        raise ValueError(f"query result can't be read: {problem}") from None
 
 
 def _rows(rows: Any) -> tuple[Cells, ...]:

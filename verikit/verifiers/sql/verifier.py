@@ -86,9 +86,9 @@ class SQL(TextVerifier):
         ):
             check_choice(field, value, choices)
         if self.rows == "set" and self.order != "never":
-            raise UsageError("a set of rows has no order", hint='use order="never" beside rows="set"')
+            raise UsageError("a set of rows has no order", hint='use order="never" with rows="set"')
         if not 0 <= self.tolerance < 1:
-            raise UsageError(f"tolerance is at least 0 and less than 1, not {self.tolerance!r}")
+            raise UsageError(f"tolerance must be at least 0 and less than 1, got {self.tolerance!r}")
         if min(self.max_rows, self.result_mb, self.max_db_mb, self.memory_mb) < 1:
             raise UsageError("max_rows, result_mb, max_db_mb and memory_mb are at least 1")
 
@@ -128,7 +128,7 @@ class SQL(TextVerifier):
         for number, database in enumerate(databases, 1):
             ran = budget.run(partial(_run, box, database, said, "", self))
             if ran.status == "infra_error":
-                return Score.error(f"not the query's fault: {ran.error}")
+                return Score.error(f"sandbox error: {ran.error}")
             for gold in list(left):
                 verdict = self._verdict(gold, database, ran)
                 if isinstance(verdict, Score):
@@ -168,12 +168,12 @@ class SQL(TextVerifier):
         if scripts := [text for key in _SCRIPTS if key in meta for text in _texts(meta[key], key)]:
             return [(None, script) for script in scripts]
         if not isinstance(name := meta.get("db_id"), str) or not name:
-            raise SchemaError(f"no database: meta has none of {', '.join((*_FILES, *_SCRIPTS, 'db_id'))}")
+            raise SchemaError(f"database not found. Set one of {', '.join((*_FILES, *_SCRIPTS, 'db_id'))} in meta")
         folder = self._inside(Path(name))
         files = sorted(path for path in folder.glob("*") if path.suffix in _SUFFIXES)
         chosen = files if self.suite else [path for path in files if path.stem == Path(name).name]
         if not chosen:
-            raise SchemaError(f"no database {name!r} in {folder}")
+            raise SchemaError(f"database {name!r} not found in {folder}")
         return [(self._inside(path.relative_to(self.root)), "") for path in chosen]
 
     def _inside(self, path: Path) -> Path:
@@ -288,7 +288,7 @@ def _texts(value: object, key: str) -> list[str]:
     else:
         texts = list(value) if isinstance(value, Iterable) else []
     if not texts or not all(isinstance(text, str) and text for text in texts):
-        raise SchemaError("a text or a list of texts is expected", field=key)
+        raise SchemaError("must be a string or a list of strings", field=key)
     return texts
 
 

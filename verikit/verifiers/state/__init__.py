@@ -51,7 +51,7 @@ class State(WorkspaceVerifier):
             raise UsageError("state needs the path of a database", hint="state('app.db')")
         allowed = (self.allow,) if isinstance(self.allow, str) else tuple(self.allow)
         if wrong := next((kind for kind in allowed if kind not in get_args(Allowed)), None):
-            raise UsageError(f"allow takes {', '.join(get_args(Allowed))}, not {wrong!r}")
+            raise UsageError(f"allow must be one of {', '.join(get_args(Allowed))}, got {wrong!r}")
         object.__setattr__(self, "allow", allowed)
         for change in self.changed or ():
             if problem := _problem(change):
@@ -61,7 +61,9 @@ class State(WorkspaceVerifier):
         """Read both databases in the sandbox and compare them outside."""
         expected = sample.meta.get("changed") if self.changed is None else self.changed
         if not isinstance(expected, list | tuple):
-            raise WorkspaceError("no expected changes", hint='state(…, changed=[…]), or "changed": […] in the row')
+            raise WorkspaceError(
+                "expected changes are missing", hint='state(…, changed=[…]), or "changed": […] in the row'
+            )
         if problem := next(filter(None, map(_problem, expected)), ""):
             raise WorkspaceError(problem)
         before = database(workspace, self.file, "before", self.max_rows)
@@ -105,7 +107,7 @@ def _table(before: Database, change: Mapping[str, Any]) -> str:
 def _key(table: StoredTable, change: Mapping[str, Any]) -> Key:
     told = change["key"]
     if not table.key:
-        raise WorkspaceError(f"the table {change['table']} has no primary key, so that no row of it can be named")
+        raise WorkspaceError(f"the table {change['table']} has no primary key, which is needed to identify rows")
     values = told if isinstance(told, Mapping) else {table.key[0]: told}
     if set(values) != set(table.key):
         raise WorkspaceError(f"the primary key of {change['table']} is {', '.join(table.key)}")
@@ -120,7 +122,7 @@ def _cell(value: Any, declared: str) -> Cell:
     """An expected value as sqlite stores it in a column of a declared type."""
     kind = _TYPES.get(type(value))
     if kind is None:
-        raise WorkspaceError(f"{value!r} is no value of a database")
+        raise WorkspaceError(f"{value!r} is not a database value")
     if kind == "integer" and any(part in declared for part in _REAL):
         return "real", float(value)
     return kind, int(value) if isinstance(value, bool) else value

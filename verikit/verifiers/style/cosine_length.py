@@ -98,7 +98,7 @@ def cosine_length(
     """
     check_choice("unit", unit, UNITS)
     if not max_length > 0:
-        raise UsageError(f"max_length is at least 1, not {max_length!r}")
+        raise UsageError(f"max_length must be at least 1, got {max_length!r}")
     right, wrong = tuple(right), tuple(wrong)  # type: ignore[assignment]
     rewards = [*right, *wrong, *([] if exceeded is None else [exceeded])]
     if (len(right), len(wrong)) != (2, 2) or not all(math.isfinite(reward) for reward in rewards):

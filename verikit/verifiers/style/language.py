@@ -52,7 +52,7 @@ class Language(TextVerifier):
     def _score_sample(self, sample: Sample) -> Score:
         wanted = self.code or sample.meta.get("language")
         if not isinstance(wanted, str) or not wanted:
-            return Score.error("no language: neither the option code nor meta.language")
+            return Score.error("language is not set. Pass the option code or set meta.language")
         try:
             _check(wanted)
         except UsageError as problem:

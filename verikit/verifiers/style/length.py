@@ -32,7 +32,7 @@ class Length(TextVerifier):
         super().__post_init__()
         check_choice("unit", self.unit, ("chars", "words", "lines"))
         if self.min < 0 or (self.max is not None and self.max < self.min):
-            raise UsageError(f"length needs 0 <= min <= max, not {self.min} and {self.max}")
+            raise UsageError(f"length requires 0 <= min <= max, got {self.min} and {self.max}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""

@@ -40,11 +40,11 @@ class Repetition(TextVerifier):
         super().__post_init__()
         check_choice("unit", self.unit, ("words", "chars"))
         if self.n < 1:
-            raise UsageError(f"n is at least 1, not {self.n!r}")
+            raise UsageError(f"n must be at least 1, got {self.n!r}")
         if self.penalty is not None and not -math.inf < self.penalty < 0:
-            raise UsageError(f"penalty is a number below 0, not {self.penalty!r}")
+            raise UsageError(f"penalty must be a number below 0, got {self.penalty!r}")
         if self.at_least is not None and (self.penalty is not None or not 0 <= self.at_least <= 1):
-            raise UsageError("at_least is in [0, 1], and not beside a penalty")
+            raise UsageError("at_least must be in [0, 1], and can't be combined with penalty")
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -36,7 +36,7 @@ class SoftOverlong(TextVerifier):
         super().__post_init__()
         check_choice("unit", self.unit, UNITS)
         if not 0 < self.cache <= self.max_length:
-            raise UsageError(f"soft_overlong needs 0 < cache <= max_length, not {self.cache} and {self.max_length}")
+            raise UsageError(f"soft_overlong requires 0 < cache <= max_length, got {self.cache} and {self.max_length}")
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -76,7 +76,7 @@ def _tokenizer(path: str) -> Any:
     try:
         text = file.read_text("utf-8")
         if "model" not in json.loads(text):
-            raise ValueError("no model in it")
+            raise ValueError("key 'model' not found")
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(f"can't read the tokenizer {path!r}: {str(error)[:200]}") from None
     return Tokenizer.from_str(text)

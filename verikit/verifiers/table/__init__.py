@@ -57,14 +57,14 @@ class LeftTable(WorkspaceVerifier):
         for option, allowed in (("format", Format), ("columns", Columns), ("order", Order)):
             if getattr(self, option) not in get_args(allowed):
                 told = ", ".join(get_args(allowed))
-                raise UsageError(f"{option} must be one of {told}, not {getattr(self, option)!r}")
+                raise UsageError(f"{option} must be one of {told}, got {getattr(self, option)!r}")
         for option in ("key", "allow"):
             value = getattr(self, option)
             object.__setattr__(self, option, (value,) if isinstance(value, str) else tuple(value))
         if wrong := next((one for one in self.allow if one not in get_args(Lax)), None):
-            raise UsageError(f"allow takes {', '.join(get_args(Lax))}, not {wrong!r}")
+            raise UsageError(f"allow must be one of {', '.join(get_args(Lax))}, got {wrong!r}")
         if isinstance(self.tolerance, bool) or not 0 <= self.tolerance < 1e300:
-            raise UsageError(f"tolerance is a number of at least 0, not {self.tolerance!r}")
+            raise UsageError(f"tolerance must be a number >= 0, got {self.tolerance!r}")
         if self.query and self.format not in ("auto", "sqlite"):
             raise UsageError("a query is for sqlite")
 
@@ -99,7 +99,7 @@ class LeftTable(WorkspaceVerifier):
         if isinstance(told, str):
             return _parsed(told)
         if told is None:
-            raise WorkspaceError("no expected table", hint="the row's answer, or expected=[{…}]")
+            raise WorkspaceError("the expected table is missing", hint="the row's answer, or expected=[{…}]")
         return _of_objects(told)
 
 
@@ -109,7 +109,7 @@ def _parsed(text: str) -> TypedTable:
         try:
             return _of_objects(json.loads(text))
         except (ValueError, RecursionError):
-            raise WorkspaceError("the expected table is no JSON") from None
+            raise WorkspaceError("the expected table is not JSON") from None
     try:
         columns, rows = csv_rows(text)
     except NoTable as problem:

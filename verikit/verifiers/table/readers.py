@@ -46,7 +46,7 @@ def format_of(path: str, told: Format) -> Format:
         return told
     ending = "." + path.rpartition(".")[2].lower()
     if ending not in ENDINGS:
-        raise WorkspaceError(f"the ending of {shown(path)} tells no format of tables", hint="format='csv'")
+        raise WorkspaceError(f"the suffix of {shown(path)} is not a supported table format", hint="format='csv'")
     return ENDINGS[ending]
 
 

@@ -76,9 +76,9 @@ class ToolCalls(Verifier):
 
     def __post_init__(self) -> None:
         if self.order not in get_args(Order):
-            raise UsageError(f"order must be one of {', '.join(get_args(Order))}, not {self.order!r}")
+            raise UsageError(f"order must be one of {', '.join(get_args(Order))}, got {self.order!r}")
         if self.language is not None and self.language not in get_args(Language):
-            raise UsageError(f"language must be one of {', '.join(get_args(Language))}, not {self.language!r}")
+            raise UsageError(f"language must be one of {', '.join(get_args(Language))}, got {self.language!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Score each sample by itself."""
@@ -88,7 +88,7 @@ class ToolCalls(Verifier):
     def _score_sample(self, sample: Sample, reply: str) -> Score:
         expected: Any = sample.meta.get(self.calls, sample.answer)
         if expected is None:
-            return Score.abstained(f"no expected calls under {self.calls!r} or as the answer")
+            return Score.abstained(f"expected calls not found under {self.calls!r} or as the answer")
         language = self.language or _language(sample)
         try:
             wanted = self._prepared(expected, sample, language)
@@ -147,7 +147,7 @@ def _from_text(text: str) -> Any:
         return value
     if calls := text_calls(text):
         return calls
-    raise ValueError(f"no calls in {text[:80]!r}")
+    raise ValueError(f"calls not found in {text[:80]!r}")
 
 
 def _expected(call: Any, tools: Mapping[str, Mapping[str, Any]] | None, language: Language, coerce: bool) -> Expected:
@@ -156,7 +156,7 @@ def _expected(call: Any, tools: Mapping[str, Mapping[str, Any]] | None, language
     elif isinstance(call, _OBJECT) and len(call) == 1 and "function" not in call:
         [(name, alternatives)] = call.items()
         if not isinstance(alternatives, _OBJECT):
-            raise ValueError(f"arguments of {str(name)[:80]!r} are no object")
+            raise ValueError(f"arguments of {str(name)[:80]!r} must be an object")
         return ExpectedCall(str(name), alternatives, _schema(tools, name), language)
     else:
         read = read_call(call)

@@ -73,12 +73,12 @@ class Trajectory(Verifier):
         for option, allowed in (("match", TrajectoryMode), ("arguments", Arguments)):
             if getattr(self, option) not in get_args(allowed):
                 raise UsageError(
-                    f"{option} must be one of {', '.join(get_args(allowed))}, not {getattr(self, option)!r}"
+                    f"{option} must be one of {', '.join(get_args(allowed))}, got {getattr(self, option)!r}"
                 )
         names = (self.forbidden,) if isinstance(self.forbidden, str) else tuple(self.forbidden)
         object.__setattr__(self, "forbidden", names)
         if self.most is not None and self.most < 0:
-            raise UsageError(f"most must be at least 0, not {self.most}")
+            raise UsageError(f"most must be at least 0, got {self.most}")
         for option in ("never_writes", "never_reads", "never_runs", "order"):
             told = getattr(self, option)
             object.__setattr__(self, option, (told,) if isinstance(told, str) else tuple(told))
@@ -124,7 +124,7 @@ class Trajectory(Verifier):
             return watched
         needs = self.match != "none" or (function is not None and "final_state" not in sample.meta)
         if told is None and needs:
-            return Score.abstained(f"no reference under {self.reference!r} or as the answer")
+            return Score.abstained(f"reference not found under {self.reference!r} or as the answer")
         if self.match == "none":
             compared = Score(1.0, reason="within the limits")
         else:

@@ -83,7 +83,7 @@ class StepRules:
 
     def _unclear(self, told: str) -> Score:
         if self.undecided is None:
-            return Score.abstained(f"undecided: the text doesn't tell: {told}")
+            return Score.abstained(f"undecided: not clear from the transcript: {told}")
         return Score(self.undecided, reason=f"undecided: {told}")
 
 
@@ -98,7 +98,9 @@ def read_order(told: Sequence[str]) -> tuple[tuple[Doing, str], ...]:
         verb, _, target = one.partition(" ")
         doing: Doing | None = next((known for known in _VERBS if known == verb), None)
         if doing is None or not target.strip():
-            raise UsageError(f"order holds texts such as 'writes src/**', not {one!r}", hint="reads, writes, runs")
+            raise UsageError(
+                f"order must contain strings such as 'writes src/**', got {one!r}", hint="reads, writes, runs"
+            )
         found.append((doing, target.strip()))
     return tuple(found)
 

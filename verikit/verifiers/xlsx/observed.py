@@ -114,7 +114,7 @@ class SeenWorkbook:
                     needed = keys_of(area)
                     spanned += len(needed)
                     if spanned > MOST_SPANNED:
-                        raise WorkspaceError("the reader of the workbook told of more cells than it follows")
+                        raise WorkspaceError("the workbook reader reported more cells than were requested")
                     fresh = set(needed) - seen
                     seen |= fresh
                     pending += fresh

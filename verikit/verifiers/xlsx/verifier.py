@@ -63,16 +63,16 @@ class Xlsx(WorkspaceVerifier):
     def __post_init__(self) -> None:
         for option in ("formula", "sheet", "unchanged"):
             if isinstance(getattr(self, option), str):
-                raise UsageError(f"{option} is a list, not a text")
+                raise UsageError(f"{option} must be a list, got a string")
         if self.undecided is not None and not 0 <= self.undecided <= 1:
-            raise UsageError(f"undecided is a value from 0 to 1, not {self.undecided!r}")
+            raise UsageError(f"undecided must be a value from 0 to 1, got {self.undecided!r}")
         if self.mutations < 3:
-            raise UsageError(f"mutations is at least 3, not {self.mutations!r}")
+            raise UsageError(f"mutations must be at least 3, got {self.mutations!r}")
         if not 0 <= self.tolerance < 1:
-            raise UsageError(f"tolerance is at least 0 and less than 1, not {self.tolerance!r}")
+            raise UsageError(f"tolerance must be at least 0 and less than 1, got {self.tolerance!r}")
         for name in self._asked():
             if reference(name) is None:
-                raise UsageError(f"{name!r} is no reference to cells", hint="B2, Sheet1!B2 or 'My sheet'!B2:C5")
+                raise UsageError(f"{name!r} is not a cell reference", hint="B2, Sheet1!B2 or 'My sheet'!B2:C5")
         for name, formula in self.follows.items():
             self._check_own(name, formula)
         for case in self.then:
@@ -85,7 +85,7 @@ class Xlsx(WorkspaceVerifier):
         for piece in pieces(formula):
             whole = piece.area is not None and piece.area.open_ended
             if piece.kind in ("name", "table", "unknown") or whole:
-                raise UsageError(f"{piece.text!r} of follows[{name!r}] is no plain reference", hint="A2:A100")
+                raise UsageError(f"{piece.text!r} of follows[{name!r}] is not a plain reference", hint="A2:A100")
 
     def _asked(self) -> list[str]:
         """All references, but those that a right formula has."""
