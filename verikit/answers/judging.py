@@ -283,7 +283,7 @@ def _is_reduced(node: Node) -> bool:
     value, modulus = node.args[1:]
     if value.op == "rel":
         return True
-    return value.op != "num" or modulus.op != "num" or 0 <= value.args[0] < modulus.args[0]
+    return value.op != "num" or modulus.op != "num" or bool(0 <= value.args[0] < modulus.args[0])
 
 
 def _readings(text: str, form: str) -> Iterator[str]:

@@ -55,16 +55,26 @@ MAX_BEFORE = 30
 MAX_BEHIND = 40
 
 
+_OPENING = " \t\n$€£¥("
+"""What may stand between such a word and the value behind it."""
+
+
 def is_operand(before: str) -> bool:
     """Whether the words that end a text make another value of the one that follows them."""
-    return _BEFORE.search(before[-MAX_BEFORE:]) is not None
+    return _ends_in_a_word(before) and _BEFORE.search(before[-MAX_BEFORE:]) is not None
 
 
 def is_limit(before: str) -> bool:
     """Whether the words that end a text make a limit of the value that follows them: "at least", "up to"."""
-    return _LIMIT.search(before[-MAX_BEFORE:]) is not None
+    return _ends_in_a_word(before) and _LIMIT.search(before[-MAX_BEFORE:]) is not None
 
 
 def is_operated(after: str) -> bool:
     """Whether the words that begin a text make another value of the one before them."""
-    return _BEHIND.match(after[:MAX_BEHIND]) is not None
+    first = after.lstrip()[:1]
+    return (first.isalpha() or first in ("(", "\\", "√")) and _BEHIND.match(after[:MAX_BEHIND]) is not None
+
+
+def _ends_in_a_word(before: str) -> bool:
+    """A cheap test that most values fail: a sign or a bracket stands before them."""
+    return before.rstrip(_OPENING)[-1:].isalpha()
