@@ -269,8 +269,7 @@ def calls_doc(row: Row) -> Doc:
         calls = [] if "irrelevance" in category else "any"
     if calls is None:
         raise SchemaError(
-            "expected calls not found in the row or in the folder possible_answer next to the file",
-            field="ground_truth",
+            "no expected calls in the row, nor in the folder possible_answer beside it", field="ground_truth"
         )
     # Columns of text, as columns of a data set have one type each and arguments come in many.
     tools = json.dumps(_need(row, ("function", "tools")))

@@ -37,7 +37,7 @@ def main() -> NoReturn:
     control = socket.socket(fileno=fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 30))
     contents, output = int(sys.argv[2]), int(sys.argv[3])
     try:
-        service = Service(contents, output)
+        service = StartedService(contents, output)
         control.send(b"{}")
         while message := control.recv(4096):
             reply, descriptors = service.obey(json.loads(message))
@@ -51,7 +51,7 @@ def main() -> NoReturn:
     os._exit(0)
 
 
-class Service:
+class StartedService:
     """The box, and the program in it.
 
     Args:

@@ -26,7 +26,7 @@ class ConnectionEnded(AgentFault):
 
 
 @dataclass(frozen=True)
-class Request:
+class HttpRequest:
     """A request as it is sent."""
 
     method: str
@@ -48,7 +48,7 @@ class Request:
 
 
 @dataclass
-class Reply:
+class HttpReply:
     """A reply, as far as it has come."""
 
     status: int = 0
@@ -84,13 +84,13 @@ def connected(box: ServiceBox, deadline: float, late: str) -> socket.socket | No
     return None
 
 
-def call(box: ServiceBox, request: Request, seconds: float) -> Reply:
+def call(box: ServiceBox, request: HttpRequest, seconds: float) -> HttpReply:
     """Send a request on a connection of its own, and read the whole reply.
 
     Raises:
         AgentFault: there is no whole reply in time, it is malformed, or it is too large.
     """
-    connection, reply = client(), Reply()
+    connection, reply = client(), HttpReply()
     pending, received = memoryview(request.encoded(connection)), 0
     deadline, late = time.monotonic() + seconds, f"no whole reply within {seconds:g} seconds"
     link = connected(box, deadline, late)
@@ -124,7 +124,7 @@ def _send(link: socket.socket, pending: memoryview) -> memoryview:
         return pending[:0]
 
 
-def _take(connection: h11.Connection, data: bytes, reply: Reply) -> bool:
+def _take(connection: h11.Connection, data: bytes, reply: HttpReply) -> bool:
     """Read more of a reply; whether that was its end.
 
     Raises:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import h11
 
 from verikit.answers.claims.json_fields import unfit
-from verikit.artifacts.service.call import Request, client
+from verikit.artifacts.service.call import HttpRequest, client
 from verikit.errors import AgentFault, UsageError
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
@@ -38,7 +38,7 @@ class Restart:
 
 
 @dataclass(frozen=True)
-class Ask:
+class DeclaredRequest:
     """A request, and what its reply must be."""
 
     method: str
@@ -54,7 +54,7 @@ class Ask:
     def __str__(self) -> str:
         return f"{self.method} {self.target}"[:80]
 
-    def request(self, client_headers: Mapping[str, str], kept: Mapping[str, str | int]) -> Request:
+    def request(self, client_headers: Mapping[str, str], kept: Mapping[str, str | int]) -> HttpRequest:
         """The request of a client, with what it kept of earlier replies."""
         headers = {"Host": "localhost", "Connection": "close", **client_headers}
         body = b""
@@ -69,7 +69,7 @@ class Ask:
         target = self.target
         for name, value in kept.items():
             target = target.replace(f"{{{name}}}", quote(str(value), safe=""))
-        return Request(self.method, target, [*pairs, *self.headers.items()], body)
+        return HttpRequest(self.method, target, [*pairs, *self.headers.items()], body)
 
 
 def filled(value: Any, kept: Mapping[str, str | int]) -> Any:
@@ -103,7 +103,7 @@ def found(value: Any, path: str) -> str | int:
     raise AgentFault(f"{path!r} of the reply is not a short string or an integer")
 
 
-def read_asks(told: Sequence[Mapping[str, Any]]) -> list[Ask | Restart]:
+def read_asks(told: Sequence[Mapping[str, Any]]) -> list[DeclaredRequest | Restart]:
     """The requests and restarts that a row names.
 
     Raises:
@@ -114,14 +114,14 @@ def read_asks(told: Sequence[Mapping[str, Any]]) -> list[Ask | Restart]:
     return [_read(one) for one in told]
 
 
-def _read(told: Mapping[str, Any]) -> Ask | Restart:
+def _read(told: Mapping[str, Any]) -> DeclaredRequest | Restart:
     if isinstance(told, Mapping) and dict(told) in ({"restart": "kill"}, {"restart": "stop"}):
         return Restart(told["restart"])
     methods = [key for key in told if key in METHODS] if isinstance(told, Mapping) else []
     if len(methods) != 1 or not set(told) <= {*methods, *_OTHER_KEYS} or {"json", "text"} <= set(told):
         raise UsageError(f"{told!r:.200} is not a request", hint=_HINT)
     method = methods[0]
-    ask = Ask(
+    ask = DeclaredRequest(
         method.upper(), told[method], told.get("headers", {}), told.get("json", told.get("text")), "json" in told,
         told.get("expect", {}), told.get("keep", {}),
     )  # fmt: skip
@@ -131,7 +131,7 @@ def _read(told: Mapping[str, Any]) -> Ask | Restart:
     return ask
 
 
-def _problem(ask: Ask) -> str:
+def _problem(ask: DeclaredRequest) -> str:
     """What is wrong with a request of a row."""
     if not isinstance(ask.target, str) or not ask.target.startswith("/"):
         return "the path must begin with /"

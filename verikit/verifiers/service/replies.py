@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from verikit.answers.claims.json_fields import JsonRules, TooMuchWork, compare_fields, unfit
-from verikit.artifacts.service.call import Reply
+from verikit.artifacts.service.call import HttpReply
 from verikit.errors import AgentFault
 from verikit.verifiers.reading.json_reply import parsed
 from verikit.verifiers.service.asks import filled
@@ -14,7 +14,7 @@ from verikit.verifiers.service.asks import filled
 _TOLD = 3
 
 
-def fault(reply: Reply, expect: Mapping[str, Any], kept: Mapping[str, str | int], rules: JsonRules) -> str:
+def fault(reply: HttpReply, expect: Mapping[str, Any], kept: Mapping[str, str | int], rules: JsonRules) -> str:
     """What is wrong with a reply, "" if nothing is.
 
     Raises:
@@ -31,7 +31,7 @@ def fault(reply: Reply, expect: Mapping[str, Any], kept: Mapping[str, str | int]
     )
 
 
-def _headers_fault(reply: Reply, wanted: Mapping[str, str]) -> str:
+def _headers_fault(reply: HttpReply, wanted: Mapping[str, str]) -> str:
     for name, value in wanted.items():
         seen = [told for key, told in reply.headers if key == name.lower()]
         # `application/json` also takes `application/json; charset=utf-8`
@@ -41,14 +41,14 @@ def _headers_fault(reply: Reply, wanted: Mapping[str, str]) -> str:
     return ""
 
 
-def _text_fault(reply: Reply, expect: Mapping[str, Any]) -> str:
+def _text_fault(reply: HttpReply, expect: Mapping[str, Any]) -> str:
     if "text" not in expect:
         return ""
     text = _text(reply).rstrip("\r\n")
     return "" if text == expect["text"].rstrip("\r\n") else f"the body is {text[:160]!r}"
 
 
-def _json_fault(reply: Reply, expect: Mapping[str, Any], kept: Mapping[str, str | int], rules: JsonRules) -> str:
+def _json_fault(reply: HttpReply, expect: Mapping[str, Any], kept: Mapping[str, str | int], rules: JsonRules) -> str:
     if "json" not in expect:
         return ""
     try:
@@ -59,7 +59,7 @@ def _json_fault(reply: Reply, expect: Mapping[str, Any], kept: Mapping[str, str 
     return "; ".join(wrong[:_TOLD])[:300]
 
 
-def json_of(reply: Reply) -> Any:
+def json_of(reply: HttpReply) -> Any:
     """The JSON that is a reply's body.
 
     Raises:
@@ -72,7 +72,7 @@ def json_of(reply: Reply) -> Any:
     return document.value
 
 
-def _text(reply: Reply) -> str:
+def _text(reply: HttpReply) -> str:
     try:
         return reply.body.decode("utf-8")
     except UnicodeDecodeError:

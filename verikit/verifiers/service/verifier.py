@@ -11,13 +11,13 @@ from typing import Any
 
 from verikit.artifacts.options import of_row
 from verikit.artifacts.service.box import ServiceBox
-from verikit.artifacts.service.call import ConnectionEnded, Reply, Request, call, connected
+from verikit.artifacts.service.call import ConnectionEnded, HttpReply, HttpRequest, call, connected
 from verikit.artifacts.service.programs import ServiceProgram, program_of
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.names.spec import load
 from verikit.types import Sample, Score
 from verikit.verifiers.json_match import JsonMatch
-from verikit.verifiers.service.asks import Ask, Restart, found, read_asks
+from verikit.verifiers.service.asks import DeclaredRequest, Restart, found, read_asks
 from verikit.verifiers.service.replies import fault, json_of
 from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier, all_hold
@@ -168,7 +168,7 @@ class _Visit:
         link.close()
         if not self._service.ready:
             return True
-        request = Request("GET", self._service.ready, [("Host", "localhost"), *self._headers.items()])
+        request = HttpRequest("GET", self._service.ready, [("Host", "localhost"), *self._headers.items()])
         try:
             left = max(deadline - time.monotonic(), 0.1)
             return 200 <= call(self._box, request, min(left, self._service.reply_s)).status < 300
@@ -181,7 +181,7 @@ class _Visit:
         self._start()
         return ""
 
-    def _ask(self, ask: Ask) -> str:
+    def _ask(self, ask: DeclaredRequest) -> str:
         """Send a request; what is wrong with the reply.
 
         Raises:
@@ -196,7 +196,7 @@ class _Visit:
             self._kept.update({name: found(told, path) for name, path in ask.keep.items()})
         return wrong
 
-    def _call(self, ask: Ask) -> Reply:
+    def _call(self, ask: DeclaredRequest) -> HttpReply:
         try:
             return call(self._box, ask.request(self._headers, self._kept), self._service.reply_s)
         except ConnectionEnded:
