@@ -201,7 +201,7 @@ def test_a_table_that_has_not_the_judge_is_told_and_costs_no_results(command, tm
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": "1", "prompt": "2+3?", "completion": text}) + "\n")
     told = command("judge", "a.jsonl", "b.jsonl", "-j", "pairwise('own.py:Spends')", "--prices", "other.toml")
     assert "this session: 2 " in told
-    assert "other.toml cost can't be determined" in told
+    assert "cost can't be determined from other.toml" in told
 
 
 def test_a_search_tells_the_time_left_by_its_prompts_and_not_by_its_steps():

@@ -130,14 +130,14 @@ def test_specs_within_rules_may_hold_commas_quotes_and_brackets():
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ("", "no rule"),
-        ("most(0.9)", "no rule"),
-        ("majority(0.9", "no rule"),
+        ("", "is not a stopping rule"),
+        ("most(0.9)", "is not a stopping rule"),
+        ("majority(0.9", "is not a stopping rule"),
         ("majority(often)", "could not convert"),
         ("majority(0.9, 0.8, 0.7, 0.6)", "it takes"),
         ("majority(0.9, confidence=0.8)", "twice"),
         ("majority(0.9, colour=1)", "colour"),
-        ("majority(form=gamma)", "form is one of"),
+        ("majority(form=gamma)", "form must be one of"),
         ("majority(0.9,)", "empty"),
         ("first()", "needs a verifier"),
         ("first(nonsense)", "nonsense"),

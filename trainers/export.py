@@ -98,7 +98,7 @@ def _check_out(out: Path, run: Path, *, adapter: bool) -> None:
         raise ConfigError(f"can't write to {out}: {error.strerror}", hint=hint) from None
     if any(out.iterdir()) and not ((out / ADAPTER).exists() if adapter else _is_model(out)):
         wanted = "adapter" if adapter else "model"
-        raise ConfigError(f"{out} contains files that are not a {wanted}", hint=hint)
+        raise ConfigError(f"{out} contains files, but no {wanted}", hint=hint)
 
 
 def _write_adapter(model: Any, config: Config, kind: Any, out: Path) -> None:

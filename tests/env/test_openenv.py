@@ -96,8 +96,8 @@ def test_rows_that_cannot_be_played_are_told_by_line_and_stop_no_other(address, 
     done = CliRunner().invoke(cli, ["env", "play", address, str(path), "-o", str(out)])
     assert done.exit_code == 0, done.output
     assert [json.loads(line)["reward"] for line in out.read_text().splitlines()] == [1.0, 1.0]
-    assert "2 rows, 3 left out" in done.stderr
-    assert "not a int" in done.stderr
+    assert "2 rows, 3 skipped" in done.stderr
+    assert "got int" in done.stderr
     for line in (3, 4):
         assert f"rows.jsonl:{line}: " in done.stderr
 

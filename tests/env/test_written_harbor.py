@@ -102,7 +102,7 @@ def test_rows_that_are_no_tasks_are_refused_by_id(tmp_path):
     for row, told in (
         ({"id": "x", "prompt": "p"}, "x has no workspace"),
         ({**ROW, "workspace": {"before": "given"}}, "link is a link"),
-        ({**ROW, "workspace": {"before": {"../a": "b"}}}, "a name that no file has"),
+        ({**ROW, "workspace": {"before": {"../a": "b"}}}, "an invalid or duplicate name"),
     ):
         error = write(tmp_path, [row]).exception
         assert isinstance(error, UsageError)

@@ -76,7 +76,7 @@ def test_spider_asks_every_database_of_a_suite_and_takes_columns_in_any_order_as
 
 
 def test_a_database_that_is_not_there_and_a_name_that_leads_out_are_told(tmp_path):
-    with pytest.raises(UsageError, match="no database 'zoo'"):
+    with pytest.raises(UsageError, match="database 'zoo' not found"):
         run(tmp_path, "bird", BIRD, lambda request: "")
     with pytest.raises(UsageError, match="not a database name"):
         run(tmp_path, "bird", [BIRD[0] | {"db_id": "../zoo"}], lambda request: "")

@@ -171,9 +171,9 @@ def test_the_prompt_shows_the_form_of_the_program():
     ("change", "message"),
     [
         ({"contest_date": "soon"}, "a date such as"),
-        ({"contest_date": None}, "none of contest_date"),
-        ({"private_test_cases": ""}, "none of private_test_cases"),
-        ({"question_content": None}, "none of question_content"),
+        ({"contest_date": None}, "contest_date not found"),
+        ({"private_test_cases": ""}, "private_test_cases not found"),
+        ({"question_content": None}, "question_content not found"),
     ],
 )
 def test_rows_of_another_form_are_refused_by_line_and_column(tmp_path, change, message):
@@ -269,7 +269,7 @@ def test_a_packed_bomb_is_refused(monkeypatch):
 def test_a_preset_goes_with_no_other_way_to_run():
     with pytest.raises(UsageError, match="its own way"):
         Code(preset="livecodebench", children="row")
-    with pytest.raises(UsageError, match="preset is one of livecodebench"):
+    with pytest.raises(UsageError, match="preset must be one of livecodebench"):
         Code(preset="apps")
 
 

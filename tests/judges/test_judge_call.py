@@ -64,7 +64,7 @@ def test_labels_of_a_mapping_are_held_against_the_judge():
     labels = {row["id"]: 1 for row in rows_of("ours")}
     run = verikit.judge_answers({name: rows_of(name) for name in ("ours", "theirs")}, JUDGE, labels=labels)
     assert run.summary["agreement"]["n"] == sum("label" in row for row in run.rows())
-    with pytest.raises(UsageError, match="no label"):
+    with pytest.raises(UsageError, match="the labels match none"):
         verikit.judge_answers({name: rows_of(name) for name in ("ours", "theirs")}, JUDGE, labels={"nobody": 1})
 
 
@@ -79,7 +79,7 @@ def test_other_answers_do_not_go_on_with_a_folder(tmp_path):
 
 
 def test_one_model_alone_is_refused():
-    with pytest.raises(UsageError, match="nobody"):
+    with pytest.raises(UsageError, match="at least two models"):
         verikit.judge_answers({"ours": rows_of("ours")}, JUDGE)
 
 

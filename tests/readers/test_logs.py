@@ -166,7 +166,7 @@ def test_an_archive_that_unpacks_to_more_than_a_row_may_have_is_an_error_in_boun
     monkeypatch.setattr(logs, "MAX_LOG", 2**20)
     bomb = ("samples/bomb_epoch_1.json", b'{"id": 1, "input": "' + b"x" * 2**23 + b'"}')
     [error, group], _ = rows(archive(more=[bomb, ("samples/q1_epoch_1.json", json.dumps(PLAIN))]))
-    assert "the limit is 1,048,576" in error.problem
+    assert "the limit of 1,048,576" in error.problem
     assert isinstance(group, Group)
 
 

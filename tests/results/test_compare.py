@@ -73,7 +73,7 @@ def test_what_can_not_be_compared_is_refused(runs, tmp_path):
     assert "'other'" in caught.value.hint
     with pytest.raises(UsageError, match="no metric"):
         verikit.compare(*runs, metric="nonsense")
-    with pytest.raises(UsageError, match="no run"):
+    with pytest.raises(UsageError, match="is not a run"):
         verikit.compare(runs[0], tmp_path)
 
 

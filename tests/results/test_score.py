@@ -266,7 +266,7 @@ def test_what_holds_no_rows_is_refused_by_name(data, told):
 
 
 def test_a_k_that_is_none_is_refused():
-    with pytest.raises(UsageError, match="k="):
+    with pytest.raises(UsageError, match="k must be a list"):
         verikit.score(ROWS, k=[0, 2])
 
 

@@ -54,10 +54,10 @@ def test_gzip_and_arrays_are_read(tmp_path):
     ("row", "field", "problem"),
     [
         ('{"title": "x"}', "text", "is missing"),
-        ('{"text": 3}', "text", "is a number"),
+        ('{"text": 3}', "text", "got a number"),
         ('{"text": "  "}', "text", "is empty"),
-        ('{"text": "x", "title": []}', "title", "is a list"),
-        ('{"contents": null}', "contents", "is null"),
+        ('{"text": "x", "title": []}', "title", "got a list"),
+        ('{"contents": null}', "contents", "got null"),
         ("{", "", "not JSON"),
         ("[1]", "", "a row is a JSON object"),
     ],

@@ -175,7 +175,7 @@ def test_a_damaged_folder_says_so(built):
     with pytest.raises(UsageError, match="damaged: its files don't belong together"):
         Passages(built)
     (built / "passages.npy").unlink()
-    with pytest.raises(UsageError, match=r"no index: there is no passages.npy"):
+    with pytest.raises(UsageError, match=r"is not an index: passages.npy not found"):
         Passages(built)
 
 

@@ -27,7 +27,7 @@ def test_actors_always_leave_a_cpu_of_the_cluster_free(cpus, actors):
 
 @pytest.mark.parametrize("jobs", ["rays", "1.5", "-1", "ray:0", "ray:x"])
 def test_what_names_no_cluster_is_refused_also_without_ray(jobs):
-    with pytest.raises(UsageError, match=f"{jobs!r} must be a number"):
+    with pytest.raises(UsageError, match=f"jobs must be a number, .*, got {jobs!r}"):
         connect(jobs)
 
 

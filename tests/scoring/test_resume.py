@@ -206,7 +206,7 @@ def test_files_that_no_run_made_are_never_overwritten(score, tmp_path):
     file = write(tmp_path / "in.jsonl", [row(1)])
     (tmp_path / "scores.jsonl").write_text("mine\n")
     outcome = score(file, "-o", ".")
-    assert (outcome.code, "holds scores.jsonl but no .progress" in outcome.err) == (2, True)
+    assert (outcome.code, "contains scores.jsonl but no .progress" in outcome.err) == (2, True)
     assert (tmp_path / "scores.jsonl").read_text() == "mine\n"
     assert score(file, "-o", ".", "--restart").code == 0
 
@@ -220,7 +220,7 @@ def test_scores_that_were_edited_are_named_and_made_again(score, tmp_path):
     for edited in (b"x" * size, json.dumps({"line": 1, "x": "y" * size}).encode(), b""):
         scores.write_bytes(edited)
         outcome = score(file, "-o", "out")
-        assert (outcome.code, "scores.jsonl is not as it was written" in outcome.err) == (0, True)
+        assert (outcome.code, "scores.jsonl was changed or damaged" in outcome.err) == (0, True)
         assert content(tmp_path / "out") == whole
     scores.write_bytes(b"x" * size)
     outcome = score("-", "-o", "out", stdin=file.read_bytes())

@@ -178,7 +178,7 @@ def test_no_text_of_a_request_gets_into_the_log(serve, log):
         ([MOODY, "--host", "192.0.2.1", "--port", "1"], "no token"),
         ([MOODY, "--unscored", "nan"], "--unscored must be a finite number, got nan"),
         ([MOODY, "--protocol", "openrlhf", "--unscored", "inf"], "--unscored must be a finite number, got inf"),
-        ([MOODY, "--protocol", "nemo-gym-mask"], "--protocol nemo-gym-mask needs a number"),
+        ([MOODY, "--protocol", "nemo-gym-mask"], "--protocol nemo-gym-mask requires a number"),
     ],
 )
 def test_a_server_that_should_not_start_says_why(options, problem):

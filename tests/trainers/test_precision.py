@@ -249,10 +249,10 @@ def test_an_adapter_is_refused_where_there_is_none_or_nothing_to_put_it_over(ada
     own = config.model_copy(update={"model": config.model.model_copy(update={"path": ""})})
     with pytest.raises(ConfigError, match="started from a custom model"):
         export_run(run, own, tmp_path / "a", adapter=True)
-    with pytest.raises(ConfigError, match="is no adapter"):
+    with pytest.raises(ConfigError, match="no adapter"):
         export_run(run, config, base, adapter=True)
     export_run(run, config, tmp_path / "adapter", adapter=True)
-    with pytest.raises(ConfigError, match="is no model"):
+    with pytest.raises(ConfigError, match="no model"):
         export_run(run, config, tmp_path / "adapter")
 
 

@@ -40,7 +40,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     "audit",
     cls=GroupedCommand,
     usual="--run --out --fail-on --format --examples --json",
-    purposes={"Running checks": "--seconds"},
+    purposes={"Running checks": "--seconds", "Signature": "--sign"},
 )
 @click.argument("folder", type=click.Path(exists=True))
 @click.option("--run", is_flag=True, help="Also run each task's solution and tests in the sandbox.")

@@ -52,7 +52,7 @@ def play(
         raise UsageError("an OpenEnv server is asked by websockets", hint="pip install websockets") from None
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
-        raise UsageError(f"{address!r} is no address", hint="http://localhost:8000")
+        raise UsageError(f"{address!r} is not a valid address", hint="http://localhost:8000")
     scheme = "wss" if parts.scheme in ("https", "wss") else "ws"
     where = f"{scheme}://{parts.netloc}{parts.path.rstrip('/')}/ws"
     try:

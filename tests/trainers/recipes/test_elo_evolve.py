@@ -240,7 +240,7 @@ def test_synth_opponents_answers_what_is_missing_and_goes_on(tmp_path):
     assert len(out.read_text().splitlines()) == 2
     missing = CliRunner().invoke(cli.opponents, command, standalone_mode=False)
     assert missing.return_value == 1
-    assert "2 prompts stay without an answer" in missing.output
+    assert "2 prompts are still unanswered" in missing.output
     assert len(out.read_text().splitlines()) == 4
     assert Opponents(out).answer("14b", "q3") == "the answer to q3"
 

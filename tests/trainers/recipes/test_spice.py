@@ -145,7 +145,7 @@ def test_a_corpus_without_text_is_named(tmp_path):
     corpus = open_corpus(["a.jsonl"], "body", tmp_path)
     with pytest.raises(SchemaError, match=r"a\.jsonl:2"):
         corpus[1]
-    with pytest.raises(ConfigError, match="matches no file"):
+    with pytest.raises(ConfigError, match="nothing matches"):
         open_corpus(["*.nothing"], "text", tmp_path)
     with pytest.raises(ConfigError, match="missing"):
         open_corpus(["missing.jsonl"], "text", tmp_path)

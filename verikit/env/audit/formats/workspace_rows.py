@@ -75,7 +75,7 @@ def _row(task: AuditedTask, row: Any, where: str, folder: str) -> Iterator[EnvFi
 def _kind(problem: str) -> str:
     if "can't be collected" in problem:
         return "missing"
-    if "lies in the folder" in problem:
+    if "must be in the folder" in problem:
         return "outside"
     return "unknown" if "has no" in problem else "wrong"
 
