@@ -121,15 +121,19 @@ class Judge(TextVerifier):
             raise ConfigError(f"look_pixels is at most {MOST_SIDE:,}, not {self.look_pixels!r}")
         if self.looks and self.shows == "reply":
             raise ConfigError("looks is for judges that see runs", hint="shows='workspace', looks=8")
-        patterns = (self.scope,) if isinstance(self.scope, str) else tuple(self.scope)
-        if not all(isinstance(pattern, str) and pattern for pattern in patterns) or (patterns and not self._sees_files):
-            hint = "shows='workspace', scope=['report.docx']"
-            raise ConfigError("scope is a list of paths and patterns of a workspace", hint=hint)
-        object.__setattr__(self, "scope", patterns)
+        object.__setattr__(self, "scope", self._patterns())
         if "api_key" in self.options:
             raise ConfigError("options are written down with the run", hint="set OPENAI_API_KEY instead of api_key")
         if not isinstance(self.options, Mapping):
             raise ConfigError(f"options must be a table of the engine's options, got {self.options!r}")
+
+    def _patterns(self) -> tuple[str, ...]:
+        """The patterns of the files that are shown."""
+        patterns = (self.scope,) if isinstance(self.scope, str) else tuple(self.scope)
+        if not all(isinstance(pattern, str) and pattern for pattern in patterns) or (patterns and not self._sees_files):
+            hint = "shows='workspace', scope=['report.docx']"
+            raise ConfigError("scope is a list of paths and patterns of a workspace", hint=hint)
+        return patterns
 
     def __repr__(self) -> str:
         """Every option that decides the verdicts, the prompt with a digest of its content."""

@@ -213,6 +213,18 @@ def _without_closing_marks(text: str) -> str:
     return text.rstrip(",;:.") if is_factorial else kept
 
 
+def _start_of_value(sentence: str) -> int | None:
+    """Where the number of a sentence begins, behind words that only lead to it; None if it begins otherwise."""
+    lead = _LEAD.match(sentence)
+    start = lead.end() if lead else 0
+    if lead and _NOT_LEADS.intersection(lead[0].lower().replace(",", " ").split()):
+        return None
+    if is_operand(sentence[:start]) or is_limit(sentence[:start]):
+        return None
+    begins = _SIGN.match(sentence, start) or sentence[start : start + 1].isdigit()
+    return start if begins else None
+
+
 def led(text: str, assigned: bool = True) -> Iterator[str]:
     """`stated`, then what begins with the first number of a sentence, shorter and shorter at its end."""
     last = text
@@ -220,13 +232,8 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
         yield last
     if len(last) > MAX_LED or _HEDGE.search(last):
         return
-    lead = _LEAD.match(last)
-    start = lead.end() if lead else 0
-    if lead and _NOT_LEADS.intersection(lead[0].lower().replace(",", " ").split()):
-        return
-    if is_operand(last[:start]) or is_limit(last[:start]):
-        return
-    if not _SIGN.match(last, start) and not last[start : start + 1].isdigit():
+    start = _start_of_value(last)
+    if start is None:
         return
     end = max(i for i, char in enumerate(last) if char.isdigit()) + 1
     tail = last[end:].split(" ")

@@ -146,14 +146,19 @@ class Pdf(WorkspaceVerifier):
             if not own:
                 yield f"no field {name!r}", "no"
             elif isinstance(wanted, bool):
-                ticked = any(one["checked"] and one["ink"] for one in own)
-                empty = not any(one["checked"] or one["ink"] for one in own)
-                yield (
-                    f"{name!r} is not {'ticked' if wanted else 'empty'}",
-                    "yes" if (ticked if wanted else empty) else "no",
-                )
+                yield _is_ticked(name, own) if wanted else _is_empty(name, own)
             else:
                 yield from (_shows(name, wanted, one) for one in own)
+
+
+def _is_ticked(name: str, boxes: Sequence[Mapping[str, Any]]) -> tuple[str, Found]:
+    ticked = any(box["checked"] and box["ink"] for box in boxes)
+    return f"{name!r} is not ticked", "yes" if ticked else "no"
+
+
+def _is_empty(name: str, boxes: Sequence[Mapping[str, Any]]) -> tuple[str, Found]:
+    marked = any(box["checked"] or box["ink"] for box in boxes)
+    return f"{name!r} is not empty", "no" if marked else "yes"
 
 
 def _shows(name: str, wanted: str, one: Mapping[str, Any]) -> tuple[str, Found]:
