@@ -84,7 +84,7 @@ def test_doctor_and_serve_end_in_words(system, there):
     done = there("-m", "verikit", "doctor")
     assert "Traceback" not in done.stderr
     if system == "darwin":
-        assert "no sandbox: the local sandbox needs Linux" in done.stdout
+        assert "sandbox not available: the local sandbox needs Linux" in done.stdout
 
 
 LIGHT = """
