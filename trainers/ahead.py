@@ -47,7 +47,7 @@ class Ahead:
         """Return a step's batch, and whether it was collected ahead.
 
         Raises:
-            Exception: collecting the batch failed.
+            Exception: Collecting the batch failed.
         """
         if self._coming is None:
             return self._collected(step), False
@@ -72,7 +72,7 @@ class Ahead:
         """Wait for the batch in progress. After that, the sampler is idle.
 
         Raises:
-            Exception: collecting the batch failed.
+            Exception: Collecting the batch failed.
         """
         if self._coming is not None:
             self._coming.result()

@@ -133,7 +133,7 @@ class WarmupSection(Section):
 
     @property
     def last_step(self) -> int:
-        """The step by which the gate must be reached."""
+        """The last step at which the gate may be reached."""
         return self.max_steps or 4 * self.steps
 
     def measures_gate(self, step: int) -> bool:
@@ -210,9 +210,9 @@ class RunSection(Section):
     samples: int = Field(default=8, ge=0)
     """Completions logged at each of those steps."""
     track: tuple[str, ...] = ()
-    """Trackers that also receive metrics and samples: `wandb:PROJECT`, `tensorboard`, …; see `--track`.
+    """Trackers that also receive the metrics and samples; see `--track`.
 
-    Others: `trackio:PROJECT`, `mlflow:EXPERIMENT`.
+    Supported: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`, `mlflow:EXPERIMENT`.
     """
     max_mismatch: float = Field(default=0.5, ge=0)
     """Maximum difference of sampler and trainer: the mean of |log p - log p'| over a step's tokens. 0: no limit."""
@@ -221,10 +221,10 @@ class RunSection(Section):
     max_unscored_share: float = Field(default=0.2, ge=0, le=1)
     """Maximum fraction of a role's trajectories unscored, or of the engine's requests lost, per step.
 
-    A step above it causes a warning and adds to `max_unscored_steps`.
+    A step above it causes a warning and counts towards `max_unscored_steps`.
     """
     max_idle_steps: int = Field(default=8, ge=0)
-    """Stop a run if its first N steps train on no row because all rewards of each group are equal. 0: continue."""
+    """Stop a run if its first steps, this many, train on no row because each group's rewards are equal. 0: continue."""
     max_bad_steps: PositiveInt = 5
     """Stop after this many steps in a row whose gradient is not finite."""
     threads: int = Field(default=0, ge=0)

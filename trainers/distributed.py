@@ -25,7 +25,7 @@ WeightSource = Callable[[str], Tensor]
 TIMEOUT = timedelta(minutes=30)
 """Timeout for the gradients of the other processes. All of them are training then."""
 COLLECTING = timedelta(days=30)
-"""Timeout for the rollouts of other processes. It is long: a slow judge is not a dead process that ends the run."""
+"""Timeout for other processes' rollouts. It is long, since judges may be slow. torchrun handles dead processes."""
 
 
 class World:

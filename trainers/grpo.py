@@ -66,8 +66,8 @@ class Trainer:
     ) -> None:
         """Create or load everything; `report` receives each row of metrics.
 
-        With `answered`, judges, retrievers and other services of the recipe are queried before a model is loaded from a
-        folder, or after the recipe has made its own. `answered` receives each answer.
+        With `answered`, judges, retrievers and other services of the recipe are queried early. This is before a model
+        is loaded from a folder, or after the recipe has made its own. `answered` receives each answer.
 
         Raises:
             ConfigError: Model, recipe or options don't fit together.

@@ -27,7 +27,7 @@ from verikit.trainers.sharing import can_share, gather_rows, shared_options
 class LinearLogProb(torch.autograd.Function):
     """log softmax(hidden @ weight.T + bias) at `targets`, and optionally the entropy, in chunks over the tokens.
 
-    The backward pass recomputes each chunk's logits; d logp / d logits = onehot - p, and d H / d logits = -p (log p +
+    The backward pass recomputes each chunk's logits. d logp / d logits = onehot - p, and d H / d logits = -p (log p +
     H). Capped logits y = c tanh(x / c) / t have dy / dx = (1 - (y t / c)^2) / t. The weight's gradient is an ordinary
     one, so tied embeddings and FSDP work.
     """

@@ -73,7 +73,7 @@ class PolicySampler(Sampler):
         self.at(0)
 
     def at(self, step: int, attempt: int = 0) -> None:
-        """Key all further random numbers by a step, and by the number of its attempts."""
+        """Key all further random numbers by a step and its attempt number."""
         self._key = (self._seed, step, attempt)
         self._calls = 0
         if attempt <= 0:

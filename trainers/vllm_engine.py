@@ -64,7 +64,7 @@ class VLLMEngine(SamplingEngine):
     def refresh(self, changed: bool = True) -> None:
         """Replace the weights. The cache gets its memory after them, because the other order runs out of memory."""
         if self._asleep:
-            torch.cuda.empty_cache()  # the policy's training memory, otherwise reserved for its next step
+            torch.cuda.empty_cache()  # free the policy's training memory, otherwise cached for its next step
             self._llm.wake_up(tags=["weights"])
         if changed or self._asleep:
             self._send()

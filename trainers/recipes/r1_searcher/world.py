@@ -1,9 +1,9 @@
 """The smallest world that needs search: facts that only the retriever has, and questions over two of them.
 
-`r3 of r1 of e7` queries the r3 of e7's r1. Each fact is a passage (title "e7 r1", text "e12"). The warm-up teaches the
-format and reading evidence, but hardly searching. In a transcript that searches, the decision is masked: the first
-token after the prompt or after evidence. It is unmasked only in a fraction `searching` of the demonstrations. The
-others decide to guess.
+`r3 of r1 of e7` means: what is the r3 of e7's r1? Each fact is a passage (title "e7 r1", text "e12"). The warm-up
+teaches the format and reading evidence, but hardly searching. In a transcript that searches, the decision is masked:
+the first token after the prompt or after evidence. It is unmasked only in a fraction `searching` of the demonstrations.
+The others decide to guess.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def _balance(question: CorpusQuestion, share: float) -> str | None:
 
 @dataclass(frozen=True)
 class TypedEquality:
-    """Scores an answer according to its gold answer's type: mathematics, an exact string, or an option letter."""
+    """Scores an answer according to the type of the reference: mathematics, an exact string, or an option letter."""
 
     letter_only: bool = False
     _math: Math = field(default_factory=Math)

@@ -36,8 +36,9 @@ class SpiceOptions(BaseModel):
     checks: list[Check] = Field(default=["self_reference", "quotes", "copied"])
     """Rules in addition to the format.
 
-    They reject questions that mention "the text", quotes that are not in the document, questions that copy more than
-    `copied_words` words in a row, and options whose lengths differ by more than `balance`.
+    `self_reference` rejects questions that mention "the text". `quotes` rejects quotes that are not in the document.
+    `copied` rejects questions that copy more than `copied_words` words in a row. `balance` rejects options whose
+    lengths differ by more than `balance`.
     """
     copied_words: PositiveInt = 12
     """Words are runs of two or more letters, not LaTeX commands. Four times as many numbers and symbols are allowed."""

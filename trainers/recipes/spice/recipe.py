@@ -1,9 +1,9 @@
 """The recipe: documents to questions, questions to answers, both to one update.
 
 Each document is one rollout. The Challenger samples attempts until a question is valid, twice as many in each round. A
-group of its attempts has the same fraction of valid ones. Each valid question is sent to the Reasoner immediately, and
-the Reasoner never sees a document. One random valid question per document trains the Reasoner, with the answers already
-sampled.
+group sampled from its attempts keeps their fraction of valid ones. Each valid question is sent to the Reasoner
+immediately, and the Reasoner never sees a document. One random valid question per document trains the Reasoner, with
+the answers already sampled.
 """
 
 from __future__ import annotations

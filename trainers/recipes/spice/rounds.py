@@ -72,7 +72,7 @@ class DocumentRound:
 
 
 def subsample(attempts: Sequence[Attempt], size: int, draw: random.Random) -> list[Attempt]:
-    """Sample a group with an equal fraction of valid attempts, and at least one valid if there is any."""
+    """Sample a group that preserves the fraction of valid attempts, with at least one valid if there is any."""
     valid = [attempt for attempt in attempts if attempt.question is not None]
     invalid = [attempt for attempt in attempts if attempt.question is None]
     size = min(size, len(attempts))

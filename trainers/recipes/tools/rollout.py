@@ -120,7 +120,7 @@ class ToolRollouts:
 
 
 def rollout_metrics(rollouts: Sequence[ToolRollout]) -> dict[str, float]:
-    """Return means of rollouts: turns, calls, rollouts with calls or errors, failed calls, tool tokens."""
+    """Return mean turns and calls, and fractions: rollouts with calls or errors, failed calls, tool tokens."""
     if not rollouts:
         return {}
     calls = sum(rollout.calls for rollout in rollouts)

@@ -1,8 +1,8 @@
 """Tools that a policy may call: Python functions, and an interpreter in the sandbox.
 
 Errors caused by a call (bad arguments, an exception, a time or memory limit) become observations for the model. If the
-tool itself fails, the result has a `fault` and the trajectory is unscored. Examples are a failing sandbox, a dead
-helper process or a `VerikitError` raised by a function.
+tool itself fails, the trajectory is unscored. Examples are a failing sandbox, a dead helper process or a `VerikitError`
+raised by a function.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class ToolWorld(ToolRecipe):
         return made
 
     def gate(self, sampler: Sampler) -> float:
-        """Return the fraction of held-out problems with a right call (given its start) and answer (given the result)."""
+        """Return the fraction of held-out problems with a right call, given its start, and a right final answer."""
         prompts = [self._encode(sampler, problem) for problem in self.held_out]
         begun = self.form.encode(OPENING)
         calls = [self.form.encode(call_text(_program(problem))) for problem in self.held_out]
