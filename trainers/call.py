@@ -21,11 +21,11 @@ from verikit.trainers.view import HELD_OUT, summary
 
 
 class TrainRun(FinishedRun):
-    """What `train` returns: metrics step by step, logged samples, and the model to export."""
+    """The result of `train`: metrics step by step, logged samples, and the model to export."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """Steps and seconds, and the first and last value of the reward and of each held-out metric."""
+        """Steps and seconds, and the first and last values of the reward and of each held-out metric."""
         rows = [row for row in self.records() if not str(row["phase"]).startswith("0")]
         found: dict[str, Any] = {
             "steps": max((row["step"] for row in rows), default=0),

@@ -133,7 +133,7 @@ class WarmupSection(Section):
 
     @property
     def last_step(self) -> int:
-        """The last step at which the gate may be reached."""
+        """Latest step for reaching the gate."""
         return self.max_steps or 4 * self.steps
 
     def measures_gate(self, step: int) -> bool:
@@ -179,7 +179,7 @@ class PrecisionSection(Section):
 
 
 class DistributedSection(Section):
-    """[distributed]: what torchrun's processes do with the model."""
+    """[distributed]: how torchrun's processes divide the model."""
 
     kind: Literal["ddp", "fsdp2"] = "ddp"
     shards: int = Field(default=0, ge=0)

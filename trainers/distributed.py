@@ -149,7 +149,7 @@ class Ranks(World):
 
 
 def own_state(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yield a model's parameters, tied ones once, and the buffers that are saved with it."""
+    """Yield a model's parameters (tied ones once) and its persistent buffers."""
     own = {name for name, _ in model.named_parameters()} | {name for name, _ in model.named_buffers()}
     for name, tensor in model.state_dict().items():
         if name in own:

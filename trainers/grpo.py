@@ -32,7 +32,7 @@ from verikit.trainers.run import CHECKPOINTS, MODEL, RunFolder, environment, oth
 from verikit.trainers.weights import SamplingEngine, make_engine, save_shape
 
 WARMUP, TRAIN = "0-warmup", "1-train"
-"""The phases, by names that sort."""
+"""The phases. Their names sort in order."""
 Report = Callable[[dict[str, Any]], None]
 _log = logging.getLogger(__name__)
 

@@ -52,7 +52,7 @@ def load_frame(config: Config, model_class: str) -> Any:
         with without_numbers():
             kind: Any = getattr(transformers, model_class)
             model = kind.from_config(settings, dtype=dtype or torch.float32, trust_remote_code=False, **options)
-        with suppress(OSError):  # the model has none; if it exists, the end token may be defined only there
+        with suppress(OSError):  # the model may have none, and the end token may be defined only there
             model.generation_config = transformers.GenerationConfig.from_pretrained(path)
     except (OSError, ValueError) as error:
         raise ConfigError(f"model.path {path!r}: {' '.join(str(error).split())[:300]}") from None

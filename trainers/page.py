@@ -133,7 +133,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _numbered(samples: Sequence[LogRow]) -> Iterator[tuple[int, LogRow]]:
-    """Samples with their number within their step."""
+    """Yield samples with their number within their step."""
     for _, some in groupby(samples, key=itemgetter("step")):
         yield from enumerate(some)
 

@@ -139,7 +139,7 @@ class SingleTurn(ReplyRecipe):
         return f"{self.options.reward} scores"
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
-        """Sample and score the next problems. Each is one group."""
+        """Sample and score the next problems. Each problem is one group."""
         chosen = list(self._next(sampler))
         requests = self.requests(sampler, chosen)
 

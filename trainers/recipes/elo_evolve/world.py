@@ -131,7 +131,7 @@ def terms(prompt: str) -> tuple[int, int]:
 
 
 def right(prompt: str, text: str) -> list[bool]:
-    """Return for each result of a working (column sums and answer) whether it is right; all False for a wrong format."""
+    """Return for each result of a working (column sums, answer) whether it is right; all False for a wrong format."""
     wanted = working(*terms(prompt)).split(";")
     found = text.split(";")
     if len(found) != len(wanted):

@@ -33,7 +33,7 @@ BATCH = 64
 
 
 class Source(ABC):
-    """The documents of one file."""
+    """The documents in one file."""
 
     path: Path
     key: str

@@ -146,7 +146,7 @@ class Spice(SelfPlay):
     def play(
         self, sampler: Sampler, number: int, document: str, kind: QuestionKind, draw: random.Random
     ) -> Rollout[DocumentRound]:
-        """Generate questions from a document, and answer them."""
+        """Generate questions from a document, and let the Reasoner answer them."""
         challenge = yield from self.begin(sampler, number, document, kind)
         group = subsample(challenge.attempts, self.options.group, draw)
         answered = yield from self.ask(sampler, number, group)

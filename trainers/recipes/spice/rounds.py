@@ -42,7 +42,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """A question, its answers and their scores."""
+    """A question with its answers and their scores."""
 
     question: CorpusQuestion
     generation: Generation
