@@ -228,7 +228,7 @@ class RunSection(Section):
     max_bad_steps: PositiveInt = 5
     """Stop after this many steps in a row whose gradient is not finite."""
     threads: int = Field(default=0, ge=0)
-    """CPU threads of torch. 0: OMP_NUM_THREADS, or one if it is unset."""
+    """CPU threads of torch. 0: OMP_NUM_THREADS, or the cores divided among this machine's processes."""
 
     @model_validator(mode="before")
     @classmethod

@@ -68,7 +68,7 @@ class EloEvolveOptions(SingleTurnOptions):
     opponents_per_group: PositiveInt = 1
     """Opponents per prompt. Its outputs are divided among them."""
     max_longer: int = Field(default=300, ge=0)
-    """An output this many words longer than the opponent's answer loses without a judge call; 0: no guard."""
+    """An output with over this many more words than the opponent's answer loses without a judge call; 0: no guard."""
     snapshot_every: int = Field(default=0, ge=0)
     """Number of steps between snapshots of the policy that join the pool; 0: no snapshots."""
     snapshot_prompts: PositiveInt = 1024

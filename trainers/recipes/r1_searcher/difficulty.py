@@ -21,7 +21,7 @@ from verikit.trainers.recipes.r1_searcher.rewards import measure
 from verikit.types import Group
 
 Attempt = Callable[[Sequence[Group], int], Sequence[bool]]
-"""(The questions still open, the rollout's number) -> whether each was answered right."""
+"""Maps (the questions still open, the rollout's number) to whether each was answered right."""
 Difficulty = Literal["easy", "medium", "hard"]
 EASY_BELOW, MEDIUM_TO = 10, 20
 
