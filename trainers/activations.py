@@ -1,7 +1,8 @@
-"""Bytes that one micro-batch takes while it is learnt from, counted on tensors without numbers.
+"""Count the bytes that training on one micro-batch takes, using tensors without data.
 
-Models of one layer and of two run forward and backward over rows of the length that is asked about. The difference is a
-layer, so nothing of the model's size is made. Attention is a stand-in that keeps what a flash kernel keeps.
+One-layer and two-layer models run forward and backward over rows of the given length. The difference is the cost of one
+layer, so the full-size model is never built. Attention is replaced by a function that only saves the tensors that a
+flash kernel would save.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from verikit.trainers.policy import PolicyModel
 from verikit.trainers.precision import prepare_model
 
 ATTENTION = "verikit-counted"
-"""The stand-in's name among transformers' attention functions."""
+"""Name of the replacement among transformers' attention functions."""
 
 
 class _Held(TorchDispatchMode):
-    """The bytes of all storages made under it that are still there, and the most there were."""
+    """Track the current and peak bytes of all storages created in this mode."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +52,7 @@ class _Held(TorchDispatchMode):
 
 
 class _Flash(torch.autograd.Function):
-    """The memory of attention: queries, keys, values, the output, and a number for each query of a head."""
+    """The memory of attention: queries, keys, values, the output, and one number per query and head."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -63,7 +64,7 @@ class _Flash(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, ...]:
-        """Return the gradients of all three."""
+        """Return the gradients of queries, keys and values."""
         return tuple(torch.empty_like(tensor) for tensor in ctx.saved_tensors[:3])
 
 
@@ -75,14 +76,14 @@ def _attend(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, *
 
 
 def micro_batch_bytes(model: Any, config: Config, length: int, *, bf16: bool, device: torch.device) -> float:
-    """Return the most bytes that learning from a micro-batch takes beside weights, their gradients and states.
+    """Return the peak bytes of training on a micro-batch, in addition to weights, their gradients and optimizer states.
 
     Args:
-        model: A transformers model, as it is before it is prepared; it may be on the meta device.
+        model: A transformers model, before `prepare_model`. It may be on the meta device.
         config: The run's settings.
-        length: Tokens of a row, prompt and completion. A row longer than `batch.tokens` is a micro-batch alone.
-        bf16: Whether products are of bf16 numbers.
-        device: Where the model will be.
+        length: Tokens per row, prompt and completion. A row longer than `batch.tokens` is its own micro-batch.
+        bf16: Whether products are computed in bf16.
+        device: The device that the model will be on.
     """
     from transformers import AttentionInterface
 
@@ -93,7 +94,7 @@ def micro_batch_bytes(model: Any, config: Config, length: int, *, bf16: bool, de
 
 
 def _cut(model: Any, layers: int) -> Any:
-    """A model of the same shape with a few layers, on the meta device; the last ones, where layers differ."""
+    """Return a model of the same shape with few layers, on the meta device. If layers differ, it has the last ones."""
     short = deepcopy(model.config)
     text = short.get_text_config()
     if getattr(text, "layer_types", None):
@@ -105,7 +106,7 @@ def _cut(model: Any, layers: int) -> Any:
 
 
 def _peak(model: Any, config: Config, length: int, bf16: bool, device: torch.device) -> float:
-    """The most bytes that the second of two micro-batches adds: the first one leaves gradients behind."""
+    """Return the peak bytes that the second of two micro-batches adds. The first one allocates the gradients."""
     eager = config.precision.model_copy(update={"compile": False})
     policy = PolicyModel(prepare_model(model, config.model_copy(update={"precision": eager}), device), bf16)
     policy.chunked = True
@@ -125,7 +126,7 @@ def _peak(model: Any, config: Config, length: int, bf16: bool, device: torch.dev
 
 
 def _put(policy: nn.Module, device: torch.device, dtype: torch.dtype | None) -> None:
-    """Give parameters and buffers of the meta device a place without numbers; tied ones stay one."""
+    """Replace parameters and buffers on the meta device by empty tensors. Tied ones stay tied."""
     made: dict[int, Any] = {}
     for module in policy.modules():
         for store in (module._parameters, module._buffers):

@@ -1,8 +1,8 @@
-"""From rewards to advantages: one function for each estimator.
+"""Compute advantages from rewards, with one function per estimator.
 
-Shapes: `rewards` (n,) of scored trajectories, `groups` (n,) group numbers, `lengths` (n,) sampled tokens of each; flat
-token values (sum of lengths,). Computed in float64. A group of one has nothing to compare with, and equal rewards
-nothing to tell: both give exactly 0, not what rounding leaves over a tiny deviation.
+Shapes: `rewards` (n,) of scored trajectories, `groups` (n,) group numbers, `lengths` (n,) sampled tokens per
+trajectory. Flat token values are (sum of lengths,). Everything is computed in float64. Groups of one and groups of
+equal rewards give exactly 0, not a rounding error divided by a tiny deviation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor
 SAME = 1e-9
 """Rewards closer than this, relative to their size, are equal."""
 GROUPED = frozenset({"grpo", "dr-grpo", "rloo", "reinforce++-baseline", "gdpo"})
-"""Estimators that compare within groups: these need two scored members."""
+"""Estimators that compare within groups. They need two scored members per group."""
 
 
 def grpo(rewards: Tensor, groups: Tensor, epsilon: float = 1e-6) -> Tensor:
@@ -25,13 +25,13 @@ def grpo(rewards: Tensor, groups: Tensor, epsilon: float = 1e-6) -> Tensor:
 
 
 def dr_grpo(rewards: Tensor, groups: Tensor) -> Tensor:
-    """R - mean of the group; Dr. GRPO, arXiv 2503.20783, 3.2."""
+    """The reward less the mean of the group; Dr. GRPO, arXiv 2503.20783, 3.2."""
     _, centred, live = _centred(rewards, groups)
     return torch.where(live, centred, 0.0)
 
 
 def rloo(rewards: Tensor, groups: Tensor) -> Tensor:
-    """R - mean of the group's others; RLOO, arXiv 2402.14740, equation 8."""
+    """The reward less the mean of the other members of the group; RLOO, arXiv 2402.14740, equation 8."""
     count, centred, live = _centred(rewards, groups)
     size = count[groups]
     return torch.where(live, centred * size / (size - 1).clamp(min=1), 0.0)
@@ -40,11 +40,11 @@ def rloo(rewards: Tensor, groups: Tensor) -> Tensor:
 def gdpo(parts: Tensor, weights: Tensor, groups: Tensor, epsilon: float = 1e-6) -> Tensor:
     """Normalise each part of the reward within its group, sum by weights, divide by the batch's standard deviation.
 
-    GDPO, arXiv 2601.05242, section 3, over trajectories as TRL's `normalize_then_sum`. The sums of a batch have mean 0
-    already, since those of each part do in each group.
+    GDPO, arXiv 2601.05242, section 3, over trajectories like TRL's `normalize_then_sum`. The sums of a batch already
+    have mean 0, because each part has mean 0 in each group.
 
     Args:
-        parts: (n, k); NaN where a part has no score: it is in no statistics there and adds nothing.
+        parts: (n, k). NaN marks an unscored part. It enters no statistic and adds nothing.
         weights: (k,).
         groups: (n,).
         epsilon: Added to both standard deviations.
@@ -57,9 +57,9 @@ def gdpo(parts: Tensor, weights: Tensor, groups: Tensor, epsilon: float = 1e-6) 
 
 
 def returns_to_go(rewards: Tensor, lengths: Tensor, penalties: Tensor | None = None) -> Tensor:
-    """Give each token what follows: the reward less the penalties from there on (discount 1); flat.
+    """Return each token's reward less the penalties at this token and later (discount 1). The result is flat.
 
-    REINFORCE++, arXiv 2501.03262, section 3.2, where a penalty is the coefficient times k1 at a token.
+    REINFORCE++, arXiv 2501.03262, section 3.2. A penalty is the coefficient times k1 at a token.
     """
     result = rewards.repeat_interleave(lengths)
     if penalties is None:
@@ -69,7 +69,7 @@ def returns_to_go(rewards: Tensor, lengths: Tensor, penalties: Tensor | None = N
 
 
 def whiten(values: Tensor) -> Tensor:
-    """(x - mean) / sqrt(unbiased variance + 1e-8) over all tokens given, as verl's `masked_whiten`."""
+    """(x - mean) / sqrt(unbiased variance + 1e-8) of the given tokens, like verl's `masked_whiten`."""
     if len(values) < 2 or _same(values.min(), values.max()):
         return torch.zeros_like(values)
     return (values - values.mean()) * (values.var() + 1e-8).rsqrt()
@@ -81,12 +81,12 @@ def reinforce_pp(rewards: Tensor, lengths: Tensor, penalties: Tensor | None = No
 
 
 def reinforce_pp_baseline(rewards: Tensor, groups: Tensor, lengths: Tensor) -> Tensor:
-    """R - mean of the group, whitened over the batch's tokens; REINFORCE++-baseline, as verl has it; flat."""
+    """The reward less the group's mean, whitened over the batch's tokens; REINFORCE++-baseline as in verl; flat."""
     return whiten(dr_grpo(rewards, groups).repeat_interleave(lengths))
 
 
 def trr_pp(rewards: Tensor, kinds: Tensor, lengths: Tensor, penalties: Tensor | None = None) -> Tensor:
-    """REINFORCE++ with a mean and variance for each (task, role); Absolute Zero, arXiv 2505.03335, 3.3.5; flat."""
+    """REINFORCE++ with one mean and variance per (task, role); Absolute Zero, arXiv 2505.03335, 3.3.5; flat."""
     values, kind = returns_to_go(rewards, lengths, penalties), kinds.repeat_interleave(lengths)
     result = torch.empty_like(values)
     for number in kinds.unique():
@@ -105,10 +105,10 @@ def estimate(
     penalties: Tensor | None = None,
     weights: Tensor | None = None,
 ) -> Tensor:
-    """Return flat token advantages by the estimator's name; `kinds` (n,) numbers each (task, role).
+    """Return flat token advantages of the named estimator; `kinds` (n,) numbers each (task, role).
 
-    Estimators with one advantage for a trajectory take the sum of its penalties off its reward. For `gdpo` rewards are
-    (n, k) parts with k `weights`; (n,) are one part.
+    Estimators with one advantage per trajectory subtract the sum of its penalties from its reward. For `gdpo`, rewards
+    are (n, k) parts with k `weights`. Rewards of shape (n,) are treated as one part.
     """
     rewards = rewards.double()
     if name == "gdpo":
@@ -129,7 +129,7 @@ def estimate(
 
 
 def _centred(rewards: Tensor, groups: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return each group's size, each reward less its group's mean, and whether its group's rewards differ at all."""
+    """Return each group's size, each reward less its group's mean, and whether the rewards of its group differ."""
     size = int(groups.max()) + 1 if len(groups) else 0
     zeros = rewards.new_zeros(size)
     count = zeros.index_add(0, groups, torch.ones_like(rewards))

@@ -1,9 +1,9 @@
-"""Collecting the next step's batch while this one is learnt from (`batch.ahead`): one step off-policy.
+"""Collect the next step's batch while training on this one (`batch.ahead`): one step off-policy.
 
-The batch of step t + 1 is then sampled by the weights before step t's update. What samples has weights of its own, and
-the objective takes each token's probability when it was sampled, so the ratio to it is the importance weight (with
-`loss.mismatch`, that of the trainer's own probability). After a step that saves a checkpoint nothing is ahead: the next
-batch is sampled by the weights that are saved, so that a run which is resumed there is the run without a break.
+The batch of step t + 1 is sampled with the weights before step t's update. The sampler has a copy of the weights. The
+objective uses each token's probability at sampling time, so the ratio to it is the importance weight. With
+`loss.mismatch`, that probability is the trainer's. After a step that saves a checkpoint, the trainer does not collect
+ahead. The next batch is sampled with the saved weights, so a resumed run equals an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from verikit.trainers.recipe import Trajectory
 
 ENDING_S = 60.0
-"""How long `close` waits for a batch that is being collected: it may wait for another process, which has died."""
+"""Seconds that `close` waits for a batch in progress. The batch may be waiting for another process, which has died."""
 
 
 class CollectedBatch(NamedTuple):
@@ -26,12 +26,12 @@ class CollectedBatch(NamedTuple):
     step: int
     trajectories: Sequence[Trajectory]
     metrics: dict[str, float]
-    """The recipe's, of this batch."""
+    """The recipe's metrics of this batch."""
     seconds: float
 
 
 class Ahead:
-    """Collects in the caller's thread, or ahead of it in another."""
+    """Collects batches in the caller's thread, or in advance in another thread."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Ahead:
         metrics: Callable[[], dict[str, float]],
         stop: Callable[[], None],
     ) -> None:
-        """Take what collects a step's batch, what then says the metrics of it, and what makes collecting fail soon."""
+        """Take three functions: collect a step's batch, return its metrics, and make collecting fail soon."""
         self._collect, self._metrics, self._stop = collect, metrics, stop
         self._coming: Future[CollectedBatch] | None = None
 
@@ -47,7 +47,7 @@ class Ahead:
         """Return a step's batch, and whether it was collected ahead.
 
         Raises:
-            Exception: what collecting it raised.
+            Exception: Collecting the batch failed.
         """
         if self._coming is None:
             return self._collected(step), False
@@ -55,7 +55,7 @@ class Ahead:
         return coming.result(), True
 
     def begin(self, step: int) -> None:
-        """Begin to collect a step's batch in a thread."""
+        """Start collecting a step's batch in a thread."""
         coming: Future[CollectedBatch] = Future()
 
         def run() -> None:
@@ -65,20 +65,20 @@ class Ahead:
                 coming.set_exception(error)
 
         self._coming = coming
-        # A daemon: a process that fails while others' rollouts are waited for must be able to end.
+        # A daemon thread: a process that fails while waiting for other processes' rollouts must be able to exit.
         threading.Thread(target=run, name="verikit-ahead", daemon=True).start()
 
     def wait(self) -> None:
-        """Wait for what was begun: then nothing samples.
+        """Wait for the batch in progress. After that, the sampler is idle.
 
         Raises:
-            Exception: what collecting raised.
+            Exception: Collecting the batch failed.
         """
         if self._coming is not None:
             self._coming.result()
 
     def close(self) -> None:
-        """Give up a batch that is being collected, before what it is collected with is closed."""
+        """Abandon a batch in progress, before the engine and other resources close."""
         if self._coming is not None and not self._coming.done():
             self._stop()
             wait([self._coming], ENDING_S)

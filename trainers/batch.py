@@ -1,8 +1,8 @@
-"""Trajectories as rows of numbers, and rows as micro-batches: sorted by length, under a token budget, padded or packed.
+"""Turn trajectories into rows, and rows into micro-batches: sorted by length, under a token budget, padded or packed.
 
-A row holds only what counts: its ids up to the last position that predicts, and flat values for each learnt token.
-Padding is on the right and means nothing, so its id may be any. Rows that share prompts are kept together and laid out
-with each prompt once (see `sharing`).
+A row contains only the ids up to the last position that predicts a target, and flat values per trained token. Padding
+is on the right and is ignored, so its id does not matter. Rows with the same prompt stay together, and each prompt is
+laid out once (see `sharing`).
 """
 
 from __future__ import annotations
@@ -19,31 +19,33 @@ from verikit.trainers.recipe import Trajectory
 from verikit.trainers.sharing import shared_layout
 
 WORTH = 0.1
-"""The share of a batch's tokens that shared prompts must save, for sharing to pay."""
+"""Sharing prompts is used only if it saves more than this fraction of a batch's tokens."""
 ATTENTION_COST = 8
-"""A token that only attention sees (padding, a prompt's further copies) counts a so many-th of one in a micro-batch: it
-holds queries, keys, values and their output, no more than a sixth of what a layer holds of a token."""
+"""Divisor for the cost of a token that only attention sees (padding, further copies of a prompt).
+
+Such a token has queries, keys, values and their output: at most a sixth of the memory that a layer needs per token.
+"""
 
 
 @dataclass(slots=True)
 class TrainRow:
-    """One sequence to learn from; tensors are (learnt tokens,), on the CPU."""
+    """One sequence to train on. Tensors are (trained tokens,), on the CPU."""
 
     number: int
-    """Its index in the batch."""
+    """The row's index in the batch."""
     ids: Sequence[int]
     where: list[int]
     """Positions whose hidden state predicts a target."""
     targets: list[int]
     sampled: Tensor
-    """Log-probabilities by the engine that sampled."""
+    """Log-probabilities from the engine that sampled."""
     advantage: Tensor
     temperature: float = 1.0
     old: Tensor | None = None
-    """The trainer's log-probabilities before the update; None: those of the forward pass itself."""
+    """The trainer's log-probabilities before the update. None: the forward pass supplies them."""
     reference: Tensor | None = None
     weight: float = 0.0
-    """What a token counts in the sum of losses."""
+    """The weight of a token in the sum of losses."""
 
     @property
     def live(self) -> bool:
@@ -52,14 +54,14 @@ class TrainRow:
 
     @property
     def prompt(self) -> tuple[int, ...]:
-        """What stands before the first learnt token."""
+        """The ids before the first trained token."""
         return tuple(self.ids[: self.where[0] + 1])
 
 
 def as_row(number: int, trajectory: Trajectory) -> TrainRow:
-    """Take from a trajectory what is learnt: the token after each position, or the position's own class.
+    """Extract the training targets of a trajectory: the token after each position, or the position's own class.
 
-    The first token of a sequence has nothing before it and is never learnt.
+    The first token of a sequence has no predecessor, so it is never a target.
     """
     shift = 0 if trajectory.labels else 1
     learnt = [index for index, own in enumerate(trajectory.mask) if own and index >= shift]
@@ -71,7 +73,7 @@ def as_row(number: int, trajectory: Trajectory) -> TrainRow:
 
 
 def worth_sharing(rows: Sequence[TrainRow]) -> bool:
-    """Whether rows with something to learn share so much of prompts that it pays to compute these once."""
+    """Whether computing shared prompts once saves enough tokens. The constant above is the minimum fraction."""
     total = sum(len(row.ids) for row in rows)
     saved = sum((len(members) - 1) * len(prompt) for prompt, members in _by_prompt(rows).items())
     return saved > WORTH * total
@@ -87,11 +89,11 @@ def _by_prompt(rows: Sequence[TrainRow]) -> dict[tuple[int, ...], list[TrainRow]
 def micro_batches(
     rows: Sequence[TrainRow], tokens: int, shares: int = 1, *, packed: bool = False, shared: bool = False
 ) -> list[list[TrainRow]]:
-    """Cut rows into micro-batches of like length, longest first, each of at most `tokens` (padded) tokens.
+    """Cut rows into micro-batches of similar length, longest first, each of at most `tokens` (padded) tokens.
 
-    With `shared`, rows of one prompt stay together, and a prompt counts once in a micro-batch (see `ATTENTION_COST`).
-    Their number is a multiple of `shares`, so that process r of them takes every `shares`-th from r on; what is missing
-    is filled with the shortest row at weight 0, since every process must run as often as the others.
+    With `shared`, rows of one prompt stay together, and a micro-batch includes each prompt once (see `ATTENTION_COST`).
+    The number of micro-batches is a multiple of `shares`: process r takes every `shares`-th one, starting at r. The
+    shortest row fills missing micro-batches, at weight 0, because every process must run equally often.
     """
     batches = _sharing(rows, tokens) if shared else _like_length(rows, tokens, packed)
     while len(batches) % shares:
@@ -150,13 +152,13 @@ class MicroBatch:
     reference: Tensor | None
     weight: Tensor
     layout: tuple[Tensor, Tensor] | None = None
-    """Where prompts are shared: where each row's tokens stand (rows, length); where each token is there (tokens,)."""
+    """With shared prompts: the index of each row's tokens (rows, length), and of each token in the rows (tokens,)."""
 
 
 def collate(
     rows: Sequence[TrainRow], device: torch.device, *, packed: bool = False, shared: bool = False
 ) -> MicroBatch:
-    """Put rows into tensors."""
+    """Build the tensors of a micro-batch from rows."""
     if shared:
         laid = _with_shared_prompts(rows)
     elif packed:
@@ -187,11 +189,11 @@ class _Laid(NamedTuple):
 
     ids: Tensor
     where: list[int]
-    """Of each learnt token, where its predictor stands among all ids."""
+    """The index among all ids of the position that predicts each trained token."""
     positions: Tensor | None = None
-    """Positions within the rows, where they are not those of the tensor."""
+    """Positions within the rows, if they differ from the positions in the tensor."""
     layout: tuple[Tensor, Tensor] | None = None
-    """Of shared prompts, which tokens each row is gathered from and scattered to."""
+    """With shared prompts, the tokens that each row is gathered from and scattered to."""
 
 
 def _with_shared_prompts(rows: Sequence[TrainRow]) -> _Laid:
@@ -202,7 +204,7 @@ def _with_shared_prompts(rows: Sequence[TrainRow]) -> _Laid:
 
 
 def _packed(rows: Sequence[TrainRow]) -> _Laid:
-    """All rows as one sequence."""
+    """Arrange all rows as one sequence."""
     lengths = [len(row.ids) for row in rows]
     where = _where(rows, [sum(lengths[:number]) for number in range(len(rows))])
     ids = torch.tensor([[token for row in rows for token in row.ids]])
@@ -210,7 +212,7 @@ def _packed(rows: Sequence[TrainRow]) -> _Laid:
 
 
 def _padded(rows: Sequence[TrainRow]) -> _Laid:
-    """Each row as a sequence, with padding on its right."""
+    """Arrange each row as a sequence, padded on the right."""
     longest = max(len(row.ids) for row in rows)
     where = _where(rows, [number * longest for number in range(len(rows))])
     return _Laid(torch.tensor([[*row.ids, *[0] * (longest - len(row.ids))] for row in rows]), where)

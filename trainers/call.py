@@ -1,4 +1,4 @@
-"""`verikit.train`: the command as a call."""
+"""`verikit.train`: the command as a Python function."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from verikit.trainers.view import HELD_OUT, summary
 
 
 class TrainRun(FinishedRun):
-    """What `train` returns: metrics step by step, logged samples, and the model to export."""
+    """The result of `train`: metrics step by step, logged samples, and the model to export."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """Steps and seconds, and the first and last value of the reward and of each held-out metric."""
+        """Steps and seconds, and the first and last values of the reward and of each held-out metric."""
         rows = [row for row in self.records() if not str(row["phase"]).startswith("0")]
         found: dict[str, Any] = {
             "steps": max((row["step"] for row in rows), default=0),
@@ -38,27 +38,27 @@ class TrainRun(FinishedRun):
         return found
 
     def lines(self) -> Iterator[str]:
-        """What `verikit train` prints at the end."""
+        """The lines that `verikit train` prints at the end."""
         lines = list(summary(self.records()))
         return iter(lines or [f"trained for {self.summary['steps']:,} steps"])
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """The lines of metrics.jsonl: one a step, and one for each held-out evaluation."""
+        """Iterate over metrics.jsonl: one line per step, and one per held-out evaluation."""
         return read_log(self.path / METRICS)
 
     def samples(self) -> Iterator[dict[str, Any]]:
-        """The lines of samples.jsonl: some completions with their rewards and parts."""
+        """Iterate over samples.jsonl: some completions with their rewards and parts."""
         return read_log(self.path / SAMPLES)
 
     def export(self, folder: str | PathLike[str], *, step: int | None = None) -> Path:
-        """Write the model and tokenizer as a plain transformers folder, and return where it lies.
+        """Write the model and tokenizer as a plain transformers folder, and return its path.
 
         Args:
-            folder: Where it goes.
-            step: Of the checkpoint; the last otherwise.
+            folder: The output folder.
+            step: The checkpoint's step. Default: the last one.
 
         Raises:
-            ConfigError: there is no such checkpoint, or the folder can't be written or holds something else.
+            ConfigError: The checkpoint doesn't exist, or the folder can't be written or contains other files.
         """
         from verikit.trainers.export import export_run
 
@@ -77,24 +77,24 @@ def train(
 ) -> TrainRun:
     """Train a model by reinforcement learning on a verifier's rewards, or supervised.
 
-    What `verikit train` does, as a call. A run that stopped, however it stopped, goes on to the same result with
-    `train(resume=FOLDER)`.
+    The same as `verikit train`, as a function. `train(resume=FOLDER)` continues a run that stopped for any reason. The
+    result is the same.
 
     Args:
-        config: A FILE.toml, the name of a config that comes with verikit (`arithmetic` needs nothing), or its tables.
-        out: The run's folder; runs/NAME otherwise, since a run holds a model.
-        resume: Go on with a run, or with the one that a folder holds; settings may change that don't decide it.
+        config: A FILE.toml, the name of a built-in config (`arithmetic` is self-contained), or its tables.
+        out: The run's folder. Default: runs/NAME, because a run contains a model.
+        resume: A run or its folder to continue. Settings that don't affect the result may change.
         quiet: Show no progress on stderr.
-        settings: Settings over those of the config, by table: `run={"steps": 20}`, `options={"data": rows}`. Options
-            that name files take rows and data frames as well, which are kept in the run's folder.
+        settings: Overrides of the config's settings, by table: `run={"steps": 20}`, `options={"data": rows}`. Options
+            that name files also accept rows and data frames, which are saved in the run's folder.
 
     Returns:
         The finished run.
 
     Raises:
-        ConfigError: a setting is wrong, or the folder holds a run.
-        TrainerError: training can't go on; a checkpoint stays.
-        MissingExtra: the extra `train` is not installed.
+        ConfigError: A setting is wrong, or the folder already contains a run.
+        TrainerError: Training can't continue. The checkpoints remain.
+        MissingExtra: The extra `train` is not installed.
     """
     if (config is None) == (resume is None):
         hint = f"configs: {', '.join(shipped())}, or a FILE.toml"
@@ -135,7 +135,7 @@ def _folder(config: Any, out: str | PathLike[str] | None, settings: Mapping[str,
 
 
 def _with_files(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The settings, with a file in the place of each option that came as rows."""
+    """Return the settings, with each option given as rows replaced by a file."""
     options = settings.get("options", {})
     if not isinstance(options, Mapping):
         raise ConfigError("options is a table", hint='options={"data": rows}')
@@ -145,7 +145,7 @@ def _with_files(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _changes(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Settings as `a.b=c` changes, the values as TOML has them."""
+    """Yield settings as `a.b=c` changes, with values as in TOML."""
     for name, value in settings.items():
         if isinstance(value, Mapping) and value:
             yield from _changes(value, f"{prefix}{name}.")
@@ -164,7 +164,7 @@ def _toml(value: Any, name: str) -> str:
 
 
 def _texts(settings: Any) -> Iterator[str]:
-    """Every text in the settings."""
+    """Yield every string in the settings."""
     if isinstance(settings, str):
         yield settings
     elif isinstance(settings, Mapping):

@@ -1,6 +1,6 @@
-"""`verikit train --check`: what a run depends on, asked before a model is loaded, and what a step will cost.
+"""`verikit train --check`: check a run's dependencies before loading a model, and estimate the cost of a step.
 
-Asked are settings, data, judges (a real question), retriever (a query), sandbox, engine, trackers, memory and window.
+It checks settings, data, judges (a real question), retriever (a query), sandbox, engine, trackers, memory and window.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from verikit.trainers.recipe import Setting
 
 
 def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
-    """Try one thing after another; yield whether it went well, and a line that says what was asked and what came.
+    """Run one check after another; yield whether it passed, and a line that describes the check and its result.
 
-    What a later one needs and an earlier one could not give is not tried; everything else is, so that all that is
-    missing is told at once.
+    A check is skipped if it needs the result of one that failed. All others run, so one call reports everything
+    missing.
     """
     kind = find_recipe(config.recipe)
     options = kind.Options.model_validate(config.options)
@@ -71,7 +71,7 @@ def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
 
 
 class _NoTokenizer:
-    """Stands for a tokenizer that can't be had: what needs it says so, and all else is still checked."""
+    """Replaces a tokenizer that can't be loaded. Checks that need it fail with an error, and all others still run."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -110,10 +110,10 @@ def _model_settings(config: Config) -> Any:
 
 
 def _window(config: Config, cost: StepCost) -> str:
-    """A prompt of mean length and the longest completion against the positions that the model has.
+    """Compare a prompt of mean length plus the longest completion with the model's number of positions.
 
     Raises:
-        ConfigError: they don't fit.
+        ConfigError: They don't fit.
     """
     window = getattr(_model_settings(config).get_text_config(), "max_position_embeddings", None)
     needed = math.ceil(cost.prompt_tokens) + cost.tokens
@@ -127,10 +127,10 @@ def _window(config: Config, cost: StepCost) -> str:
 
 
 def _memory(config: Config, model_class: str, own: Any, processes: int, cost: StepCost | None) -> str:
-    """Weights, gradients, the optimizer's state and the largest micro-batch against what is free.
+    """Compare weights, gradients, optimizer state and the largest micro-batch with the free memory.
 
     Raises:
-        ConfigError: they don't fit.
+        ConfigError: They don't fit.
     """
     import transformers
 
@@ -154,7 +154,7 @@ def _memory(config: Config, model_class: str, own: Any, processes: int, cost: St
     free = _free(1 if torch.cuda.is_available() else processes)
     learning = estimate.learning + activations
     if activations and config.distributed.kind != "fsdp2":
-        learning -= estimate.gathered  # the copies in bf16 are among what a micro-batch makes
+        learning -= estimate.gathered  # the bf16 copies are already part of the micro-batch's memory
     rows = f"from {max(config.batch.tokens, length):,} tokens at a time" if activations else "before activations"
     told = (
         f"{numbers:,} parameters take {learning / 2**30:.1f} GiB while learning {rows}, and"
@@ -170,15 +170,15 @@ def _memory(config: Config, model_class: str, own: Any, processes: int, cost: St
 
 
 def _activations(model: Any, config: Config, length: int, *, bf16: bool, device: torch.device) -> float:
-    """What learning from a micro-batch takes on top; 0 if it can't be counted for the model's family."""
+    """Return the extra bytes of training on a micro-batch, or 0 if the model's family does not support counting."""
     try:
         return micro_batch_bytes(model, config, length, bf16=bf16, device=device)
     except (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError):
-        return 0.0  # each family has its own way to need numbers, or to fail with other layers than it has
+        return 0.0  # each family needs tensor values, or rejects a changed number of layers, in its own way
 
 
 def _free(sharing: int) -> float:
-    """Bytes free for one process: of its GPU, or its share of this machine's memory."""
+    """Return the free bytes for one process: of its GPU, or its part of this machine's memory."""
     if torch.cuda.is_available():
         return float(torch.cuda.mem_get_info()[0])
     try:

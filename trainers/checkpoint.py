@@ -1,8 +1,8 @@
-"""Checkpoints: a folder each, complete or not there at all.
+"""Checkpoints: one folder each, either complete or absent.
 
-A folder holds the weights and the optimizer (torch DCP, resharded when the number of processes changes) and one JSON
-file with the rest. It is written under a temporary name, flushed to the disk, and renamed; older ones go after that. So
-a kill at any moment leaves the last complete one.
+A folder contains the weights and the optimizer (torch DCP, resharded when the number of processes changes) and one JSON
+file with the rest. It is written under a temporary name, flushed to disk and renamed. Only then are older ones removed.
+A kill at any moment therefore leaves the last complete checkpoint.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KINDS: dict[str, type] = {
     "phase": str, "step": int, "seconds": float, "unscored_steps": int, "idle_steps": int, "updates": int,
     "bad_steps": int, "recipe": dict, "logs": dict, "environment": dict, "stepped": bool,
 }  # fmt: skip
-"""What the state of a checkpoint holds."""
+"""The keys of a checkpoint's state, with their types."""
 
 
 def save(
@@ -49,7 +49,7 @@ def save(
     """Write a checkpoint and remove all but the newest `keep`; names sort by age.
 
     Raises:
-        TrainerError: it can't be written; older ones are still there.
+        TrainerError: It can't be written. Older checkpoints remain.
     """
     temporary, path = folder / f".{name}.tmp", folder / name
     try:
@@ -58,7 +58,7 @@ def save(
             temporary.mkdir(parents=True)
         world.barrier()
         tensors: dict[str, Any] = {"model": get_model_state_dict(module)}
-        if optimizer.state:  # asking for it would make one that never was
+        if optimizer.state:  # reading the state would create one for an optimizer that never stepped
             tensors["optimizer"] = get_optimizer_state_dict(module, optimizer)
         _write(tensors, temporary, world)
         if world.rank == 0:
@@ -84,10 +84,10 @@ def save(
 
 
 def load(path: Path, module: Any, optimizer: torch.optim.Optimizer, world: World) -> None:
-    """Put a checkpoint's weights and optimizer into these.
+    """Load a checkpoint's weights and optimizer state into `module` and `optimizer`.
 
     Raises:
-        TrainerError: it is damaged, of another model, or holds more than tensors and plain values.
+        TrainerError: It is damaged, belongs to another model, or contains more than tensors and plain values.
     """
     tensors: dict[str, Any] = {"model": get_model_state_dict(module)}
     if read_state(path)["stepped"]:
@@ -99,10 +99,10 @@ def load(path: Path, module: Any, optimizer: torch.optim.Optimizer, world: World
 
 
 def save_weights(path: Path, module: Any, world: World) -> None:
-    """Write a policy's weights alone, each process its share, into a folder that is complete or not there.
+    """Write only a policy's weights, each process its shard, into a folder that is either complete or absent.
 
     Raises:
-        TrainerError: they can't be written.
+        TrainerError: They can't be written.
     """
     temporary = path.with_name(f".{path.name}.tmp")
     try:
@@ -120,10 +120,10 @@ def save_weights(path: Path, module: Any, world: World) -> None:
 
 
 def load_weights(path: Path, module: Any, world: World | None = None) -> None:
-    """Put a checkpoint's weights into a policy: a whole one in this process alone, or the shares of a `world`'s.
+    """Load a checkpoint's weights into a policy: a whole one in this process only, or the shards of a `world`.
 
     Raises:
-        TrainerError: as `load` does.
+        TrainerError: See `load`.
     """
     tensors = {"model": get_model_state_dict(module)}
     _read(tensors, path, world is None or world.size == 1)
@@ -132,7 +132,7 @@ def load_weights(path: Path, module: Any, world: World | None = None) -> None:
 
 def _write(tensors: dict[str, Any], path: Path, world: World) -> None:
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "torch.distributed is disabled")  # one process alone is what is meant
+        warnings.filterwarnings("ignore", "torch.distributed is disabled")  # a single process is intended here
         dcp_save(tensors, checkpoint_id=path, no_dist=world.size == 1)
     world.barrier()
 
@@ -155,7 +155,7 @@ def read_state(path: Path) -> dict[str, Any]:
     """Return the JSON state of a checkpoint.
 
     Raises:
-        TrainerError: it is no JSON, or lacks a part.
+        TrainerError: It isn't valid JSON, or lacks a key.
     """
     problem = ""
     try:

@@ -77,7 +77,7 @@ def train(
 
 
 def _check(settings: Config) -> int:
-    """Say of each thing that a run depends on whether it is there; the exit code is 2 if one is not."""
+    """Report whether each dependency of a run is available. Return exit code 2 if one is missing."""
     import_transformers("training", "train")
     from verikit.trainers.check import check
 
@@ -89,7 +89,7 @@ def _check(settings: Config) -> int:
 
 
 def _values(changes: Sequence[str]) -> Iterator[str]:
-    """What `--set KEY=VALUE` options set, without quotes."""
+    """Return the values of `--set KEY=VALUE` options, without quotes."""
     return (change.partition("=")[2].strip().strip("\"'") for change in changes)
 
 
@@ -102,7 +102,7 @@ def _train(settings: Config, path: Path, resume: bool, quiet: bool) -> None:
 
 
 def _changed(run: Path, changes: tuple[str, ...], quiet: bool) -> Config:
-    """Return a run's settings with changes, and say what differs."""
+    """Return a run's settings with changes, and report the differences."""
     return changed_settings(run, changes, lambda line: None if quiet else click.echo(line, err=True))
 
 

@@ -1,7 +1,7 @@
 """A run's settings: TOML read by pydantic, `--set a.b=c` on top, and the recipe's own options under `[options]`.
 
-Unknown keys are refused with the nearest known one. The resolved settings are saved beside the run, and are all that
-decides it.
+Unknown keys are rejected with a suggestion of the nearest valid key. The resolved settings are saved with the run and
+fully determine it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ PACKAGE = Path(__file__).parent
 
 
 class ModelSection(Section):
-    """[model]: what is trained."""
+    """[model]: the model to train."""
 
     path: str = ""
-    """A folder or a hub name; "" where the recipe makes its own tiny model."""
+    """A folder or a Hugging Face Hub name. "": the recipe makes its own tiny model."""
     dtype: Literal["float32", "bfloat16", "auto"] = "auto"
     attention: str = ""
-    """transformers' `attn_implementation`; "" leaves it the choice."""
+    """transformers' `attn_implementation`. "": transformers chooses."""
 
 
 class LossSection(Section):
@@ -50,18 +50,18 @@ class LossSection(Section):
         "token-mean"
     )
     length: PositiveInt | None = None
-    """The constant of `seq-mean-token-sum-norm`: the most tokens of a completion."""
+    """The constant of `seq-mean-token-sum-norm`: the maximum tokens per completion."""
     entropy: float = 0.0
     """Coefficient of the entropy bonus."""
     overlong: Literal["keep", "filter"] = "keep"
-    """`filter`: trajectories cut off at the limit give no gradient (DAPO)."""
+    """`filter`: trajectories truncated at the limit give no gradient (DAPO)."""
     soft_length: PositiveInt | None = None
     """DAPO's soft length penalty: sampled tokens beyond `soft_length - soft_margin` cost up to 1 of reward."""
     soft_margin: PositiveInt = 1
     mismatch: Literal["ignore", "truncate", "icepop", "sequence-mask"] = "ignore"
-    """What is done where the engine that sampled and the trainer disagree about a token's probability."""
+    """Correction for tokens whose probability differs between the engine that sampled and the trainer."""
     mismatch_cap: float = Field(default=2.0, gt=1)
-    """`truncate`: the most a ratio counts; else the range is [1/cap, cap]."""
+    """`truncate`: the maximum ratio. Other kinds use the range [1/cap, cap]."""
 
     @model_validator(mode="after")
     def _fits(self) -> LossSection:
@@ -79,21 +79,21 @@ class KLSection(Section):
     estimator: Literal["k1", "k2", "k3", "k1+", "k3+"] = "k3"
     """`k1+`, `k3+` have the value of k1 and k3 and the gradient of k2."""
     in_reward: bool = False
-    """Whether the penalty is taken off the reward; else it is added to the loss."""
+    """Subtract the penalty from the reward. Otherwise it is added to the loss."""
 
 
 class OptimizerSection(Section):
     """[optimizer]."""
 
     kind: str = "adamw"
-    """`adamw`, or one that `verikit.trainers.precision` adds."""
+    """`adamw`, or an optimizer that `verikit.trainers.precision` adds."""
     lr: float = Field(default=1e-6, gt=0)
     betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.0
     epsilon: float = 1e-8
     grad_clip: float = Field(default=1.0, gt=0)
     warmup_steps: int = Field(default=0, ge=0)
-    """Steps over which the rate rises to `lr`."""
+    """Steps until the rate has risen to `lr`."""
     schedule: Literal["constant", "cosine"] = "constant"
     """`cosine` falls to a tenth of `lr` at the last step."""
 
@@ -102,38 +102,38 @@ class BatchSection(Section):
     """[batch]: how trajectories become updates."""
 
     tokens: PositiveInt = 4096
-    """Most tokens of a micro-batch, padding included; one longer sequence stands alone."""
+    """Maximum tokens per micro-batch, including padding. A longer sequence is a micro-batch on its own."""
     minibatches: PositiveInt = 1
-    """Optimizer steps for each collected batch."""
+    """Optimizer steps per collected batch."""
     epochs: PositiveInt = 1
     packing: bool = False
-    """Sequences end to end without padding (needs an attention that knows packed positions: flash-attention)."""
+    """Put sequences end to end without padding (needs attention that supports packed positions: flash-attention)."""
     share_prompts: bool = True
-    """Compute a prompt once for all completions of a micro-batch, where the model's attention allows it exactly."""
+    """Compute a prompt once for all completions of a micro-batch, if the model's attention allows it exactly."""
     dynamic: int = Field(default=0, ge=0)
-    """Dynamic sampling (DAPO): collect up to so many times until enough groups have unequal rewards; 0 is off."""
+    """Dynamic sampling (DAPO): maximum collections per step until enough groups have unequal rewards. 0: off."""
     ahead: bool = False
-    """Collect the next batch while this one is learnt from: one step off-policy; see `verikit.trainers.ahead`."""
+    """Collect the next batch while training on this one: one step off-policy; see `verikit.trainers.ahead`."""
     allow_truncated: bool = False
-    """Train on samples drawn with top-p below 1, whose log-probabilities are not those they were drawn with."""
+    """Train on samples with top-p below 1, whose log-probabilities differ from the ones used for sampling."""
 
 
 class WarmupSection(Section):
-    """[warmup]: imitate the recipe's demonstrations first, until its gate."""
+    """[warmup]: imitate the recipe's demonstrations first, until its gate is reached."""
 
     steps: PositiveInt
-    """Least steps. The learning rate's schedule ends with them; steps beyond keep its last rate."""
+    """Minimum steps. The learning rate's schedule ends with them, and further steps use its last rate."""
     gate: float = 0.0
-    """The value of `Recipe.gate` at which training starts."""
+    """The value of `Recipe.gate` that starts training."""
     gate_every: PositiveInt = 50
-    """The gate is measured after `steps`, then every so many steps, until it is reached."""
+    """Steps between measurements of the gate, after `steps` and until it is reached."""
     max_steps: PositiveInt | None = None
-    """The run stops with an error if the gate is not reached by this step; default four times `steps`."""
+    """The run stops with an error if the gate is not reached by this step. Default: four times `steps`."""
     optimizer: OptimizerSection = OptimizerSection(lr=5e-3)
 
     @property
     def last_step(self) -> int:
-        """The step by which the gate must be reached."""
+        """Latest step for reaching the gate."""
         return self.max_steps or 4 * self.steps
 
     def measures_gate(self, step: int) -> bool:
@@ -148,13 +148,13 @@ class WarmupSection(Section):
 
 
 class EngineSection(Section):
-    """[engine]: what samples."""
+    """[engine]: the engine that samples."""
 
     kind: Literal["hf", "vllm", "server"] = "hf"
     rows: PositiveInt = 512
-    """Most completions decoded at once."""
+    """Maximum number of completions decoded in parallel."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """What the engine's own class takes."""
+    """Options of the engine's class."""
 
     @model_validator(mode="after")
     def _read(self) -> EngineSection:
@@ -179,16 +179,16 @@ class PrecisionSection(Section):
 
 
 class DistributedSection(Section):
-    """[distributed]: what torchrun's processes do with the model."""
+    """[distributed]: how torchrun's processes divide the model."""
 
     kind: Literal["ddp", "fsdp2"] = "ddp"
     shards: int = Field(default=0, ge=0)
-    """fsdp2: so many processes share one model out among them, and the others hold it again (HSDP); 0: all share one.
+    """fsdp2: processes that shard one model; more groups of that size are replicas (HSDP). 0: all processes.
 
-    The processes of one machine, where machines are joined by slow links.
+    Use the processes of one machine, if machines are joined by slow links.
     """
     whole_gradients: bool = False
-    """fsdp2: hold gradients whole between micro-batches: one exchange a step, for four more bytes a weight."""
+    """fsdp2: keep gradients unsharded between micro-batches. One exchange per step, four more bytes per weight."""
 
     @model_validator(mode="after")
     def _read(self) -> DistributedSection:
@@ -198,33 +198,37 @@ class DistributedSection(Section):
 
 
 class RunSection(Section):
-    """[run]: how long, and what is kept."""
+    """[run]: the run's length, and what to save and log."""
 
     steps: PositiveInt = 100
     evaluate_every: int = Field(default=10, ge=0)
-    """0: at the end only."""
+    """0: only at the end."""
     save_every: PositiveInt = 20
     keep: PositiveInt = 2
-    """Checkpoints kept."""
+    """Number of checkpoints to keep."""
     samples_every: int = Field(default=5, ge=0)
     samples: int = Field(default=8, ge=0)
     """Completions logged at each of those steps."""
     track: tuple[str, ...] = ()
-    """Trackers that get the metrics and samples too: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`,
-    `mlflow:EXPERIMENT`; see `--track`."""
+    """Trackers that also receive the metrics and samples; see `--track`.
+
+    Supported: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`, `mlflow:EXPERIMENT`.
+    """
     max_mismatch: float = Field(default=0.5, ge=0)
-    """Most that sampler and trainer may differ: the mean of |log p - log p'| over a step's tokens; 0: no limit."""
+    """Maximum difference of sampler and trainer: the mean of |log p - log p'| over a step's tokens. 0: no limit."""
     max_unscored_steps: PositiveInt = 3
-    """Stop after so many steps in a row that leave too many trajectories unscored or unsampled."""
+    """Stop after this many steps in a row with too many trajectories unscored or unsampled."""
     max_unscored_share: float = Field(default=0.2, ge=0, le=1)
-    """A step counts among these, and is warned of, if more than this share of a role's trajectories is unscored, or of
-    the requests to the policy's engine is lost."""
+    """Maximum fraction of a role's trajectories unscored, or of the engine's requests lost, per step.
+
+    A step above it causes a warning and counts towards `max_unscored_steps`.
+    """
     max_idle_steps: int = Field(default=8, ge=0)
-    """Stop a run whose first so many steps learn from no row, all rewards of each group being equal; 0: go on."""
+    """Stop a run if its first steps, this many, train on no row because each group's rewards are equal. 0: continue."""
     max_bad_steps: PositiveInt = 5
-    """Stop after so many steps in a row whose gradient is not finite."""
+    """Stop after this many steps in a row whose gradient is not finite."""
     threads: int = Field(default=0, ge=0)
-    """CPU threads of torch; 0: OMP_NUM_THREADS, else one."""
+    """CPU threads of torch. 0: OMP_NUM_THREADS, or the cores divided among this machine's processes."""
 
     @model_validator(mode="before")
     @classmethod
@@ -261,7 +265,7 @@ class Config(Section):
     run: RunSection = RunSection()
     options: dict[str, Any] = Field(default_factory=dict)
     folder: str = ""
-    """Where the file lay, or where a shipped config was called from; relative paths start there."""
+    """The config file's folder, or the working directory for a built-in config. Relative paths start there."""
 
     @model_validator(mode="after")
     def _fits(self) -> Config:
@@ -279,16 +283,16 @@ class Config(Section):
 
 
 def shipped() -> dict[str, Path]:
-    """Return the configs that come with the package, by name."""
+    """Return the built-in configs as a mapping of names to paths."""
     found = [*PACKAGE.glob("configs/*.toml"), *PACKAGE.glob("recipes/*/configs/*.toml")]
     return {path.stem: path for path in sorted(found)}
 
 
 def load_config(source: str, changes: Sequence[str] = ()) -> Config:
-    """Read settings from a file or a shipped config's name, and apply `a.b=c` changes (values as TOML, else as text).
+    """Read settings from a file or a built-in config, and apply `a.b=c` changes (values as TOML, otherwise strings).
 
     Raises:
-        ConfigError: there is no such file, or a key or value is wrong; the hint names the nearest key.
+        ConfigError: The file doesn't exist, or a key or value is wrong. The hint names the nearest key.
     """
     named = shipped()
     own = not source.endswith(".toml") and "/" not in source
@@ -309,10 +313,10 @@ def load_config(source: str, changes: Sequence[str] = ()) -> Config:
 
 
 def read_config(table: Mapping[str, Any]) -> Config:
-    """Check settings, the recipe's options included; what is not given has its default in the result.
+    """Check settings, including the recipe's options. The result includes the defaults of missing settings.
 
     Raises:
-        ConfigError: a key or value is wrong.
+        ConfigError: A key or value is wrong.
     """
     config = checked(Config, table)
     options = checked(find_recipe(config.recipe).Options, config.options, "options.")
@@ -320,10 +324,10 @@ def read_config(table: Mapping[str, Any]) -> Config:
 
 
 def changed(table: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """Return the table with `a.b=c` changes made in it.
+    """Return a copy of the table with `a.b=c` changes applied.
 
     Raises:
-        ConfigError: a change is no KEY=VALUE, or its key goes through a value.
+        ConfigError: A change is not KEY=VALUE, or its key goes through a value.
     """
     result = {key: dict(value) if isinstance(value, dict) else value for key, value in table.items()}
     for change in changes:
@@ -345,10 +349,10 @@ def changed(table: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
 
 
 def find_recipe(name: str) -> type[Recipe]:
-    """Return the class of a recipe: registered under `verikit.recipes`, `package.module:Class` or `file.py:Class`.
+    """Return a recipe's class: registered under `verikit.recipes`, `package.module:Class` or `file.py:Class`.
 
     Raises:
-        ConfigError: there is none, or it can't be imported.
+        ConfigError: The recipe doesn't exist or can't be imported.
     """
     if names_object(name):
         check_code(name)

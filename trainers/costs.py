@@ -1,4 +1,4 @@
-"""What a step of training costs, from the settings alone: completions, tokens, requests to judges, searches."""
+"""The cost of a training step, from the settings only: completions, tokens, requests to judges, searches."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from verikit.types import Group
 LOOKED_AT = 64
 """Problems whose prompts are measured."""
 Range = tuple[int, int]
-"""The least and the most."""
+"""Minimum and maximum."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """Bounds of one training step; evaluation and a warm-up come on top."""
+    """Bounds of one training step. Evaluation and a warm-up are extra."""
 
     completions: Range
     tokens: int
-    """Most tokens of a completion, all its legs or turns together."""
+    """Maximum tokens of a completion, with all its legs or turns."""
     prompts: Range
     prompt_tokens: float
-    """Of a prompt, about."""
+    """Approximate mean tokens of a prompt."""
     calls: Mapping[str, Range] = field(default_factory=dict)
-    """Requests to others, by what they are: `judge requests`, `searches`, `tool calls`, `programs`."""
+    """Requests to other services by kind: `judge requests`, `searches`, `tool calls`, `programs`."""
 
     def told(self, steps: int) -> str:
-        """In words, for a step and for all."""
+        """Describe the cost in words, per step and in total."""
         most = self.completions[1] * self.tokens
         parts = [
             f"a step samples {_between(self.completions)} completions of at most {self.tokens:,} tokens, {_short(most)}"
@@ -44,12 +44,12 @@ class StepCost:
 
 
 def judge_requests(verifier: Verifier) -> int:
-    """Requests that the judges of a verifier make for one completion, if each is asked once for each order."""
+    """Return the judge requests per completion of a verifier, with one request per judge and order."""
     return sum(2 if getattr(part, "order", "") == "both" else 1 for part in walk(verifier) if isinstance(part, Judge))
 
 
 def prompt_length(tokenizer: Any, problems: Sequence[Group]) -> float:
-    """The mean tokens of the first problems' prompts, without what a chat template adds."""
+    """Return the mean tokens of the first problems' prompts, excluding the chat template."""
     return fmean(len(tokenizer.encode(text)) for text in islice(_texts(problems), LOOKED_AT)) if problems else 0.0
 
 

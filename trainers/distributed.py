@@ -1,8 +1,9 @@
-"""The processes of a run: which one this is, what they share, and what each does with the model.
+"""The processes of a run: this process's rank, communication between processes, and distribution of the model.
 
-`World` is one process alone; torchrun's processes get a `Ranks` with DDP (a whole model each), or `shards.Shards` with
-FSDP2 (a share each). The loop asks nothing but this interface. Generation never goes through FSDP: what samples gets
-whole weights after every update, so no collective runs while tokens are drawn and processes may end when they like.
+`World` is a single process. torchrun's processes use `Ranks` with DDP (a whole model each), or `shards.Shards` with
+FSDP2 (a shard each). The training loop uses only this interface. Generation never goes through FSDP. The sampler
+receives whole weights after every update. Sampling therefore needs no collective, and each process may finish it at any
+time.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from verikit.errors import ConfigError
 from verikit.trainers.config import DistributedSection
 
 WeightSource = Callable[[str], Tensor]
-"""Gives a weight by transformers' name."""
+"""Returns a weight, given its name in transformers."""
 TIMEOUT = timedelta(minutes=30)
-"""How long a process waits for the others' gradients: they are all learning then."""
+"""Timeout for the gradients of the other processes. All of them are training then."""
 COLLECTING = timedelta(days=30)
-"""How long it waits for the others' rollouts: a slow judge is not a dead process, which torchrun ends the run for."""
+"""Timeout for other processes' rollouts. It is long, since judges may be slow. torchrun handles dead processes."""
 
 
 class World:
-    """One process by itself."""
+    """A single process."""
 
     rank = 0
     size = 1
     sharded = False
-    """Whether a process keeps a share of each weight."""
+    """Whether a process stores one shard of each weight."""
     frame: Any = None
-    """Under FSDP2 the model that was wrapped, plain and without its numbers: a wrapped one can't be copied."""
+    """Under FSDP2, the model before wrapping, plain and without data. A wrapped model can't be copied."""
 
     device: torch.device
 
@@ -48,29 +49,29 @@ class World:
         return [value]
 
     def gather_rollouts(self, value: Any) -> list[Any]:
-        """The same, however long the others take, and beside another thread's `gather`."""
+        """Like `gather`, with a much longer timeout. It can run in parallel with another thread's `gather`."""
         return [value]
 
     def add(self, name: str, amount: int) -> int:
-        """Add to a counter of all processes, which begins at 0, and return its sum."""
+        """Add to a counter shared by all processes, which starts at 0, and return its sum."""
         self._counters[name] = self._counters.get(name, 0) + amount
         return self._counters[name]
 
     def wrap(self, policy: nn.Module, source: WeightSource | None = None) -> nn.Module:
         """Return the module whose forward and backward keep the processes' weights equal (DDP, FSDP2).
 
-        `source` gives rank 0 the weights by name where the policy has none yet (FSDP2).
+        `source` returns weights by their name, on rank 0. It is needed if the policy has no weights yet (FSDP2).
         """
         return policy
 
     def accumulating(self, policy: nn.Module, *, last: bool) -> AbstractContextManager[Any]:
-        """Hold the exchange of gradients back until the last backward pass of a step."""
+        """Delay the exchange of gradients until the last backward pass of a step."""
         return nullcontext()
 
     def clip_gradients(self, policy: nn.Module, limit: float) -> float:
         """Clip the gradient to a total norm and return the norm it had.
 
-        The norm is summed in float64: in float32 its last bit would depend on how the weights are shared out.
+        The norm is summed in float64. In float32 its last bit would depend on how the weights are sharded.
         """
         gradients = [_own(parameter.grad) for parameter in policy.parameters() if parameter.grad is not None]
         squares = torch.stack(torch._foreach_norm(gradients, 2, dtype=torch.float64)).square().sum()
@@ -80,7 +81,7 @@ class World:
         return norm
 
     def _sum(self, squares: Tensor) -> Tensor:
-        """Add up what each process has of the gradient alone."""
+        """Add up the parts of the gradient that only one process has."""
         return squares
 
     def barrier(self) -> None:
@@ -88,7 +89,7 @@ class World:
         return
 
     def close(self) -> None:
-        """Leave."""
+        """Leave the process group."""
         return
 
 
@@ -104,7 +105,7 @@ class Ranks(World):
         self.device = torch.device("cuda", local) if cuda else torch.device("cpu")
         if cuda:
             torch.cuda.set_device(self.device)
-        # Objects are gathered on the CPU, gradients where the model is.
+        # Objects are gathered on the CPU, gradients on the model's device.
         torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=TIMEOUT)
         self.rank, self.size = torch.distributed.get_rank(), torch.distributed.get_world_size()
         self._objects = torch.distributed.new_group(backend="gloo", timeout=TIMEOUT)
@@ -116,7 +117,7 @@ class Ranks(World):
         return self._gather(value, self._objects)
 
     def gather_rollouts(self, value: Any) -> list[Any]:
-        """The same, however long the others take, and beside another thread's `gather`."""
+        """Like `gather`, with a much longer timeout. It can run in parallel with another thread's `gather`."""
         return self._gather(value, self._rollouts)
 
     def _gather(self, value: Any, group: Any) -> list[Any]:
@@ -125,13 +126,13 @@ class Ranks(World):
         return found
 
     def add(self, name: str, amount: int) -> int:
-        """Add to a counter of all processes, which begins at 0, and return its sum."""
+        """Add to a counter shared by all processes, which starts at 0, and return its sum."""
         return int(self._store.add(f"verikit {name}", amount))
 
     def wrap(self, policy: nn.Module, source: WeightSource | None = None) -> nn.Module:
-        """Copy rank 0's weights to all, and average gradients."""
+        """Copy rank 0's weights to all processes, and average gradients."""
         options: dict[str, Any] = {"device_ids": [self.device.index]} if self.device.type == "cuda" else {}
-        # Else the exchange has memory of its own beside the gradients': 4 more bytes a weight.
+        # Otherwise the exchange allocates separate buffers for gradients: 4 more bytes per weight.
         return nn.parallel.DistributedDataParallel(policy, gradient_as_bucket_view=True, **options)
 
     def accumulating(self, policy: Any, *, last: bool) -> AbstractContextManager[Any]:
@@ -148,7 +149,7 @@ class Ranks(World):
 
 
 def own_state(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yield a model's parameters, tied ones once, and the buffers that are saved with it."""
+    """Yield a model's parameters (tied ones once) and its persistent buffers."""
     own = {name for name, _ in model.named_parameters()} | {name for name, _ in model.named_buffers()}
     for name, tensor in model.state_dict().items():
         if name in own:
@@ -156,16 +157,16 @@ def own_state(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def _own(gradient: Any) -> Tensor:
-    """This process's share of a gradient."""
+    """Return this process's shard of a gradient."""
     own: Tensor = gradient.to_local() if hasattr(gradient, "to_local") else gradient
     return own
 
 
 def join(options: DistributedSection) -> World:
-    """Return this process's world: one process alone, unless torchrun started it.
+    """Return this process's world: a single process, unless torchrun started it.
 
     Raises:
-        ConfigError: FSDP2 is asked of one process alone, without torchrun, or the processes can't be divided.
+        ConfigError: FSDP2 is requested for a single process, without torchrun, or the processes can't be divided.
     """
     if "TORCHELASTIC_RUN_ID" not in os.environ and "RANK" not in os.environ:
         if options.kind == "fsdp2":

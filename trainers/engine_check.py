@@ -1,4 +1,4 @@
-"""Whether what samples can be had, asked before a model is loaded."""
+"""Check the availability of the sampling engine before a model is loaded."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from verikit.trainers.config import Config
 from verikit.trainers.probes import engine_probe
 
 NEEDED = "/collective_rpc"
-"""What a vLLM server takes new weights by, with VLLM_SERVER_DEV_MODE=1 only."""
+"""The path of a vLLM server that accepts new weights. It exists only with VLLM_SERVER_DEV_MODE=1."""
 
 
 def ask_engine(config: Config) -> str:
-    """Say what will sample.
+    """Return a description of the engine that will sample.
 
     Raises:
-        ConfigError: options are missing, or the server doesn't take new weights.
-        EngineError: the server doesn't answer.
+        ConfigError: Options are missing, or the server doesn't accept new weights.
+        EngineError: The server doesn't answer.
         MissingExtra: vLLM is not installed.
     """
     kind = config.engine.kind
@@ -61,7 +61,7 @@ def _ask_server(options: dict[str, Any]) -> str:
 
 
 def _paths_of(root: str) -> Any:
-    """The paths that a server documents; None if it documents none."""
+    """Return the paths that a server documents, or None if it documents none."""
     try:
         reply = httpx.get(f"{root}/openapi.json", timeout=10)
         return reply.json().get("paths") if reply.status_code == 200 else None

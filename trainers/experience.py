@@ -1,4 +1,4 @@
-"""From a step's trajectories to rows with advantages: what is scored, comparable and short enough, and its metrics."""
+"""Convert trajectories of a step to rows with advantages: filter scored, comparable and short ones; compute metrics."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from verikit.trainers.sections import AdvantageSection, Credit
 from verikit.types import PASS_MARK
 
 REWARD = ""
-"""The name of the whole reward among what is compared; parts have names of their own."""
+"""The name of the whole reward among the compared values. Parts have their own names."""
 References = Callable[[Sequence[TrainRow]], list[Tensor]]
 
 
 @dataclass(slots=True)
 class Experience:
-    """Rows to learn from, and what is to be told of the step."""
+    """Rows to train on, and the metrics of the step."""
 
     rows: list[TrainRow]
     trajectories: list[Trajectory]
@@ -35,7 +35,7 @@ class Experience:
 
 
 def supervised(trajectories: Sequence[Trajectory]) -> Experience:
-    """Make rows to imitate: every token counts the trajectory's weight."""
+    """Make rows to imitate. Every token has the trajectory's weight."""
     rows = [as_row(number, trajectory) for number, trajectory in enumerate(trajectories)]
     for row, trajectory in zip(rows, trajectories, strict=True):
         row.advantage = torch.full((len(row.where),), float(trajectory.weight))
@@ -45,13 +45,14 @@ def supervised(trajectories: Sequence[Trajectory]) -> Experience:
 def experience(trajectories: Sequence[Trajectory], config: Config, references: References | None) -> Experience:
     """Score, compare and number a step's trajectories.
 
-    The unscored leave, then groups left with one member where the estimator compares within groups. Group statistics
-    are of the scored. `references` gives log-probabilities under the reference model where the KL is wanted.
+    Unscored trajectories are dropped first, then groups of one if the estimator compares within groups. Group
+    statistics use only scored trajectories. `references` returns log-probabilities under the reference model, for the
+    KL.
     """
     weights = compared(trajectories, config.advantage)
-    # An unscored trajectory leaves before anything is averaged: as a zero it would lower its group's baseline.
+    # An unscored trajectory is dropped before any mean: as a zero it would lower its group's baseline.
     scored = [trajectory for trajectory in trajectories if any_scored(trajectory, weights)]
-    # A group of one has nothing to be compared with: its advantage would be zero, or its whole reward.
+    # A group of one has nothing to compare with: its advantage would be zero, or its whole reward.
     kept = _comparable(scored) if config.advantage.kind in GROUPED else scored
     rows = [as_row(number, trajectory) for number, trajectory in enumerate(kept)]
     lengths = torch.tensor([len(row.where) for row in rows], dtype=torch.int64)
@@ -80,7 +81,7 @@ def experience(trajectories: Sequence[Trajectory], config: Config, references: R
 
 
 def _drop_cut_off(rows: Sequence[TrainRow], trajectories: Sequence[Trajectory]) -> None:
-    """A reply that was cut off still counts in its group's statistics, but teaches nothing by itself (DAPO)."""
+    """Drop truncated replies from the loss (DAPO). They remain in their group's statistics."""
     for row, trajectory in zip(rows, trajectories, strict=True):
         if not trajectory.finished:
             _drop_from_loss(row)
@@ -89,7 +90,7 @@ def _drop_cut_off(rows: Sequence[TrainRow], trajectories: Sequence[Trajectory]) 
 def _rewards(
     kept: Sequence[Trajectory], rows: Sequence[TrainRow], weights: Mapping[str, float], config: Config
 ) -> Tensor:
-    """The reward of each trajectory; for gdpo a column for each part of it (trajectories, parts)."""
+    """Return the reward of each trajectory; for gdpo one column per part (trajectories, parts)."""
     if config.advantage.kind == "gdpo":
         return _columns(kept, weights)
     values = [_reward(trajectory, row, config) for trajectory, row in zip(kept, rows, strict=True)]
@@ -97,7 +98,7 @@ def _rewards(
 
 
 def _penalties(rows: Sequence[TrainRow], config: Config, references: References | None) -> Tensor | None:
-    """Ask for the reference's log-probabilities; the KL of each token, where it is part of the reward (tokens,)."""
+    """Compute the reference's log-probabilities; return each token's KL if it is part of the reward (tokens,)."""
     if references is None or not rows:
         return None
     for row, known in zip(rows, references(rows), strict=True):
@@ -111,7 +112,7 @@ def _penalties(rows: Sequence[TrainRow], config: Config, references: References 
 def _part_metrics(
     trajectories: Sequence[Trajectory], scored: Sequence[Trajectory], weights: Mapping[str, float]
 ) -> dict[str, float]:
-    """For each part of gdpo's reward: groups in which it does not differ, and trajectories without it."""
+    """For each part of gdpo's reward: how many groups have equal values, and how many trajectories lack it."""
     metrics = {}
     for name in filter(None, weights):
         metrics[f"zero_variance/{name}"] = zero_variance(scored, [name])
@@ -120,7 +121,7 @@ def _part_metrics(
 
 
 def compared(trajectories: Sequence[Trajectory], section: AdvantageSection) -> dict[str, float]:
-    """Return the names of what is compared within groups, with weights: the reward, or for gdpo parts of it."""
+    """Return the names and weights of the values compared within groups: the reward, or for gdpo its parts."""
     if section.kind != "gdpo":
         return {REWARD: 1.0}
     found = sorted({name for trajectory in trajectories for name in trajectory.parts})
@@ -128,14 +129,14 @@ def compared(trajectories: Sequence[Trajectory], section: AdvantageSection) -> d
 
 
 def absent(trajectories: Sequence[Trajectory], section: AdvantageSection) -> str:
-    """Return what is wrong where a part with a weight has no value in any trajectory; "" where all have."""
+    """Return an error message if a weighted part has no value in any trajectory, otherwise ""."""
     missing = [name for name in section.weights if all(_value(trajectory, name) is None for trajectory in trajectories)]
     found = sorted({name for trajectory in trajectories for name in trajectory.parts})
     return f"no reward has a part {missing[0]!r}; parts are {', '.join(found) or 'none'}" if missing else ""
 
 
 def unscored(trajectories: Sequence[Trajectory], section: AdvantageSection, limit: float) -> str:
-    """Return what is wrong where more than a share of a role's trajectories has no reward; "" where all is well."""
+    """Return an error message if more than a fraction `limit` of a role's trajectories has no reward, otherwise ""."""
     roles: dict[str, list[Trajectory]] = {}
     for trajectory in trajectories:
         roles.setdefault(trajectory.role, []).append(trajectory)
@@ -153,14 +154,14 @@ def unscored(trajectories: Sequence[Trajectory], section: AdvantageSection, limi
 
 
 def any_scored(trajectory: Trajectory, names: Iterable[str]) -> bool:
-    """Whether a trajectory has a value for anything that is compared."""
+    """Whether a trajectory has a value for any of the compared names."""
     return any(_value(trajectory, name) is not None for name in names)
 
 
 def zero_variance(
     scored: Sequence[Trajectory], names: Collection[str] = (REWARD,), credit: Credit = "trajectory"
 ) -> float:
-    """Return the share of groups in which nothing that is compared differs."""
+    """Return the fraction of groups whose compared values are all equal."""
     groups = _members(scored)
     return fmean(not _differ(members, names, credit) for members in groups.values()) if groups else 0.0
 
@@ -168,7 +169,7 @@ def zero_variance(
 def with_variance(
     trajectories: Sequence[Trajectory], names: Collection[str] = (REWARD,), credit: Credit = "trajectory"
 ) -> list[Trajectory]:
-    """Return the trajectories of groups in which something differs (DAPO's dynamic sampling, arXiv 2503.14476, 3.2)."""
+    """Return the trajectories of groups whose values differ (DAPO's dynamic sampling, arXiv 2503.14476, 3.2)."""
     differ = {key for key, members in _members(trajectories).items() if _differ(members, names, credit)}
     return [trajectory for trajectory in trajectories if (trajectory.role, trajectory.group) in differ]
 
@@ -183,7 +184,7 @@ def _value(trajectory: Trajectory, name: str) -> float | None:
 
 
 def _columns(trajectories: Sequence[Trajectory], names: Collection[str]) -> Tensor:
-    """Return (trajectories, names) values, NaN where there is none."""
+    """Return (trajectories, names) values. Missing ones are NaN."""
     values = [[_value(trajectory, name) for name in names] for trajectory in trajectories]
     filled = [[torch.nan if value is None else value for value in row] for row in values]
     return torch.tensor(filled, dtype=torch.float64).reshape(len(values), len(names))
@@ -210,7 +211,7 @@ def _reward(trajectory: Trajectory, row: TrainRow, config: Config) -> float:
 
 
 def _drop_from_loss(row: TrainRow) -> None:
-    """Take every learnt token out of a row."""
+    """Remove every trained token from a row."""
     row.where, row.targets = [], []
     row.sampled, row.advantage = row.sampled[:0], row.advantage[:0]
     row.reference = None if row.reference is None else row.reference[:0]
@@ -222,7 +223,7 @@ def _numbers(keys: Sequence[Hashable]) -> Tensor:
 
 
 def _metrics(trajectories: Sequence[Trajectory], scored: Sequence[Trajectory]) -> dict[str, float]:
-    """Return means over the scored: reward, each part of it, by role where there are several; lengths and counts."""
+    """Return means of scored trajectories (reward, parts, the reward of each of several roles), lengths and counts."""
     metrics = {
         "trajectories": float(len(trajectories)),
         "unscored": float(sum(trajectory.reward is None for trajectory in trajectories)),
@@ -233,7 +234,7 @@ def _metrics(trajectories: Sequence[Trajectory], scored: Sequence[Trajectory]) -
 
 
 def _means(scored: Sequence[Trajectory]) -> dict[str, float]:
-    """The mean reward, each role's where there are several, and the mean of each part."""
+    """Return the mean reward, each role's mean reward if there are several, and the mean of each part."""
     metrics: dict[str, float] = {}
     rewards = [(trajectory.role, trajectory.reward) for trajectory in scored if trajectory.reward is not None]
     if rewards:

@@ -1,7 +1,8 @@
-"""Experts of a mixture (MoE) under autocast: their products in its number format, as those of all other layers.
+"""Experts of a mixture (MoE) under autocast: compute their products in its number format, as in all other layers.
 
 transformers multiplies the weights of all experts in one operation, which torch's autocast does not convert. With fp32
-weights these products would be fp32: many times slower on a GPU, and another policy than the one that samples.
+weights these products would be fp32. That is many times slower on a GPU, and a different policy from the one that
+samples.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import torch
 from torch import Tensor, nn
 
 GROUPED = "grouped_mm"
-"""transformers' name of it."""
+"""transformers' name of the operation."""
 
 
 class _Rounded:
-    """A module of experts as transformers' functions see it: parameters are read in another number format."""
+    """A module of experts as transformers' functions see it. Parameters are read in another number format."""
 
     def __init__(self, experts: nn.Module, dtype: torch.dtype) -> None:
         self._experts, self._dtype = experts, dtype
@@ -31,14 +32,14 @@ class _Rounded:
 def _rounding(
     compute: Callable[..., Tensor], experts: Any, hidden: Tensor, *routing: Tensor, **named: Tensor
 ) -> Tensor:
-    """Compute as `compute` does; under autocast, with weights in its number format.
+    """Call `compute`; under autocast, convert the weights to its number format.
 
     Args:
         compute: transformers' function for experts.
         experts: The module.
         hidden: (tokens, hidden size).
         routing: Which experts a token goes to, and their weights.
-        named: The same, by name.
+        named: The same, as keyword arguments.
     """
     kind = hidden.device.type
     if torch.is_autocast_enabled(kind):
@@ -52,7 +53,7 @@ def has_experts(model: nn.Module) -> bool:
 
 
 def round_experts(model: Any) -> None:
-    """Let the one operation that computes all experts of a model follow autocast; the others do already."""
+    """Make the one operation that computes all experts of a model follow autocast. Other operations already do."""
     if not has_experts(model):
         return
     from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS

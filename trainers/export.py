@@ -1,4 +1,4 @@
-"""A run's checkpoint as a plain transformers folder, or its adapter alone in peft's form."""
+"""Export a run's checkpoint as a plain transformers folder, or only its adapter in peft's format."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from verikit.trainers.precision import merged, prepare_model
 from verikit.trainers.run import CHECKPOINTS, MODEL
 
 ADAPTER = "adapter_config.json"
-"""The file of peft that tells an adapter's folder."""
+"""peft's file that identifies an adapter's folder."""
 
 
 def export_run(run: Path, config: Config, out: Path, step: int | None = None, *, adapter: bool = False) -> str:
-    """Write the model (in the number format it came in) and tokenizer of a checkpoint; return the checkpoint's name.
+    """Write a checkpoint's model (in its original number format) and tokenizer; return the checkpoint's name.
 
     Args:
         run: The run's folder.
         config: Its settings.
-        out: Where it goes.
-        step: Of the checkpoint; the last one where none is given.
-        adapter: LoRA's adapter alone, as peft and vLLM load it over the model that the run began with.
+        out: The output folder.
+        step: The checkpoint's step. Default: the last one.
+        adapter: Write only the LoRA adapter. peft and vLLM load it on top of the run's base model.
 
     Raises:
-        ConfigError: there is no such checkpoint, or the folder can't be written or holds something else; or an adapter
-            is asked for, and the run has none or began with no model that others have.
-        UsageError: a folder holds a link that leads out of it.
+        ConfigError: The checkpoint doesn't exist, or the folder can't be written or contains other files. With
+            `adapter`, the run has no adapter or its base model is not published.
+        UsageError: The folder contains a link that leads out of it.
     """
     if adapter:
         _check_adapter(run, config)
@@ -48,7 +48,7 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None, *,
     dtype = model.config.dtype or model.dtype
     same = config.precision.model_copy(update={"master": "same"} if config.precision.lora_rank else {})
     prepared = prepare_model(model, config.model_copy(update={"precision": same}))
-    checkpoint.load_weights(found, ModuleDict({"model": prepared}))  # as PolicyModel names them
+    checkpoint.load_weights(found, ModuleDict({"model": prepared}))  # the same names as in PolicyModel
     if adapter:
         _write_adapter(prepared, config, kind, out)
         return found.name
@@ -60,7 +60,7 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None, *,
 
 
 def _check_adapter(run: Path, config: Config) -> None:
-    """Raise if a run has no adapter, or none that is of use to others."""
+    """Raise if a run has no adapter, or if its base model is not available to others."""
     if not config.precision.lora_rank:
         raise ConfigError(f"{run} trained all weights: it has no adapter", hint="export without --adapter")
     if not config.model.path:
@@ -69,10 +69,10 @@ def _check_adapter(run: Path, config: Config) -> None:
 
 
 def _checkpoint(run: Path, step: int | None) -> Path:
-    """The checkpoint of a step, or the last one.
+    """Return the checkpoint of a step, or the last one.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: It doesn't exist.
     """
     kept = checkpoint.checkpoints(run / CHECKPOINTS)
     found = [path for path in kept if step is None or checkpoint.read_state(path)["step"] == step]
@@ -83,10 +83,10 @@ def _checkpoint(run: Path, step: int | None) -> Path:
 
 
 def _check_out(out: Path, run: Path, *, adapter: bool) -> None:
-    """Make the folder that is written to.
+    """Create the output folder.
 
     Raises:
-        ConfigError: it can't be written, or holds the run's first model or something else.
+        ConfigError: It can't be written, or contains the run's first model or other files.
     """
     hint = "choose another folder with -o"
     if out.resolve() == (run / MODEL).resolve():
@@ -102,19 +102,20 @@ def _check_out(out: Path, run: Path, *, adapter: bool) -> None:
 
 
 def _write_adapter(model: Any, config: Config, kind: Any, out: Path) -> None:
-    """Write peft's two files; the base is named as the run was given it, a folder by its whole path."""
+    """Write peft's two files. The base is named as in the run's settings, and a folder by its absolute path."""
     options = model.peft_config[model.active_adapter]
     base = Path(config.model.path)
     options.base_model_name_or_path = str(base.resolve()) if base.is_dir() else config.model.path
     if kind is transformers.AutoModelForCausalLM:
-        options.task_type = "CAUSAL_LM"  # by which peft's Auto classes know what to load
-    # Whether the vocabulary was resized would be asked of the hub; embeddings are no part of an adapter here.
+        options.task_type = "CAUSAL_LM"  # peft's Auto classes choose the model class by it
+    # Otherwise peft queries the Hugging Face Hub for a resized vocabulary.
+    # Embeddings are never part of an adapter here.
     model.save_pretrained(out, save_embedding_layers=False)
-    (out / "README.md").unlink(missing_ok=True)  # an empty form of peft's
+    (out / "README.md").unlink(missing_ok=True)  # an empty template of peft's
 
 
 def _is_model(folder: Path) -> bool:
-    """Whether a folder holds a model; runs of verikit have a config.json too."""
+    """Whether a folder contains a model. Runs of verikit have a config.json too."""
     try:
         return "model_type" in json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError, TypeError):

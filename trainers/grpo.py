@@ -1,7 +1,7 @@
-"""The training loop: collect, score, compare, learn; log, evaluate, save.
+"""The training loop: collect, score, compare, train; log, evaluate, save.
 
-Every process runs the same loop on the same trajectories; only sampling and gradients are divided (see `rollout` and
-`learner`). All randomness is keyed by (seed, step), so a run that is resumed is the run that was never interrupted.
+Every process runs the same loop on the same trajectories. Only sampling and gradients are divided (see `rollout` and
+`learner`). All randomness is keyed by (seed, step), so a resumed run equals an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from verikit.trainers.run import CHECKPOINTS, MODEL, RunFolder, environment, oth
 from verikit.trainers.weights import SamplingEngine, make_engine, save_shape
 
 WARMUP, TRAIN = "0-warmup", "1-train"
-"""The phases, by names that sort."""
+"""The phases. Their names sort in order."""
 Report = Callable[[dict[str, Any]], None]
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Trainer:
     step: int
     unscored_steps: int
     idle_steps: int
-    """Steps in a row that learnt from no row."""
+    """Steps in a row that trained on no row."""
     seconds: float
 
     def __init__(
@@ -64,19 +64,19 @@ class Trainer:
         report: Report = lambda row: None,
         answered: Callable[[str], None] | None = None,
     ) -> None:
-        """Make or load everything; `report` is told each line of metrics.
+        """Create or load everything; `report` receives each row of metrics.
 
-        With `answered`, judges, retrievers and whatever else the recipe depends on are asked before a model is loaded
-        from a folder, or once it is made, and `answered` is told what came.
+        With `answered`, judges, retrievers and other services of the recipe are queried early. This is before a model
+        is loaded from a folder, or after the recipe has made its own. `answered` receives each answer.
 
         Raises:
-            ConfigError: model, recipe or options don't fit together.
-            TrainerError: something does not answer.
+            ConfigError: Model, recipe or options don't fit together.
+            TrainerError: A service does not answer.
         """
         self.config, self.folder, self.world, self.report = config, folder, world, report
         kind = find_recipe(config.recipe)
         options = kind.Options.model_validate(config.options)
-        # Before the model: what the recipe lacks is told in a second, not after minutes of loading.
+        # Before the model, so an error in the recipe appears in a second and not after minutes of loading.
         named = load_tokenizer(config) if config.model.path else None
         recipe = kind(options, self._setting(named)) if named is not None else None
         if recipe is not None:
@@ -113,7 +113,7 @@ class Trainer:
         return Setting(tokenizer, self.config.seed, Path(self.config.folder or "."), self.config.advantage.credit)
 
     def run(self) -> None:
-        """Train to the last step, from wherever the run is."""
+        """Train to the last step, from the run's current state."""
         if self.phase == WARMUP:
             self._warm_up()
         self._find_reference()
@@ -123,7 +123,7 @@ class Trainer:
             self._train_step(self.step + 1)
 
     def resume(self) -> bool:
-        """Go back to the last checkpoint; False if there is none."""
+        """Restore the last checkpoint; return False if there isn't one."""
         found = checkpoint.checkpoints(self.folder.path / CHECKPOINTS)
         if not found:
             self.folder.cut({})
@@ -133,7 +133,7 @@ class Trainer:
         if other and self.folder.main:
             _log.warning("resumed on other arithmetic (%s): equal to an unbroken run only up to rounding", other)
         self.learner = self._learner(state["phase"])
-        self.engine.rest()  # loading needs the memory of learning
+        self.engine.rest()  # loading needs the memory that training uses
         checkpoint.load(found[-1], self.module, self.learner.optimizer, self.world)
         self.engine.refresh()
         self.step, self.seconds = state["step"], state["seconds"]
@@ -147,7 +147,7 @@ class Trainer:
         return True
 
     def close(self) -> None:
-        """Give back the recipe's and the engine's processes."""
+        """Release the processes of the recipe and the engine."""
         self.ahead.close()
         self.recipe.close()
         self.sampler.close()
@@ -165,7 +165,7 @@ class Trainer:
         """Imitate demonstrations until the gate is reached.
 
         Raises:
-            TrainerError: it is not reached by the last step of the warm-up.
+            TrainerError: It is not reached by the last step of the warm-up.
         """
         warmup = self.config.warmup
         assert warmup is not None
@@ -199,7 +199,7 @@ class Trainer:
         return reached
 
     def _find_reference(self) -> None:
-        """Keep the model as it is at the first step, where the KL to it is wanted."""
+        """Save the model of the first step as the reference, if the KL is used."""
         if self.config.kl.coefficient > 0:
             self.reference = ReferenceModel(self.module, self.policy, self.world, self.config.batch, self.folder.path)
 
@@ -234,15 +234,15 @@ class Trainer:
             self._save()
 
     def _goes_ahead(self, step: int) -> bool:
-        """Whether the next batch is collected while this one is learnt from: not past the end or a checkpoint."""
+        """Whether to collect the next batch while training on this one: not past the end or a checkpoint."""
         last = step == self.config.run.steps or step % self.config.run.save_every == 0
         return self.config.batch.ahead and not last
 
     def _collect(self, step: int) -> list[Trajectory]:
-        """Collect one batch; with dynamic sampling, until as many groups tell something as the first try had.
+        """Collect one batch. Dynamic sampling continues until as many groups differ as the first try had groups.
 
         Raises:
-            TrainerError: too few do after the most tries allowed.
+            TrainerError: Too few groups differ after the maximum number of tries.
         """
         self.sampler.at(step)
         made = self.recipe.collect(self.sampler, step)
@@ -269,12 +269,13 @@ class Trainer:
         return [trajectory for trajectory in kept if (trajectory.role, trajectory.group) in set(groups)]
 
     def _watch_unscored(self, trajectories: Sequence[Trajectory], step: int) -> None:
-        """Warn of a step with too many trajectories of a role unscored, or not sampled; stop after several in a row.
+        """Warn if too many trajectories of a role are unscored or not sampled; stop after several such steps in a row.
 
-        The others would be learnt from as if they were all: only those, say, that never asked a retriever that fails.
+        Otherwise training would use only the remaining ones, for example only those that never called a failing
+        retriever.
 
         Raises:
-            TrainerError: it has been so for too long.
+            TrainerError: Too many steps in a row were affected.
         """
         if self.learner.loss.kind == "likelihood":
             return
@@ -293,17 +294,17 @@ class Trainer:
             _log.warning("step %d: %s (run.max_unscored_share = %g, stops after %d)", step, told, limit, steps)
 
     def _unsampled(self) -> str:
-        """What is wrong where the engine failed too many of the requests since the sampler was told the step."""
+        """Return an error message if the engine failed too many requests of this step."""
         asked, lost = self.sampler.asked, self.sampler.lost
         if lost <= self.config.run.max_unscored_share * asked:
             return ""
         return f"the engine failed {lost} of {asked} requests: {self.sampler.lost_by}"
 
     def _watch_mismatch(self, metrics: dict[str, float], step: int) -> None:
-        """Stop when what sampled is another policy than the one that learns.
+        """Stop if the sampler's policy differs from the trainer's.
 
         Raises:
-            TrainerError: it is.
+            TrainerError: It does.
         """
         limit = self.config.run.max_mismatch
         if limit and metrics["mismatch"] > limit:
@@ -314,12 +315,12 @@ class Trainer:
             )
 
     def _watch_idle(self, metrics: dict[str, float], step: int) -> None:
-        """Warn of steps that learn from no row; stop a run that never learnt from any.
+        """Warn of steps that train on no row; stop a run that never trained on any.
 
-        One that did may have solved its problems.
+        A run that did train may have solved its problems.
 
         Raises:
-            TrainerError: it hasn't for too long.
+            TrainerError: The run has trained on no row for too many steps.
         """
         if metrics["rows_learnt"]:
             self.idle_steps = 0
@@ -337,7 +338,7 @@ class Trainer:
             _log.warning("step %d: %s", step, told)
 
     def _learn(self, made: Experience, step: int) -> dict[str, float]:
-        """Learn from a batch; where the gradient is not finite, leave the batch in the folder for a person to see."""
+        """Train on a batch. If the gradient is not finite, save the batch in the folder for inspection."""
         before = self.learner.bad_steps
         try:
             return self.learner.learn(made.rows, step)

@@ -1,7 +1,8 @@
-"""One batch of rows to optimizer steps: forward, loss, backward, clip, step.
+"""Turn one batch of rows into optimizer steps: forward, loss, backward, clip, step.
 
-Everything that normalises is computed from the whole batch before it is cut up, so neither micro-batches nor processes
-change the gradient. Rows whose advantage is zero give none and are skipped; they still count where losses are averaged.
+All normalisation constants are computed from the whole batch before it is cut up. Neither micro-batches nor processes
+change the gradient. Rows with zero advantage have no gradient and are skipped. They still count in the averages of
+losses.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from verikit.trainers.distributed import World
 from verikit.trainers.precision import make_optimizer
 
 SUMS = ("tokens", "loss", "clip_share", "entropy", "kl", "mismatch")
-"""What is summed over tokens while learning; the entropy is estimated by the mean of -log π, which needs no logits."""
+"""Sums over tokens while training. The entropy is estimated by the mean of -log π, which needs no logits."""
 
 
 class Learner:
@@ -42,20 +43,20 @@ class Learner:
     def __init__(
         self, module: Any, world: World, config: Config, optimizer: OptimizerSection, loss: LossSection, steps: int
     ) -> None:
-        """Take the wrapped policy; `steps` is how many batches there will be, for the learning rate."""
+        """Take the wrapped policy; `steps` is the total number of batches, for the learning rate."""
         self.module, self.world, self.options, self.loss, self.steps = module, world, optimizer, loss, steps
         self.kl, self.batch, self.limit = config.kl, config.batch, config.run.max_bad_steps
         self.optimizer = make_optimizer(module, optimizer)
         self.bad_steps = 0
         """Optimizer steps in a row whose gradient was not finite."""
         self.updates = 0
-        """How often the weights were changed; the same on every process."""
+        """Number of updates of the weights, the same on every process."""
 
     def learn(self, rows: Sequence[TrainRow], step: int) -> dict[str, float]:
         """Take the optimizer steps of one batch and return its metrics.
 
         Raises:
-            TrainerError: the gradient was not finite for too many steps in a row.
+            TrainerError: The gradient was not finite for too many steps in a row.
         """
         if self.loss.mismatch != "ignore" and self.batch.minibatches * self.batch.epochs > 1:
             for row, logp in zip(rows, token_logprobs(self.module, rows, self.world, self.batch), strict=True):
@@ -76,13 +77,13 @@ class Learner:
         return metrics | self._means(totals)
 
     def _means(self, totals: Tensor) -> dict[str, float]:
-        """The sums of all processes by token."""
+        """Return the sums of all processes, divided by the number of tokens."""
         everywhere = [sum(column) for column in zip(*self.world.gather(totals.tolist()), strict=True)]
         tokens = everywhere[0]
         return {name: value / max(tokens, 1) for name, value in zip(SUMS, everywhere, strict=True)} | {"tokens": tokens}
 
     def _step(self, rows: Sequence[TrainRow]) -> tuple[Tensor, float, int]:
-        """Take one optimizer step; return the sums, the gradient's norm and the number of rows learnt from."""
+        """Take one optimizer step; return the sums, the gradient's norm and the number of rows trained on."""
         lengths = torch.tensor([len(row.where) for row in rows])
         weights = losses.token_weights(lengths, self.loss.aggregation, self.loss.length)
         for row, weight in zip(rows, weights.tolist(), strict=True):
@@ -100,10 +101,10 @@ class Learner:
             self.optimizer.step()
             self.updates += 1
         self.optimizer.zero_grad(set_to_none=True)
-        return totals.cpu(), norm, len(live)  # the device is waited for once a step
+        return totals.cpu(), norm, len(live)  # synchronises with the device once per step
 
     def _live(self, rows: Sequence[TrainRow]) -> list[TrainRow]:
-        """The rows with a gradient; a KL or an entropy in the loss gives one to rows without an advantage too."""
+        """Return the rows with a gradient. A KL or an entropy in the loss gives one to rows with zero advantage too."""
         all_learn = (self.kl.coefficient > 0 and not self.kl.in_reward) or self.loss.entropy != 0
         return [row for row in rows if row.where and (all_learn or row.live)]
 
@@ -157,7 +158,7 @@ class Learner:
 
 
 def _sums(now: Tensor, value: Tensor, clipped: Tensor, micro: MicroBatch, *, supervised: bool) -> Tensor:
-    """The sums over a micro-batch's tokens that metrics are made of, in the order of `SUMS`."""
+    """Return the sums over a micro-batch's tokens, for metrics, in the order of `SUMS`."""
     nothing = torch.zeros_like(now)
     # Supervised tokens were not sampled, so there is no policy to differ from.
     kl_to_reference = losses.kl(now, micro.sampled if micro.reference is None else micro.reference, "k3")
@@ -170,7 +171,7 @@ def _sums(now: Tensor, value: Tensor, clipped: Tensor, micro: MicroBatch, *, sup
 
 @torch.no_grad()
 def token_logprobs(module: Any, rows: Sequence[TrainRow], world: World, batch: BatchSection) -> list[Tensor]:
-    """Return each row's log-probabilities (learnt tokens,) under a policy, on the CPU, on every process."""
+    """Return each row's log-probabilities (trained tokens,) under a policy, on the CPU, on every process."""
     done: list[tuple[int, list[float]]] = []
     for part, micro in _own_micro_batches(module, [row for row in rows if row.where], world, batch)[0]:
         logp, _ = module(micro.ids, micro.where, micro.targets, micro.positions, micro.temperature, layout=micro.layout)
@@ -183,9 +184,9 @@ def token_logprobs(module: Any, rows: Sequence[TrainRow], world: World, batch: B
 def _own_micro_batches(
     module: Any, rows: Sequence[TrainRow], world: World, batch: BatchSection
 ) -> tuple[Iterator[tuple[list[TrainRow], MicroBatch]], int]:
-    """Return this process's micro-batches, each made when its turn comes, and their number (the same on every process).
+    """Return this process's micro-batches, each built lazily, and their number (the same on every process).
 
-    All rows decide whether prompts are shared, so every process decides alike.
+    Whether prompts are shared depends on all rows, so every process makes the same decision.
     """
     policy = getattr(module, "module", module)  # inside DDP's wrapper
     shared = batch.share_prompts and policy.shares_prompts and worth_sharing(rows)

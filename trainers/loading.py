@@ -1,7 +1,7 @@
-"""The model of a run: loaded whole, or under FSDP2 as a frame without numbers, whose weights rank 0 then sends.
+"""Load a run's model: whole, or under FSDP2 as a frame without data that rank 0 then sends the weights for.
 
-Rank 0 reads one weight at a time from safetensors. Where those name the weights otherwise than the model does, or there
-are none, it loads the model whole into main memory, in the format it is stored in; no other process does.
+Rank 0 reads one weight at a time from safetensors. If those files don't exist or use other names than the model, rank 0
+loads the whole model into main memory, in its stored format. No other process does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def load_in(world: World, config: Config, recipe: type[Recipe], options: Any) ->
     """Return the model, on the world's device or as a frame that `world.wrap` fills, and its tokenizer.
 
     Raises:
-        ConfigError: the config names no model, or it can't be loaded.
+        ConfigError: The config names no model, or it can't be loaded.
     """
     if world.sharded and config.model.path:
         return load_frame(config, recipe.model_class), load_tokenizer(config)
@@ -36,10 +36,10 @@ def load_in(world: World, config: Config, recipe: type[Recipe], options: Any) ->
 
 
 def load_frame(config: Config, model_class: str) -> Any:
-    """Return the model that a config names, its parameters on the meta device and its buffers real.
+    """Return the model that a config names, with parameters on the meta device and real buffers.
 
     Raises:
-        ConfigError: it can't be read.
+        ConfigError: It can't be read.
     """
     import transformers
 
@@ -52,7 +52,7 @@ def load_frame(config: Config, model_class: str) -> Any:
         with without_numbers():
             kind: Any = getattr(transformers, model_class)
             model = kind.from_config(settings, dtype=dtype or torch.float32, trust_remote_code=False, **options)
-        with suppress(OSError):  # the model has none; else what ends a reply may stand there alone
+        with suppress(OSError):  # the model may have none, and the end token may be defined only there
             model.generation_config = transformers.GenerationConfig.from_pretrained(path)
     except (OSError, ValueError) as error:
         raise ConfigError(f"model.path {path!r}: {' '.join(str(error).split())[:300]}") from None
@@ -61,7 +61,7 @@ def load_frame(config: Config, model_class: str) -> Any:
 
 @contextmanager
 def without_numbers() -> Iterator[None]:
-    """Put parameters that modules are given meanwhile on the meta device, and leave their buffers where they are."""
+    """Create parameters on the meta device inside this context, and leave buffers on their device."""
     register = nn.Module.register_parameter
 
     def registered(self: nn.Module, name: str, param: nn.Parameter | None) -> None:
@@ -77,10 +77,10 @@ def without_numbers() -> Iterator[None]:
 
 
 def weight_source(world: World, config: Config, recipe: type[Recipe], options: Any, model: Any) -> WeightSource | None:
-    """Return what gives rank 0 the weights of a frame; None on other processes and where the model has its weights.
+    """Return a function that gives rank 0 a frame's weights; None on other ranks and if the model has its weights.
 
     Raises:
-        ConfigError: the model can't be loaded.
+        ConfigError: The model can't be loaded.
     """
     if world.rank or not any(parameter.is_meta for parameter in model.parameters()):
         return None
@@ -95,10 +95,10 @@ def weight_source(world: World, config: Config, recipe: type[Recipe], options: A
 
 
 class StoredWeights:
-    """The weights of a folder's or a hub model's safetensors, read when they are asked for."""
+    """The weights in the safetensors of a folder or a Hugging Face Hub model, read on demand."""
 
     def __init__(self, path: str, cache_dir: str | None = None) -> None:
-        """Read which file holds which; none where there are no safetensors. `cache_dir`: another than the hub's own."""
+        """Read which file contains which weight (empty without safetensors). `cache_dir` replaces the default cache."""
         self._path, self._cache = path, cache_dir
         self._file_of: dict[str, str] = {}
         if index := self._found("model.safetensors.index.json"):
@@ -117,7 +117,7 @@ class StoredWeights:
             return tensor
 
     def _found(self, name: str) -> str | None:
-        """Return where a file lies: in the folder, or in the hub's cache, into which it is loaded where it must be."""
+        """Return a file's path in the folder or in the Hugging Face cache, after a download if needed."""
         from transformers.utils.hub import cached_file
 
         try:

@@ -1,8 +1,8 @@
-"""The objectives, as losses for each token: pure functions, one formula each.
+"""The objectives, as losses per token: pure functions, one formula each.
 
-All tensors are flat, (tokens,): only what the policy sampled is there, so there is nothing to mask. `row` (tokens,)
-says which sequence a token is of. What a token's loss counts in the sum is `token_weights`, from the lengths of the
-whole batch: so neither micro-batches nor processes change the gradient.
+All tensors are flat, (tokens,), and contain only sampled tokens, so they need no mask. `row` (tokens,) is the sequence
+number of each token. `token_weights` computes the weight of a token's loss in the sum, from the lengths of the whole
+batch. So neither micro-batches nor processes change the gradient.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 
 FAR = 20.0
-"""Log-ratios are held to this range, as in verl: exp stays finite."""
+"""Log-ratios are clamped to this range, as in verl, so exp stays finite."""
 Loss = tuple[Tensor, Tensor]
-"""The loss of each token, and whether clipping decided it."""
+"""The loss of each token, and whether clipping determined it."""
 
 
 def ppo(logp: Tensor, old: Tensor, advantage: Tensor, low: float, high: float, dual: float | None = None) -> Loss:
     """-min(ρA, clip(ρ, 1-low, 1+high)A), ρ = π/π_old; PPO, arXiv 1707.06347; two bounds: DAPO, arXiv 2503.14476.
 
-    With `dual` = c the objective is never below cA where A < 0: dual clip, arXiv 1912.09729.
+    With `dual` = c the objective is never below cA for A < 0: dual clip, arXiv 1912.09729.
     """
     ratio = _exp(logp - old)
     plain, bounded = ratio * advantage, ratio.clamp(1 - low, 1 + high) * advantage
@@ -34,7 +34,7 @@ def ppo(logp: Tensor, old: Tensor, advantage: Tensor, low: float, high: float, d
 def gspo(logp: Tensor, old: Tensor, advantage: Tensor, row: Tensor, low: float, high: float) -> Loss:
     """PPO's clip on the sequence's ratio s = exp(mean log ρ); GSPO, arXiv 2507.18071, equations 5 and 14.
 
-    The gradient goes through each token (s is held fixed, times π/sg(π)): the mean over a sequence's tokens then has
+    The gradient goes through each token: s is a constant, times π/sg(π). The mean over a sequence's tokens then has
     exactly the gradient of s.
     """
     ratio = _exp(row_mean(logp.detach() - old, row))[row] * (logp - logp.detach()).exp()
@@ -50,18 +50,18 @@ def cispo(logp: Tensor, old: Tensor, advantage: Tensor, low: float, high: float)
 
 
 def likelihood(logp: Tensor, advantage: Tensor) -> Loss:
-    """-A log π: supervised learning, where A is the token's weight."""
+    """-A log π: supervised learning. A is the token's weight."""
     return -advantage * logp, torch.zeros_like(logp, dtype=torch.bool)
 
 
 def kl(logp: Tensor, reference: Tensor, estimator: str) -> Tensor:
     """Estimate KL(π, π_ref) at sampled tokens; d = log π - log π_ref. http://joschu.net/blog/kl-approx.html.
 
-    k1 = d, k2 = d²/2, k3 = exp(-d) + d - 1. As a loss only k2 has the gradient of the KL; `k1+` and `k3+` have
-    their own value and k2's gradient.
+    k1 = d, k2 = d²/2, k3 = exp(-d) + d - 1. As a loss, only k2 has the gradient of the KL. `k1+` and `k3+` have their
+    own value and k2's gradient.
 
     Raises:
-        ValueError: there is no such estimator.
+        ValueError: The estimator doesn't exist.
     """
     if estimator not in ("k1", "k2", "k3", "k1+", "k3+"):
         raise ValueError(f"there is no KL estimator {estimator!r}: k1, k2, k3, k1+ or k3+")
@@ -78,11 +78,11 @@ def kl(logp: Tensor, reference: Tensor, estimator: str) -> Tensor:
 def mismatch_weight(old: Tensor, sampled: Tensor, row: Tensor, kind: str, cap: float) -> Tensor:
     """Weight for the trainer's π_old against the engine's π that sampled, w = exp(old - sampled); no gradient.
 
-    `truncate`: min(w, cap) (https://fengyao.notion.site/off-policy-rl). `icepop`: w within [1/cap, cap], else 0
-    (https://ringtech.notion.site/icepop). `sequence-mask`: 1 where the sequence's mean log w is within, else 0.
+    `truncate`: min(w, cap) (https://fengyao.notion.site/off-policy-rl). `icepop`: w within [1/cap, cap], otherwise 0
+    (https://ringtech.notion.site/icepop). `sequence-mask`: 1 if the sequence's mean log w is within, otherwise 0.
 
     Raises:
-        ValueError: there is no such kind.
+        ValueError: The kind doesn't exist.
     """
     if kind not in ("truncate", "icepop", "sequence-mask"):
         raise ValueError(f"there is no mismatch weight {kind!r}: truncate, icepop or sequence-mask")
@@ -102,13 +102,13 @@ def overlong_penalty(length: int, limit: int, margin: int) -> float:
 
 
 def token_weights(lengths: Tensor, aggregation: str, constant: int | None = None) -> Tensor:
-    """Return (n,): what one token of each sequence counts, so that the batch's loss is the weighted sum.
+    """Return (n,) weights, one per token of each sequence. The batch's loss is the weighted sum.
 
-    token-mean: 1/Σ|o|. seq-mean-token-sum: 1/n. seq-mean-token-mean: 1/(n|o|). seq-mean-token-sum-norm:
-    1/(n · constant), Dr. GRPO's. n counts the sequences that have tokens.
+    token-mean: 1/Σ|o|. seq-mean-token-sum: 1/n. seq-mean-token-mean: 1/(n|o|). seq-mean-token-sum-norm: 1/(n ·
+    constant), Dr. GRPO's. n is the number of sequences that have tokens.
 
     Raises:
-        ValueError: there is no such aggregation, or its constant is missing.
+        ValueError: The aggregation doesn't exist, or its constant is missing.
     """
     lengths = lengths.double()
     rows = (lengths > 0).sum().clamp(min=1)
@@ -124,9 +124,10 @@ def token_weights(lengths: Tensor, aggregation: str, constant: int | None = None
 
 
 def row_mean(values: Tensor, row: Tensor) -> Tensor:
-    """Return the mean of each sequence's tokens; (tokens,), of which the first are the sequences'.
+    """Return the mean of each sequence's tokens; (tokens,), padded after the entries of the sequences.
 
-    Every sequence has a token. To return so many means would be to wait for the device, which alone knows how many.
+    Every sequence has a token. A result of exactly one entry per sequence would require the number of sequences, and so
+    a wait for the device.
     """
     zeros = values.new_zeros(len(row))
     return zeros.index_add(0, row, values) / zeros.index_add(0, row, torch.ones_like(values)).clamp(min=1)

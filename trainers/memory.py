@@ -1,7 +1,7 @@
-"""How much memory each process of a run needs, from the shape of its model alone: nothing is loaded.
+"""Estimate the memory that each process of a run needs, from the shape of its model, without loading it.
 
-Counted are weights, gradients, the optimizer's state, what FSDP2 gathers, the reference and the copy that samples.
-Activations come on top: they grow with `batch.tokens`, and `activations` says what checkpointing leaves of them.
+The estimate includes weights, gradients, the optimizer's state, FSDP2's gathered weights, the reference and the
+sampling copy. Activations are extra: they grow with `batch.tokens`. `activations` estimates them with checkpointing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from verikit.trainers.merge import plain_of, plain_weights
 from verikit.trainers.shards import blocks_of
 
 STATES = {"adamw": 8.0, "adamw-stochastic": 4.0, "adamw8bit": 2.1, "adamw4bit": 1.1}
-"""Bytes of an optimizer's state for each number that is trained; adamw's are two numbers of the weight's own format."""
+"""Bytes of an optimizer's state per trained number; adamw's are two numbers in the weight's own format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,52 +27,54 @@ class MemoryEstimate:
     """Bytes on each process (GPU)."""
 
     weights: float
-    """The weights that are trained, or this process's share of them."""
+    """The trained weights, or this process's shard of them."""
     gradients: float
     buckets: float
-    """What DDP exchanges gradients in: they are views of it while learning, and it stays when they are gone."""
+    """DDP's exchange buffers. Gradients are views of them while training, and the buffers remain afterwards."""
     optimizer: float
     reference: float
     """The weights at the start, for a KL."""
     gathered: float
-    """What is there for a moment while learning: of FSDP2 whole blocks, their gradients, the outermost weights; else
-    fp32 weights in bf16, where products are."""
+    """Temporary memory while training: FSDP2's whole blocks, their gradients and the outermost weights.
+
+    Without FSDP2: bf16 copies of fp32 weights, if products are in bf16.
+    """
     copy: float
-    """What samples beside the policy; given back while learning, unless the next batch is sampled then."""
+    """The sampling copy of the weights. It is released while training, unless the next batch is sampled then."""
     ahead: bool
-    """Whether it is."""
+    """Whether the next batch is sampled while training (`batch.ahead`)."""
     activations: float
-    """Of a micro-batch, with `precision.checkpointing`: each layer's input, and logits."""
+    """A micro-batch's activations with `precision.checkpointing`: each layer's input, and logits."""
 
     @property
     def kept(self) -> float:
-        """Bytes held all the time."""
+        """Bytes allocated all the time."""
         return self.weights + self.optimizer + self.reference + self.buckets
 
     @property
     def learning(self) -> float:
-        """Most bytes while the policy learns, before activations."""
+        """Peak bytes while the policy trains, before activations."""
         return self.kept + self.gradients - self.buckets + self.gathered + (self.copy if self.ahead else 0.0)
 
     @property
     def sampling(self) -> float:
-        """Bytes while completions are drawn, before the cache of keys and values."""
+        """Bytes while sampling completions, before the cache of keys and values."""
         return self.kept + self.copy
 
     @property
     def peak(self) -> float:
-        """The larger of the two."""
+        """The larger of `learning` and `sampling`."""
         return max(self.learning, self.sampling)
 
 
 def expected_memory(policy: nn.Module, config: Config, processes: int, *, bf16: bool) -> MemoryEstimate:
-    """Return the bytes that a prepared model takes on each process; its parameters may be on the meta device.
+    """Return the bytes that a prepared model takes on each process. Its parameters may be on the meta device.
 
     Args:
-        policy: What `precision.prepare_model` makes of a model.
+        policy: The result of `precision.prepare_model`.
         config: The run's settings.
-        processes: How many take part.
-        bf16: Whether products are of bf16 numbers over fp32 weights (`precision.computes_in_bf16`).
+        processes: The number of processes.
+        bf16: Whether products are in bf16 with fp32 weights (`precision.computes_in_bf16`).
     """
     sharded = config.distributed.kind == "fsdp2"
     shares = (config.distributed.shards or processes) if sharded else 1
@@ -101,7 +103,7 @@ def expected_memory(policy: nn.Module, config: Config, processes: int, *, bf16: 
 
 
 def _sampling_copy(policy: nn.Module, config: Config, bf16: bool) -> float:
-    """Bytes of the weights that sampling needs a copy of: all of sharded ones, else those that it sees otherwise."""
+    """Return the bytes of the sampling copy: all sharded weights, otherwise only weights that differ for sampling."""
     whole = config.distributed.kind == "fsdp2" or config.batch.ahead
     plain = plain_weights(policy, torch.bfloat16 if bf16 else None)
     return float(
@@ -110,10 +112,10 @@ def _sampling_copy(policy: nn.Module, config: Config, bf16: bool) -> float:
 
 
 def _gathered(policy: nn.Module, config: Config, bf16: bool) -> float:
-    """What FSDP2 has whole at once: the outermost weights and their gradients, two blocks, one block's gradients.
+    """Return FSDP2's unsharded bytes: outermost weights and their gradients, two blocks, one block's gradients.
 
     The next block's weights are fetched while a block runs, into a buffer that they are then copied from. A gradient is
-    made in the format of the products, and put into a buffer of fp32 to be summed.
+    computed in the format of the products, and copied into an fp32 buffer to be summed.
     """
     blocks = blocks_of(policy)
     inside = {id(parameter) for block in blocks for parameter in block.parameters()}
@@ -128,7 +130,7 @@ def _gathered(policy: nn.Module, config: Config, bf16: bool) -> float:
 
 
 def _rounded(policy: nn.Module, config: Config) -> float:
-    """What autocast makes of fp32 weights: all of them until the backward pass, or a block's, with checkpointing."""
+    """Return the bytes of autocast's copies of fp32 weights: the whole model, or with checkpointing one block."""
 
     def rounded(module: nn.Module) -> float:
         return float(sum(2 * weight.numel() for weight in module.parameters() if weight.element_size() > 2))
@@ -142,7 +144,7 @@ def _computed_of(bf16: bool) -> Any:
 
 
 def _gradients(parameters: list[nn.Parameter], bf16: bool) -> float:
-    """Gradients as they are made, and the buffer they are summed in."""
+    """Return the bytes of gradients as computed, and of the buffer that sums them."""
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     made = _computed_of(bf16)(trained)
     return float(made + sum(4 * parameter.numel() for parameter in trained))

@@ -1,6 +1,6 @@
-"""Adapters added into a policy's weights, one weight at a time, and the plain model that samples by the sums.
+"""Merge adapters into a policy's weights, one weight at a time, and build the plain model that samples with the sums.
 
-The policy's own weights are never written to: adding and taking away again rounds twice, and would move them.
+The policy's own weights are never written to. Adding and subtracting again rounds twice, and would change them.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from torch import Tensor, nn
 from verikit.trainers.distributed import own_state
 
 ADAPTER = "default"
-"""peft's name of the one adapter there is."""
+"""peft's name of the only adapter."""
 BASE = ".base_layer"
-"""What peft puts into the name of a weight that an adapter is over."""
+"""peft's infix in the name of a weight that has an adapter."""
 
 
 class SamplingCopy:
-    """A plain transformers model that samples in a policy's place.
+    """A plain transformers model that samples instead of a policy.
 
-    Weights are the policy's own where those are what it should sample by. The others (with adapters added in, in
-    another number format, whole where the policy has shares) are held here, and only while it samples.
+    It shares the policy's own weights if they are the right ones for sampling. It stores the others only while it
+    samples. Those are weights with merged adapters, in another number format, or whole copies of sharded ones.
     """
 
     def __init__(self, frame: Any, shared: dict[str, nn.Parameter], device: torch.device) -> None:
-        """Take a model whose parameters are on the meta device, and the policy's that it is to share, by name."""
+        """Take a model with parameters on the meta device, and the policy's parameters to share, by their names."""
         self._own: dict[str, Tensor] = {}
-        """By name: what is held here."""
+        """The tensors stored here, by their names."""
         parameters = {id(parameter): name for name, parameter in frame.named_parameters()}
 
         def real(parameter: nn.Parameter) -> nn.Parameter:
@@ -47,7 +47,7 @@ class SamplingCopy:
 
     @torch.no_grad()
     def fill(self, weights: Iterable[PlainWeight]) -> None:
-        """Take the present weights; those that are shared are passed over."""
+        """Copy the current weights. Shared ones are skipped."""
         for weight in weights:
             if (own := self._own.get(weight.name)) is None:
                 continue
@@ -57,13 +57,13 @@ class SamplingCopy:
             own.copy_(weight.whole())
 
     def rest(self) -> None:
-        """Give the memory back, until `fill`."""
+        """Release the memory until the next `fill`."""
         for tensor in self._own.values():
             tensor.untyped_storage().resize_(0)
 
 
 def merged_weight(layer: Any) -> Any:
-    """Return the weight of a layer with its adapter added in, in fp32; the layer's own stays what it is."""
+    """Return a layer's weight with its adapter merged, in fp32. The layer's own weight does not change."""
     return layer.get_delta_weight(ADAPTER).float() + layer.base_layer.weight
 
 
@@ -74,11 +74,11 @@ class PlainWeight:
     name: str
     """transformers' name."""
     value: Tensor
-    """The policy's, or its share of it; without the adapter."""
+    """The policy's value or its shard, without the adapter."""
     layer: Any
-    """The layer whose adapter is to be added in; None where there is none."""
+    """The layer whose adapter is to be merged; None without an adapter."""
     dtype: torch.dtype
-    """The number format it is sampled in."""
+    """The number format used for sampling."""
 
     @property
     def size(self) -> int:
@@ -87,19 +87,19 @@ class PlainWeight:
 
     @torch.no_grad()
     def whole(self) -> Tensor:
-        """Return it with its adapter added in; under FSDP2 a collective."""
+        """Return the whole weight with its adapter merged. Under FSDP2 this is a collective."""
         value = (self.value if self.layer is None else merged_weight(self.layer)).to(self.dtype)
         whole: Tensor = value.full_tensor() if hasattr(value, "full_tensor") else value
         return whole
 
 
 def plain_weights(model: Any, dtype: torch.dtype | None = None) -> Iterator[PlainWeight]:
-    """Yield what a plain model is to have of a policy's: parameters, tied ones once, and the buffers saved with them.
+    """Yield a policy's weights for a plain model: parameters, tied ones once, and their persistent buffers.
 
     Args:
         model: A transformers model, adapted or not.
-        dtype: Parameters of more digits are rounded to it. Buffers are not: an fp32 bias of an MoE's router decides
-            which experts compute, and the policy routes by it as it is.
+        dtype: Parameters of higher precision are rounded to it. Buffers are not: an fp32 bias of an MoE's router
+            decides which experts compute, and the policy routes by the exact value.
     """
     inner = plain_of(model)
     layers = adapted_layers(inner)
@@ -119,14 +119,14 @@ def plain_of(model: Any) -> Any:
 
 
 def adapted_layers(model: Any) -> dict[str, Any]:
-    """Return the layers that have an adapter, by name."""
+    """Return a mapping of names to the layers that have an adapter."""
     return {name: module for name, module in model.named_modules() if hasattr(module, "base_layer")}
 
 
 def frame_of(model: Any, dtype: torch.dtype | None = None) -> Any:
-    """Return a plain copy of a model without its numbers: no adapters, parameters on the meta device.
+    """Return a plain copy of a model without data: no adapters, parameters on the meta device.
 
-    Parameters are in `dtype` where one is given, and frozen; buffers are copied.
+    Parameters are frozen, and in `dtype` if it is given. Buffers are copied.
     """
     inner = plain_of(model)
 
@@ -142,7 +142,7 @@ def frame_of(model: Any, dtype: torch.dtype | None = None) -> Any:
 
 
 def replace_meta(module: nn.Module, make: Any) -> None:
-    """Put what `make` returns for them where a module's parameters are on the meta device; tied ones stay tied."""
+    """Replace a module's parameters on the meta device by the results of `make`. Tied ones stay tied."""
     made: dict[int, nn.Parameter] = {}
     for holder in module.modules():
         for key, parameter in holder._parameters.items():

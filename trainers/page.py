@@ -17,7 +17,7 @@ from verikit.trainers.view import HELD_OUT
 
 LogRow = Mapping[str, Any]
 POINTS = 300
-"""Points of a curve; more of them are averaged in runs, with their range as the band."""
+"""Points per curve. Longer curves are averaged in runs, with their range as the band."""
 NOT_CURVES = {"phase", "step", "seconds"}
 SHOWN = {
     "held-out": ("Held out", "held-out metric"),
@@ -33,12 +33,12 @@ SHOWN = {
     "zero_variance": ("Groups of equal rewards", "share of groups"),
     "unscored": ("Unscored", "trajectories"),
 }
-"""Charts in sight, in this order: their title and unit; those of other metrics are folded away."""
+"""Visible charts in this order, with their title and unit. Charts of other metrics are collapsed."""
 NOISE = 1e-6
-"""A curve that stays below this says nothing."""
+"""A curve that stays below this is treated as flat."""
 SHARES = ("held-out", "passed", "clip_share", "zero_variance")
 LIKELIHOOD = {"loss", "grad_norm"}
-"""What a supervised phase is told by."""
+"""The metrics shown for a supervised phase."""
 FACTS = {"recipe": "recipe", "model.path": "model", "advantage.kind": "advantage", "loss.kind": "loss"} | {
     "optimizer.lr": "learning rate", "run.steps": "steps", "seed": "seed"
 }  # fmt: skip
@@ -48,7 +48,7 @@ def collect(run: Path, options: Options) -> Run:
     """Read a training run, finished or not.
 
     Raises:
-        UsageError: its logs can't be read.
+        UsageError: Its logs can't be read.
     """
     config = read_json(run, CONFIG)
     environment = read_json(run, ENVIRONMENT) if (run / ENVIRONMENT).exists() else {}
@@ -72,7 +72,7 @@ def collect(run: Path, options: Options) -> Run:
 
 
 def _held_out(rows: Sequence[LogRow]) -> Iterator[Metric]:
-    """Held-out metrics at the end, each with where it began."""
+    """Yield the final held-out metrics, each with its first value."""
     held: dict[str, list[float]] = {}
     for row in rows:
         for name, value in row.items():
@@ -85,7 +85,7 @@ def _held_out(rows: Sequence[LogRow]) -> Iterator[Metric]:
 
 
 def _charts(rows: Sequence[LogRow], phase: str) -> Iterator[Chart]:
-    """Charts of one phase, those in sight first."""
+    """Yield the charts of one phase, visible ones first."""
     some = [row for row in rows if row["phase"] == phase]
     warming = all("reward" not in row for row in some)
     phases = {row["phase"] for row in rows}
@@ -101,7 +101,7 @@ def _charts(rows: Sequence[LogRow], phase: str) -> Iterator[Chart]:
 
 
 def _curves(rows: Sequence[LogRow]) -> dict[str, list[Series]]:
-    """The curves of each chart that has any; `reward/parts` is a curve in the chart of `reward`."""
+    """Return the nonempty curves of each chart. `reward/parts` is a curve in the chart of `reward`."""
     charts: dict[str, list[Series]] = {name: [] for name in SHOWN}
     for name in dict.fromkeys(name for row in rows for name in row if name not in NOT_CURVES):
         points = [(row["step"], row[name]) for row in rows if _is_number(row.get(name))]
@@ -115,7 +115,7 @@ def _curves(rows: Sequence[LogRow]) -> dict[str, list[Series]]:
 
 
 def thinned(points: Sequence[tuple[int, float]], most: int = POINTS) -> list[tuple[Number, ...]]:
-    """At most so many points of a curve; where several make one, it is their mean, in a band from least to greatest."""
+    """Return at most `most` points of a curve. Merged points become their mean, with a band from minimum to maximum."""
     size = spread(len(points), most)
     if size == 1:
         return list(points)
@@ -133,7 +133,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _numbered(samples: Sequence[LogRow]) -> Iterator[tuple[int, LogRow]]:
-    """Samples with their number within their step."""
+    """Yield samples with their number within their step."""
     for _, some in groupby(samples, key=itemgetter("step")):
         yield from enumerate(some)
 

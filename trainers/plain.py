@@ -1,6 +1,6 @@
-"""Reading torch's distributed checkpoints as data: torch itself unpickles their `.metadata` and whatever is no tensor.
+"""Read torch's distributed checkpoints as data. torch itself unpickles their `.metadata` and non-tensor values.
 
-The metadata goes through an unpickler that knows the classes torch writes there and no others, each of which only holds
+The metadata goes through an unpickler that allows only the classes that torch writes there. Those classes only store
 values. Everything else goes through torch's own restricted unpickler (`weights_only`).
 """
 
@@ -48,13 +48,13 @@ class _Unpickler(pickle.Unpickler):
 
 
 class PlainReader(FileSystemReader):  # type: ignore[misc]
-    """torch's reader of a folder, but for how it reads metadata."""
+    """torch's reader of a folder, with a safe way to read metadata."""
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         """Read `.metadata`.
 
         Raises:
-            UnpicklingError: it holds anything but metadata, or leads out of the folder.
+            UnpicklingError: It contains anything but metadata, or leads out of the folder.
         """
         with open(Path(self.path) / ".metadata", "rb") as stream:
             found = _Unpickler(stream).load()
@@ -68,18 +68,18 @@ class PlainReader(FileSystemReader):  # type: ignore[misc]
 
 
 class PlainPlanner(DefaultLoadPlanner):  # type: ignore[misc]
-    """torch's planner, but for values that are no tensors: settings of the optimizer."""
+    """torch's planner, with a safe way to read non-tensor values (settings of the optimizer)."""
 
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
-        """Take a value that torch's restricted unpickler reads, written anew: torch's planner unpickles all.
+        """Load a value with torch's restricted unpickler and save it again, since torch's planner unpickles all values.
 
         Raises:
-            UnpicklingError: it is more than plain values.
+            UnpicklingError: It contains more than plain values.
         """
         written = io.BytesIO()
         try:
             torch.save(torch.load(value, weights_only=True), written)
-        except pickle.UnpicklingError:  # whose message advises to unpickle all
+        except pickle.UnpicklingError:  # its message advises to unpickle everything
             name = read_item.dest_index.fqn
             raise pickle.UnpicklingError(f"{name} contains code or an unsupported value") from None
         written.seek(0)

@@ -1,9 +1,9 @@
-"""The model that is trained, as a module from token ids to the log-probabilities of given tokens.
+"""The trained model, as a module from token ids to the log-probabilities of given tokens.
 
-Logits are never held: the body's hidden states at the wanted positions go through the head in chunks, forward and
-backward. Sequences are padded on the right (where no real token sees the padding), packed, or laid out with each prompt
-once; no padding token and no mask of it exist. Where a family scales or caps its logits (`SCALES`, `CAPPED`), so do the
-chunks. A model whose logits are anything more is found by comparing, and runs in full.
+Logits are never stored. The body's hidden states at the required positions go through the head in chunks, forward and
+backward. Sequences are padded on the right (no real token sees the padding), packed, or laid out with each prompt once.
+There is no padding token and no padding mask. If a family scales or caps its logits (`SCALES`, `CAPPED`), so do the
+chunks. A comparison detects models whose logits need more than that. Those run in full.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from verikit.trainers.sharing import can_share, gather_rows, shared_options
 class LinearLogProb(torch.autograd.Function):
     """log softmax(hidden @ weight.T + bias) at `targets`, and optionally the entropy, in chunks over the tokens.
 
-    The backward pass computes each chunk's logits again; d logp / d logits = onehot - p, and
-    d H / d logits = -p (log p + H). Capped logits y = c tanh(x / c) / t have dy / dx = (1 - (y t / c)^2) / t. The
-    weight's gradient is an ordinary one, so tied embeddings and FSDP work.
+    The backward pass recomputes each chunk's logits. d logp / d logits = onehot - p, and d H / d logits = -p (log p +
+    H). Capped logits y = c tanh(x / c) / t have dy / dx = (1 - (y t / c)^2) / t. The weight's gradient is an ordinary
+    one, so tied embeddings and FSDP work.
     """
 
     @staticmethod
@@ -45,7 +45,7 @@ class LinearLogProb(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor | None]:
         """Take hidden (n, d), weight (v, d), bias (v) and targets (n); return logp (n) and entropy (n).
 
-        `cap` bounds the logits; `temperature` (n) divides them then.
+        `cap` bounds the logits. After that, `temperature` (n) divides them.
         """
         exact = torch.float64 if hidden.dtype == torch.float64 else torch.float32
         logp, norm = (torch.empty(len(hidden), dtype=exact, device=hidden.device) for _ in range(2))
@@ -109,7 +109,7 @@ def _capped(logits: Tensor, cap: float | None, temperature: Tensor | None, part:
 
 
 def _slope(capped: Tensor, cap: float | None, temperature: Tensor | None, part: slice) -> Tensor | None:
-    """The derivative of what `_capped` returned by what it took; None for 1."""
+    """Return the derivative of the output of `_capped` with respect to its input; None for 1."""
     if cap is None:
         return None if temperature is None else 1 / temperature[part, None].to(capped.dtype)
     if temperature is None:
@@ -131,9 +131,9 @@ def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
 
 
 class PolicyModel(nn.Module):
-    """A transformers model with a head over tokens (or over classes); what DDP and FSDP wrap.
+    """A transformers model with a head over tokens (or over classes); the module that DDP and FSDP wrap.
 
-    With `bf16`, its products are of bf16 numbers while its weights stay what they are.
+    With `bf16`, its products are in bf16 and its weights keep their format.
     """
 
     model: Any
@@ -150,17 +150,16 @@ class PolicyModel(nn.Module):
             round_experts(model)
         self.scale, self.cap = shape_of_logits(plain_of(model).config)
         self.chunked = None
-        """Whether the logits are head(body(ids)), scaled and capped, and nothing more; None: not known before the
-        weights are there."""
+        """Whether the logits are only head(body(ids)), scaled and capped. None: unknown until weights are loaded."""
         self.shares_prompts = False
-        """Whether rows may be given with each prompt once (see `sharing`)."""
+        """Whether rows may be laid out with each prompt once (see `sharing`)."""
         if not any(parameter.is_meta for parameter in model.parameters()):
             self.find_head()
 
     def find_head(self) -> None:
-        """Find out by comparing what the logits are, and whether prompts can be shared.
+        """Determine by comparison how the logits are computed, and whether prompts can be shared.
 
-        Shared only where the body is called by itself: what a whole model does with its options is not known.
+        Prompts are shared only if the body is called directly, because a whole model may treat its options differently.
         """
         inner = plain_of(self.model)
         once = self.scale == 1 or getattr(head_of(inner), "bias", None) is None  # the bias would be scaled too
@@ -177,23 +176,23 @@ class PolicyModel(nn.Module):
         entropy: bool = False,
         layout: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return log-probabilities of `targets`, and the entropies there if asked for.
+        """Return log-probabilities of `targets`, and optionally the entropies there.
 
         Args:
-            ids: (rows, length), padded on the right with anything.
+            ids: (rows, length), padded on the right with any id.
             where: (n,) positions in the flattened `ids` whose hidden states predict.
             targets: (n,) token ids (or classes).
-            positions: (rows, length) where sequences are packed or share prompts.
-            temperature: (n,) the logits are divided by; None is 1.
+            positions: (rows, length), for packed sequences or shared prompts.
+            temperature: (n,) divisors of the logits; None is 1.
             entropy: Also compute it.
-            layout: `MicroBatch.layout`, where rows share prompts; `ids` is then (1, tokens), each prefix once.
+            layout: `MicroBatch.layout`, for rows with shared prompts; `ids` is then (1, tokens), each prefix once.
         """
         options = {"input_ids": ids, "position_ids": positions, "use_cache": False}
         if layout is not None:
             options |= shared_options(*layout)
-        # Weights that FSDP2 gathered in bf16 need no autocast, and residuals are then in bf16 as in what samples.
+        # Weights that FSDP2 gathered in bf16 need no autocast. Residuals are then in bf16, as in the sampler.
         enabled = self.bf16 and head_of(plain_of(self.model)).weight.dtype != torch.bfloat16
-        # Each weight is used once, so a cache would only keep the rounded copies of all until the end.
+        # Each weight is used once, so a cache would only store the rounded copies of all of them until the end.
         with torch.autocast(ids.device.type, torch.bfloat16, enabled=enabled, cache_enabled=False):
             return self._logprobs(options, where, targets, temperature, entropy)
 
@@ -207,7 +206,7 @@ class PolicyModel(nn.Module):
             logprobs = (logits if temperature is None else logits / temperature[:, None]).log_softmax(-1)
             spread = -(logprobs.exp() * logprobs).sum(-1) if entropy else None
             return logprobs.gather(1, targets[:, None]).squeeze(1), spread
-        # All rows of a group may predict their first token from the same state: its gradients are added up in fp32.
+        # All rows of a group may predict their first token from the same state. Its gradients are added up in fp32.
         hidden = gather_rows(body_of(inner)(**options)[0].flatten(0, 1), where)
         if self.scale != 1:
             hidden = hidden * self.scale
@@ -223,7 +222,7 @@ def load_model(config: Config, recipe: type[Recipe], options: Any) -> tuple[Any,
     """Return the model and tokenizer that a config names, or that its recipe makes.
 
     Raises:
-        ConfigError: there is none, it can't be loaded, or it has no end token.
+        ConfigError: There is no model, it can't be loaded, or it has no end token.
     """
     made = None if config.model.path else recipe.make_model(options, config.seed)
     model, tokenizer = made or _load(config, recipe.model_class)
@@ -232,7 +231,7 @@ def load_model(config: Config, recipe: type[Recipe], options: Any) -> tuple[Any,
 
 
 def without_dropout(model: Any) -> Any:
-    """Return the model in evaluation mode, its dropout off in either mode."""
+    """Return the model in evaluation mode, with dropout off in both modes."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
@@ -243,7 +242,7 @@ def load_tokenizer(config: Config) -> Any:
     """Return the tokenizer of the model that a config names.
 
     Raises:
-        ConfigError: it can't be loaded, or has no end token.
+        ConfigError: It can't be loaded, or has no end token.
     """
     import transformers
 
@@ -259,7 +258,7 @@ def with_end(tokenizer: Any, name: str) -> Any:
     """Return a tokenizer that has an end token.
 
     Raises:
-        ConfigError: it has none.
+        ConfigError: It has no end token.
     """
     if tokenizer.eos_token_id is None:
         raise ConfigError(f"{name}: its tokenizer has no eos token, so nothing would end")
@@ -267,10 +266,10 @@ def with_end(tokenizer: Any, name: str) -> Any:
 
 
 def refuse_quantised(settings: Any, path: str) -> None:
-    """Refuse a model whose weights are packed into fewer bits, with scales beside them: nothing here unpacks them.
+    """Reject a model with quantised weights (fewer bits and separate scales), which can't be trained here.
 
     Raises:
-        ConfigError: it is one, by its config.
+        ConfigError: The model's config marks it as quantised.
     """
     if getattr(settings, "quantization_config", None) is not None:
         hint = "take the model in bf16, or save what transformers makes of it with `dequantize`"

@@ -1,9 +1,9 @@
-"""Number formats and memory: what is done to a model before it is trained, the optimizer that fits, and CPU threads.
+"""Number formats and memory: preparing a model for training, the matching optimizer, and CPU threads.
 
-`master = "float32"` keeps fp32 weights for the optimizer and runs the model in bf16 (autocast); `"stochastic"` keeps
-bf16 weights alone; with `optimizer.kind = "adamw-stochastic"` updates are rounded at random, so that small ones are not
-lost (torchao). `"auto"` lets no model lose small updates: fp32 weights, and bf16 products where the device is fast at
-them. LoRA is peft's: its adapters learn in fp32, and with `"auto"` the frozen weights are bf16 where products are.
+`master = "float32"` keeps fp32 weights for the optimizer and runs the model in bf16 (autocast). `"stochastic"` keeps
+only bf16 weights. With `optimizer.kind = "adamw-stochastic"` updates are rounded at random, so small ones are not lost
+(torchao). `"auto"` never loses small updates: fp32 weights, and bf16 products on devices that are fast at them. LoRA is
+peft's. Its adapters train in fp32. With `"auto"` the frozen weights are bf16 if products are.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from verikit.trainers.config import Config, OptimizerSection
 from verikit.trainers.merge import adapted_layers
 
 WORTH_BF16 = 2**24
-"""Parameters from which on an fp32 model's products are bf16 with `auto`."""
+"""Minimum number of parameters for an fp32 model to use bf16 products with `auto`."""
 CPU = "/proc/cpuinfo"
 OPTIMIZERS = ("adamw", "adamw8bit", "adamw4bit", "adamw-stochastic")
 
 
 def set_threads(threads: int) -> int:
-    """Set torch's CPU threads: those asked for, else OMP_NUM_THREADS, else this process's share of the cores.
+    """Set torch's CPU threads: `threads`, or OMP_NUM_THREADS, or the cores divided among this machine's processes.
 
-    More threads than cores spin at barriers: tiny models on a busy machine then run tens of times slower.
+    More threads than cores spin at barriers. Tiny models on a busy machine then run tens of times slower.
     """
     if not threads:
         local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
@@ -43,7 +43,7 @@ def set_threads(threads: int) -> int:
 
 
 def multiplies_bf16() -> bool:
-    """Whether this CPU multiplies matrices of bf16 (AMX, AVX512-BF16), several times as fast as those of fp32."""
+    """Whether this CPU multiplies bf16 matrices (AMX, AVX512-BF16), several times as fast as fp32 ones."""
     try:
         with open(CPU, encoding="utf-8") as stream:
             flags = next((line.split() for line in stream if line.startswith("flags")), [])
@@ -53,10 +53,10 @@ def multiplies_bf16() -> bool:
 
 
 def computes_in_bf16(model: Any, config: Config, device: torch.device | None = None) -> bool:
-    """Whether a model's products are to be of bf16 numbers while the weights that learn are fp32.
+    """Whether to compute a model's products in bf16 while the trained weights are fp32.
 
-    With `auto`: where the device is fast at them, save for fp32 models so small that casting costs more than it saves.
-    `device`: where the model will be; None: where it is.
+    With `auto`: if the device is fast at them, except for fp32 models so small that casting costs more than it saves.
+    `device`: the model's future device. None: its current one.
     """
     master = config.precision.master
     if master != "auto":
@@ -66,9 +66,9 @@ def computes_in_bf16(model: Any, config: Config, device: torch.device | None = N
 
 
 def in_bf16(model: Any) -> Any:
-    """Return the model with bf16 weights and its buffers as they are: a rotary embedding's frequencies stay fp32.
+    """Return the model with bf16 weights and unchanged buffers: a rotary embedding's frequencies stay fp32.
 
-    Rounded frequencies turn positions by more than a degree for each thousand tokens: a policy of its own.
+    Rounded frequencies rotate positions by more than a degree per thousand tokens, which makes a different policy.
     """
     for weight in model.parameters():
         if weight.is_floating_point():
@@ -77,7 +77,7 @@ def in_bf16(model: Any) -> Any:
 
 
 def in_fp32(model: Any) -> Any:
-    """Return the model with fp32 weights and buffers; weights that never learn keep their number format."""
+    """Return the model with fp32 weights and buffers. Frozen weights keep their number format."""
     for tensor in (*model.parameters(), *model.buffers()):
         learns = tensor.requires_grad or not isinstance(tensor, nn.Parameter)
         if learns and tensor.is_floating_point():
@@ -86,9 +86,9 @@ def in_fp32(model: Any) -> Any:
 
 
 def beside_text(model: Any) -> list[str]:
-    """Return the outermost modules that token ids never reach, by name: those for pictures and sounds.
+    """Return the names of the outermost modules that token ids never reach, for images and audio.
 
-    Their weights never get a gradient, and DDP would wait for one.
+    Their weights never receive a gradient, and DDP would wait for one.
     """
     config = model.config
     if config.is_encoder_decoder or config.get_text_config() is config:
@@ -105,18 +105,18 @@ def beside_text(model: Any) -> list[str]:
 
 
 def prepare_model(model: Any, config: Config, device: torch.device | None = None) -> Any:
-    """Return the model as it will be trained: adapters put in, activation checkpointing on, its layers compiled.
+    """Return the model ready for training: adapters inserted, activation checkpointing on, layers compiled.
 
-    Modules for pictures and sounds are frozen, keep their number format and get no adapters.
+    Modules for images and audio are frozen, keep their number format and get no adapters.
 
     Args:
         model: A transformers model.
         config: The run's settings.
-        device: Where it will be; None: where it is.
+        device: The model's future device. None: its current one.
 
     Raises:
         MissingExtra: peft is not installed.
-        ConfigError: the model has none of the layers that adapters are asked for.
+        ConfigError: The model lacks the layers that the adapters target.
     """
     precision = config.precision
     unreached = beside_text(model)
@@ -127,7 +127,7 @@ def prepare_model(model: Any, config: Config, device: torch.device | None = None
     elif precision.master == "stochastic":
         model = in_bf16(model)
     elif precision.master == "auto":
-        # The frozen weights of LoRA; peft keeps its adapters, which learn, in fp32.
+        # The frozen weights of LoRA. peft keeps its adapters, which are trained, in fp32.
         model = in_bf16(model) if computes_in_bf16(model, config, device) else in_fp32(model)
     if precision.lora_rank:
         model = _with_lora(model, config, unreached)
@@ -148,10 +148,10 @@ def merged(model: Any) -> Any:
 
 
 def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.Optimizer:
-    """Return the optimizer; vectors (biases, norms) are decayed like the rest.
+    """Return the optimizer. Vectors (biases, norms) are decayed like the rest.
 
     Raises:
-        ConfigError: there is no such optimizer.
+        ConfigError: The optimizer doesn't exist.
         MissingExtra: torchao is not installed.
     """
     if options.kind not in OPTIMIZERS:
@@ -180,10 +180,10 @@ def make_optimizer(policy: nn.Module, options: OptimizerSection) -> torch.optim.
 
 
 def refuse_uneven(policy: nn.Module, options: OptimizerSection, shards: int) -> None:
-    """Refuse weights that FSDP2 can't cut into equal shares where the optimizer is torchao's: its step fails on them.
+    """Reject weights that FSDP2 can't shard evenly if the optimizer is torchao's, whose step fails on them.
 
     Raises:
-        ConfigError: there is one.
+        ConfigError: There is such a weight.
     """
     if options.kind == "adamw" or shards == 1:
         return
@@ -197,7 +197,7 @@ def refuse_uneven(policy: nn.Module, options: OptimizerSection, shards: int) -> 
 
 
 def _shards(policy: nn.Module) -> int:
-    """How many processes FSDP2 has cut the weights for."""
+    """Return the number of processes that FSDP2 has sharded the weights over."""
     meshes: list[Any] = [weight.device_mesh for weight in policy.parameters() if hasattr(weight, "device_mesh")]
     return int(meshes[0].size(meshes[0].ndim - 1)) if meshes else 1
 
@@ -219,9 +219,9 @@ def _with_lora(model: Any, config: Config, unreached: Sequence[str]) -> Any:
         torch.manual_seed(config.seed)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # of transformers' names that peft still uses
-                warnings.filterwarnings("ignore", "Model has .tie_word")  # refused below
-                warnings.filterwarnings("ignore", "You have passed exclude_modules")  # no target may lie there
+                warnings.simplefilter("ignore", FutureWarning)  # transformers' names that peft still uses
+                warnings.filterwarnings("ignore", "Model has .tie_word")  # rejected below
+                warnings.filterwarnings("ignore", "You have passed exclude_modules")  # they may contain no target
                 made = get_peft_model(model, options)
         except ValueError as error:
             raise ConfigError(f"precision.lora_targets: {' '.join(str(error).split())[:200]}") from None
@@ -230,7 +230,7 @@ def _with_lora(model: Any, config: Config, unreached: Sequence[str]) -> Any:
 
 
 def _refuse_tied(model: Any) -> None:
-    """Refuse adapters over one of two weights that are the same: with them added in, they would have to be two."""
+    """Reject adapters over one of two tied weights. Merged, the two would have to differ."""
     layers = adapted_layers(model)
     adapted = {id(layer.base_layer.weight): name for name, layer in layers.items()}
     bases = {id(layer.base_layer) for layer in layers.values()}
@@ -244,7 +244,7 @@ def _refuse_tied(model: Any) -> None:
 
 
 def _layers(model: Any) -> Any:
-    """The repeated blocks of a decoder, which compile once and alike."""
+    """Return the repeated blocks of a decoder. They compile once, in the same way."""
     return next(
         (module for module in model.modules() if isinstance(module, nn.ModuleList) and len(module) > 0), [model]
     )

@@ -1,4 +1,4 @@
-"""What recipes ask before a run of the services they depend on."""
+"""Queries that recipes send before a run to the services they depend on."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from verikit.trainers.distributed import World
 
 NAMES = {"prompt_tokens": "prompt tokens", "completion_tokens": "sampled tokens"}
-"""What of a judge's usage is told."""
+"""The reported keys of a judge's usage."""
 
 
 def engine_probe(engine: Engine) -> str:
-    """Ask an engine for one token.
+    """Request one token from an engine.
 
     Raises:
-        EngineError: it gave none.
+        EngineError: It returned none.
     """
     (reply,) = engine.generate([Request("1 + 1 =", max_tokens=1)])
     if reply.error is not None:
@@ -36,20 +36,20 @@ def engine_probe(engine: Engine) -> str:
 
 
 def judge_probes(name: str, verifier: Verifier, sample: Sample) -> Iterator[Probe]:
-    """Have every judge that a verifier is made of judge one sample; nothing stored answers for it."""
+    """Yield a probe for every judge in a verifier: it judges one sample, without cached results."""
     for part in walk(verifier):
         if isinstance(part, Judge):
             yield f"{name} {part.name}", partial(_judge_probe, part, sample)
 
 
 def _judge_probe(judge: Judge, sample: Sample) -> str:
-    """Put one real question.
+    """Query a judge with one real question.
 
     Raises:
-        EngineError: the engine gave nothing.
-        TrainerError: the reply holds no verdict.
+        EngineError: The engine failed.
+        TrainerError: The reply lacks a verdict.
     """
-    # A cache of generations would answer for a judge that is down.
+    # A cache of generations would hide a judge that is down.
     asked = replace(judge, cache=False, _record=Record())
     (score,) = score_all(asked, [sample])
     if isinstance(score.cause, EngineError):
@@ -63,10 +63,10 @@ def _judge_probe(judge: Judge, sample: Sample) -> str:
 
 
 def ask_services(recipe: Recipe, world: World, told: Callable[[str], None]) -> None:
-    """Have the main process ask what a run depends on, before a step is paid for; `told` is given what came.
+    """Query a run's services from the main process, before spending a step, and pass each answer to the callback.
 
     Raises:
-        TrainerError: something does not answer; every process raises it.
+        TrainerError: A service does not answer. Every process raises it.
     """
     failed = None
     for name, ask in recipe.probes() if world.rank == 0 else ():

@@ -1,15 +1,15 @@
-"""What a recipe is: it owns rollouts, rewards and its own state; the trainer owns the optimisation.
+"""The interface of recipes: a recipe owns rollouts, rewards and its own state; the trainer owns the optimisation.
 
 To write one, subclass `Recipe`, give it `name` and (optionally) a pydantic `Options`, and register it in pyproject
 under `[project.entry-points."verikit.recipes"]` (or name it `package.module:Class` in the config). A config is TOML: at
-the top `recipe = "<name>"`, and a table `[options]` that your `Options` reads; the other tables ([model], [loss],
-[optimizer], …) are the trainer's (`verikit.trainers.config`). Configs lie in `trainers/configs/`, or beside the recipe
-in `trainers/recipes/<name>/configs/`; they are package data, found by file name: `verikit train absolute-zero-tiny`.
+the top `recipe = "<name>"`, and a table `[options]` that your `Options` reads. The other tables ([model], [loss],
+[optimizer], …) are the trainer's (`verikit.trainers.config`). Configs are in `trainers/configs/`, or next to the recipe
+in `trainers/recipes/<name>/configs/`. They are package data, found by file name: `verikit train absolute-zero-tiny`.
 
 Many processes: `collect` and `evaluate` run on every rank with the same state and must do the same on each. `Sampler`
-runs rollouts, each on one of them, and gathers what they return (`roll_out`, and `generate`, `generate_then`, `map`
-made of it), so a recipe is written as for one process. A rollout is a generator (`verikit.engines.rollouts`).
-What may differ between two runs (a sandbox's verdict near its time limit, a server's reply) is made in a rollout.
+runs each rollout on one rank and gathers the results. Its methods are `roll_out`, and `generate`, `generate_then` and
+`map`, which use it. So write a recipe as for one process. A rollout is a generator (`verikit.engines.rollouts`).
+Compute results that may differ between runs in a rollout: a sandbox's verdict near its time limit, a server's reply.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from verikit.trainers.costs import StepCost
 from verikit.trainers.sections import Credit
 
 Probe = tuple[str, Callable[[], str]]
-"""What a recipe depends on, by its name, and what asks it and says what came, or raises a VerikitError."""
+"""A dependency's name, and a function that queries it and returns the answer or raises a VerikitError."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -40,37 +40,37 @@ class StepReward(NamedTuple):
     end: int
     """Index in the trajectory's `ids` of the last token that it judges."""
     value: float | None
-    """None: unscored. It is left out of every mean and adds nothing; an error is never a zero."""
+    """None: unscored. It enters no mean and adds nothing. An error is never a zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One sequence to learn from. `ids`, `mask` and `logprobs` are parallel; ids are never encoded again."""
+    """One sequence to train on. `ids`, `mask` and `logprobs` are parallel, and ids are never encoded again."""
 
     ids: Sequence[int]
     mask: Sequence[bool]
-    """True where the policy sampled the token; prompts, evidence and tool text are False and get no gradient."""
+    """True for tokens that the policy sampled. Prompts, evidence and tool text are False and get no gradient."""
     logprobs: Sequence[float]
-    """Log-probabilities under the distribution sampled from; 0 where the mask is False."""
+    """Log-probabilities under the sampling distribution; 0 if the mask is False."""
     reward: float | None
-    """None: unscored. The trajectory leaves the batch and is counted; an error is never a zero."""
+    """None: unscored. The trajectory is dropped from the batch and counted. An error is never a zero."""
     group: Hashable
-    """Trajectories that are compared with one another; advantages are taken within (role, group)."""
+    """Trajectories to compare with one another; advantages are computed within (role, group)."""
     role: str = "policy"
     task: str = ""
     """TRR++ normalises within (role, task)."""
     finished: bool = True
-    """False where the length limit cut it off."""
+    """False if the length limit truncated it."""
     temperature: float = 1.0
-    """What it was sampled at; the loss takes the policy's log-probabilities at the same."""
+    """The sampling temperature. The loss computes the policy's log-probabilities at the same one."""
     weight: float = 1.0
-    """Factor on the advantage, such as a role's share in the objective."""
+    """Factor on the advantage, such as a role's weight in the objective."""
     labels: Sequence[int] = ()
-    """Classes to learn at the masked positions, parallel to `ids`, for a model with a head over classes; else empty."""
+    """Target classes at the masked positions, parallel to `ids`, for a head over classes. Empty for other models."""
     parts: Mapping[str, float] = field(default_factory=dict)
     """Components of the reward, for the log."""
     step_rewards: Sequence[StepReward] = ()
-    """Rewards inside the trajectory, in order; learnt from with `advantage.credit` = turn or step."""
+    """Rewards inside the trajectory, in order. They are used with `advantage.credit` = turn or step."""
     prompt: str = ""
     completion: str = ""
     answer: str = ""
@@ -88,7 +88,7 @@ class Trajectory:
 
 
 class Transcript:
-    """A sequence while it grows; the mask is recorded as tokens are appended."""
+    """A growing sequence. The mask is recorded as tokens are appended."""
 
     def __init__(self, prompt_ids: Sequence[int]) -> None:
         self.ids: list[int] = []
@@ -103,36 +103,36 @@ class Transcript:
         self.logprobs += [0.0] * len(ids)
 
     def sampled(self, output: Output) -> None:
-        """Append what the policy sampled; the request must have asked for `logprobs=0`."""
+        """Append an output of the policy. The request must have had `logprobs=0`."""
         self.ids += output.ids
         self.mask += [True] * len(output.ids)
         self.logprobs += output.logprobs
 
     def trajectory(self, reward: float | None, group: Hashable, **others: Any) -> Trajectory:
-        """Close the sequence; `others` are further fields of `Trajectory`."""
+        """Return the sequence as a trajectory; `others` are further fields of `Trajectory`."""
         return Trajectory(tuple(self.ids), tuple(self.mask), tuple(self.logprobs), reward, group, **others)
 
 
 class Sampler(Engine):
-    """The live policy as an engine: token ids in and out, log-probabilities at the temperature sampled from.
+    """The live policy as an engine: token ids in and out, log-probabilities at the sampling temperature.
 
-    Random numbers are a function of the request's seed (and of the row), so ask `seed` for it: the same group then
-    samples the same tokens on any number of processes and after a resume. An unseeded request is keyed by the run's
-    seed, the step, and by which request of which rollout of which call it is.
+    Random numbers are a function of the request's seed (and of the row), so use `seed` to create it. The same group
+    then samples the same tokens on any number of processes and after a resume. An unseeded request is keyed by the
+    run's seed, the step, and the numbers of its call, rollout and request.
     """
 
     tokenizer: Any
     local: Engine
-    """This process's engine alone, with nothing divided or gathered: what a function given to `map` may call."""
+    """Only this process's engine. It divides and gathers nothing, so functions passed to `map` may call it."""
 
     @property
     def structured(self) -> frozenset[StructuredKind]:
-        """What the engine can hold a reply to."""
+        """The kinds of constraints on replies that the engine supports."""
         return self.local.structured
 
     @abstractmethod
     def encode(self, prompt: EnginePrompt) -> list[int]:
-        """Return a prompt's ids: text with special tokens, messages by the chat template, ids as they are."""
+        """Return a prompt's ids: a string with special tokens, messages by the chat template, ids unchanged."""
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
@@ -144,27 +144,27 @@ class Sampler(Engine):
 
     @abstractmethod
     def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
-        """Run rollouts, each on one process; every process gets what all returned (by pickle), in order."""
+        """Run rollouts, each on one process. Every process gets all results in order (by pickle)."""
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Return one result per request, in order, on every process."""
         return self.roll_out([_reply(request) for request in requests])
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield the results in order, once all are there."""
+        """Yield the results in order, once all are available."""
         yield from enumerate(self.generate(requests))
 
     def generate_then(
         self, requests: Sequence[Request], then: Callable[[int, Generation], Result]
     ) -> list[tuple[Generation, Result]]:
-        """Generate, and hand each (index, result) to `then` in a worker thread while the others are being generated.
+        """Generate, and pass each (index, result) to `then` in a worker thread while the others are being generated.
 
-        Rewards are made so. `then` runs on the process that generated.
+        Rewards are computed this way. `then` runs on the process that generated.
         """
         return self.roll_out([_judged(index, request, then) for index, request in enumerate(requests)])
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Apply a function to items in turn, each on one process only; every process gets all results, in order."""
+        """Apply a function to items in turn, each on one process only. Every process gets all results, in order."""
         return self.roll_out([_applied(function, item) for item in items])
 
 
@@ -188,14 +188,14 @@ def _applied(function: Callable[[Item], Result], item: Item) -> Rollout[Result]:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a recipe is told when it is made."""
+    """The arguments that a recipe is created with."""
 
     tokenizer: Any
     seed: int
     folder: Path
-    """What relative paths in the options start from."""
+    """The folder that relative paths in the options start from."""
     credit: Credit = "trajectory"
-    """`advantage.credit`: whether rewards by turn or step are learnt from."""
+    """`advantage.credit`: whether rewards by turn or step are used."""
 
 
 class NoOptions(BaseModel):
@@ -205,10 +205,11 @@ class NoOptions(BaseModel):
 
 
 class Recipe(ABC):
-    """Makes trajectories from the live policy, and says how good the policy is.
+    """Makes trajectories from the live policy, and evaluates the policy.
 
-    Its state is whatever makes the next `collect` differ from the first: buffers, ratings, positions in the data.
-    Draws of its own are keyed by (seed, step), never by a generator that lives on (`random.Random(f"{seed} {step}")`).
+    Its state is everything that makes the next `collect` differ from the first: buffers, ratings, positions in the
+    data. Key random numbers by (seed, step), as in `random.Random(f"{seed} {step}")`. Never use a generator that lives
+    on.
     """
 
     name: ClassVar[str]
@@ -232,13 +233,13 @@ class Recipe(ABC):
 
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any] | None:
-        """Return (model, tokenizer) for a world that makes its own tiny ones; None: the config names a model."""
+        """Return (model, tokenizer) of a recipe with its own tiny model; None: the config sets the model."""
         return None
 
     def demonstrations(self, step: int) -> list[Trajectory]:
         """Return a batch to imitate at a step of the warm-up (a config with a `[warmup]` table); rewards are ignored.
 
-        Tokens whose mask is True are learnt, each trajectory with its `weight`.
+        Tokens with a True mask are trained on, each trajectory with its `weight`.
         """
         raise ConfigError(f"recipe {self.name} has no demonstrations to warm up on", hint="take [warmup] out")
 
@@ -247,11 +248,11 @@ class Recipe(ABC):
         return 1.0
 
     def probes(self) -> Iterator[Probe]:
-        """Yield what `verikit train --check` is to ask: data, judge, retriever. Nothing of it may need the policy."""
+        """Yield the probes of `verikit train --check`: data, judge, retriever. They must not need the policy."""
         yield from ()
 
     def step_cost(self) -> StepCost | None:
-        """Return the bounds of one training step for `verikit train --check`; None: not known."""
+        """Return the bounds of one training step for `verikit train --check`; None: unknown."""
         return None
 
     @abstractmethod
@@ -259,15 +260,15 @@ class Recipe(ABC):
         """Return one step's trajectories: whole groups."""
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return held-out metrics; the first is the one the terminal shows."""
+        """Return held-out metrics. The terminal shows the first one."""
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint must hold, as JSON can write it."""
+        """Return the state to save in a checkpoint, as JSON-serialisable values."""
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take a state that `state` returned."""
+        """Restore a state that `state` returned."""
         return
 
     def metrics(self) -> dict[str, float]:
@@ -275,5 +276,5 @@ class Recipe(ABC):
         return {}
 
     def close(self) -> None:
-        """Give back processes and connections."""
+        """Release processes and connections."""
         return

@@ -1,4 +1,4 @@
-"""The model at the start of training, for the KL: LoRA switched off where there is LoRA, else a frozen copy."""
+"""The initial model for the KL: the policy with LoRA switched off, or without LoRA a frozen copy."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from verikit.trainers.run import REFERENCE
 
 
 class ReferenceModel:
-    """Gives log-probabilities under the model as it was before the first step of training.
+    """Computes log-probabilities under the model before the first training step.
 
-    Under FSDP2 each process holds its share of those weights, which takes the place of its share of the policy's
-    while they are asked: no second model, nothing whole.
+    Under FSDP2 each process stores its shard of those weights, and swaps it with the policy's shard for the
+    computation. There is no second model, and the weights stay sharded.
     """
 
     def __init__(self, module: Any, policy: Any, world: World, batch: BatchSection, folder: Path) -> None:
-        """Take the policy as it is now, unless the run's folder has the weights it started from.
+        """Copy the current policy, or load the initial weights from the run's folder if they exist.
 
         Raises:
-            TrainerError: they can't be written, or read.
+            TrainerError: They can't be written or read.
         """
         self._world, self._batch = world, batch
         self._lora_off = getattr(policy.model, "disable_adapter", None)
         self._module, self._put_in = module, self._lora_off
-        """What computes, and what makes it the reference meanwhile."""
+        """The module that computes, and the context manager that turns it into the reference."""
         if self._lora_off is not None:
             return
         path = folder / REFERENCE
@@ -54,7 +54,7 @@ class ReferenceModel:
                 checkpoint.load_weights(path, policy, world)
 
     def __call__(self, rows: Sequence[TrainRow]) -> list[Tensor]:
-        """Return each row's log-probabilities (learnt tokens,)."""
+        """Return each row's log-probabilities (trained tokens,)."""
         if self._put_in is None:
             return token_logprobs(self._module, rows, self._world, self._batch)
         with self._put_in():

@@ -1,9 +1,9 @@
-"""The sampler a recipe is given: an engine on the live policy, its rollouts divided over the run's processes.
+"""The sampler of a recipe: an engine on the live policy, with rollouts divided among the run's processes.
 
-A rollout is one process's from its first request to its last, every process gets what all of them returned, and no
-collective runs while tokens are drawn. With an engine that takes requests at any time, processes take rollouts as they
-get through with them (`Claims`). With one that decodes in waves each has a fixed share, since a wave's company decides
-the last bits of its log-probabilities, and a run that is resumed is to have the same ones.
+One process runs a rollout from its first request to its last. Every process receives all results, and sampling needs no
+collective. With an engine that accepts requests at any time, processes take rollouts as they finish others (`Claims`).
+An engine that decodes in waves uses fixed divisions. The other rows of a wave affect the last bits of
+log-probabilities, and a resumed run must reproduce them.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from verikit.trainers.recipe import Result, Sampler
 
 
 class Claims:
-    """The rollouts that a process takes: half of its share of what is left, and more when half of these are done."""
+    """Assigns rollouts: half of a process's part of the remaining ones, then more after half of these are done."""
 
     def __init__(self, world: World, name: str, count: int) -> None:
-        """Begin; every process does, with the same name and count.
+        """Start claiming. Every process does so with the same name and count.
 
         Args:
             world: The processes.
-            name: Of these rollouts; never used before in this run.
-            count: How many there are.
+            name: Name of these rollouts, never used before in this run.
+            count: Number of rollouts.
         """
         self._world, self._name, self._count = world, name, count
         self._known = 0
-        """Rollouts known to be taken by someone."""
+        """Number of rollouts that are known to be taken."""
         self._wait_for = 0
 
     def __call__(self, live: int) -> Sequence[int]:
-        """Return the next ones for a process with so many under way; nothing where it has enough or none is left."""
+        """Return the next rollouts for a process with `live` running ones; empty if it has enough or all are taken."""
         if live > self._wait_for or self._known >= self._count:
             return ()
         size = max(1, (self._count - self._known) // (2 * self._world.size))
@@ -51,17 +51,17 @@ class Claims:
 
 
 class PolicySampler(Sampler):
-    """Samples from the live policy; the loop tells it the step."""
+    """Samples from the live policy. The training loop sets the step."""
 
     name: str
     local: Engine
     tokenizer: Any
     asked: int
-    """Requests of this step that were answered or lost, of all processes."""
+    """Answered or lost requests of this step, of all processes."""
     lost: int
-    """Those that the engine failed, a full context aside: what would have come of them is missing from the batch."""
+    """Requests that the engine failed, except for full contexts. Their results are missing from the batch."""
     lost_by: str
-    """What failed one of them."""
+    """The error of one of them."""
 
     def __init__(self, engine: Engine, tokenizer: Any, world: World, seed: int, *, allow_truncated: bool) -> None:
         self.name, self.local, self.tokenizer = engine.name, engine, tokenizer
@@ -73,20 +73,20 @@ class PolicySampler(Sampler):
         self.at(0)
 
     def at(self, step: int, attempt: int = 0) -> None:
-        """Key what is drawn from now on by a step, and by how often the step was begun."""
+        """Key all further random numbers by a step and its attempt number."""
         self._key = (self._seed, step, attempt)
         self._calls = 0
         if attempt <= 0:
             self.asked, self.lost, self.lost_by = 0, 0, ""
 
     def stop(self) -> None:
-        """Have rollouts of another thread fail at their next answer, and those that would follow."""
+        """Make rollouts of another thread fail at their next answer, and all later rollouts too."""
         self._stopped = True
         if self._running is not None:
             self._running.stop()
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self._threads.shutdown(cancel_futures=True)
 
     def encode(self, prompt: EnginePrompt) -> list[int]:
@@ -104,16 +104,16 @@ class PolicySampler(Sampler):
         return int.from_bytes(digest, "big") >> 1
 
     def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
-        """Run this process's share of the rollouts, and gather everybody's.
+        """Run this process's part of the rollouts, and gather the results of all processes.
 
         Raises:
             RolloutsStopped: `stop` was called.
-            Exception: what a rollout or its work raised.
+            Exception: A rollout or its work failed.
         """
         self._calls += 1
         self._runs += 1
         run = self._running = Rollouts(self.local, rollouts, self._threads, partial(self._keyed, self._calls))
-        if self._stopped:  # asked after the run can be stopped, so that no stop is missed
+        if self._stopped:  # checked after the run can be stopped, so no stop is missed
             raise RolloutsStopped
         count, world = len(rollouts), self._world
         if world.size == 1:
@@ -134,10 +134,10 @@ class PolicySampler(Sampler):
         return [gathered[number] for number in range(count)]
 
     def _keyed(self, call: int, key: Key, request: Request) -> Request:
-        """Give an unseeded request its key; refuse to learn from draws whose probabilities aren't known.
+        """Add the seed to an unseeded request. Reject training on samples with unknown probabilities.
 
         Raises:
-            ConfigError: log-probabilities are asked for with top-p below 1 or top-k, and that is not allowed.
+            ConfigError: Log-probabilities are requested with top-p below 1 or top-k, and that is not allowed.
         """
         if request.temperature == 0:
             return request
@@ -152,5 +152,5 @@ class PolicySampler(Sampler):
 
 
 def hash_text(text: str) -> int:
-    """Return 63 bits that a text always has, unlike `hash`."""
+    """Return a stable 63-bit hash of a string, unlike `hash`."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1

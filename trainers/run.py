@@ -1,13 +1,13 @@
-"""A run's folder: settings, environment, what is logged, checkpoints; one writer at a time.
+"""A run's folder: settings, environment, logs, checkpoints; one writer at a time.
 
-    config.json        the resolved settings, all that decides the run
+    config.json        the resolved settings, which fully determine the run
     environment.json   versions, machine, processes
     model/             the model's config and tokenizer (weights are in the checkpoints)
-    metrics.jsonl      one line a step, and one for each held-out evaluation
+    metrics.jsonl      one line per step, and one per held-out evaluation
     samples.jsonl      some completions with their rewards and parts
     checkpoints/       see `checkpoint`
 
-Logs are append-only; a checkpoint notes their sizes, and resuming cuts off what came after it.
+Logs are append-only. A checkpoint records their sizes, and resuming truncates them to those sizes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 CONFIG, ENVIRONMENT, MODEL, CHECKPOINTS = "config.json", "environment.json", "model", "checkpoints"
 REFERENCE = "reference"
-"""The folder of the weights that a KL is to, where they are not the policy's own without adapters."""
+"""The folder of the reference weights for a KL, if they are not the policy's own without adapters."""
 METRICS, SAMPLES, LOCK = "metrics.jsonl", "samples.jsonl", ".lock"
 PACKAGES = ("verikit", "torch", "transformers", "tokenizers", "peft", "torchao", "vllm")
 
@@ -47,11 +47,11 @@ class RunFolder:
     main: bool
 
     def __init__(self, path: Path, *, main: bool = True) -> None:
-        """Open a folder, and make it if it is not there.
+        """Open a folder, and create it if it doesn't exist.
 
         Raises:
-            ConfigError: it can't be written, or another process trains in it.
-            UsageError: it holds a link that leads out of it.
+            ConfigError: It can't be written, or another process trains in it.
+            UsageError: It contains a link that leads out of it.
         """
         self.path, self.main = path, main
         refuse_links(path)
@@ -59,7 +59,7 @@ class RunFolder:
             return
         try:
             path.mkdir(parents=True, exist_ok=True)
-            self._lock = open(path / LOCK, "a+b")  # noqa: SIM115 - held until close
+            self._lock = open(path / LOCK, "a+b")  # noqa: SIM115 - open until close
             lock_file(self._lock)
         except BlockingIOError:
             self._lock.close()
@@ -69,10 +69,10 @@ class RunFolder:
         self._trackers: Trackers | None = None
 
     def begin(self, config: Config, world_size: int) -> None:
-        """Write what a new run starts with; a run that never took a step leaves its folder free.
+        """Write the first files of a new run. A run that never took a step does not block its folder.
 
         Raises:
-            ConfigError: the folder holds a run.
+            ConfigError: The folder contains a run.
         """
         if not self.main:
             return
@@ -91,11 +91,11 @@ class RunFolder:
             self._write(CONFIG, config.model_dump(mode="json"))
 
     def track(self, config: Config) -> None:
-        """Send metrics and samples to trackers too, where the settings name some.
+        """Also send metrics and samples to the trackers in the settings.
 
         Raises:
-            UsageError: one is none.
-            MissingExtra: the package of one isn't installed.
+            UsageError: A tracker doesn't exist.
+            MissingExtra: A tracker's package isn't installed.
         """
         if self.main and (specs := read_trackers(config.run.track)):
             self._trackers = Trackers(specs, self.path, config.model_dump(mode="json"), name=config.name)
@@ -104,7 +104,7 @@ class RunFolder:
         """Add lines to a log.
 
         Raises:
-            TrainerError: they can't be written, the disk being full for one.
+            TrainerError: They can't be written, for example because the disk is full.
         """
         if not self.main or not rows:
             return
@@ -132,7 +132,7 @@ class RunFolder:
             self._trackers.table("samples", rows, rows[0]["step"])
 
     def bad_batch(self, step: int, metrics: Mapping[str, float], rows: Sequence[TrainRow]) -> None:
-        """Write a batch whose gradient was not finite to a file of its own, for a person to look at."""
+        """Write a batch whose gradient was not finite to a separate file, for inspection."""
         if not self.main:
             return
         learnt = [{"ids": list(row.ids), "targets": row.targets, "advantage": row.advantage.tolist()} for row in rows]
@@ -144,14 +144,14 @@ class RunFolder:
         return {name: (self.path / name).stat().st_size for name in (METRICS, SAMPLES) if (self.path / name).exists()}
 
     def cut(self, sizes: Mapping[str, int]) -> None:
-        """Cut the logs back to what a checkpoint noted."""
+        """Truncate the logs to the sizes in a checkpoint."""
         for name in (METRICS, SAMPLES):
             path = self.path / name
             if self.main and path.exists():
                 os.truncate(path, min(sizes.get(name, 0), path.stat().st_size))
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Release the folder."""
         if self.main:
             if self._trackers is not None:
                 self._trackers.close()
@@ -162,7 +162,7 @@ class RunFolder:
 
 
 def is_begun(path: Path) -> bool:
-    """Whether a folder holds settings that `--resume` can go on with."""
+    """Whether a folder contains settings that `--resume` can continue with."""
     return (path / CONFIG).exists()
 
 
@@ -170,8 +170,8 @@ def read_settings(path: Path) -> Config:
     """Return the settings of a run.
 
     Raises:
-        ConfigError: the folder holds none.
-        UsageError: it holds a link that leads out of it.
+        ConfigError: The folder has no settings.
+        UsageError: It contains a link that leads out of it.
     """
     refuse_links(path)
     try:
@@ -181,10 +181,10 @@ def read_settings(path: Path) -> Config:
 
 
 def read_log(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a log; none if there is no such file.
+    """Yield the lines of a log; empty if the file doesn't exist.
 
     Raises:
-        ConfigError: a line is no JSON.
+        ConfigError: A line is not JSON.
     """
     if path.exists():
         with open(path, "rb") as stream:
@@ -197,7 +197,7 @@ def read_log(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def environment(world_size: int, device: str = "cpu") -> dict[str, Any]:
-    """Return versions and machine; `device` is what the model computes on."""
+    """Return versions and machine; `device` is the device of the model."""
     found = {}
     for name in PACKAGES:
         try:
@@ -216,7 +216,7 @@ def environment(world_size: int, device: str = "cpu") -> dict[str, Any]:
 
 
 def _arithmetic(device: str) -> dict[str, Any]:
-    """Return what decides the last bits of a result besides the settings: kernels are chosen by it."""
+    """Return the facts other than settings that determine the last bits of a result, through the choice of kernels."""
     import torch
 
     found: dict[str, Any] = {"torch": torch.__version__, "cpu": torch.backends.cpu.get_cpu_capability()}
@@ -227,9 +227,9 @@ def _arithmetic(device: str) -> dict[str, Any]:
 
 
 def other_arithmetic(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return how two environments differ in what decides the last bits of a result, "" if they don't.
+    """Return how two environments differ in facts that determine the last bits of a result, "" if they don't.
 
-    Checkpoints of before 0.3 don't tell; what only one of both has is passed over.
+    Checkpoints from before 0.3 lack these facts. Facts that only one of both has are ignored.
     """
     old, new = ({"processes": each.get("processes"), **each.get("arithmetic", {})} for each in (before, now))
     return ", ".join(f"{key} {old[key]} -> {new[key]}" for key in old if key in new and old[key] != new[key])

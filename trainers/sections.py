@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Credit = Literal["trajectory", "turn", "step"]
-"""What a token is credited with: see `verikit.trainers.credit`."""
+"""How tokens get credit: see `verikit.trainers.credit`."""
 
 
 class Section(BaseModel):
-    """A table of the settings: no unknown keys, values checked when they are assigned too."""
+    """A table of the settings: unknown keys are errors, and values are also checked on assignment."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", validate_assignment=True, use_attribute_docstrings=True
@@ -25,14 +25,16 @@ class AdvantageSection(Section):
     epsilon: float = Field(default=1e-6, ge=0)
     """Added to GRPO's and GDPO's standard deviations."""
     weights: dict[str, float] = {}
-    """gdpo: the weight of each part of the reward once it is normalised; {}: 1 for every part there is."""
+    """gdpo: the weight of each part of the reward after normalisation. {}: 1 for every part."""
     credit: Credit = "trajectory"
-    """`turn` and `step` add rewards inside a trajectory, for the tokens up to them. `turn` compares the k-th reward
-    with the k-th rewards of its group, `step` compares all rewards of the group."""
+    """`turn` and `step` add rewards inside a trajectory, for the tokens up to them.
+
+    `turn` compares the k-th reward with the k-th rewards of its group. `step` compares all rewards of the group.
+    """
     step_weight: float | None = Field(default=None, gt=0)
-    """Factor on the advantage by turn or step; 1 unless it is set."""
+    """Factor on the advantage by turn or step. Default: 1."""
     outcome_weight: float | None = Field(default=None, ge=0)
-    """Factor on the advantage of the trajectory's own reward; 1 unless it is set. 0: turns or steps only."""
+    """Factor on the advantage of the trajectory's own reward. Default: 1. 0: only turns or steps."""
 
     @model_validator(mode="after")
     def _read(self) -> AdvantageSection:

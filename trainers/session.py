@@ -1,4 +1,4 @@
-"""A training run, from its settings to the finished folder: what the command and the Python call share."""
+"""A training run, from its settings to the finished folder, shared by the command and the Python function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verikit.trainers.run import RunFolder, read_settings
 from verikit.trainers.view import View
 
 FIXED = ("recipe", "seed", "model.")
-"""Settings that a run can't go on with if they are others."""
+"""Settings that must not change when a run is resumed."""
 ROUTING = (
     "This model has experts (MoE). Sampler and trainer can choose different experts for a token."
     ' `mismatch` in metrics.jsonl measures it, and loss.mismatch = "sequence-mask" corrects for it.'
@@ -24,11 +24,11 @@ ROUTING = (
 
 
 def run_training(settings: Config, path: Path, *, resume: bool = False, quiet: bool = False) -> bool:
-    """Train into a folder, or go on with the run that it holds; returns whether this process is the main one.
+    """Train into a folder, or continue its run; return whether this process is the main one.
 
     Raises:
-        ConfigError: the settings don't fit together, or the folder holds a run or can't be written.
-        TrainerError: training can't go on.
+        ConfigError: The settings don't fit together, or the folder contains a run or can't be written.
+        TrainerError: Training can't continue.
         MissingExtra: torch or transformers is not installed.
     """
     import_transformers("training", "train")
@@ -70,13 +70,13 @@ def run_training(settings: Config, path: Path, *, resume: bool = False, quiet: b
 
 
 def option_in(settings: Config) -> Callable[[str], str]:
-    """From code that a run's settings name to the option that names it on the command line, its key included."""
+    """Return a function from code named in a run's settings to its command-line option, including the key."""
     keys = {value: key for key, value in _strings(settings.model_dump(mode="json"))}
     return lambda name: f"--set {keys.get(name, 'KEY')}={shlex.quote(name)}"
 
 
 def _strings(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Each setting that is a string, by its dotted key."""
+    """Yield each setting that is a string, with its dotted key."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _strings(value, f"{prefix}{name}.")
@@ -85,10 +85,10 @@ def _strings(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 
 
 def changed_settings(run: Path, changes: Sequence[str], told: Callable[[str], None]) -> Config:
-    """Return a run's settings with `a.b=c` changes; `told` is called with each that differs.
+    """Return a run's settings with `a.b=c` changes, and pass each difference to the callback.
 
     Raises:
-        ConfigError: a setting is changed that the run stands on.
+        ConfigError: A change affects a fixed setting of the run.
     """
     old = read_settings(run)
     new = read_config(changed(old.model_dump(mode="json"), changes))

@@ -1,9 +1,9 @@
-"""FSDP2: each process keeps a share of every weight, and gathers the others' a block at a time.
+"""FSDP2: each process stores a shard of every weight, and gathers the other shards one block at a time.
 
-What a process holds: its share of the fp32 weights, of the gradients and of the optimizer's state; and, while a block
-runs, that block whole, in bf16 where the policy computes in bf16. Gradients are shared out after each micro-batch, so
-they are never held whole between two. With fewer shards than processes (HSDP) each group of processes holds a model:
-weights are gathered within a group, over the fast links of a machine, and gradients summed over the groups once a step.
+A process stores its shard of the fp32 weights, of the gradients and of the optimizer's state. While a block runs, it
+also has that whole block, in bf16 if the policy computes in bf16. Gradients are sharded after each micro-batch, so they
+are never whole between two. With fewer shards than processes (HSDP) each group of processes has a model. Weights are
+gathered within a group, over the fast links of a machine. Gradients are summed over the groups once per step.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from verikit.trainers.merge import frame_of, replace_meta
 
 
 class Shards(Ranks):
-    """One of torchrun's processes, each with a share of every weight (FSDP2)."""
+    """One of torchrun's processes, each with a shard of every weight (FSDP2)."""
 
     sharded = True
 
     def __init__(self, options: DistributedSection) -> None:
-        """Join the others.
+        """Join the other processes.
 
         Raises:
-            ConfigError: the processes can't be divided into groups of `distributed.shards`.
+            ConfigError: The processes can't be divided into groups of `distributed.shards`.
         """
         super().__init__()
         self._mesh = _mesh(self.device.type, self.size, options.shards)
         self._whole_gradients = options.whole_gradients
 
     def wrap(self, policy: Any, source: WeightSource | None = None) -> Any:
-        """Share the weights out, block by block; those that are on the meta device come from rank 0's `source`."""
+        """Shard the weights block by block. Weights on the meta device come from rank 0's `source`."""
         self.frame = frame_of(policy.model, torch.bfloat16 if policy.bf16 else None)
         bare = any(parameter.is_meta for parameter in policy.parameters())
         names = {id(parameter): name for name, parameter in policy.model.named_parameters()}
-        # Weights are gathered in the format they are multiplied in; gradients are summed in fp32. Inputs stay what they
-        # are: a temperature has no business in bf16.
+        # Weights are gathered in the format of the products, and gradients are summed in fp32. Inputs keep
+        # their format, because a temperature must not be in bf16.
         precision = MixedPrecisionPolicy(torch.bfloat16, torch.float32, cast_forward_inputs=False)
         for module in [*blocks_of(policy), policy]:
             self._fill(module, names, source)
-            # Also of the outermost: what has run without a backward pass leaves nothing gathered behind.
+            # Also for the outermost module: a forward pass without a backward pass leaves no gathered weights.
             options: dict[str, Any] = {"mp_policy": precision} if policy.bf16 else {}
             fully_shard(module, mesh=self._mesh, reshard_after_forward=True, **options)
         self._fill_buffers(policy.model, source, bare)
@@ -58,7 +58,7 @@ class Shards(Ranks):
         return policy
 
     def _fill(self, module: nn.Module, names: dict[int, str], source: WeightSource | None) -> None:
-        """Put rank 0's weights where a module's are on the meta device."""
+        """Replace a module's weights on the meta device by rank 0's."""
 
         def sent(parameter: nn.Parameter) -> nn.Parameter:
             value = self._sent(names[id(parameter)], parameter, source)
@@ -67,7 +67,7 @@ class Shards(Ranks):
         replace_meta(module, sent)
 
     def _fill_buffers(self, model: nn.Module, source: WeightSource | None, bare: bool) -> None:
-        """Bring buffers to the device, and fill those that are saved with the weights where those came from rank 0."""
+        """Move buffers to the device, and fill persistent ones if the weights came from rank 0."""
         parameters = {name for name, _ in model.named_parameters()}
         saved = {name for name, _ in own_state(model)} - parameters
         for prefix, holder in model.named_modules():
@@ -79,10 +79,10 @@ class Shards(Ranks):
                     holder._buffers[key] = self._sent(name, buffer, source)
 
     def _sent(self, name: str, like: Tensor, source: WeightSource | None) -> Tensor:
-        """Return a weight that rank 0 reads and sends to all.
+        """Return a weight that rank 0 reads and sends to all processes.
 
         Raises:
-            TrainerError: it is of another shape than the model's: the rest would wait for other numbers.
+            TrainerError: Its shape differs from the model's. Continuing would block the other processes.
         """
         if self.rank == 0:
             assert source is not None
@@ -97,9 +97,9 @@ class Shards(Ranks):
 
     @contextmanager
     def accumulating(self, policy: Any, *, last: bool) -> Iterator[None]:
-        """Share gradients out after each backward pass, and sum them over the groups of processes in the last one.
+        """Shard gradients after each backward pass, and sum them over the groups of processes in the last one.
 
-        With `distributed.whole_gradients`, exchange them in the last one only, and hold them whole until then.
+        With `distributed.whole_gradients`, exchange them only in the last one, and keep them whole until then.
         """
         if self._whole_gradients:
             policy.set_requires_gradient_sync(last)
@@ -113,16 +113,16 @@ class Shards(Ranks):
 
 
 class HeldWeights:
-    """A policy's weights as they are now, this process's share of them, to be put in its place for a while."""
+    """This process's shard of a policy's current weights, stored to replace the policy's weights temporarily."""
 
     def __init__(self, policy: nn.Module) -> None:
-        """Copy this process's shares."""
+        """Copy this process's shards."""
         self._parameters = list(policy.parameters())
         self._held = [_local(parameter).clone() for parameter in self._parameters]
 
     @contextmanager
     def put_in(self) -> Iterator[None]:
-        """Exchange the present weights for those held, one after another, and back at the end."""
+        """Swap the current weights for the stored ones, one after another, and back at the end."""
         self._exchange()
         try:
             yield
@@ -139,7 +139,7 @@ class HeldWeights:
 
 
 def blocks_of(module: nn.Module) -> list[nn.Module]:
-    """Return what is gathered at a time: the members of the outermost lists of modules, a decoder's layers."""
+    """Return the modules to gather one at a time: members of the outermost module lists, a decoder's layers."""
     found: list[nn.Module] = []
     for child in module.children():
         found += list(child) if isinstance(child, nn.ModuleList) else blocks_of(child)

@@ -1,9 +1,9 @@
-"""Prompts that rows share, computed once: layers see each distinct prefix of the rows once, attention alone the rows.
+"""Compute shared prompts once: layers see each distinct prefix of the rows once, and only attention sees the rows.
 
-A token's state depends on nothing but the tokens before it, so rows that begin alike have the same states there, and
-their gradients add up. The distinct tokens stand side by side in one sequence; only inside attention are they laid
-out as rows again, so that the family's own kernel, windows and all, sees what it would see unshared. This is exact
-(up to the order of sums) for any model whose layers mix tokens by causal attention alone, which `can_share` checks.
+A token's state depends only on the tokens before it. Rows with the same start therefore have the same states there, and
+their gradients add up. The distinct tokens form one sequence. They are laid out as rows again only inside attention, so
+the family's own kernel, including windows, sees the same input as without sharing. This is exact (up to the order of
+sums) for any model whose layers mix tokens only by causal attention. `can_share` checks this.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ import torch
 from torch import Tensor
 
 ATTENTIONS = ("sdpa", "flash_attention_2", "flash_attention_3", "flash_attention_4")
-"""transformers' attentions that need no mask where no row is padded on the left; `eager` needs one."""
+"""transformers' attentions that need no mask if rows have no padding on the left. `eager` needs one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedLayout:
-    """Where the tokens of rows stand once each prefix is there only once."""
+    """The positions of the rows' tokens in a sequence that includes each prefix only once."""
 
     ids: list[int]
     """The distinct tokens, (tokens,)."""
     positions: list[int]
-    """Each one's position in its rows, (tokens,)."""
+    """The position of each distinct token in its rows, (tokens,)."""
     rows: list[list[int]]
-    """For each row, where its tokens stand among the distinct ones."""
+    """For each row, the indices of its tokens among the distinct ones."""
 
     def gathered(self) -> list[list[int]]:
-        """Return `rows` padded on the right to one length (with token 0, which no real token sees)."""
+        """Return `rows` padded on the right to one length. The padding is token 0, which no real token sees."""
         longest = max(map(len, self.rows))
         return [[*row, *[0] * (longest - len(row))] for row in self.rows]
 
     def scattered(self) -> list[int]:
-        """Return for each distinct token where it stands in `gathered`, flattened."""
+        """Return each distinct token's index in `gathered`, flattened."""
         longest = max(map(len, self.rows))
         found = [0] * len(self.ids)
         for number, row in enumerate(self.rows):
@@ -48,7 +48,7 @@ class SharedLayout:
 
 
 def shared_layout(rows: Sequence[Sequence[int]]) -> SharedLayout:
-    """Return the layout of rows of ids, each prefix once: in sorted order a row shares most with the one before it."""
+    """Return the layout of rows of ids, each prefix once. In sorted order a row shares most with its predecessor."""
     ids: list[int] = []
     positions: list[int] = []
     placed: list[list[int]] = [[] for _ in rows]
@@ -64,7 +64,7 @@ def shared_layout(rows: Sequence[Sequence[int]]) -> SharedLayout:
 
 
 def _common(left: list[int], right: list[int]) -> int:
-    """Return how many ids two lists begin with alike."""
+    """Return the number of equal leading ids of two lists."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
@@ -73,7 +73,7 @@ def _common(left: list[int], right: list[int]) -> int:
 
 
 def gather_rows(values: Tensor, index: Tensor) -> Any:
-    """Return rows of a matrix by index; the gradients that come back to one row are added up in fp32 at least."""
+    """Return rows of a matrix by index. Gradients of the same row are added up in fp32 or higher precision."""
     apply: Any = _Gather.apply
     return apply(values, index)
 
@@ -83,14 +83,14 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, index: Tensor) -> Tensor:
-        """Take the rows."""
+        """Gather the rows."""
         ctx.save_for_backward(index)
         ctx.count = len(values)
         return values.index_select(0, index)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        """Add up what comes back to each."""
+        """Add up the gradients of each row."""
         (index,), gradient = ctx.saved_tensors, gradients[0]
         exact = torch.promote_types(gradient.dtype, torch.float32)
         total = torch.zeros(ctx.count, *gradient.shape[1:], dtype=exact, device=gradient.device)
@@ -109,7 +109,7 @@ def _in_rows(
     shared_back: Tensor | None = None,
     **options: Any,
 ) -> Any:
-    """Attend within rows: `attend`, unless tokens are shared, is called as it was.
+    """Attend within rows. Without shared tokens, call `attend` unchanged.
 
     Args:
         attend: One of transformers' attention functions.
@@ -117,10 +117,10 @@ def _in_rows(
         query: (1, heads, tokens, size), as key and value are.
         key: See query.
         value: See query.
-        attention_mask: Not used where tokens are shared.
-        shared_rows: (rows, length) where each row's tokens stand.
-        shared_back: (tokens,) where each token stands in the flattened rows.
-        options: What the family gives its attention.
+        attention_mask: Not used with shared tokens.
+        shared_rows: (rows, length), the index of each row's tokens.
+        shared_back: (tokens,), the index of each token in the flattened rows.
+        options: Options that the family passes to its attention.
     """
     if shared_rows is None or shared_back is None:
         return attend(module, query, key, value, attention_mask, **options)
@@ -136,7 +136,7 @@ def _in_rows(
 
 
 def _install(name: str) -> None:
-    """Let one of transformers' attention functions know of shared tokens; without them it is what it was."""
+    """Add support for shared tokens to one of transformers' attention functions, without changing other calls."""
     from transformers import AttentionInterface
 
     attend = AttentionInterface()[name]
@@ -145,9 +145,9 @@ def _install(name: str) -> None:
 
 
 def shared_options(rows: Tensor, back: Tensor) -> dict[str, Any]:
-    """Return what a transformers model is called with beside ids and positions; see `SharedLayout`.
+    """Return the arguments of a transformers model in addition to ids and positions; see `SharedLayout`.
 
-    A mask of four dimensions is passed on as it is, so that none is made; attention then makes its own.
+    transformers passes a four-dimensional mask on unchanged and builds no other mask. The attention builds its own.
     """
     nothing = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=rows.device)
     return {"attention_mask": nothing, "shared_rows": rows, "shared_back": back}
@@ -155,10 +155,10 @@ def shared_options(rows: Tensor, back: Tensor) -> dict[str, Any]:
 
 @torch.no_grad()
 def can_share(model: Any, body: Any) -> bool:
-    """Whether a model gives shared tokens the states that it gives them in rows of their own.
+    """Whether a model computes the same states for shared tokens as for separate rows.
 
-    It has to hand options on to transformers' attention functions, call one in every layer, causal and with the window
-    that its config names, and come to the same states on two short rows.
+    It must pass options on to transformers' attention functions. It must call one in every layer, causal and with the
+    window in its config. It must also return the same states for two short rows.
 
     Args:
         model: The transformers model.
@@ -182,7 +182,7 @@ def can_share(model: Any, body: Any) -> bool:
             shared = body(input_ids=flat, position_ids=positions, use_cache=False, **shared_options(rows, back))[0]
         plain = body(input_ids=torch.tensor(ids, device=device), use_cache=False)[0]
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
-        return False  # each family has its own way to say that it does not take this
+        return False  # each family reports in its own way that it does not support this
     if len(seen) != config.num_hidden_layers or not all(causal for causal, _ in seen):
         return False
     if getattr(config, "sliding_window", None) not in {None, *(window for _, window in seen)}:
@@ -193,7 +193,7 @@ def can_share(model: Any, body: Any) -> bool:
 
 @contextmanager
 def _watched(name: str) -> Iterator[list[tuple[bool, int | None]]]:
-    """Note of each call of an attention function whether it is causal, and its window."""
+    """Record for each call of an attention function whether it is causal, and its window."""
     from transformers import AttentionInterface
 
     attend, seen = AttentionInterface()[name], []

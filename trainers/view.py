@@ -1,4 +1,4 @@
-"""What a person sees of a run: one live line while it trains, and a table with curves at the end."""
+"""The view of a run in the terminal: one live line while it trains, and a table with curves at the end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN = {
 
 
 class View:
-    """Keeps the last line of metrics, and tells it as one line of text."""
+    """Stores the last row of metrics, and formats it as one line of text."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -34,7 +34,7 @@ class View:
         self._held_out = ""
 
     def __call__(self, row: LogRow) -> str:
-        """Take a line of metrics; return the message for held-out metrics or the warm-up's gate, "" for other lines."""
+        """Process a row of metrics; return a message for held-out metrics or the warm-up's gate, "" for other rows."""
         if not any(name.startswith(HELD_OUT) for name in row):
             self._row = row
             return f"warm-up step {row['step']}: gate {row['gate']:.3f}" if "gate" in row else ""
@@ -63,7 +63,7 @@ class View:
 
 
 def _series(rows: Iterable[LogRow]) -> tuple[dict[str, list[float]], list[float]]:
-    """The held-out metrics by name and the rewards of the first phase, in order."""
+    """Return the held-out metrics, keyed by metric, and the rewards of the training phase, in order."""
     held_out: dict[str, list[float]] = {}
     rewards: list[float] = []
     for row in rows:
@@ -78,7 +78,7 @@ def _series(rows: Iterable[LogRow]) -> tuple[dict[str, list[float]], list[float]
 
 
 def summary(rows: Iterable[LogRow]) -> Iterator[str]:
-    """Yield the end of a run: held-out metrics at the first and last evaluation and the reward, each with its curve."""
+    """Yield the end of a run: first and last held-out metrics and the reward, each with its curve."""
     held_out, rewards = _series(rows)
     lines = [
         [name, f"{values[0]:.3f}", f"{values[-1]:.3f}", curve(values)] for name, values in held_out.items() if values
@@ -90,7 +90,7 @@ def summary(rows: Iterable[LogRow]) -> Iterator[str]:
 
 
 def curve(values: Sequence[float], width: int = 24) -> str:
-    """Return a line of bars, from the least value to the greatest; more values than `width` are averaged in runs."""
+    """Return a line of bars scaled from minimum to maximum. More values than `width` are averaged in runs."""
     size = max(1, -(-len(values) // width))
     means = [sum(run) / len(run) for run in (values[at : at + size] for at in range(0, len(values), size))]
     low, high = min(means), max(means)

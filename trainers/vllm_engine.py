@@ -1,4 +1,4 @@
-"""Sampling by a vLLM of this process's own, which runs in a process and, on GPUs, on the device of its trainer."""
+"""Sampling by this process's own vLLM, in a separate process and, on GPUs, on the trainer's device."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from verikit.trainers.vllm_worker import WeightSender
 from verikit.trainers.weights import SamplingEngine, sampling_dtype, save_shape
 
 TORCHRUN = ("MASTER_", "RANK", "LOCAL_", "WORLD_SIZE", "GROUP_", "ROLE_", "TORCHELASTIC_")
-"""How the variables begin by which torchrun tells a process its place; vLLM's process would take it for its own."""
+"""Prefixes of the variables that contain torchrun's rank and addresses. vLLM's process must not inherit them."""
 PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 MOST = 0.9
-"""The share of a GPU's free memory that vLLM may take while it samples."""
+"""The fraction of a GPU's free memory that vLLM may use while it samples."""
 CACHE = 4 * 2**30
-"""Most bytes of keys and values on a CPU, unless asked for."""
+"""Default maximum bytes of keys and values on a CPU."""
 
 
 class VLLMEngine(SamplingEngine):
-    """vLLM in a process of its own; it sleeps while the policy learns, unless it samples ahead."""
+    """vLLM in a separate process. It sleeps while the policy trains, unless it samples ahead."""
 
     def __init__(self, config: Config, policy: Any, tokenizer: Any, world: World) -> None:
-        """Start vLLM with the policy's architecture and hand it the weights.
+        """Start vLLM with the policy's architecture and send it the weights.
 
         Raises:
-            ConfigError: the options share the model out, and there are several processes.
+            ConfigError: The options shard the model, and there are several processes.
             MissingExtra: vLLM is not installed.
-            SpecError: it can't run the model.
+            SpecError: It can't run the model.
         """
         from verikit.engines.vllm import VLLM
 
@@ -62,9 +62,9 @@ class VLLMEngine(SamplingEngine):
             self._asleep = True
 
     def refresh(self, changed: bool = True) -> None:
-        """Replace the weights. The cache gets its memory after them: the other order runs out."""
+        """Replace the weights. The cache gets its memory after them, because the other order runs out of memory."""
         if self._asleep:
-            torch.cuda.empty_cache()  # what the policy learnt with, else kept for its next step
+            torch.cuda.empty_cache()  # free the policy's training memory, otherwise cached for its next step
             self._llm.wake_up(tags=["weights"])
         if changed or self._asleep:
             self._send()
@@ -74,7 +74,7 @@ class VLLMEngine(SamplingEngine):
         self._llm.reset_prefix_cache()
 
     def close(self) -> None:
-        """End vLLM's process."""
+        """Stop vLLM's process."""
         self._llm.llm_engine.engine_core.shutdown()
 
     def _send(self) -> None:
@@ -82,10 +82,10 @@ class VLLMEngine(SamplingEngine):
 
 
 def vllm_options(config: Config, policy: Any, world: World) -> dict[str, Any]:
-    """Return the arguments of `vllm.LLM`: those of engine.options, over what fits beside a policy.
+    """Return the arguments of `vllm.LLM`: defaults that fit next to a policy, overridden by engine.options.
 
     Raises:
-        ConfigError: they share the model out, and there are several processes.
+        ConfigError: They shard the model, and there are several processes.
     """
     asked = config.engine.options
     split = [name for name in PARALLEL if int(asked.get(name, 1)) > 1]
@@ -96,7 +96,7 @@ def vllm_options(config: Config, policy: Any, world: World) -> dict[str, Any]:
         )
     cuda = world.device.type == "cuda"
     options = {
-        # The log-probabilities of what was drawn from, the temperature applied.
+        # Log-probabilities of the sampling distribution, with the temperature applied.
         "logprobs_mode": "processed_logprobs",
         "dtype": str(sampling_dtype(policy)).removeprefix("torch."),
         "enable_sleep_mode": cuda and not config.batch.ahead,
@@ -111,9 +111,10 @@ def vllm_options(config: Config, policy: Any, world: World) -> dict[str, Any]:
 
 
 def gpu_memory(config: Config, policy: Any, world: World, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the share of the GPU for vLLM: what is free beside the policy, its optimizer's state and the reference.
+    """Return vLLM's fraction of the GPU: the free memory minus the optimizer's state and the reference.
 
-    Without sleep mode half of that, since the gradients and activations of learning must find room beside it.
+    Without sleep mode it is half of that, because the gradients and activations of training need memory at the same
+    time.
     """
     free, total = torch.cuda.mem_get_info(world.device)
     made = expected_memory(policy.model, config, world.size, bf16=policy.bf16)
@@ -123,7 +124,7 @@ def gpu_memory(config: Config, policy: Any, world: World, options: Mapping[str, 
 
 
 def cpu_memory() -> dict[str, Any]:
-    """Return the bytes for keys and values on a CPU, where vLLM would reserve nine tenths of the machine's memory."""
+    """Return the bytes for keys and values on a CPU. vLLM's default would reserve 90% of the machine's memory."""
     if "VLLM_CPU_KVCACHE_SPACE" in os.environ:
         return {}
     pages = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -133,7 +134,7 @@ def cpu_memory() -> dict[str, Any]:
 
 @contextmanager
 def own_process(world: World) -> Iterator[None]:
-    """Have vLLM start a fresh process, which does not take itself for a member of torchrun's group."""
+    """Make vLLM start a fresh process that does not join torchrun's group."""
     before = dict(os.environ)
     for name in before:
         if name.startswith(TORCHRUN):
@@ -150,7 +151,7 @@ def own_process(world: World) -> Iterator[None]:
 
 
 def _cores(environment: Mapping[str, str]) -> str:
-    """Return this process's share of the cores: each vLLM by itself would bind to the same ones."""
+    """Return this process's part of the cores. By default, every vLLM would bind to the same ones."""
     here, size = int(environment.get("LOCAL_RANK", "0")), int(environment.get("LOCAL_WORLD_SIZE", "1"))
     mine = processor_numbers()[here::size]
     return ",".join(map(str, mine)) or "nobind"

@@ -1,8 +1,8 @@
-"""New weights for a vLLM that runs in a process of its own, a bucket at a time through memory that both see.
+"""New weights for a vLLM in a separate process, one bucket at a time through shared memory.
 
-Only names, shapes and slots go over vLLM's own channel: a tensor would be packed there, which vLLM can't read as a
-weight. The memory is a file in /dev/shm on a CPU, and a CUDA allocation opened by its IPC handle on a GPU, as verl has
-it (bucketed_weight_transfer.py). `WeightReceiver` is what vLLM's worker gains (`worker_extension_cls`).
+Only names, shapes and slots go over vLLM's own channel. It would pack a tensor, which vLLM can't read as a weight. The
+memory is a file in /dev/shm on a CPU, and a CUDA allocation opened by its IPC handle on a GPU, as in verl
+(bucketed_weight_transfer.py). `WeightReceiver` extends vLLM's worker (`worker_extension_cls`).
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:  # vLLM's worker imports this module, and nothing of the train
     from verikit.trainers.merge import PlainWeight
 
 BUCKET = 2**28
-"""Bytes handed over at once; a larger weight stands alone."""
+"""Bytes per transfer. A larger weight gets its own bucket."""
 ALIGNMENT = 64
 Slot = tuple[str, str, list[int], int]
-"""A weight's name, number format and shape, and where it begins in the bucket."""
+"""A weight's name, number format and shape, and its offset in the bucket."""
 
 
 class WeightReceiver:
-    """Methods for vLLM's worker, asked by name: begin, then a call for each bucket, then end."""
+    """Methods that extend vLLM's worker: begin, then one call per bucket, then end."""
 
     verikit_buffer: Tensor | None = None
     verikit_loaded: set[str]
     verikit_wanted: set[str]
 
     def verikit_begin(self, handle: bytes, size: int) -> None:
-        """Open the shared memory and prepare the model's layers to be loaded anew."""
+        """Open the shared memory and prepare the model's layers to be loaded again."""
         from vllm.config import set_current_vllm_config
         from vllm.model_executor.model_loader.reload import initialize_layerwise_reload
 
@@ -49,7 +49,7 @@ class WeightReceiver:
             initialize_layerwise_reload(model)
 
     def verikit_load(self, slots: list[Slot]) -> None:
-        """Load what lies in the bucket; copied, since a layer keeps its weights until it has them all."""
+        """Load copies of the bucket's weights, since a layer stores its weights until it has them all."""
         from vllm.config import set_current_vllm_config
 
         worker: Any = self
@@ -61,7 +61,7 @@ class WeightReceiver:
             self.verikit_loaded |= worker.get_model().load_weights(weights) or self.verikit_wanted
 
     def verikit_end(self) -> list[str]:
-        """Let go of the memory, put the layers into the form they compute in; return what got no weight."""
+        """Release the memory and convert the layers to their computing format; return the names of missing weights."""
         from vllm.config import set_current_vllm_config
         from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
 
@@ -74,12 +74,12 @@ class WeightReceiver:
         if worker.device.type == "cuda":
             cuda: Any = torch.cuda
             cuda.ipc_collect()
-        quantized = worker.model_config.quantization is not None  # its scales are made here, not sent
+        quantized = worker.model_config.quantization is not None  # its scales are computed here, not sent
         return [] if quantized else sorted(self.verikit_wanted - self.verikit_loaded)
 
 
 def _pack_heads(model: Any) -> None:
-    """Pack heads anew: a CPU computes from a packed copy, which a tied head keeps when the embedding is replaced."""
+    """Pack heads again. A CPU computes from a packed copy, and a tied head keeps the old one after a new embedding."""
     from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
 
     for module in model.modules():
@@ -88,18 +88,18 @@ def _pack_heads(model: Any) -> None:
 
 
 class WeightSender:
-    """The trainer's end."""
+    """The trainer's side."""
 
     def __init__(self, call: Callable[..., Iterable[Any]], device: torch.device) -> None:
-        """Take what calls a method of every worker (`LLM.collective_rpc`)."""
+        """Take the function that calls a method of every worker (`LLM.collective_rpc`)."""
         self._call, self._device = call, device
 
     @torch.no_grad()
     def send(self, weights: Sequence[PlainWeight]) -> None:
-        """Replace the workers' weights; each is made whole, in the sampler's format, when its turn comes.
+        """Replace the workers' weights. Each is unsharded, in the sampler's format, only when its turn comes.
 
         Raises:
-            TrainerError: a weight of theirs was not among these.
+            TrainerError: The workers have a weight that is not among these.
         """
         size = buffer_size(weights)
         with tempfile.TemporaryDirectory(dir=shared_folder()) as folder:
@@ -115,13 +115,13 @@ class WeightSender:
 
 
 def buffer_size(weights: Iterable[PlainWeight]) -> int:
-    """Return the bytes of a bucket: all weights if they are few, at least the largest."""
+    """Return the bytes of a bucket: all weights if they are small, and at least the largest one."""
     sizes = [_aligned(weight.size) for weight in weights]
     return max(max(sizes), min(sum(sizes), BUCKET))
 
 
 def packed(buffer: Tensor, weights: Iterable[PlainWeight]) -> Iterator[list[Slot]]:
-    """Fill the buffer again and again; yield what lies where each time."""
+    """Fill the buffer repeatedly; yield its slots each time."""
     slots: list[Slot] = []
     begin = 0
     for weight in weights:
@@ -145,7 +145,7 @@ def unpacked(buffer: Tensor, slots: Iterable[Slot]) -> Iterator[tuple[str, Tenso
 
 
 def make_buffer(device: torch.device, size: int, path: Path) -> tuple[Tensor, bytes]:
-    """Return shared memory of so many bytes, and what `open_buffer` needs in the other process."""
+    """Return shared memory of `size` bytes, and the handle that `open_buffer` needs in the other process."""
     if device.type == "cuda":
         from torch.multiprocessing import reductions
 
@@ -165,7 +165,7 @@ def open_buffer(handle: bytes, size: int) -> Tensor:
 
 
 def shared_folder() -> str | None:
-    """Return the folder that is memory, where there is one."""
+    """Return the folder in memory, if there is one."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 

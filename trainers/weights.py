@@ -1,9 +1,9 @@
-"""What samples from the policy, and how it gets the weights after an update.
+"""Engines that sample from the policy, and the transfer of weights to them after an update.
 
-`hf`: our decoder on the policy itself, or on a copy: with adapters merged in, or in bf16. `vllm`: vLLM on the same
-device, in a process of its own; it sleeps while the policy learns, and its weights are replaced in place
-(`vllm_engine`). `server`: a vLLM server elsewhere that reads the weights from a folder both see. After every update the
-prefix cache is dropped: its keys and values are of the old weights.
+`hf`: verikit's decoder on the policy itself, or on a copy: with merged adapters, or in bf16. `vllm`: vLLM on the same
+device, in a separate process. It sleeps while the policy trains, and its weights are replaced (`vllm_engine`).
+`server`: a separate vLLM server that reads the weights from a shared folder. After every update the prefix cache is
+dropped, because its keys and values come from the old weights.
 """
 
 from __future__ import annotations
@@ -36,40 +36,40 @@ from verikit.trainers.merge import (
 )
 
 FILE = 2**30
-"""About the bytes of a file that a server reads weights from."""
+"""Approximate bytes of a file that a server reads weights from."""
 BLOCK = re.compile(r".*?\.\d+\.")
-"""How the names of a block's weights begin."""
+"""Prefix of the names of a block's weights."""
 
 
 class SamplingEngine:
-    """What samples from a policy."""
+    """An engine that samples from a policy."""
 
     engine: Engine
 
     def rest(self) -> None:
-        """Give memory back while the policy learns."""
+        """Release memory while the policy trains."""
         return
 
     def refresh(self, changed: bool = True) -> None:
-        """Bring the engine's weights up to date; every process calls it after each step.
+        """Update the engine's weights. Every process calls it after each step.
 
         Args:
-            changed: Whether the policy has changed since the last time; else the engine only takes up work again.
+            changed: Whether the policy has changed since the last call. If not, the engine only resumes work.
         """
         raise NotImplementedError
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Release the engine's resources."""
         self.engine.close()
 
 
 class LiveEngine(SamplingEngine):
-    """Our decoder on the policy itself: nothing to copy in one process, unless it computes in another number format."""
+    """verikit's decoder on the policy itself. A single process needs no copy, except for another number format."""
 
     def __init__(self, policy: Any, tokenizer: Any, world: World, rows: int, *, apart: bool = False) -> None:
-        """Decode with the policy's own weights, or with a copy: adapters added in, in bf16 where products are.
+        """Decode with the policy's own weights, or with a copy: with merged adapters, in bf16 if products are.
 
-        With `apart` the copy shares no weight, so that it samples while the policy learns.
+        With `apart` the copy shares no weight, so it can sample while the policy trains.
         """
         self._policy, self._rested = policy, True
         self._copy = sampling_copy(policy, world, apart)
@@ -78,7 +78,7 @@ class LiveEngine(SamplingEngine):
         self.engine = HF.of(model, tokenizer, rows=rows, tempered=True)
 
     def rest(self) -> None:
-        """Give the copy's memory back while the policy learns."""
+        """Release the copy's memory while the policy trains."""
         if self._copy is not None:
             self._copy.rest()
             self._rested = True
@@ -94,10 +94,10 @@ class ServerEngine(SamplingEngine):
     """A vLLM server, started with VLLM_SERVER_DEV_MODE=1 and `--logprobs-mode processed_logprobs`."""
 
     def __init__(self, policy: Any, tokenizer: Any, world: World, options: dict[str, Any]) -> None:
-        """Reach the server; `options` hold `url` (…/v1#model) and `folder`, which the server sees under the same path.
+        """Connect to the server; `options` has `url` (…/v1#model) and `folder`, at the same path for the server.
 
         Raises:
-            ConfigError: one of them is missing.
+            ConfigError: One of them is missing.
         """
         from verikit.engines.load import load_engine
 
@@ -108,10 +108,10 @@ class ServerEngine(SamplingEngine):
         self._folder = Path(options["folder"])
         self._root = str(options["url"]).partition("#")[0].rstrip("/").removesuffix("/v1")
         self.engine = load_engine(f"openai:{options['url']}", **others)
-        self.refresh()  # it may hold another model's weights, or an earlier run's
+        self.refresh()  # it may have another model's weights, or an earlier run's
 
     def refresh(self, changed: bool = True) -> None:
-        """Write the weights if they changed, and have the server read them and drop its prefix cache."""
+        """Write the weights if they changed. The server then reads them and drops its prefix cache."""
         if not changed:
             return
         main = self._world.rank == 0
@@ -131,7 +131,7 @@ class ServerEngine(SamplingEngine):
 
 
 def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> SamplingEngine:
-    """Return what samples from the policy."""
+    """Return the engine that samples from the policy."""
     if config.engine.kind == "vllm":
         from verikit.trainers import vllm_engine
 
@@ -144,7 +144,7 @@ def make_engine(config: Config, policy: Any, tokenizer: Any, world: World) -> Sa
 
 
 def sampling_copy(policy: Any, world: World, apart: bool = False) -> SamplingCopy | None:
-    """Return a model to sample from in the policy's place, its own weights yet to be filled; None: none is needed.
+    """Return a model to sample from instead of the policy, with its own weights not yet filled; None: not needed.
 
     With `apart` it shares none of the policy's weights.
     """
@@ -165,7 +165,7 @@ def sampling_copy(policy: Any, world: World, apart: bool = False) -> SamplingCop
 
 
 def sampling_dtype(policy: Any) -> torch.dtype:
-    """Return the number format the policy computes in: what samples is to be the same policy."""
+    """Return the number format that the policy computes in. The sampler must use the same, to be the same policy."""
     if policy.bf16:
         return torch.bfloat16
     computed: torch.dtype = head_of(plain_of(policy.model)).weight.dtype
@@ -173,9 +173,9 @@ def sampling_dtype(policy: Any) -> torch.dtype:
 
 
 def save(policy: Any, tokenizer: Any, folder: Path, *, writes: bool = True) -> None:
-    """Write the present weights as a transformers folder, in the number format the policy computes in, where `writes`.
+    """If `writes`, save the current weights as a transformers folder, in the policy's computing format.
 
-    One file's weights are held at a time. Under FSDP2 every process calls it.
+    Only one file's weights are in memory at a time. Under FSDP2 every process must call it.
     """
     model = plain_of(policy.model)
     if writes:
@@ -200,9 +200,9 @@ def save(policy: Any, tokenizer: Any, folder: Path, *, writes: bool = True) -> N
 
 
 def _parts(weights: Iterable[PlainWeight], *, keeps: bool) -> Iterator[dict[str, torch.Tensor]]:
-    """Cut a model's weights into parts of about `FILE` bytes, a block of the model never in two.
+    """Cut a model's weights into parts of about `FILE` bytes, without splitting a block of the model.
 
-    A folder may name or cut a block's weights otherwise than the model does, so they are converted together.
+    A folder may name or split a block's weights in another way than the model, so they are converted together.
     """
     part: dict[str, torch.Tensor] = {}
     size, last = 0, ""
@@ -221,10 +221,10 @@ def _parts(weights: Iterable[PlainWeight], *, keeps: bool) -> Iterator[dict[str,
 
 
 def save_shape(model: Any, tokenizer: Any, folder: Path) -> None:
-    """Write a transformers folder without weights: config, what ends a completion, and tokenizer."""
+    """Write a transformers folder without weights: config, generation config, and tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
     model.config.save_pretrained(folder)
     if getattr(model, "generation_config", None) is not None:
-        # Not its save_pretrained: that refuses settings of sampling which published models have.
+        # Not its save_pretrained, which rejects sampling settings that published models have.
         model.generation_config.to_json_file(folder / "generation_config.json")
     tokenizer.save_pretrained(folder)

@@ -1,1 +1,1 @@
-"""Recipes: what is sampled, how it is rewarded, and what is kept between steps."""
+"""Recipes: sampling, rewards, and state between steps."""

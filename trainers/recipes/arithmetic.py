@@ -1,8 +1,9 @@
 """The smallest world that shows learning: two-digit addition, digit by digit, by a model of 100,000 parameters.
 
-The model is made on the spot. Its warm-up imitates demonstrations most of which have one wrong digit, so that it knows
-the procedure yet samples wrong; the reward then elicits what it knows. So the sampled accuracy is what rises; greedy
-starts high. It shows that training works, not that a new ability is learnt.
+The model is created at the start of the run. Its warm-up imitates demonstrations, and most of those have one wrong
+digit. So the model learns the procedure yet samples wrong, and the reward elicits the right results. The sampled
+accuracy rises, and the greedy accuracy starts high. This shows that training works, not that the model acquires a new
+ability.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ CHARACTERS = "0123456789+=;}"
 SPOILT_DIGITS = 3
 """A demonstration's mistake is in one of its last digits."""
 LONG_SUMS = 4096
-"""Problems of more than two digits, which are too many to take all."""
+"""Number of problems with more than two digits. There are too many to use them all."""
 
 
 class ArithmeticOptions(SingleTurnOptions):
@@ -32,11 +33,11 @@ class ArithmeticOptions(SingleTurnOptions):
     chat: bool = False
     max_tokens: PositiveInt = 32
     spoilt: float = Field(default=0.7, ge=0, le=1)
-    """Share of demonstrations with a wrong digit."""
+    """Fraction of demonstrations with a wrong digit."""
     batch: PositiveInt = 64
-    """Demonstrations a step of the warm-up."""
+    """Demonstrations per step of the warm-up."""
     digits: int = Field(default=2, ge=2, le=4)
-    """Of the numbers added. Four need `max_tokens` of 48."""
+    """Digits of the numbers to add. Four digits need `max_tokens` of 48."""
 
 
 class Arithmetic(SingleTurn):
@@ -48,12 +49,12 @@ class Arithmetic(SingleTurn):
 
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:
-        """Make a Llama of two layers with a tokenizer of single characters."""
+        """Make a two-layer Llama with a tokenizer of single characters."""
         tokenizer = make_tokenizer([BOX, *CHARACTERS])
         return make_llama(tokenizer, seed, positions=64, heads=2), tokenizer
 
     def load_problems(self) -> tuple[list[Group], list[Group]]:
-        """Return all pairs of two-digit numbers, or some of longer ones, but those held out; and those."""
+        """Return the training problems (all pairs of two-digit numbers, or some longer ones) and the held-out ones."""
         draw = random.Random(f"{self.setting.seed} held out")
         if self.options.digits == 2:
             pairs = [(a, b) for a in range(10, 100) for b in range(10, 100)]
@@ -70,12 +71,12 @@ class Arithmetic(SingleTurn):
         return problems[cut:], problems[:cut]
 
     def demonstrations(self, step: int) -> list[Trajectory]:
-        """Return a batch of workings, most of them spoilt."""
+        """Return a batch of workings. Most of them are spoilt."""
         draw = random.Random(f"{self.setting.seed} demonstrations {step}")
         return [self._demonstration(draw.choice(self.problems), draw) for _ in range(self.options.batch)]
 
     def gate(self, sampler: Sampler) -> float:
-        """Return the greedy accuracy: whether the procedure is known."""
+        """Return the greedy accuracy, which measures whether the model has learned the procedure."""
         return self.accuracy(sampler, 0.0, 1)
 
     def _demonstration(self, problem: Group, draw: random.Random) -> Trajectory:
@@ -87,7 +88,7 @@ class Arithmetic(SingleTurn):
 
 
 def working(a: int, b: int) -> str:
-    """Return the sum of two numbers of as many digits, two or more, worked out column by column from the last on."""
+    """Return the sum of two numbers of equal length (two or more digits), worked out column by column from the last."""
     carry, columns = 0, []
     for column in range(len(str(max(a, b, 10)))):
         first, second = (number // 10**column % 10 for number in (a, b))

@@ -1,4 +1,4 @@
-"""What recipes share: requests, trajectories of single replies, stopwatches, epochs, means by stratum."""
+"""Code shared by recipes: requests, trajectories of single replies, stopwatches, epochs, means by stratum."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from verikit.types import Message
 
 
 class Stopwatch:
-    """Adds up the seconds of pieces of work, whatever threads they run in."""
+    """Adds up the seconds of pieces of work in all threads."""
 
     def __init__(self) -> None:
         self._laps: list[float] = []
@@ -38,7 +38,7 @@ class Stopwatch:
 
 
 class Epochs:
-    """The order in which a data set is drawn: each epoch shuffles all of it, keyed by `key` and the epoch's number."""
+    """The order of sampling a dataset: each epoch shuffles all of it, keyed by `key` and the epoch's number."""
 
     key: str
     count: int
@@ -48,7 +48,7 @@ class Epochs:
         self._shuffled: tuple[int, list[int]] = (-1, [])
 
     def index(self, position: int) -> int:
-        """Return the index of the item drawn at a position, counted from 0 over all epochs."""
+        """Return the index of the item at a position, counted from 0 across epochs."""
         epoch, offset = divmod(position, self.count)
         if self._shuffled[0] != epoch:
             order = random.Random(f"{self.key} {epoch}").sample(range(self.count), self.count)
@@ -64,13 +64,13 @@ class ReplyRecipe(Recipe):
     def __init__(self, options: Any, setting: Setting) -> None:
         super().__init__(options, setting)
         self.judging = Stopwatch()
-        """What worker threads spend on judging the replies of one step."""
+        """Time that worker threads spend on judging the replies of one step."""
         self._metrics: dict[str, float] = {}
 
     def request(self, sampler: Sampler, prompt: EnginePrompt, *key: str | int, n: int = 1, **others: Any) -> Request:
-        """Return what samples n replies to a prompt and their log-probabilities; `others` are fields of `Request`.
+        """Return a request for n replies and their log-probabilities; `others` are fields of `Request`.
 
-        The seed is that of `key` in this run and step.
+        Its seed is derived from `key`, the run and the step.
         """
         settings = {"temperature": self.options.temperature, "logprobs": 0} | others
         return Request(prompt, n=n, max_tokens=self.options.max_tokens, seed=sampler.seed(*key), **settings)
@@ -78,7 +78,7 @@ class ReplyRecipe(Recipe):
     def reply_trajectory(
         self, generation: Generation, output: Output, reward: float | None, group: Hashable, **others: Any
     ) -> Trajectory:
-        """Return one reply after its prompt; `others` are further fields of `Trajectory`."""
+        """Return the trajectory of one reply after its prompt; `others` are further fields of `Trajectory`."""
         transcript = Transcript(generation.prompt_ids)
         transcript.sampled(output)
         return transcript.trajectory(
@@ -91,15 +91,15 @@ class ReplyRecipe(Recipe):
         )
 
     def metrics(self) -> dict[str, float]:
-        """Return what the last `collect` noted."""
+        """Return the metrics of the last `collect`."""
         return self._metrics
 
 
 class SelfPlay(ReplyRecipe):
-    """A recipe that writes its own questions, by a set of templates (`prompts`) or the chat template."""
+    """A recipe that writes its own questions, with a set of templates (`prompts`) or the chat template."""
 
     prompts: Any
-    """Has `text(question)`, a question in the transcript of a base model."""
+    """Has `text(question)`, which inserts a question into the transcript of a base model."""
 
     def encode(self, sampler: Sampler, question: str) -> list[int]:
         """Return a question's ids, by the chat template or the prompts' transcript."""
@@ -110,14 +110,14 @@ class SelfPlay(ReplyRecipe):
 
 
 def demonstration(tokenizer: Any, prompt: str, completion: str, group: Hashable) -> Trajectory:
-    """Return a transcript to imitate: the completion and the end token are learnt, the prompt is not."""
+    """Return a transcript to imitate. The completion and the end token are trained on, the prompt is not."""
     before, own = tokenizer.encode(prompt), [*tokenizer.encode(completion), tokenizer.eos_token_id]
     mask = [False] * len(before) + [True] * len(own)
     return Trajectory([*before, *own], mask, [0.0] * len(mask), None, group, prompt=prompt, completion=completion)
 
 
 def stratified(overall: str, rows: Iterable[tuple[Sequence[str], Sequence[float]]]) -> dict[str, float]:
-    """Return the mean over the values of all rows as `overall`, and over those of each stratum; 0 without values.
+    """Return the mean of all rows' values as `overall`, and of each stratum's values; 0 without values.
 
     Args:
         overall: The name of the first mean.

@@ -24,17 +24,17 @@ from verikit.trainers.recipe import Result, Sampler
 Options = TypeVar("Options", bound=BaseModel)
 
 TOKEN = 4
-"""Characters that count as one token where an engine has no tokenizer here."""
+"""Estimated characters per token for engines without a local tokenizer."""
 WORKERS = 4
 BARREN = 20
-"""Rounds in a row without a row after which making data stops."""
+"""Maximum consecutive rounds without a row. After that, generation stops."""
 
 
 class Pieces:
-    """Stands in for a tokenizer: pieces of four characters."""
+    """Replaces a tokenizer: its tokens are pieces of four characters."""
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[str]:
-        """Cut a text."""
+        """Cut a string into pieces."""
         return [text[at : at + TOKEN] for at in range(0, len(text), TOKEN)]
 
     def decode(self, pieces: Sequence[str], skip_special_tokens: bool = True) -> str:
@@ -43,7 +43,7 @@ class Pieces:
 
 
 class Offline(Sampler):
-    """An engine as a sampler: `encode` returns a ticket as long as the prompt's estimated tokens; that is sent."""
+    """An engine as a sampler. `encode` returns a ticket of the prompt's estimated length. The prompt itself is sent."""
 
     name: str
     local: Engine
@@ -56,12 +56,12 @@ class Offline(Sampler):
         self._threads = ThreadPoolExecutor(WORKERS, thread_name_prefix="verikit-work")
 
     def at(self, number: int) -> None:
-        """Key what is drawn from now on by a round."""
+        """Key all further random numbers by a round."""
         self._round = number
         self._tickets.clear()
 
     def encode(self, prompt: EnginePrompt) -> list[int]:
-        """Return a ticket: the prompt's index, once for each token."""
+        """Return a ticket: the prompt's index, repeated once per token."""
         self._tickets.append(prompt)
         text = prompt if isinstance(prompt, str) else json.dumps(list(prompt))
         return [len(self._tickets) - 1] * max(1, len(text) // TOKEN)
@@ -88,15 +88,15 @@ class Offline(Sampler):
         self.local.close()
 
     def _real(self, request: Request) -> Request:
-        """Send the prompt itself, and ask for no log-probabilities, which not every server gives."""
+        """Send the prompt itself, without log-probabilities, which not every server supports."""
         return replace(request, prompt=self._tickets[request.prompt_ids[0]], logprobs=None)
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of an earlier run, and take its last round out of the file, which may not be whole.
+    """Return the rows of an earlier run, and remove its last round from the file, since it may be incomplete.
 
     Raises:
-        SchemaError: a row is none that `synth` writes.
+        SchemaError: A row is not from `synth`.
     """
     if not path.exists():
         return []
@@ -119,7 +119,7 @@ def append_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Append rows in one write.
 
     Raises:
-        VerikitError: they can't be written.
+        VerikitError: They can't be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,17 +137,17 @@ def fill_file(
     *,
     quiet: bool,
 ) -> int:
-    """Append the rows of round after round until there are so many, and return how many there are.
+    """Append rows round by round until the file has `count` rows, and return their number.
 
     Args:
         path: The file.
-        count: Rows wanted.
-        make: From a round's number to its rows; all that a round depends on is its number and the rows before.
-        before: Rows of the rounds that are there.
+        count: Required number of rows.
+        make: Returns a round's rows, given its number. A round depends only on its number and the rows before.
+        before: Rows of the existing rounds.
         quiet: No progress on stderr.
 
     Raises:
-        ConfigError: a model makes nothing for long.
+        ConfigError: The model makes no valid row for many rounds.
     """
     found, barren, number = len(before), 0, before[-1]["round"] if before else 0
     with Watch(quiet=quiet) as watch:
@@ -165,7 +165,7 @@ def fill_file(
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that all makers of data share."""
+    """Add the options that all data commands share."""
     for option in reversed(
         [
             click.option("-e", "--engine", required=True, metavar="SPEC", help="openai:URL#MODEL, hf:PATH, …"),
@@ -184,7 +184,7 @@ def recipe_options(kind: type[Options], changes: Sequence[str], **others: Any) -
     """Read a recipe's options from KEY=VALUE changes.
 
     Raises:
-        ConfigError: a key or value is wrong.
+        ConfigError: A key or value is wrong.
     """
     table = changed({"options": {}}, [f"options.{change}" for change in changes])
     return checked(kind, others | table["options"], "options.")

@@ -1,4 +1,4 @@
-"""Prompts of the recipes: files of templates whose {names} are filled in once, and never looked at again."""
+"""Prompts of the recipes: files of templates. Their {names} are filled in once, and values are never expanded."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _NAME = re.compile(r"\{(\w+)\}")
 
 
 def fill(template: str, **values: str) -> str:
-    """Put values in place of their {names}; other braces stay, and so do those inside a value."""
+    """Replace {names} by their values. Other braces stay unchanged, including braces inside a value."""
     return _NAME.sub(lambda match: values.get(match[1], match[0]), template)
 
 
 class PromptSet(BaseModel):
-    """A recipe's prompts; those that come with verikit lie in the folder `prompts` beside the class's module."""
+    """A recipe's prompts. Built-in sets are in the folder `prompts` next to the class's module."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     @classmethod
     def load(cls, name: str, folder: Path) -> Self:
-        """Read a set that comes with verikit, by its name, or a FILE.toml; relative paths begin in `folder`.
+        """Read a built-in set by its name, or a FILE.toml; relative paths start in `folder`.
 
         Raises:
-            ConfigError: there is none, or a prompt is missing.
+            ConfigError: The set doesn't exist, or a prompt is missing.
         """
         own = "/" not in name and not name.endswith(".toml")
         shipped = files(cls.__module__.rpartition(".")[0]) / "prompts"

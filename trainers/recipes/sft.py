@@ -1,6 +1,7 @@
 """Supervised learning: next tokens under a mask, and classes of steps for a discriminative process reward model.
 
-Both read JSON lines and learn with `loss.kind = "likelihood"`: -log p at each learnt position, averaged over the batch.
+Both read JSON lines and train with `loss.kind = "likelihood"`: -log p at each trained position, averaged over the
+batch.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ class SFTOptions(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     data: str = ""
-    """JSON lines; see the recipes for their forms."""
+    """JSON lines; see the recipes for their formats."""
     held_out: str = ""
-    """More of them, to evaluate on; "": the last `held_out_size` of `data` are kept apart."""
+    """More of them, to evaluate on; "": the last `held_out_size` rows of `data`."""
     held_out_size: int = Field(default=0, ge=0)
     batch: PositiveInt = 32
-    """Sequences a step."""
+    """Sequences per step."""
     max_tokens: PositiveInt = 4096
-    """Longer sequences are left out, and counted."""
+    """Longer sequences are skipped and counted."""
 
 
 class SFT(Recipe):
     """Imitates completions.
 
-    A row is `{"prompt", "completion"}` (texts, continued as they stand), `{"messages": […]}` (by the chat template;
-    every assistant turn is learnt), or `{"ids", "mask"}` as `verikit synth` writes.
+    A row is `{"prompt", "completion"}` (strings, continued as is), `{"messages": […]}` (by the chat template, training
+    on every assistant turn), or `{"ids", "mask"}` as `verikit synth` writes.
     """
 
     name: ClassVar[str] = "sft"
@@ -55,7 +56,7 @@ class SFT(Recipe):
         super().__init__(options, setting)
         self.options: SFTOptions = options
         self.left_out = 0
-        """Sequences left out for their length."""
+        """Number of sequences skipped because of their length."""
         if not options.data:
             raise ConfigError("options.data names no file")
         rows = self._read(options.data)
@@ -74,7 +75,7 @@ class SFT(Recipe):
         return [self.rows[self._epochs.index(position)] for position in range(first, first + self.options.batch)]
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return the mean -log p of the learnt tokens held out, and its exponential."""
+        """Return the mean -log p of the held-out target tokens, and its exponential."""
         if not self.held_out:
             return {}
         asked = [Request(list(trajectory.ids), max_tokens=0, prompt_logprobs=0) for trajectory in self.held_out]
@@ -91,11 +92,11 @@ class SFT(Recipe):
         return {"left_out": float(self.left_out)}
 
     def trajectory(self, row: DataRow) -> Trajectory:
-        """Make one sequence of a row.
+        """Convert a row to a sequence.
 
         Raises:
-            ValueError: the row has none of the forms; the message says why.
-            EngineError: an id is not in the vocabulary.
+            ValueError: The row's format is not supported. The message gives the reason.
+            EngineError: An id is not in the vocabulary.
         """
         if "ids" in row:
             ids = prompt_ids(self.setting.tokenizer, Request(row["ids"]))
@@ -113,7 +114,7 @@ class SFT(Recipe):
         return Trajectory(ids, mask, [0.0] * len(ids), None, "", weight=float(row.get("weight", 1.0)))
 
     def _continued(self, prompt: str, completion: str) -> tuple[list[int], list[bool]]:
-        """Encode the two apart, so that the boundary lies between tokens, and close with the end token."""
+        """Encode the two separately, to have a token boundary between them, and append the end token."""
         if not isinstance(prompt, str) or not isinstance(completion, str):
             raise ValueError("prompt and completion must be strings. Put conversations under messages")
         tokenizer = self.setting.tokenizer
@@ -122,7 +123,7 @@ class SFT(Recipe):
         return asked + own, [False] * len(asked) + [True] * len(own)
 
     def _conversation(self, messages: Sequence[Mapping[str, Any]]) -> tuple[list[int], list[bool]]:
-        """Encode a conversation turn by turn; what the template adds after a prompt is learnt in assistant turns."""
+        """Encode a conversation turn by turn. In assistant turns, text after the generation prompt is trained on."""
         tokenizer = self.setting.tokenizer
         if not tokenizer.chat_template:
             raise ValueError("the tokenizer has no chat template. Use prompt and completion")
@@ -171,14 +172,14 @@ class StepLabelOptions(SFTOptions):
     """[options] of `step-labels`."""
 
     separator: str = "\n\n"
-    """Put after the problem and after each step; the class is learnt at a step's last token."""
+    """Separator after the problem and after each step. The class target is at a step's last token."""
 
 
 class StepLabels(SFT):
     """Learns to classify the steps of a solution: a discriminative process reward model.
 
-    A row is `{"problem" or "prompt", "steps": [texts], "labels": […]}`: 1 for a right step, 0 for a wrong one, null for
-    one that is not learnt. The model gets a head over two classes, 1 being right.
+    A row is `{"problem" or "prompt", "steps": [strings], "labels": […]}`. A label is 1 for a right step, 0 for a wrong
+    one, or null for a step without a target. The model has a head over two classes; class 1 means right.
     """
 
     name: ClassVar[str] = "step-labels"
@@ -186,14 +187,14 @@ class StepLabels(SFT):
     model_class: ClassVar[str] = "AutoModelForTokenClassification"
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return nothing: a classifier does not sample; score the exported model instead."""
+        """Return an empty dict: a classifier does not sample. Score the exported model instead."""
         return {}
 
     def trajectory(self, row: DataRow) -> Trajectory:
-        """Make one sequence of a row; the mask is True at the last token of every labelled step.
+        """Convert a row to a sequence. The mask is True at the last token of every labelled step.
 
         Raises:
-            ValueError: steps and labels don't fit.
+            ValueError: Steps and labels don't fit.
         """
         problem, steps, labels = row.get("problem", row.get("prompt")), row.get("steps"), row.get("labels")
         if not isinstance(problem, str) or not isinstance(steps, list) or not isinstance(labels, list):
@@ -223,8 +224,8 @@ def _rows(path: Path) -> Iterator[tuple[int, DataRow]]:
     """Yield (line, row) of a file of JSON lines.
 
     Raises:
-        ConfigError: it can't be read.
-        SchemaError: a line is no JSON object.
+        ConfigError: It can't be read.
+        SchemaError: A line is not a JSON object.
     """
     try:
         with open(path, encoding="utf-8") as stream:

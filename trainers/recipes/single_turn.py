@@ -1,4 +1,4 @@
-"""One prompt, some completions, a verifier's reward for each: plain reinforcement learning from checks."""
+"""One prompt, several completions, a verifier's reward for each: plain reinforcement learning from checks."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ class SingleTurnOptions(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     data: str = ""
-    """Problems: JSON lines with a prompt (a text or messages) and its answer; other keys go to the verifier."""
+    """Problems: JSON lines with a prompt (a string or messages) and its answer. Other keys go to the verifier."""
     map: dict[str, str] = {}
-    """Where the file's keys differ: prompt = "problem"."""
+    """Renamed keys of the file: prompt = "problem"."""
     held_out: str = ""
-    """Problems to evaluate on; "": the last `held_out_size` of `data` are kept apart."""
+    """Problems to evaluate on; "": the last `held_out_size` problems of `data`."""
     held_out_size: int = Field(default=256, ge=0)
     system: str = ""
-    """A system message for problems whose prompt is a text."""
+    """A system message for problems with a string prompt."""
     chat: bool = True
-    """Put text prompts through the chat template; False: they are continued as they stand."""
+    """Apply the chat template to string prompts. False: continue them as is."""
     reward: str = "answer"
     """A verifier's spec, as in `verikit score -v`."""
     echoes: bool = False
-    """Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`."""
+    """Whether a formula copied from the question, or an uncomputed answer, may be rewarded; see `echo_guard`."""
     reward_timeout: float = Field(default=60.0, ge=0)
-    """Seconds for one reward by a verifier that is not verikit's own, run in a process that is killed then; 0: none."""
+    """Time limit per reward of a verifier outside verikit, in seconds. Its process is killed then. 0: no limit."""
     prompts: PositiveInt = 16
-    """Problems a step."""
+    """Problems per step."""
     samples: int = Field(default=16, ge=1)
-    """Completions of each."""
+    """Completions per problem."""
     max_tokens: PositiveInt = 512
     max_prompt_tokens: PositiveInt = 1024
-    """Problems with longer prompts are left out, and counted."""
+    """Problems with longer prompts are skipped and counted."""
     temperature: float = Field(default=1.0, gt=0)
     top_p: float = Field(default=1.0, gt=0, le=1)
     evaluate_samples: int = Field(default=1, ge=0)
-    """Sampled completions of each held-out problem; 0: greedy only."""
+    """Sampled completions per held-out problem; 0: only greedy."""
 
 
 class SingleTurn(ReplyRecipe):
@@ -79,17 +79,17 @@ class SingleTurn(ReplyRecipe):
         if not self.problems:
             raise ConfigError("there are no problems to train on", hint="see options.data")
         self.position = 0
-        """Problems drawn so far."""
+        """Problems used so far."""
         self._ids: dict[int, list[int]] = {}
         self._epochs = Epochs(str(setting.seed), len(self.problems))
         self.left_out = 0
-        """Problems left out for the length of their prompts."""
+        """Number of problems skipped because of their prompts' length."""
 
     def load_problems(self) -> tuple[list[Group], list[Group]]:
-        """Return the problems to train on and those held out.
+        """Return the problems to train on and the held-out ones.
 
         Raises:
-            ConfigError: there is no file, or a row of it can't be read.
+            ConfigError: There is no file, or a row of it can't be read.
         """
         if not self.options.data:
             raise ConfigError("options.data names no file of problems")
@@ -104,13 +104,13 @@ class SingleTurn(ReplyRecipe):
         return problems[:cut], problems[cut:]
 
     def probes(self) -> Iterator[Probe]:
-        """Yield the data, the judges in the reward, and the reward itself on a first problem."""
+        """Yield probes of the data, the judges in the reward, and the reward itself on a first problem."""
         yield "data", lambda: f"{len(self.problems):,} problems, {len(self.held_out):,} held out"
         yield from judge_probes("reward", self.reward, self._gold_sample())
         yield "reward", self._try_reward
 
     def step_cost(self) -> StepCost:
-        """Bounds of one training step."""
+        """Return the bounds of one training step."""
         options, judged = self.options, self.options.prompts * self.options.samples
         return StepCost(
             exactly(judged),
@@ -121,7 +121,7 @@ class SingleTurn(ReplyRecipe):
         )
 
     def _gold_sample(self) -> Sample:
-        """The first problem with its own answer as the completion, to ask rewards about."""
+        """Return the first problem with its own answer as the completion, to test rewards."""
         problem = self.problems[0]
         gold = next(iter(accepted(problem.answer)), "")
         return Sample(problem.prompt, gold, problem.answer, problem.id, problem.meta)
@@ -130,16 +130,16 @@ class SingleTurn(ReplyRecipe):
         """Score a gold answer.
 
         Raises:
-            TrainerError: it has no score.
+            TrainerError: It has no score.
         """
-        # No tokenizer is loaded yet: one token stands for the answer's, which only lengths are measured by.
+        # No tokenizer is loaded yet, so one token represents the answer. Only length rewards depend on the tokens.
         (score,) = self.score(self.problems[0], Generation((Output(self._gold_sample().completion, (0,)),)))
         if score.status in LOST:
             raise TrainerError(f"{self.options.reward} can't score: {score.reason}", hint="`verikit explain` shows why")
         return f"{self.options.reward} scores"
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
-        """Sample and score the next problems; each is one group."""
+        """Sample and score the next problems. Each problem is one group."""
         chosen = list(self._next(sampler))
         requests = self.requests(sampler, chosen)
 
@@ -162,10 +162,10 @@ class SingleTurn(ReplyRecipe):
         return metrics | {"greedy": self.accuracy(sampler, 0.0, 1)}
 
     def accuracy(self, sampler: Sampler, temperature: float, n: int) -> float:
-        """Return the mean score on the held-out problems; what is unscored is left out.
+        """Return the mean score on the held-out problems, excluding unscored completions.
 
         Raises:
-            TrainerError: nothing could be scored.
+            TrainerError: All completions are unscored.
         """
         requests = self.held_out_requests(sampler, temperature, n)
         done = sampler.generate_then(requests, lambda index, generation: self.score(self.held_out[index], generation))
@@ -176,12 +176,12 @@ class SingleTurn(ReplyRecipe):
         return fmean(values) if values else 0.0
 
     def requests(self, sampler: Sampler, chosen: Sequence[tuple[int, Group, list[int]]]) -> list[Request]:
-        """Return what samples a group for each (number of the draw, problem, prompt's ids)."""
+        """Return the request for a group, for each (draw number, problem, prompt's ids)."""
         n, top_p = self.options.samples, self.options.top_p
         return [self.request(sampler, ids, number, n=n, top_p=top_p) for number, _, ids in chosen]
 
     def held_out_requests(self, sampler: Sampler, temperature: float, n: int) -> list[Request]:
-        """Return what samples completions of the held-out problems."""
+        """Return the requests for completions of the held-out problems."""
         prompts = [self._encode(sampler, problem) for problem in self.held_out]
         return [
             self.request(sampler, ids, "held-out", number, n=n, temperature=temperature, logprobs=None)
@@ -189,7 +189,7 @@ class SingleTurn(ReplyRecipe):
         ]
 
     def score(self, problem: Group, generation: Generation) -> list[Score]:
-        """Score each output of one problem; verifiers of lengths find how many tokens it has."""
+        """Score each output of one problem. Verifiers of length read the number of tokens from `meta`."""
         samples = [
             Sample(
                 problem.prompt,
@@ -203,33 +203,33 @@ class SingleTurn(ReplyRecipe):
         return score_all(self.reward, samples)
 
     def train_scores(self, problem: Group, generation: Generation) -> list[Score]:
-        """Score each output as a training step needs it, in a worker thread."""
+        """Score each output for a training step, in a worker thread."""
         return self.score(problem, generation)
 
     def prompt(self, problem: Group) -> Prompt:
-        """Return what the policy is asked: a conversation, or the text as it stands."""
+        """Return the policy's prompt: a conversation, or the unchanged string."""
         if not isinstance(problem.prompt, str) or not self.options.chat:
             return problem.prompt
         system: list[Message] = [{"role": "system", "content": self.options.system}] if self.options.system else []
         return [*system, {"role": "user", "content": problem.prompt}]
 
     def state(self) -> dict[str, Any]:
-        """Return how many problems were drawn."""
+        """Return the number of problems used."""
         return {"position": self.position}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on after the problems that were drawn."""
+        """Continue after the problems already used."""
         self.position = state["position"]
 
     def metrics(self) -> dict[str, float]:
-        """Return the passes over the data, and problems left out."""
+        """Return the passes over the data, and the number of skipped problems."""
         return {"epoch": self.position / len(self.problems), "prompts_left_out": float(self.left_out)}
 
     def _next(self, sampler: Sampler) -> Iterator[tuple[int, Group, list[int]]]:
-        """Yield (number of the draw, problem, prompt's ids) of a batch: each epoch a shuffle of all problems.
+        """Yield (draw number, problem, prompt's ids) of a batch. Each epoch is a shuffle of all problems.
 
         Raises:
-            ConfigError: all prompts are too long, or the tokenizer has no chat template.
+            ConfigError: All prompts are too long, or the tokenizer has no chat template.
         """
         found, passed = 0, 0
         while found < self.options.prompts:
@@ -278,7 +278,7 @@ class SingleTurn(ReplyRecipe):
 
 
 def guarded(verifier: Verifier, seconds: float) -> Verifier:
-    """Give a verifier a deadline, unless all of it is verikit's own, which bounds its work itself."""
+    """Give a verifier a deadline, unless all of it is verikit's own, which limits its own work."""
     foreign = any(not _module(part).startswith("verikit.") for part in walk(verifier))
     return with_timeout(verifier, seconds) if foreign and seconds else verifier
 

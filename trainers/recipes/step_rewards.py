@@ -1,4 +1,4 @@
-"""Single turns whose steps are rewarded by a process reward model, besides the reward of the whole completion."""
+"""Single turns with step rewards by a process reward model, in addition to the reward of the whole completion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StepRewardOptions(SingleTurnOptions):
 
 
 class StepRewards(SingleTurn):
-    """Single-turn with a reward at the last token of each step; `advantage.credit` = step learns from them."""
+    """Single-turn with a reward at the last token of each step; `advantage.credit` = step trains on them."""
 
     name: ClassVar[str] = "step-rewards"
     Options: ClassVar[type[BaseModel]] = StepRewardOptions
@@ -47,7 +47,7 @@ class StepRewards(SingleTurn):
         self.process: StepVerifier = found
 
     def probes(self) -> Iterator[Probe]:
-        """Yield those of single-turn, and the process reward model on a first problem."""
+        """Yield the probes of single-turn, and of the process reward model on a first problem."""
         yield from super().probes()
         yield "steps", self._try_steps
 
@@ -55,7 +55,7 @@ class StepRewards(SingleTurn):
         """Score each output, with the scores of its steps as `Score.steps`."""
         reviews = score_all(self.process, [_sample(problem, output) for output in generation.outputs])
         return [
-            # Without steps, the solution's one score is that of its end: 0 if it is too long, else unscored.
+            # A solution without steps has one score at its end: 0 if it is too long, otherwise unscored.
             replace(score, steps=review.steps or (review,))
             for score, review in zip(self.score(problem, generation), reviews, strict=True)
         ]
@@ -64,7 +64,7 @@ class StepRewards(SingleTurn):
         """Review a gold answer.
 
         Raises:
-            TrainerError: it has no score.
+            TrainerError: It has no score.
         """
         (review,) = score_all(self.process, [self._gold_sample()])
         if review.status in LOST:
@@ -82,10 +82,10 @@ class StepRewards(SingleTurn):
 
 
 def place(texts: Sequence[str], scores: Sequence[Score], output: Output, tokenizer: Any) -> list[StepReward]:
-    """Return each step's reward at the token of the output that its text ends with.
+    """Return each step's reward at the output token that ends its text.
 
-    What follows the last step, such as the end token, belongs to it. A step whose text is not in the output is
-    unscored. If there is not one score per text, the solution was not reviewed by step. Its one score is at the end.
+    Text after the last step, such as the end token, belongs to it. A step whose text is not in the output is unscored.
+    If there is not one score per text, the solution was not reviewed by step. Its one score is at the end.
     """
     last = len(output.ids) - 1
     if len(texts) != len(scores):
@@ -101,7 +101,7 @@ def place(texts: Sequence[str], scores: Sequence[Score], output: Output, tokeniz
 
 
 def _token_at(characters: int, ids: Sequence[int], tokenizer: Any) -> int:
-    """The index of the token with which so many characters are written."""
+    """Return the index of the token that completes the given number of characters."""
 
     def written(count: int) -> int:
         return len(tokenizer.decode(list(ids[:count]), skip_special_tokens=True))
@@ -110,6 +110,6 @@ def _token_at(characters: int, ids: Sequence[int], tokenizer: Any) -> int:
 
 
 def _sample(problem: Group, output: Output) -> Sample:
-    """The completion alone: steps that the row lists are those of another solution."""
+    """Return the completion as a sample without the row's `steps`, which belong to another solution."""
     meta = {key: value for key, value in problem.meta.items() if key != "steps"}
     return Sample(problem.prompt, output.text, problem.answer, problem.id, meta)

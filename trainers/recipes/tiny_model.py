@@ -1,4 +1,4 @@
-"""Models and tokenizers of the tiny worlds, made on the spot."""
+"""Models and tokenizers of the tiny worlds, created at the start of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def make_tokenizer(tokens: Sequence[str]) -> Any:
-    """Make a tokenizer whose tokens are these pieces of text, the longest that fits first, and `<eos>`."""
+    """Make a tokenizer with `<eos>` and these pieces of text as tokens. The longest match has priority."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -20,7 +20,7 @@ def make_tokenizer(tokens: Sequence[str]) -> Any:
 
 
 def make_llama(tokenizer: Any, seed: int, *, positions: int, heads: int = 4, width: int = 64, layers: int = 2) -> Any:
-    """Make a small Llama; two layers of width 64 have about 100,000 parameters."""
+    """Make a small Llama. Two layers of width 64 have about 100,000 parameters."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -32,7 +32,7 @@ def make_llama(tokenizer: Any, seed: int, *, positions: int, heads: int = 4, wid
         num_attention_heads=heads,
         max_position_embeddings=positions,
         tie_word_embeddings=True,
-        initializer_range=0.08,  # transformers' 0.02 is too small for a width of 64: nothing is learnt for long
+        initializer_range=0.08,  # with transformers' 0.02, a width of 64 learns nothing for a long time
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.eos_token_id,
@@ -43,5 +43,5 @@ def make_llama(tokenizer: Any, seed: int, *, positions: int, heads: int = 4, wid
 
 
 def _escaped(token: str) -> str:
-    """A token as a pattern of Oniguruma's, which `re.escape` does not write for line ends."""
+    """Return a token as an Oniguruma pattern. `re.escape` does not escape line ends correctly for it."""
     return "".join(f"\\x{{{ord(char):x}}}" if not char.isalnum() else char for char in token)

@@ -1,4 +1,4 @@
-"""What was proposed so far: buffers with a cap, draws from them, and the mix of new and old problems to solve."""
+"""The proposals so far: buffers with a cap, random samples from them, and the mix of new and old problems to solve."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verikit.trainers.recipes.absolute_zero.problem import Problem
 
 
 class Buffer:
-    """The problems of one task, in the order they came."""
+    """The problems of one task, in order of arrival."""
 
     size: int
 
@@ -20,15 +20,15 @@ class Buffer:
         self.size, self.keep = size, keep
         self.problems: list[Problem] = []
         self.rates: dict[Problem, float] = {}
-        """Solve rates when last solved, by `content`; half a solution is added on either side, as few are sampled."""
+        """Last solve rates, by `content`. Half a solution is added on either side, because few are sampled."""
 
     def note(self, problem: Problem, right: int, scored: int) -> None:
-        """Keep how many of a problem's solutions were right, if any is scored."""
+        """Record the solve rate of a problem, if any solution is scored."""
         if scored:
             self.rates[content(problem)] = (right + 0.5) / (scored + 1)
 
     def add(self, new: Sequence[Problem], draw: random.Random) -> None:
-        """Add all, then drop what is too much: the oldest, the newest, or any."""
+        """Add all, then drop the surplus: the oldest, the newest, or random ones."""
         self.problems += new
         surplus = len(self.problems) - self.size
         if surplus <= 0:
@@ -45,12 +45,12 @@ class Buffer:
 
 
 def content(problem: Problem) -> Problem:
-    """Return a problem without its step: what is proposed again is the same."""
+    """Return a problem without its step, so a repeated proposal is equal."""
     return replace(problem, step=0)
 
 
 def distinct(problems: Sequence[Problem], count: int, draw: random.Random, weights: Weights) -> list[Problem]:
-    """Draw up to `count` different problems; `step` weighs a problem by the step it was made at."""
+    """Sample up to `count` different problems; `step` weighs a problem by the step it was created at."""
     if weights == "uniform":
         return draw.sample(list(problems), min(count, len(problems)))
     return _weighted(problems, count, draw, lambda problem: problem.step + 1)
@@ -59,7 +59,7 @@ def distinct(problems: Sequence[Problem], count: int, draw: random.Random, weigh
 def _weighted(
     problems: Sequence[Problem], count: int, draw: random.Random, weight: Callable[[Problem], float]
 ) -> list[Problem]:
-    """Draw without replacement, the largest of u ** (1 / weight) (Efraimidis and Spirakis, 2006)."""
+    """Sample without replacement: the largest of u ** (1 / weight) (Efraimidis and Spirakis, 2006)."""
     keys = [draw.random() ** (1 / weight(problem)) for problem in problems]
     order = sorted(range(len(problems)), key=lambda index: -keys[index])
     return [problems[index] for index in order[:count]]
@@ -73,19 +73,19 @@ def solve_batch(
     draw: random.Random,
     rates: Mapping[Problem, float] = MappingProxyType({}),
 ) -> list[Problem]:
-    """Return `size` problems to solve, fewer only if there is none.
+    """Return `size` problems to solve, fewer only if both lists are empty.
 
-    `max_new`: the new ones first, topped up by uniform draws of the old. `half_new`: at most half of them new.
-    `uniform_total`: uniform draws of all. `step`: draws of all that favour late steps. `learnable`: at most half of
-    them new, the rest the old by 4 r (1 - r) of their `rates` (prioritised replay, arXiv 2010.03934); 1 where none is
-    known.
+    `max_new`: the new ones first, topped up with uniform samples of the old. `half_new`: at most half of them new.
+    `uniform_total`: uniform samples of all. `step`: samples of all that favour late steps. `learnable`: at most half of
+    them new, the rest sampled from the old, weighted by 4 r (1 - r) of their `rates` (prioritised replay, arXiv
+    2010.03934). The weight is 1 if the rate is unknown.
     """
     if mix == "uniform_total" or mix == "step":
         return _filled([], [*new, *old], size, draw, "uniform" if mix == "uniform_total" else "step")
     most = size if mix == "max_new" else (size + 1) // 2
     chosen = draw.sample(list(new), min(most, len(new)))
     if mix == "learnable" and old:
-        # What was proposed twice would else be drawn twice as often.
+        # Otherwise a problem that was proposed twice would be sampled twice as often.
         different = list({content(problem): problem for problem in old}.values())
         chosen += _weighted(different, size - len(chosen), draw, lambda problem: _worth(problem, rates))
     return _filled(chosen, old or new, size, draw, "uniform")
@@ -99,7 +99,7 @@ def _worth(problem: Problem, rates: Mapping[Problem, float]) -> float:
 def _filled(
     chosen: list[Problem], source: Sequence[Problem], size: int, draw: random.Random, weights: Weights
 ) -> list[Problem]:
-    """Top up from a source, each problem once before any comes again."""
+    """Top up from a source, each problem once before any repeats."""
     while source and len(chosen) < size:
         chosen += distinct(source, size - len(chosen), draw, weights)
     return chosen

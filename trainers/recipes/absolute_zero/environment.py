@@ -1,7 +1,7 @@
-"""The environment: takes proposals and solutions apart, runs them in the sandbox, and says what is wrong with them.
+"""The environment: parses proposals and solutions, runs them in the sandbox, and reports errors in them.
 
-Everything a model wrote is hostile. Children of the sandbox read it without running it, or run it; here it is never
-evaluated or unpickled, and never pasted into an expression.
+All text from a model is hostile. Children of the sandbox read it without running it, or run it. This process never
+evaluates or unpickles it, and never pastes it into an expression.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LONGEST_MESSAGE = 2000
 
 @dataclass(frozen=True, slots=True)
 class ProgramVerdict:
-    """What is wrong with a completion, and the problem that a valid proposal makes."""
+    """The error in a completion, and the problem of a valid proposal."""
 
     fault: Fault
     reason: str = ""
@@ -54,13 +54,13 @@ class ProgramVerdict:
 
 
 class Environment:
-    """Judges completions; may be asked from many threads."""
+    """Judges completions. It is thread-safe."""
 
     options: AbsoluteZeroOptions
     opening: str
 
     def __init__(self, options: AbsoluteZeroOptions, opening: str) -> None:
-        """Take the options, and the tag that the prompts have already written (`""`: none)."""
+        """Take the options, and the tag that the prompts already end with (`""`: none)."""
         self.options, self.opening = options, opening
         self._format = Tags("think", "answer")
         self._program = cached(Program(preset=options.preset, wall_s=options.wall_s, memory_mb=options.memory_mb))
@@ -71,12 +71,12 @@ class Environment:
         """The sandbox.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+            SandboxUnavailable: This machine can't isolate programs. The message names the missing part.
         """
         return default_sandbox(ISOLATION)
 
     def answer(self, completion: str) -> str | None:
-        """Return what stands in the answer tag of a completion that keeps to the format exactly, else None."""
+        """Return the content of the answer tag if the completion follows the format exactly, otherwise None."""
         score = self._format(self.opening + completion)
         return score.answer if score.value == 1.0 else None
 
@@ -99,7 +99,7 @@ class Environment:
             return ProgramVerdict("error", str(problem)[:500])
 
     def solutions(self, problem: Problem, completions: Sequence[str]) -> list[ProgramVerdict]:
-        """Judge solutions of one problem; equal answers are run once."""
+        """Judge solutions of one problem. Equal answers are run once."""
         answers = [self.answer(completion) for completion in completions]
         distinct = list(dict.fromkeys(answer for answer in answers if answer is not None))
         known = dict(zip(distinct, self._judged(problem, distinct), strict=True))
@@ -125,16 +125,16 @@ class Environment:
             return Problem(task, program, given, str(valid.value))
         if functions:
             program = self._composite(program, functions)
-        # A composite program has several defs, which the repository's rule would refuse.
+        # A composite program has several defs, which the repository's rule would reject.
         preset = "paper" if functions else self.options.preset
         valid = validate(self.box, program, given, preset=preset, limits=self._limits)
         return Problem(task, program, given, valid.output)
 
     def _composite(self, program: str, functions: Sequence[Problem]) -> str:
-        """Put the given functions before a program that calls each and makes none of them anew.
+        """Prepend the given functions to a program that calls each and redefines none of them.
 
         Raises:
-            Invalid: it does not, or does.
+            Invalid: It redefines one, or does not call one.
         """
         facts = self.measure("names", [program])
         names = [f"g_{number}" for number in range(len(functions))]
@@ -150,8 +150,8 @@ class Environment:
         """Read and check the inputs and the message of an induction proposal.
 
         Raises:
-            Malformed: there are too few inputs, or no message.
-            Invalid: an input is no literal, or the program fails or wavers on one.
+            Malformed: There are too few inputs, or no message.
+            Invalid: An input is not a literal, or the program fails on one or is not deterministic.
         """
         texts, message = inputs_and_message(answer, self.options.inputs)
         given = tuple((text, "None") for text in texts)
@@ -170,8 +170,8 @@ class Environment:
         """Call a function of `measures` in the sandbox.
 
         Raises:
-            Invalid: the program can't be measured.
-            OurFault: the sandbox failed.
+            Invalid: The program can't be measured.
+            OurFault: The sandbox failed.
         """
         return self._child(_MEASURES, (name, arguments, {}))
 
@@ -185,14 +185,14 @@ class Environment:
 
 
 class Malformed(ValueError):
-    """An answer without the blocks that were asked for."""
+    """An answer without the required blocks."""
 
 
 def blocks(answer: str) -> tuple[str, str]:
     """Return the last python block and the last input block.
 
     Raises:
-        Malformed: one is missing.
+        Malformed: One is missing.
     """
     program, given = last(answer, "python", "py"), last(answer, "input")
     if program is None or given is None:
@@ -204,7 +204,7 @@ def inputs_and_message(answer: str, count: int) -> tuple[list[str], str]:
     """Return the last `count` input blocks and the last message block.
 
     Raises:
-        Malformed: there are too few inputs, or no message.
+        Malformed: There are too few inputs, or no message.
     """
     found = fenced(answer)
     texts = [text.strip() for label, text in found if label == "input"][-count:]
@@ -217,12 +217,12 @@ def inputs_and_message(answer: str, count: int) -> tuple[list[str], str]:
 
 
 def wrapped(name: str, program: str) -> str:
-    """Make a program whose entry is `f` into one function of another name."""
+    """Turn a program whose entry is `f` into one function of another name."""
     return f"def {name}(*args, **kwargs):\n{indent(program, '    ')}\n    return f(*args, **kwargs)\n\n\n"
 
 
 def _names(answer: str, gold: str) -> bool:
-    """Whether the first word before a colon is the exception's name, in any case."""
+    """Whether the first word before a colon is the exception's name, ignoring case."""
     said = last(answer, "output")
     words = (answer if said is None else said).partition(":")[0].split()
     return bool(words) and words[0].casefold() == gold.casefold()

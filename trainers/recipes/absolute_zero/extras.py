@@ -1,4 +1,4 @@
-"""Extra terms of the proposer's reward, all off by default: what a program's text and output are like."""
+"""Extra terms of the proposer's reward, all off by default: measures of a program's text and output."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def extra_rewards(
     references: Sequence[Problem],
     seen: Sequence[Problem],
 ) -> list[float] | None:
-    """Return each term: min(coefficient * measure, maximum); None where the sandbox fails.
+    """Return each term: min(coefficient * measure, maximum); None if the sandbox fails.
 
-    A program that can't be measured measures 0.
+    The measure is 0 for a program that can't be measured.
 
     Args:
         environment: Runs the measures.
-        terms: What is measured.
+        terms: The measures.
         problem: The valid proposal.
-        references: What the proposer was shown.
-        seen: The buffer, for `diversity`: 1 - the share of its problems with the same output.
+        references: The problems shown to the proposer.
+        seen: The buffer, for `diversity`: 1 - the fraction of its problems with the same output.
     """
     values = []
     for term in terms:

@@ -1,6 +1,6 @@
-"""What can be measured on a program's text. Runs inside the sandbox: the text is a model's, and parsing it can crash.
+"""Measures of a program's text. They run inside the sandbox: the text is a model's, and parsing it can crash.
 
-The measures are those of Absolute Zero's repository: cognitive complexity, distance of syntax trees, Halstead's mix.
+The measures come from Absolute Zero's repository: cognitive complexity, distance of syntax trees, Halstead's mix.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from difflib import SequenceMatcher
 from math import log2
 
 LONGEST_DUMP = 20_000
-"""Characters of a syntax tree that are compared; difflib is quadratic at worst."""
+"""Maximum characters of a syntax tree to compare. difflib is quadratic at worst."""
 
 
 def names(code: str) -> dict[str, list[str]]:
-    """Names that a program binds anywhere, and names that it calls."""
+    """Return the names that a program binds in any scope, and names that it calls."""
     bound, called = set(), set()
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -36,7 +36,7 @@ def names(code: str) -> dict[str, list[str]]:
 
 
 def complexity(code: str) -> float:
-    """Cognitive complexity: 1 for each break of the flow and 1 more for each level it is nested at."""
+    """Cognitive complexity: 1 for each break of the flow and 1 more for each level of nesting."""
     breaks = (ast.If, ast.For, ast.While, ast.Try, ast.IfExp, ast.comprehension, ast.Match)
 
     def count(node: ast.AST, depth: int) -> int:
@@ -51,7 +51,7 @@ def complexity(code: str) -> float:
 
 
 def edit_distance(code: str, references: list[str]) -> float:
-    """Mean distance of the program's syntax tree from those of the references, from 0 (same) to 1."""
+    """Mean distance of the program's syntax tree from the references' syntax trees, from 0 (same) to 1."""
     own = ast.dump(ast.parse(code))[:LONGEST_DUMP]
     others = [ast.dump(ast.parse(reference))[:LONGEST_DUMP] for reference in references]
     if not others:

@@ -14,7 +14,7 @@ from verikit.trainers.recipes.absolute_zero.options import Task
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem of a task; texts are Python source and literals, as they stand in prompts."""
+    """One problem of a task. The strings are Python source and literals, in the same form as in prompts."""
 
     task: Task
     program: str
@@ -25,26 +25,26 @@ class Problem:
     pairs: tuple[tuple[str, str], ...] = ()
     """Induction: inputs and outputs; the first half is shown."""
     step: int = 0
-    """When it was made."""
+    """The step it was created at."""
 
     @property
     def shown(self) -> tuple[tuple[str, str], ...]:
-        """The pairs a solver sees."""
+        """The pairs that a solver sees."""
         return self.pairs[: len(self.pairs) // 2]
 
     def meta(self) -> dict[str, Any]:
-        """Return what the verifier `program` reads."""
+        """Return the metadata that the verifier `program` reads."""
         if self.task == "induction":
             return {"task": self.task, "pairs": [list(pair) for pair in self.pairs]}
         return {"task": self.task, "program": self.program, "input": self.input, "output": self.output}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a form that JSON can write."""
+        """Return a JSON-serialisable dict."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Problem:
-        """Read what `as_dict` returned."""
+        """Read the result of `as_dict`."""
         return cls(**{**row, "pairs": tuple((str(a), str(b)) for a, b in row["pairs"])})
 
 
@@ -61,15 +61,15 @@ SEEDS: dict[Task, Problem] = {
         pairs=tuple((value, value) for value in (GREETING, "1", "[1, 2]", "{'a': 1}", "(3, 'b')", "-2.5")),
     ),
 }
-"""The zero seed: the identity, and nothing else."""
+"""The zero seed: only the identity function."""
 
 
 def read_held_out(path: Path) -> list[Problem]:
     """Read problems from JSON lines, as `verikit synth absolute-zero` writes them.
 
     Raises:
-        ConfigError: the file can't be read.
-        SchemaError: a row is no problem; names file, line and field.
+        ConfigError: The file can't be read.
+        SchemaError: A row is not a problem. The error names file, line and field.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

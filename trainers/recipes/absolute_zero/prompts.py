@@ -1,4 +1,4 @@
-"""What proposer and solver are asked, from a file of prompts."""
+"""Prompts for proposer and solver, from a file of prompts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from verikit.verifiers.proposals.proposal import BANNED
 
 
 class AbsoluteZeroPrompts(PromptSet):
-    """A set of prompts: texts with {names}, which are filled in once."""
+    """A set of prompts: templates with {names}, which are filled in once."""
 
     transcript: str
-    """Around a {question}, where there is no chat template."""
+    """Template around a {question}, used without a chat template."""
     opening: str
-    """Ends the transcript's prompt: the format's first tag, already written."""
+    """End of the transcript's prompt: the format's first tag, already written."""
     reference: str
     pair: str
     function: str
@@ -25,7 +25,7 @@ class AbsoluteZeroPrompts(PromptSet):
     solve: dict[Task, str]
 
     def proposal(self, task: Task, references: Sequence[Problem], functions: Sequence[Problem] = ()) -> str:
-        """Ask for a program and an input, beside references and, for a composite one, functions to build on."""
+        """Return a prompt for a program and an input, given references and, if composite, functions to build on."""
         shown = [
             fill(
                 self.reference,
@@ -45,15 +45,15 @@ class AbsoluteZeroPrompts(PromptSet):
         return fill(self.propose[task], references="".join(shown), composite=demand, banned=banned)
 
     def inputs(self, program: str, count: int) -> str:
-        """Ask for inputs of a program, and a message about it."""
+        """Return a prompt for inputs of a program, and a message about it."""
         return fill(self.propose["induction"], program=program, count=str(count))
 
     def solution(self, problem: Problem) -> str:
-        """Ask for a problem's solution."""
+        """Return a prompt for a problem's solution."""
         pairs = "".join(fill(self.pair, input=given, output=output) for given, output in problem.shown)
         values = {"input": problem.input, "output": problem.output, "message": problem.message, "pairs": pairs}
         return fill(self.solve[problem.task], program=problem.program, **values)
 
     def text(self, question: str) -> str:
-        """Put a question into the transcript."""
+        """Insert a question into the transcript."""
         return fill(self.transcript, question=question) + self.opening

@@ -1,7 +1,8 @@
-"""The recipe: propose, validate, keep, solve, reward; one update for both roles of all tasks.
+"""The recipe: propose, validate, store, solve, reward; one update for both roles of all tasks.
 
-Each step every task gets `batch` proposals. Each valid one enters its buffer whatever it earns, and is solved some
-times to estimate how much it teaches. Then `batch` problems a task are solved: new ones, topped up from the buffer.
+In each step every task gets `batch` proposals. Each valid one enters its buffer, regardless of its reward, and is
+solved several times to estimate its learnability. Then `batch` problems per task are solved: new ones, topped up from
+the buffer.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from verikit.trainers.recipes.absolute_zero.rounds import (
 from verikit.trainers.recipes.base import SelfPlay, stratified
 
 BASES: tuple[Task, ...] = ("deduction", "abduction")
-"""Tasks whose programs induction draws from; they are always seeded."""
+"""Tasks that supply the programs for induction. They are always seeded."""
 
 
 class AbsoluteZero(SelfPlay):
-    """Self-play in a Python sandbox, from the identity function on."""
+    """Self-play in a Python sandbox, starting from the identity function."""
 
     name: ClassVar[str] = "absolute-zero"
     Options: ClassVar[type[AbsoluteZeroOptions]] = AbsoluteZeroOptions
@@ -58,11 +59,11 @@ class AbsoluteZero(SelfPlay):
         self.held_out = self.load_held_out()
 
     def make_environment(self, opening: str) -> Environment:
-        """Return what judges, given the tag that the prompts have already written (`""`: none)."""
+        """Return the environment that judges, given the tag that the prompts already end with (`""`: none)."""
         return Environment(self.options, opening)
 
     def seed_problem(self, task: Task) -> Problem:
-        """Return what a task's buffer starts from."""
+        """Return the first problem of a task's buffer."""
         return SEEDS[task]
 
     def load_held_out(self) -> list[Problem]:
@@ -70,12 +71,12 @@ class AbsoluteZero(SelfPlay):
         return read_held_out(self.setting.folder / self.options.held_out) if self.options.held_out else []
 
     def probes(self) -> Iterator[Probe]:
-        """Yield the held-out problems and the sandbox, which judges one right and one wrong answer."""
+        """Yield probes of the held-out problems and of the sandbox, which judges one right and one wrong answer."""
         yield "data", lambda: f"{len(self.held_out):,} problems held out"
         yield "sandbox", self._try_sandbox
 
     def step_cost(self) -> StepCost:
-        """Bounds of one training step."""
+        """Return the bounds of one training step."""
         options = self.options
         proposals = len(options.tasks) * options.batch
         # The first step also fills the buffers.
@@ -90,11 +91,11 @@ class AbsoluteZero(SelfPlay):
         )
 
     def _try_sandbox(self) -> str:
-        """Have the seed's answer judged, and another.
+        """Judge the seed's answer and another answer.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs.
-            TrainerError: the verdicts are not right and wrong.
+            SandboxUnavailable: This machine can't isolate programs.
+            TrainerError: The verdicts are not right and wrong.
         """
         began = time.perf_counter()
         seed, opening = SEEDS["deduction"], self.environment.opening
@@ -108,11 +109,11 @@ class AbsoluteZero(SelfPlay):
         return f"it judged two answers in {time.perf_counter() - began:.2f} s"
 
     def admit(self, problem: Problem, draw: random.Random) -> Problem | None:
-        """Return the problem that is kept for a valid proposal; None keeps nothing and leaves it unscored."""
+        """Return the problem to store for a valid proposal. None: it is not stored and remains unscored."""
         return problem
 
     def stratum(self, problem: Problem) -> str:
-        """Return what held-out accuracy is also told by, such as the program's length; "" for nothing."""
+        """Return a further key for held-out accuracy, such as the program's length; "" for no key."""
         return ""
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
@@ -139,7 +140,7 @@ class AbsoluteZero(SelfPlay):
     def propose(
         self, sampler: Sampler, asked: Sequence[ProposalPrompt], step: int, draw: random.Random, key: str = ""
     ) -> list[Proposed]:
-        """Sample and judge a proposal for each, and leave out what is not admitted."""
+        """Sample and judge a proposal for each prompt, and drop problems that are not admitted."""
         return [
             Proposed(prompt, generation, self._admitted(sampler, verdict, step, draw))
             for prompt, (generation, verdict) in zip(asked, self.judge_proposals(sampler, asked, key), strict=True)
@@ -148,7 +149,7 @@ class AbsoluteZero(SelfPlay):
     def judge_proposals(
         self, sampler: Sampler, asked: Sequence[ProposalPrompt], key: str
     ) -> list[tuple[Generation, ProgramVerdict]]:
-        """Sample a proposal for each, judged while others are sampled."""
+        """Sample a proposal for each prompt. Judging runs while others are sampled."""
         requests = [self.request(sampler, prompt.ids, "propose", key, number) for number, prompt in enumerate(asked)]
 
         def judge(index: int, generation: Generation) -> ProgramVerdict:
@@ -163,7 +164,7 @@ class AbsoluteZero(SelfPlay):
     def solve(
         self, sampler: Sampler, wanted: Sequence[tuple[Problem, int]], key: str, temperature: float
     ) -> list[Solved]:
-        """Sample so many solutions of each problem, judged while others are sampled."""
+        """Sample the given number of solutions per problem. Judging runs while others are sampled."""
 
         def judge(index: int, generation: Generation) -> list[ProgramVerdict]:
             with self.judging.running():
@@ -182,7 +183,7 @@ class AbsoluteZero(SelfPlay):
         ]
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return the sampled accuracy on held-out problems: over all, by task, and by task and stratum."""
+        """Return the sampled accuracy on held-out problems: overall, by task, and by task and stratum."""
         if not self.held_out:
             return {}
         wanted = [(problem, self.options.evaluate_samples) for problem in self.held_out]
@@ -205,7 +206,7 @@ class AbsoluteZero(SelfPlay):
         return {"seeded": self.seeded, "buffers": rows, "rates": rates}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take the buffers back."""
+        """Restore the buffers."""
         self.seeded = state["seeded"]
         for task, buffer in self.buffers.items():
             buffer.problems = [Problem.from_dict(row) for row in state["buffers"][task]]
@@ -213,7 +214,7 @@ class AbsoluteZero(SelfPlay):
             buffer.rates = {content(problem): rate for problem, rate in rates if rate is not None}
 
     def _seed(self, sampler: Sampler) -> None:
-        """Fill the buffers with what the untrained model proposes; induction last, as it draws from the others."""
+        """Fill the buffers with the untrained model's proposals; induction last, because it samples from the others."""
         wanted = self.options.batch * self.options.seed_factor
         for task in sorted(self.buffers, key=lambda task: task == "induction"):
             for attempt in range(self.options.seed_tries):
@@ -228,7 +229,7 @@ class AbsoluteZero(SelfPlay):
         self.seeded = True
 
     def ask(self, sampler: Sampler, task: Task, step: int, draw: random.Random) -> ProposalPrompt:
-        """Draw what a proposal of a task starts from, and write its prompt, with fewer references if it is too long."""
+        """Select the inputs of a proposal and write its prompt, with fewer references if it is too long."""
         options = self.options
         if task == "induction":
             source = [problem for base in BASES for problem in self.buffers[base].problems]
@@ -247,13 +248,13 @@ class AbsoluteZero(SelfPlay):
             shown = shown[:-1]
 
     def _composite_share(self, step: int) -> float:
-        """The share of composite proposals: 0 before its first step, then rising."""
+        """Return the fraction of composite proposals: 0 before its first step, then rising."""
         start = self.options.composite_from
         rise = (step - start) / start if start else 1.0
         return self.options.composite * min(max(rise, 0.0), 1.0)
 
     def _admitted(self, sampler: Sampler, verdict: ProgramVerdict, step: int, draw: random.Random) -> ProgramVerdict:
-        """Keep a valid problem unless its prompt is too long or the recipe holds it out."""
+        """Accept a valid problem unless its prompt is too long or the recipe reserves it for evaluation."""
         if verdict.problem is None:
             return verdict
         kept = self.admit(replace(verdict.problem, step=step), draw)
@@ -264,7 +265,7 @@ class AbsoluteZero(SelfPlay):
         return replace(verdict, problem=kept)
 
     def _valid(self, proposed: Sequence[Proposed]) -> dict[Task, list[Problem]]:
-        """The problems of valid proposals, by task."""
+        """Return the problems of valid proposals, by task."""
         valid: dict[Task, list[Problem]] = {task: [] for task in self.options.tasks}
         for proposal in proposed:
             if proposal.verdict.problem is not None:
@@ -274,10 +275,10 @@ class AbsoluteZero(SelfPlay):
     def _solve_all(
         self, sampler: Sampler, new: Sequence[Problem], chosen: Sequence[Problem]
     ) -> tuple[list[Solved], list[Solved]]:
-        """Solve the new problems to estimate their rates, and the chosen ones to train; in one batch.
+        """Solve the new problems to estimate their rates, and the chosen ones to train on, in one batch.
 
         Returns:
-            The estimates, parallel to `new` (nothing where no rate is needed), and the solved to train on.
+            The estimates, parallel to `new` (empty if rates are not needed), and the solved problems to train on.
         """
         options = self.options
         estimated = list(new) if options.train_proposer or options.reuse else []

@@ -8,12 +8,12 @@ from typing import Literal
 from verikit.verifiers.proposals.proposal import Preset
 
 Fault = Literal["", "format", "wrong", "error"]
-"""What is wrong with a completion: nothing; its form; what it says; `error` is ours."""
+"""The error in a completion: none, its format, its content, or `error` for a failure of verikit."""
 Combine = Literal["sum", "multiply", "sum_multiply", "multiply_sum"]
 
 
 def learnability(rate: float, form: Literal["paper", "edge"] = "paper") -> float:
-    """Return how much a problem of this solve rate teaches: 1 - r, but 0 where none solves it; or 4 r (1 - r)."""
+    """Return the learnability of a problem with this solve rate: 1 - r, but 0 at r = 0; or 4 r (1 - r)."""
     if form == "edge":
         return 4 * rate * (1 - rate)
     return 1 - rate if rate > 0 else 0.0
@@ -22,9 +22,9 @@ def learnability(rate: float, form: Literal["paper", "edge"] = "paper") -> float
 def proposer_reward(
     fault: Fault, rate: float | None, preset: Preset, form: Literal["paper", "edge"] = "paper"
 ) -> float | None:
-    """Return a proposal's reward: -1 for its form, -0.5 if it is no valid task, else its learnability.
+    """Return a proposal's reward: -1 for a wrong format, -0.5 for an invalid task, otherwise its learnability.
 
-    The repository gives -1 to every invalid task, and -0.5 to a valid one that teaches nothing. None: unscored.
+    The repository gives -1 to every invalid task, and -0.5 to a valid one with learnability 0. None: unscored.
     """
     if fault == "error" or (not fault and rate is None):
         return None
@@ -38,12 +38,12 @@ def proposer_reward(
 
 
 def solver_reward(fault: Fault) -> float | None:
-    """Return a solution's reward: 1, -0.5 if it is wrong, -1 for its form; None: unscored."""
+    """Return a solution's reward: 1, -0.5 for a wrong answer, -1 for a wrong format; None: unscored."""
     return {"": 1.0, "wrong": -0.5, "format": -1.0, "error": None}[fault]
 
 
 def combined(base: float, extras: list[float], how: Combine) -> float:
-    """Join the reward with its extra terms.
+    """Combine the reward with its extra terms.
 
     `sum` r + Σx; `multiply` r·Πx; `sum_multiply` r + Πx; `multiply_sum` r·Σx.
     """

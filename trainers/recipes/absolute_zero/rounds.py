@@ -1,4 +1,4 @@
-"""What one step's rounds leave: proposals and solutions with their verdicts; rewards and metrics made of them."""
+"""The results of one step's rounds: proposals and solutions with their verdicts, rewards and metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from verikit.trainers.recipes.absolute_zero.rewards import combined, proposer_re
 
 @dataclass(frozen=True, slots=True)
 class ProposalPrompt:
-    """What a proposal is asked for."""
+    """The prompt of a proposal and its inputs."""
 
     task: Task
     ids: Sequence[int]
@@ -46,13 +46,13 @@ class Solved:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many are right, and how many are scored."""
+        """Return how many are right, and how many are scored."""
         scored = [verdict.fault == "" for verdict in self.verdicts if verdict.fault != "error"]
         return sum(scored), len(scored)
 
     @property
     def rate(self) -> float | None:
-        """The share that is right, of those that are scored."""
+        """Return the fraction of right solutions among the scored ones."""
         right, scored = self.counts
         return right / scored if scored else None
 
@@ -92,7 +92,7 @@ def proposer_rewards(
 def round_metrics(
     proposed: Sequence[Proposed], rates: Sequence[float | None], buffers: Mapping[Task, Buffer]
 ) -> dict[str, float]:
-    """Return, by task, the share of valid proposals, their mean solve rate, and the buffers' sizes."""
+    """Return, by task, the fraction of valid proposals, their mean solve rate, and the buffers' sizes."""
     result = {}
     valid = [proposal for proposal in proposed if proposal.verdict.problem is not None]
     rated = [(proposal, rate) for proposal, rate in zip(valid, rates, strict=False) if rate is not None]

@@ -41,7 +41,7 @@ def absolute_zero(engine: str, out: Path, count: int, changes: tuple[str, ...], 
 
 
 class Maker:
-    """Proposes in rounds; references come from what was found before."""
+    """Proposes in rounds. References come from the problems found so far."""
 
     recipe: AbsoluteZero
     sampler: Offline
@@ -51,13 +51,13 @@ class Maker:
         self.recipe, self.sampler, self.seed = recipe, sampler, seed
 
     def take(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Put the problems of an earlier run into the buffers."""
+        """Add the problems of an earlier run to the buffers."""
         for row in rows:
             problem = Problem.from_dict({name: row[name] for name in Problem.__slots__})
             self.recipe.buffers[problem.task].problems.append(problem)
 
     def round(self, number: int) -> list[dict[str, Any]]:
-        """Propose a batch for each task, solve what is valid, and return it as rows."""
+        """Propose a batch for each task, solve the valid problems, and return them as rows."""
         recipe, draw = self.recipe, random.Random(f"{self.seed} {number}")
         self.sampler.at(number)
         asked = [

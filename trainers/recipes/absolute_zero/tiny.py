@@ -1,9 +1,9 @@
-"""A world in which Absolute Zero runs in minutes: straight-line arithmetic modulo 5, in real Python, by a tiny model.
+"""A world for Absolute Zero in minutes: straight-line arithmetic modulo 5, in real Python, by a tiny model.
 
-A program of k lines (`a = x * 3`, `b = a + 5`, …) returns the last modulo 5. The vocabulary's tokens are pieces of such
-programs and of the paper's format, so parsers, sandbox and rewards are those of the recipe. The warm-up imitates
-workings most of which have a wrong digit: the model knows the procedures yet samples wrong, and the reward elicits what
-it knows. Held-out programs are never demonstrated, and never kept when they are proposed.
+A program of k lines (`a = x * 3`, `b = a + 5`, …) returns the last value modulo 5. The vocabulary's tokens are pieces
+of such programs and of the paper's format. Parsers, sandbox and rewards are the recipe's. The warm-up imitates
+workings, and most of those have a wrong digit. So the model learns the procedures yet samples wrong, and the reward
+elicits the right results. Held-out programs are never demonstrated, and never stored when proposed.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ class AbsoluteZeroTinyOptions(AbsoluteZeroOptions):
     """[options] of `absolute-zero-tiny`."""
 
     source: Literal["policy", "random"] = "policy"
-    """`random` (a rival): for each valid proposal, a random problem of the same length is kept instead."""
+    """`random` (a baseline): for each valid proposal, a random problem of the same length is stored instead."""
     spoilt: float = Field(default=0.6, ge=0, le=1)
-    """Share of demonstrated deductions and abductions whose last digit is wrong."""
+    """Fraction of demonstrated deductions and abductions whose last digit is wrong."""
     spoilt_inductions: float = Field(default=0.4, ge=0, le=1)
-    """The same for inductions, which are learnt more slowly."""
+    """The same fraction for inductions, which the model learns more slowly."""
     proposals: float = Field(default=0.2, ge=0, le=1)
-    """Share of demonstrations that are proposals."""
+    """Fraction of demonstrations that are proposals."""
     spoilt_by_lines: list[float] = Field(default_factory=list)
-    """The same for programs of 1, 2, … lines, the last share for all longer ones; []: `spoilt` for all."""
+    """`spoilt` for programs of 1, 2, … lines, with the last value for all longer ones; []: `spoilt` for all."""
     lengths: list[PositiveInt] = Field(default=[1, 1, 2, 2, 3], min_length=1)
-    """Lengths of demonstrated programs, drawn evenly."""
+    """Lengths of demonstrated programs, sampled uniformly."""
     proposed: list[float] = Field(default_factory=list)
-    """Shares of demonstrated proposals that have 1, 2, … lines; []: by `lengths`, as solutions are."""
+    """Fractions of demonstrated proposals that have 1, 2, … lines; []: by `lengths`, like solutions."""
     demonstrations: PositiveInt = 64
-    """Demonstrations a step of the warm-up."""
+    """Demonstrations per step of the warm-up."""
     held_out_size: PositiveInt = 32
-    """Held-out problems of each task and length."""
+    """Held-out problems per task and length."""
     held_out_lengths: list[PositiveInt] = Field(default=[1, 2, 3], min_length=1)
 
 
@@ -76,22 +76,22 @@ class AbsoluteZeroTiny(AbsoluteZero):
 
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:
-        """Make a Llama of two layers whose tokens are pieces of programs."""
+        """Make a two-layer Llama whose tokens are pieces of programs."""
         tokenizer = make_tokenizer(TOKENS)
         return make_llama(tokenizer, seed, positions=160), tokenizer
 
     def seed_problem(self, task: Task) -> Problem:
-        """Return the identity, in this world's form."""
+        """Return the identity function, in this world's form."""
         if task == "induction":
             return problem(task, [], inputs=[0, 1, 2, 3][: self.options.inputs])
         return problem(task, [], value=3)
 
     def load_held_out(self) -> list[Problem]:
-        """Draw held-out programs of each length, and problems on them; their programs are kept apart."""
+        """Sample held-out programs of each length, and problems on them. Their programs are excluded from training."""
         draw = random.Random(f"{self.setting.seed} held out")
         found = []
         for length in self.options.held_out_lengths:
-            # Of one line there are 15 programs, and most must stay to be learnt from.
+            # There are 15 one-line programs, and most must remain for training.
             programs = [random_program(draw, length) for _ in range(4 if length == 1 else self.options.held_out_size)]
             self._kept_apart |= {text(program) for program in programs}
             for task in self.options.tasks:
@@ -102,7 +102,7 @@ class AbsoluteZeroTiny(AbsoluteZero):
         return found
 
     def admit(self, problem: Problem, draw: random.Random) -> Problem | None:
-        """Keep nothing on a held-out program; where wanted, a random problem of the same length."""
+        """Return None for held-out programs. With `source = "random"`, return a random problem of equal length."""
         if self.options.source == "random":
             length = problem.program.count(" = ")
             program = self._open_program(draw, length)
@@ -115,12 +115,12 @@ class AbsoluteZeroTiny(AbsoluteZero):
         return f"lines_{problem.program.count(' = ')}"
 
     def demonstrations(self, step: int) -> list[Trajectory]:
-        """Return proposals, and solutions most of which are spoilt."""
+        """Return proposals and solutions. Most solutions are spoilt."""
         draw = random.Random(f"{self.setting.seed} demonstrations {step}")
         return [self._demonstration(draw, number) for number in range(self.options.demonstrations)]
 
     def gate(self, sampler: Sampler) -> float:
-        """Return the greedy accuracy on held-out problems: whether the procedures are known."""
+        """Return the greedy accuracy on held-out problems. It measures whether the procedures are learned."""
         solved = self.solve(sampler, [(problem, 1) for problem in self.held_out], "gate", 0.0)
         return sum(solution.rate or 0.0 for solution in solved) / len(solved)
 
@@ -158,7 +158,7 @@ class AbsoluteZeroTiny(AbsoluteZero):
         return shares[min(lines, len(shares)) - 1]
 
     def _open_program(self, draw: random.Random, length: int) -> list[Line]:
-        """Draw a program that is not held out."""
+        """Sample a program that is not held out."""
         while True:
             program = random_program(draw, length)
             if text(program) not in self._kept_apart:
@@ -172,7 +172,7 @@ class AbsoluteZeroTiny(AbsoluteZero):
 
 
 def random_program(draw: random.Random, length: int) -> list[Line]:
-    """Draw so many lines."""
+    """Sample a program of `length` lines."""
     return [(draw.choice(OPERATIONS), draw.randrange(MODULUS)) for _ in range(length)]
 
 
@@ -200,7 +200,7 @@ def problem(task: Task, program: Program, value: int = 0, inputs: Sequence[int] 
 
 
 def propose(made: Problem, program: Program) -> str:
-    """Write a demonstrated proposal; its thought is the program's length."""
+    """Write a demonstrated proposal. Its thought is the program's length."""
     if made.task == "induction":
         inputs = "".join(f"```input\n{given}\n```\n" for given, _ in made.pairs)
         return f"{len(program)}</think><answer>{inputs}```message\nan affine function\n```\n</answer>"
@@ -208,9 +208,9 @@ def propose(made: Problem, program: Program) -> str:
 
 
 def solve(made: Problem, program: Program, draw: random.Random, *, spoilt: bool) -> str:
-    """Write a demonstrated solution, its last digit a wrong one if spoilt.
+    """Write a demonstrated solution. If spoilt, its last digit is wrong.
 
-    Deduction works forwards through the lines, abduction backwards; induction finds f(0) and f(1) - f(0).
+    Deduction works forwards through the lines, abduction backwards. Induction finds f(0) and f(1) - f(0).
     """
     if made.task == "induction":
         return _induce(made, draw, spoilt)
@@ -230,7 +230,7 @@ def solve(made: Problem, program: Program, draw: random.Random, *, spoilt: bool)
 
 
 def _backwards(program: Program, output: int, draw: random.Random) -> list[int]:
-    """Return an output and, line by line from the last, a value that leads to it; one that leads on where there is."""
+    """Return an output and, line by line from the last, an input value that leads to it and is itself reachable."""
     possible = [set(range(MODULUS))]
     for line in program:
         possible.append({run([line], value)[-1] for value in possible[-1]})

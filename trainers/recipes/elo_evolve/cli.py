@@ -14,7 +14,7 @@ from verikit.platform.terminal import Watch, printable
 from verikit.readers.problems import read_problems
 
 AT_ONCE = 256
-"""Prompts between two writes of the file."""
+"""Prompts between two writes to the file."""
 EXAMPLE = """\b
 Example:
   verikit synth opponents prompts.jsonl -m openai:http://localhost:8000/v1#qwen2.5-14b -o opponents.jsonl

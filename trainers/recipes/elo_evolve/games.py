@@ -1,7 +1,7 @@
 """One prompt's outputs against their opponents: outcomes, rewards, and whether the opponent mattered.
 
-An output far longer than the opponent's answer loses unasked (the length guard). A comparison without a verdict is
-unscored: it gives no reward and is in no game.
+An output far longer than the opponent's answer loses without a judge call (the length guard). Unjudged comparisons are
+unscored: they give no reward and enter no game.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class OpponentBout:
     opponent: str
     score: Score
     guarded: bool = False
-    """Whether the length guard decided it."""
+    """Whether the length guard decided the outcome."""
 
     @property
     def outcome(self) -> float | None:
-        """For the policy: 1 a win, 0.5 a tie, 0 a loss; None: no verdict."""
+        """The policy's outcome: 1 a win, 0.5 a tie, 0 a loss; None: no verdict."""
         value = self.score.value
         return value if value is None else OUTCOMES.get(self.score.answer or "", min(max(value, 0.0), 1.0))
 
     def reward(self, objective: Objective) -> float | None:
-        """1 for a win and else 0 (binary, as in the paper), or the judge's own value (graded)."""
+        """1 for a win, otherwise 0 (binary, as in the paper), or the judge's own value (graded)."""
         if objective == "graded":
             return self.score.value
         return None if self.outcome is None else float(self.outcome > OUTCOMES["tie"])
@@ -48,14 +48,14 @@ class OpponentBout:
 def bouts(
     judge: Verifier, problem: Group, texts: Sequence[str], opponents: Sequence[tuple[str, str]], longer: int
 ) -> list[OpponentBout]:
-    """Compare each text with its (opponent's name, opponent's answer), in one call of the judge.
+    """Compare each output with its (opponent's name, opponent's answer), in one call of the judge.
 
     Args:
         judge: Compares a completion with `meta["opponent"]`.
-        problem: What was asked.
+        problem: The prompt's problem.
         texts: The outputs.
-        opponents: Parallel to `texts`.
-        longer: Most words an output may be longer than the answer; 0: any.
+        opponents: One per output, in the same order.
+        longer: Maximum number of extra words of an output compared to the answer; 0: no limit.
     """
     short = [
         not longer or within_words(split(text).reply, split(other).reply, longer)
@@ -75,7 +75,7 @@ def bouts(
 
 
 def results(played: Sequence[OpponentBout]) -> list[tuple[str, float]]:
-    """Return one game for each opponent of a prompt: (name, the policy's mean outcome over its scored outputs)."""
+    """Return one game per opponent of a prompt: (name, the policy's mean outcome over its scored outputs)."""
     scored: dict[str, list[float]] = {}
     for bout in played:
         if bout.outcome is not None:
@@ -84,9 +84,9 @@ def results(played: Sequence[OpponentBout]) -> list[tuple[str, float]]:
 
 
 def same_lesson(values: Sequence[float | None], others: Sequence[float | None]) -> bool | None:
-    """Return whether two opponents' rewards for the same outputs teach the same once they are standardised.
+    """Return whether two opponents' rewards for the same outputs are equal after standardisation.
 
-    None where neither tells anything: fewer than two outputs scored against both, or all rewards equal in both.
+    None if neither is informative: fewer than two outputs scored against both, or all rewards equal in both.
     """
     pairs = [(a, b) for a, b in zip(values, others, strict=True) if a is not None and b is not None]
     first, second = standardised([a for a, _ in pairs]), standardised([b for _, b in pairs])
@@ -96,7 +96,7 @@ def same_lesson(values: Sequence[float | None], others: Sequence[float | None]) 
 
 
 def standardised(values: Sequence[float]) -> list[float]:
-    """(x - mean) / sample standard deviation; zeros where all are equal."""
+    """(x - mean) / sample standard deviation; zeros if all values are equal."""
     if len(values) < 2 or max(values) - min(values) < CLOSE:
         return [0.0] * len(values)
     mean = fmean(values)

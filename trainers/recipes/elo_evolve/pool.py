@@ -1,7 +1,7 @@
-"""The policy's rating and the opponents it may meet (Elo-Evolve, section 3).
+"""The policy's rating and its possible opponents (Elo-Evolve, section 3).
 
-Only the policy's rating moves; an opponent keeps the one it came with. Snapshots of the policy join with the rating the
-policy had then, and with answers to the prompts they were asked, which are part of the state.
+Only the policy's rating changes. An opponent keeps its initial rating. Snapshots of the policy join with the policy's
+rating at that time. Their answers to the prompts sent to them are part of the state.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from verikit.types import Prompt
 
 
 class OpponentPool:
-    """Who can be drawn, how strong each is, and what each answered."""
+    """The opponents, their ratings and their answers."""
 
     fixed: dict[str, float]
     answers: Opponents
@@ -24,7 +24,7 @@ class OpponentPool:
     def __init__(self, ratings: Mapping[str, float], answers: Opponents, rating: float) -> None:
         self.fixed, self.answers, self.rating = dict(ratings), answers, rating
         self.joined: dict[str, float] = {}
-        """Snapshots, by their ratings."""
+        """Ratings of the snapshots."""
         self._snapshots: dict[str, Mapping[str, str]] = {}
 
     @property
@@ -33,26 +33,26 @@ class OpponentPool:
         return self.fixed | self.joined
 
     def eligible(self, prompt: Prompt) -> dict[str, float]:
-        """Return who may be drawn for a prompt: the fixed ones, and snapshots that were asked it."""
+        """Return the possible opponents for a prompt: the fixed ones, and snapshots that answered it."""
         return self.fixed | {name: at for name, at in self.joined.items() if self.answers.has(name, prompt)}
 
     def draw(self, prompt: Prompt, temperature: float, key: str) -> str:
-        """Draw an opponent near the policy's rating; the same key draws the same."""
+        """Sample an opponent near the policy's rating. The same key always gives the same opponent."""
         return draw_opponent(self.rating, self.eligible(prompt), temperature, key)
 
     def farthest(self, prompt: Prompt, name: str) -> str | None:
-        """Return the opponent whose rating is farthest from that of `name`; None where there is no other."""
+        """Return the opponent whose rating is farthest from `name`'s; None if there is no other."""
         ratings = self.eligible(prompt)
         others = [rating for rating in ratings if rating != name and self.answers.has(rating, prompt)]
         return max(others, key=lambda other: abs(ratings[other] - ratings[name])) if others else None
 
     def play(self, games: Sequence[tuple[str, float]], k: float, reduction: Reduction) -> None:
-        """Move the policy's rating by (opponent, the policy's score in it) of a batch."""
+        """Update the policy's rating with a batch of (opponent, the policy's score in the game)."""
         ratings = self.ratings
         self.rating = updated(self.rating, [(ratings[name], score) for name, score in games], k=k, reduction=reduction)
 
     def join(self, name: str, answers: Mapping[str, str]) -> None:
-        """Let a snapshot of the policy in, with its answers by their prompts' keys, at the policy's rating."""
+        """Add a snapshot of the policy at the policy's rating, with its answers keyed by their prompts."""
         self.joined[name] = self.rating
         self._snapshots[name] = answers
         self.answers.add(name, answers)
@@ -62,7 +62,7 @@ class OpponentPool:
         return {"rating": self.rating, "joined": self.joined, "snapshots": self._snapshots}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take what `state` returned."""
+        """Restore the result of `state`."""
         self.rating, self.joined = state["rating"], dict(state["joined"])
         self._snapshots = dict(state["snapshots"])
         for name, answers in self._snapshots.items():

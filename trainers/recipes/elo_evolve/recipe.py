@@ -1,11 +1,11 @@
-"""The recipe: each prompt's outputs meet an opponent near the policy's strength, and a judge says which is better.
+"""The recipe: each prompt's outputs meet an opponent near the policy's strength, and a judge compares them.
 
-Opponents' answers are made beforehand (`verikit synth opponents`), or sampled when first needed. One game a prompt
-moves the policy's rating, and with it which opponents are drawn.
+Opponents' answers are generated in advance (`verikit synth opponents`), or sampled when first needed. One game per
+prompt moves the policy's rating. The rating determines which opponents are selected.
 
-A trap: where one opponent is drawn for a group and its rewards rank the outputs alike whoever it is (a judge of
-correctness alone), dividing by their deviation cancels the opponent. So a group of each step meets a second opponent
-too, and the recipe warns when that never changes a thing.
+One case makes opponents irrelevant: a group meets one opponent, and its rewards rank the outputs in the same order for
+any opponent. A judge of correctness only is an example. Dividing by the standard deviation then cancels the opponent.
+So one group of each step also meets a second opponent. The recipe warns if that never changes the result.
 """
 
 from __future__ import annotations
@@ -43,49 +43,51 @@ from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions, 
 from verikit.types import Group, Sample
 
 PROBES = 32
-"""Groups that met a second opponent before the recipe says whether the opponent matters."""
+"""Number of groups with a second opponent before the recipe reports whether the opponent matters."""
 
 
 class EloEvolveOptions(SingleTurnOptions):
     """[options] of `elo-evolve`."""
 
     judge: str = ""
-    """What compares an output with an opponent's answer: "pairwise('openai:http://host:8000/v1#judge')"."""
+    """Verifier that compares an output with an opponent's answer: "pairwise('openai:http://host:8000/v1#judge')"."""
     objective: Objective = "binary"
-    """What is rewarded: `binary` a win; `graded` the judge's value."""
+    """The reward: `binary` for a win; `graded` the judge's value."""
     pool: dict[str, float] = Field(default_factory=dict)
-    """Opponents by name with their ratings, which stay."""
+    """Names of opponents, with their fixed ratings."""
     answers: str = ""
-    """The file of opponents' answers, as `verikit synth opponents` writes it."""
+    """The file of opponents' answers from `verikit synth opponents`."""
     engines: dict[str, str] = Field(default_factory=dict)
-    """Engines that make answers missing from the file, by opponent; a miss of another is an error."""
+    """Engines that generate answers missing from the file, by opponent. Without one, a missing answer is an error."""
     rating: float = 1350.0
-    """The policy's at the start."""
+    """The policy's rating at the start."""
     k: PositiveFloat = K
     reduction: Reduction = "mean"
-    """Over a step's games; the paper's `sum` overshoots where they are many."""
+    """Reduction over a step's games. The paper's `sum` overshoots if there are many."""
     draw_temperature: PositiveFloat = 200.0
     opponents_per_group: PositiveInt = 1
-    """Opponents drawn for one prompt; its outputs are dealt out to them."""
+    """Opponents per prompt. Its outputs are divided among them."""
     max_longer: int = Field(default=300, ge=0)
-    """An output more than so many words longer than the opponent's answer loses unasked; 0: no guard."""
+    """An output with over this many more words than the opponent's answer loses without a judge call; 0: no guard."""
     snapshot_every: int = Field(default=0, ge=0)
-    """Steps after which the policy as it stands joins the pool; 0: never."""
+    """Number of steps between snapshots of the policy that join the pool; 0: no snapshots."""
     snapshot_prompts: PositiveInt = 1024
-    """How many of the next prompts a snapshot answers; it is drawn for these only."""
+    """Number of upcoming prompts that a snapshot answers. It is an opponent for these only."""
     probes: int = Field(default=1, ge=0)
-    """Groups of a step that meet a second opponent, to see whether the opponent matters; it does where several share a
-    group."""
+    """Groups per step that meet a second opponent, to check whether the opponent matters.
+
+    It always matters if several opponents share a group.
+    """
     unseen: dict[str, float] = Field(default_factory=dict)
-    """Opponents for evaluation, never trained against; {}: the pool."""
+    """Opponents for evaluation, never used in training; {}: the pool."""
 
 
 class GroupMatch(NamedTuple):
-    """What the judge said of one prompt's outputs."""
+    """The judge's results for one prompt's outputs."""
 
     played: list[OpponentBout]
     same: bool | None
-    """Whether a second opponent would have taught the same; None: not asked, or neither taught anything."""
+    """Whether a second opponent would have had the same effect; None: not checked, or neither had any."""
     seconds: float
 
 
@@ -106,11 +108,11 @@ class EloEvolve(SingleTurn):
         self.judge = guarded(verikit.load(options.judge), options.reward_timeout)
         self.pool = OpponentPool(options.pool, self.make_answers(), options.rating)
         self.probed = Counter[str]()
-        """Groups whose second opponent taught the same, and those where it taught something else."""
+        """Groups whose second opponent had the same effect, and groups with another effect."""
         self._engines = {name: load_engine(spec) for name, spec in options.engines.items()}
 
     def probes(self) -> Iterator[Probe]:
-        """Yield the data, the judge, and the opponents' engines."""
+        """Yield probes of the data, the judge, and the opponents' engines."""
         yield "data", lambda: f"{len(self.problems):,} problems, {len(self.held_out):,} held out"
         problem = self.problems[0]
         sample = Sample(
@@ -121,7 +123,7 @@ class EloEvolve(SingleTurn):
             yield f"opponent {name}", partial(engine_probe, engine)
 
     def step_cost(self) -> StepCost:
-        """Bounds of one training step."""
+        """Return the bounds of one training step."""
         options = self.options
         judged, each = options.prompts * options.samples, judge_requests(self.judge)
         probed = min(options.probes, options.prompts) * options.samples
@@ -130,7 +132,7 @@ class EloEvolve(SingleTurn):
             options.max_tokens,
             exactly(options.prompts),
             prompt_length(self.setting.tokenizer, self.problems),
-            # Outputs that are too long lose unasked, and a second opponent is met while that may matter.
+            # Outputs that are too long need no judge. Groups meet a second opponent only while that may matter.
             {"judge requests": (0 if options.max_longer else judged * each, (judged + probed) * each)},
         )
 
@@ -140,7 +142,7 @@ class EloEvolve(SingleTurn):
         return Opponents(path, max_tokens=self.options.max_tokens)
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
-        """Sample the next prompts' outputs and let each meet an opponent; the games move the rating."""
+        """Sample the next prompts' outputs and let each meet an opponent. The games update the rating."""
         self._snapshot(sampler, step)
         chosen = list(self._next(sampler))
         drawn = [self._draw(number, problem) for number, problem, _ in chosen]
@@ -163,9 +165,9 @@ class EloEvolve(SingleTurn):
         ]
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return the share of held-out prompts won (a tie half) against opponents not trained on, and ratings.
+        """Return the held-out win rate (a tie is half a win) against opponents not trained on, and ratings.
 
-        `performance` is the rating those games are worth, `rating` the one that training's games led to.
+        `performance` is the rating computed from those games, and `rating` the one from training's games.
         """
         opponents = self.options.unseen or self.options.pool
         names = list(opponents)
@@ -187,26 +189,26 @@ class EloEvolve(SingleTurn):
         return metrics | {"rating": self.pool.rating, "unjudged": unjudged} | means
 
     def state(self) -> dict[str, Any]:
-        """Return the position in the data, the rating, the snapshots and what the probes said."""
+        """Return the position in the data, the rating, the snapshots and the results of the probes."""
         return super().state() | {"pool": self.pool.state(), "probed": dict(self.probed)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take a state that `state` returned."""
+        """Restore a state that `state` returned."""
         super().restore(state)
         self.pool.restore(state["pool"])
         self.probed = Counter(state["probed"])
 
     def metrics(self) -> dict[str, float]:
-        """Return the rating, the opponents' shares, wins, the guard's share, and what the judge cost."""
+        """Return the rating, opponent frequencies, wins, the guard's frequency, and the judge's time."""
         return super().metrics() | self._metrics
 
     def close(self) -> None:
-        """Give back the opponents' connections."""
+        """Close the connections of the opponents' engines."""
         for engine in self._engines.values():
             engine.close()
 
     def _draw(self, number: int, problem: Group) -> list[str]:
-        """Return each output's opponent: so many draws, dealt out in turn."""
+        """Return each output's opponent: `opponents_per_group` random ones, assigned in turn."""
         draws = [
             self.pool.draw(problem.prompt, self.options.draw_temperature, f"{self.setting.seed}:{number}:{index}")
             for index in range(self.options.opponents_per_group)
@@ -243,10 +245,10 @@ class EloEvolve(SingleTurn):
         return made
 
     def _fill(self, sampler: Sampler, wanted: Sequence[tuple[str, Group]]) -> None:
-        """Let engines make answers that are missing, each on one process.
+        """Generate missing answers with engines, each on one process.
 
         Raises:
-            VerikitError: an answer is missing and no engine is named for its opponent, or the engine failed.
+            VerikitError: An answer is missing and its opponent has no engine, or the engine failed.
         """
         missing: dict[str, dict[str, Group]] = {}
         for name, problem in wanted:
@@ -270,7 +272,7 @@ class EloEvolve(SingleTurn):
             self.pool.answers.add(name, made)
 
     def _snapshot(self, sampler: Sampler, step: int) -> None:
-        """Let the policy as it stands join the pool, with greedy answers to the next prompts."""
+        """Add the current policy to the pool, with greedy answers to the next prompts."""
         every, name = self.options.snapshot_every, f"policy@{step}"
         if not every or step == 1 or (step - 1) % every or name in self.pool.joined:
             return
@@ -281,7 +283,7 @@ class EloEvolve(SingleTurn):
         self.pool.join(name, {prompt_key(problem.prompt): made.text for problem, made in done if made.error is None})
 
     def _note(self, done: Sequence[tuple[Generation, GroupMatch]], ratings: Mapping[str, float]) -> None:
-        """Keep the step's metrics, and warn once where the opponent never mattered."""
+        """Store the step's metrics, and warn once if the opponent never mattered."""
         played = [bout for _, match in done for bout in match.played]
         outcomes = [bout.outcome for bout in played if bout.outcome is not None]
         met, count = Counter(bout.opponent for bout in played), len(played) or 1

@@ -1,9 +1,9 @@
-"""The smallest world with opponents: sums worked out step by step, compared by how many of their results are right.
+"""The smallest world with opponents: sums worked out step by step, compared by the number of correct results.
 
-The policy is `arithmetic`'s model; its warm-up spoils each result of a working by chance, so that it knows the
-procedure and samples wrong. Opponents are players that get each result right with their own probability; what they
-answered is drawn once, and their ratings come from a round robin. A judge that looks at all results makes an opponent's
-strength matter: half-right workings beat a weak one and lose to a strong one. One that looks at the last result alone
+The policy is `arithmetic`'s model. Its warm-up spoils each result of a working at random, so the model learns the
+procedure and samples wrong. Each opponent's results are right with a fixed probability per opponent. Their answers are
+sampled once, and their ratings come from a round robin. With a judge that checks all results, an opponent's strength
+matters: half-right workings beat a weak one and lose to a strong one. With a judge that checks only the last result, it
 does not.
 """
 
@@ -38,11 +38,11 @@ class EloWorldOptions(EloEvolveOptions, ArithmeticOptions):
     judge: str = "verikit.trainers.recipes.elo_evolve.world:all_results"
     reward: str = "verikit.trainers.recipes.elo_evolve.world:results_right"
     players: dict[str, float] = Field(default_factory=dict)
-    """Opponents by name, with the probability that they get a result right; {}: none but `pool`'s."""
+    """Names of opponents, with the probability that each result is right; {}: only `pool`'s."""
     strangers: dict[str, float] = Field(default_factory=dict)
     """The same for evaluation."""
     spoilt: float = Field(default=0.35, ge=0, le=1)
-    """Share of a demonstration's results that are wrong."""
+    """Fraction of a demonstration's results that are wrong."""
 
 
 class EloEvolveWorld(EloEvolve, Arithmetic):
@@ -59,7 +59,7 @@ class EloEvolveWorld(EloEvolve, Arithmetic):
         super().__init__(options.model_copy(update={"pool": pool, "unseen": unseen}), setting)
 
     def make_answers(self) -> Opponents:
-        """Return what the players answer to every problem."""
+        """Return the players' answers to every problem."""
         known = Opponents()
         for name, strength in (self.options.players | self.options.strangers).items():
             known.add(
@@ -72,11 +72,11 @@ class EloEvolveWorld(EloEvolve, Arithmetic):
         return known
 
     def gate(self, sampler: Sampler) -> float:
-        """Return the share of results right in greedy workings: whether the procedure is known."""
+        """Return the fraction of right results in greedy workings, which measures whether the procedure is learned."""
         return self.accuracy(sampler, 0.0, 1)
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return win rates, the rating, and the share of results right in sampled workings."""
+        """Return win rates, the rating, and the fraction of right results in sampled workings."""
         metrics = super().evaluate(sampler, step)
         return metrics | {"right": self.accuracy(sampler, self.options.temperature, 1)}
 
@@ -109,12 +109,12 @@ class MoreRight(Verifier):
 
 @dataclass(frozen=True)
 class ResultsRight(Verifier):
-    """The share of a working's results that are right."""
+    """The fraction of a working's results that are right."""
 
     name = "results-right"
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Look at each working by itself."""
+        """Score each working separately."""
         found = [right(str(sample.prompt), sample.completion) for sample in samples]
         return [Score(sum(results) / len(results)) for results in found]
 
@@ -131,7 +131,7 @@ def terms(prompt: str) -> tuple[int, int]:
 
 
 def right(prompt: str, text: str) -> list[bool]:
-    """Say of each result of a working (its column sums and the answer) whether it is right; others of a wrong form."""
+    """Return for each result of a working (column sums, answer) whether it is right; all False for a wrong format."""
     wanted = working(*terms(prompt)).split(";")
     found = text.split(";")
     if len(found) != len(wanted):
@@ -140,7 +140,7 @@ def right(prompt: str, text: str) -> list[bool]:
 
 
 def spoil(text: str, share: float, draw: random.Random) -> str:
-    """Replace the last digit of each result by another, by chance."""
+    """Replace the last digit of each result by another, with probability `share`."""
     parts = []
     for part in text.split(";"):
         at = max(index for index, char in enumerate(part) if char.isdigit())
@@ -155,7 +155,7 @@ def played(prompt: str, name: str, strength: float, seed: int) -> str:
 
 
 def ratings(players: dict[str, float], seed: int, digits: int = 2) -> dict[str, float]:
-    """Rate players by all their games on prompts drawn for it (Bradley-Terry on Elo's scale, mean 1000)."""
+    """Rate players by all their games on random prompts (Bradley-Terry on Elo's scale, mean 1000)."""
     draw = random.Random(f"{seed} round robin")
     least, most = 10 ** (digits - 1), 10**digits - 1
     prompts = [f"{draw.randint(least, most)}+{draw.randint(least, most)}=" for _ in range(RATED_ON)]

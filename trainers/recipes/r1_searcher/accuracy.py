@@ -1,7 +1,8 @@
 """Accuracy by a language model (the paper's ACC_L), and the metrics of a question-answering set.
 
-The judge replies True or False and nothing else; any other reply is no verdict: counted, and in no mean. The prediction
-stands between marks drawn from its own hash, so that it cannot close them and go on as the judge's instructions.
+The judge must reply only True or False. Any other reply is not a verdict: it is counted, and excluded from every mean.
+The prediction is between marks derived from its own hash. So it cannot close them and continue as instructions to the
+judge.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ VERDICTS = {"true": True, "true.": True, "false": False, "false.": False}
 
 @dataclass(frozen=True, slots=True)
 class PredictedAnswer:
-    """A question with its golds and what was answered."""
+    """A question with its gold answers and the predicted answer."""
 
     question: str
     golds: Sequence[str]
@@ -30,12 +31,12 @@ class PredictedAnswer:
 
 
 def verdict(reply: str) -> bool | None:
-    """Read a judge's reply: True or False, a full stop allowed; None for anything else."""
+    """Read a judge's reply: True or False, optionally with a full stop; None for anything else."""
     return VERDICTS.get(reply.strip().lower())
 
 
 def judged(engine: Engine, asked: Sequence[PredictedAnswer]) -> list[bool | None]:
-    """Ask a model whether each answer is right; None where it failed or gave no verdict."""
+    """Query a model whether each answer is right; None if it failed or gave no verdict."""
     template = PROMPT.read_text("utf-8")
     texts = [
         template.format(
@@ -52,7 +53,7 @@ def judged(engine: Engine, asked: Sequence[PredictedAnswer]) -> list[bool | None
 
 
 def report(asked: Sequence[PredictedAnswer], engine: Engine | None = None) -> dict[str, float]:
-    """Return em, f1, cover-em (ACC_R) and, with a judge, ACC_L over its verdicts with the count of missing ones."""
+    """Return em, f1, cover-em (ACC_R) and, with a judge, ACC_L over its verdicts and the number of missing ones."""
     if not asked:
         return {}
     metrics = {

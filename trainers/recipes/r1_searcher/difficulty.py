@@ -1,7 +1,7 @@
-"""How hard a question is, by rollouts to the first right answer; and a training set mixed by that.
+"""Difficulty of a question by rollouts to the first right answer, and a training set mixed by difficulty.
 
-Paper, section 3.1: easy below 10 rollouts, medium 10 to 20, hard above 20 (also if none was right). Stage 1 takes
-medium questions, stage 2 medium and hard ones.
+Paper, section 3.1: easy below 10 rollouts, medium 10 to 20, hard above 20 (including never right). Stage 1 uses medium
+questions, stage 2 medium and hard ones.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from verikit.trainers.recipes.r1_searcher.rewards import measure
 from verikit.types import Group
 
 Attempt = Callable[[Sequence[Group], int], Sequence[bool]]
-"""(The questions still open, the rollout's number) -> which were answered right."""
+"""Maps (the questions still open, the rollout's number) to whether each was answered right."""
 Difficulty = Literal["easy", "medium", "hard"]
 EASY_BELOW, MEDIUM_TO = 10, 20
 
 
 def difficulty(first_success: int | None) -> Difficulty:
-    """Return the class of a question whose n-th rollout (1-based) was the first right one; None: none was."""
+    """Return the difficulty of a question whose n-th rollout (1-based) was the first right one; None: never right."""
     if first_success is None or first_success > MEDIUM_TO:
         return "hard"
     return "easy" if first_success < EASY_BELOW else "medium"
 
 
 def graded(questions: Sequence[Group], attempt: Attempt) -> list[Group]:
-    """Give each question `meta["difficulty"]` and `meta["rollouts"]` (0: none was right).
+    """Add `meta["difficulty"]` and `meta["rollouts"]` (0: never right) to each question.
 
     Args:
-        questions: What is graded.
+        questions: The questions to grade.
         attempt: Makes one rollout of each.
     """
     first: dict[int, int] = {}
@@ -63,14 +63,14 @@ def by_searching(
     limits: SearchLimits = EVALUATION,
     seed: int = 0,
 ) -> Attempt:
-    """Return an attempt for `graded`: one sampled rollout that searches a question; right by cover-EM.
+    """Return an attempt for `graded`: one sampled rollout that searches for an answer, graded by cover-EM.
 
     Args:
-        engine: The model that questions are graded with; the paper takes Qwen-2.5-7B-Instruct.
+        engine: The model that grades questions; the paper uses Qwen-2.5-7B-Instruct.
         retriever: Answers its queries.
-        ask: From a question to the prompt.
-        limits: Of the rollouts; sampled at temperature 1.
-        seed: Of the sampling.
+        ask: Returns a question's prompt.
+        limits: Limits of the rollouts; they are sampled at temperature 1.
+        seed: Random seed of the sampling.
     """
 
     def attempt(questions: Sequence[Group], rollout: int) -> list[bool]:
@@ -82,7 +82,7 @@ def by_searching(
             seeds=lambda index, leg: _seed(seed, str(questions[index].prompt), rollout, leg),
         )
         if failure := next((trace.error for trace in done if trace.error is not None), None):
-            raise failure  # a failure of ours would make the question look hard
+            raise failure  # an infrastructure failure would make the question look hard
         return [
             measure(trace.answer or "", accepted(question.answer), "cover-em") == 1.0
             for trace, question in zip(done, questions, strict=True)
@@ -92,16 +92,16 @@ def by_searching(
 
 
 def mixed(questions: Sequence[Group], counts: Mapping[str, int], seed: int, option: str = "options.mix") -> list[Group]:
-    """Draw the counts wanted of each `source/difficulty`, such as {"hotpotqa/medium": 200}, and shuffle.
+    """Sample the requested number per `source/difficulty`, such as {"hotpotqa/medium": 200}, and shuffle.
 
     Args:
-        questions: What is drawn from; `meta` has their source and difficulty.
-        counts: How many of each.
-        seed: Of the draw.
+        questions: The questions; `meta` has their source and difficulty.
+        counts: Number of questions per `source/difficulty`.
+        seed: Random seed.
         option: The setting that has the counts.
 
     Raises:
-        ConfigError: there are too few of one.
+        ConfigError: A `source/difficulty` has too few questions.
     """
     draw = random.Random(f"{seed} mix")
     chosen: list[Group] = []

@@ -1,4 +1,4 @@
-"""`verikit synth difficulty`: how many rollouts a model needs for the first right answer to each question."""
+"""`verikit synth difficulty`: the number of rollouts that a model needs for the first right answer per question."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from verikit.trainers.recipes.r1_searcher.difficulty import by_searching, graded
 from verikit.types import Group
 
 BEGINNING = b'{"id": '
-"""Of a written row."""
+"""First bytes of a written row."""
 AT_ONCE = 256
-"""Questions between two writes of the file."""
+"""Questions between two writes to the file."""
 
 
 @click.command(
@@ -87,11 +87,11 @@ def as_graded_row(question: Group, source: str | None = None) -> dict[str, Any]:
 
 
 def finished(path: Path) -> set[tuple[str, str]]:
-    """Return the ids and prompts that a file holds already, and cut off a row that was not written whole.
+    """Return the ids and prompts already in a file, and truncate an incomplete last row.
 
     Raises:
-        UsageError: it can't be read.
-        SchemaError: it holds something else than graded questions.
+        UsageError: It can't be read.
+        SchemaError: It contains something other than graded questions.
     """
     if not path.exists():
         return set()
@@ -114,7 +114,7 @@ def finished(path: Path) -> set[tuple[str, str]]:
 
 
 def _cut_off(text: bytes) -> bool:
-    """Whether the end of a file is a row of ours that was not written whole: nobody else's file is to be cut."""
+    """Whether the end of a file is an incomplete row of this command. Other files must not be truncated."""
     if not text.startswith(BEGINNING[: len(text)]):
         return False
     try:

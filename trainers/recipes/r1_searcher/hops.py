@@ -1,8 +1,8 @@
-"""Questions over two passages, made from a corpus by rule: who made a work, and when that person was born or died.
+"""Two-passage questions from a corpus, by rule: the creator of a work, and that person's year of birth or death.
 
-A passage that says "directed by NAME" and one whose title is NAME and that begins with years of life make "In which
-year was the director of the film TITLE born?". What is read in two ways is left out: two directors, two passages of a
-name, two years on one side of the dash.
+It combines a passage with "directed by …" and a passage whose title is that name and that starts with years of life.
+The result is "In which year was the director of the film TITLE born?". Ambiguous passages are skipped: two directors,
+two passages of a name, two years on one side of the dash.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ MADE_BY = {
     "author of the novel": "novel by ",
     "performer of the song": "song by ",
 }
-"""What a person is to a work, and the words before the name in the work's passage."""
+"""A person's role for a work, and the words before the name in the work's passage."""
 ASKED = {"born": "In which year was the {role} {work} born?", "died": "In which year did the {role} {work} die?"}
 NAME_WORDS = 6
 LIFE_WITHIN = 120
-"""Characters from which on a parenthesis is no longer that of a person's life."""
+"""Maximum start of a parenthesis, in characters, for it to be about a person's life."""
 _YEAR = re.compile(r"(?<![0-9])(?:1[0-9]|20)[0-9]{2}(?![0-9])")
 _UNSURE = ("c.", "circa", "about", " or ", "?", "before", "after", "baptised", "baptized")
 
 
 @dataclass(frozen=True, slots=True)
 class TwoHopQuestion:
-    """A question, its answer, and the two passages that it takes."""
+    """A question, its answer, and the two passages that it requires."""
 
     prompt: str
     answer: str
@@ -38,10 +38,10 @@ class TwoHopQuestion:
     event: str
     """`born` or `died`."""
     role: str
-    """What the person is to the work: `director of the film`."""
+    """The person's role for the work: `director of the film`."""
     person: str
     hops: tuple[Passage, Passage]
-    """Of the work, and of the person."""
+    """The passages about the work and about the person."""
 
 
 def two_hop_questions(passages: Sequence[Passage]) -> list[TwoHopQuestion]:
@@ -60,7 +60,7 @@ def two_hop_questions(passages: Sequence[Passage]) -> list[TwoHopQuestion]:
 
 
 def makers(text: str, named: Mapping[str, Passage | None]) -> Iterator[tuple[str, str]]:
-    """Yield (role, name) of who made a work: names that passages have, where the text names one person alone."""
+    """Yield (role, name) of a work's creators: names of passages, if the passage names only one person."""
     for role, words in MADE_BY.items():
         _, said, rest = text.partition(words)
         if not said:
@@ -75,7 +75,7 @@ def makers(text: str, named: Mapping[str, Passage | None]) -> Iterator[tuple[str
 
 
 def life(text: str) -> dict[str, str]:
-    """Return the years in which a person was `born` and `died`, as far as the first parenthesis tells one each.
+    """Return a person's `born` and `died` years, if the first parenthesis has one year for each.
 
     Reads "(born 12 May 1950)", "(6 August 1892 – 6 January 1963)" and "(– 31 January 1758)".
     """
@@ -92,19 +92,19 @@ def life(text: str) -> dict[str, str]:
 
 
 def _years(text: str) -> list[str]:
-    """Return the years of one side, or none where it says that it isn't sure."""
+    """Return the years of one side, or an empty list if it is marked as uncertain."""
     return [] if any(word in text for word in _UNSURE) else _YEAR.findall(text)
 
 
 def _goes_on(name: str, following: Sequence[str]) -> bool:
-    """Whether a further name may follow: after "and", or after a comma and then a capital letter."""
+    """Whether a further name may follow: after "and", or after a comma and a capital letter."""
     if not following or name[-1] in ".;":
         return False
     return following[0] in ("and", "&") or (name[-1] == "," and following[0][0].isupper())
 
 
 def _by_name(passages: Sequence[Passage]) -> dict[str, Passage | None]:
-    """Index the first passages of documents by title without what stands in parentheses; None where two have it."""
+    """Map titles, without their parentheses, to the first passages of documents; None for ambiguous titles."""
     found: dict[str, Passage | None] = {}
     for passage in passages:
         _, cut, piece = passage.id.rpartition("#")

@@ -1,8 +1,8 @@
-"""The recipe: questions, rollouts that search, the reward of the stage that the step is in.
+"""The recipe: questions, rollouts that search, and the reward of the step's stage.
 
-Both stages run in one run: `stage1_steps` first. Groups are the samples of one question. Advantages are those of the
-config: "grpo" with epsilon 1e-9 is the paper's GRPO form, "reinforce++-baseline" (r - mean of the group, whitened) the
-other.
+Both stages run in one run: `stage1_steps` first. Groups are the samples of one question. The config sets the
+advantages: "grpo" with epsilon 1e-9 is the paper's GRPO form, "reinforce++-baseline" (r - mean of the group, whitened)
+the other.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from verikit.trainers.recipes.r1_searcher.rewards import Measure, StageReward, s
 from verikit.types import Group
 
 UNKNOWN = "I don't know."
-"""The answer of a rollout that was cut off in evaluation (repository)."""
+"""The answer of a rollout that was truncated in evaluation (repository)."""
 
 
 class TimedRetriever:
-    """A retriever whose seconds are counted."""
+    """A retriever whose seconds are measured."""
 
     def __init__(self, retriever: Retriever, watch: Stopwatch) -> None:
         self._retriever, self._watch = retriever, watch
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        """Ask it."""
+        """Query the retriever."""
         with self._watch.running():
             return self._retriever.retrieve(queries, k)
 
@@ -55,21 +55,21 @@ class SearchOptions(BaseModel):
     data: str = ""
     """Questions: JSON lines with prompt, answer, and for `mix` source and difficulty."""
     map: dict[str, str] = {}
-    """Where the file's keys differ."""
+    """Renamed keys of the file."""
     held_out: str = ""
     """Questions to evaluate on."""
     mix: dict[str, int] = {}
-    """How many questions of each source/difficulty of stage 2; {}: all."""
+    """Number of stage 2 questions per source/difficulty; {}: all."""
     stage1_mix: dict[str, int] = {}
     """The same for stage 1."""
     retriever: str = ""
-    """What finds passages: bm25:DIR, hybrid:DIR, graph:bm25:DIR, a server's address, or package.module:name."""
+    """The retriever: bm25:DIR, hybrid:DIR, graph:bm25:DIR, a server's address, or package.module:name."""
     prompt: Literal["base", "instruct"] = "base"
     stage1_steps: int = Field(default=0, ge=0)
-    """Steps that reward searching, before those that reward answering."""
+    """Steps that reward searching, before the steps that reward answering."""
     preset: Preset = "paper"
     measure: Measure = "f1"
-    """What stage 2 rewards of the answer; cover-em breeds padded answers."""
+    """Metric of the answer that stage 2 rewards; cover-em leads to padded answers."""
     prompts: PositiveInt = 16
     samples: int = Field(default=16, ge=1)
     k: PositiveInt = 3
@@ -81,7 +81,7 @@ class SearchOptions(BaseModel):
     evaluate_k: PositiveInt = 5
     evaluate_retrievals: PositiveInt = 9
     judge: str = ""
-    """An engine that judges held-out answers too; "": none."""
+    """An engine that also judges held-out answers; "": no judge."""
 
 
 class R1Searcher(Recipe):
@@ -100,7 +100,7 @@ class R1Searcher(Recipe):
         self.retriever = self.make_retriever()
         self.stages, self.held_out = self.load_questions()
         self.positions = [0, 0]
-        """Questions drawn so far in each stage."""
+        """Questions used so far in each stage."""
         self._epochs = [
             Epochs(f"{setting.seed} {stage}", len(questions)) for stage, questions in enumerate(self.stages)
         ]
@@ -109,7 +109,7 @@ class R1Searcher(Recipe):
         self._judge = load_engine(options.judge) if options.judge else None
 
     def probes(self) -> Iterator[Probe]:
-        """Yield the data, the retriever, and the judge where there is one."""
+        """Yield probes of the data, the retriever, and the judge if there is one."""
         first, second = self.stages
         yield "data", lambda: f"{len(first):,} and {len(second):,} questions, {len(self.held_out):,} held out"
         yield "retriever", self._try_retriever
@@ -118,7 +118,7 @@ class R1Searcher(Recipe):
             yield "judge", lambda: engine_probe(judge)
 
     def step_cost(self) -> StepCost:
-        """Bounds of one training step."""
+        """Return the bounds of one training step."""
         options = self.options
         rollouts, searches = options.prompts * options.samples, options.prompts * options.samples * options.retrievals
         return StepCost(
@@ -130,24 +130,24 @@ class R1Searcher(Recipe):
         )
 
     def _try_retriever(self) -> str:
-        """Ask for passages to the first question.
+        """Search for passages for the first question.
 
         Raises:
-            RetrievalError: the retriever failed.
+            RetrievalError: The retriever failed.
         """
         asked = str(next(chain(*self.stages)).prompt)
         (found,) = self.retriever.retrieve([asked], self.options.k)
         return f"{self.options.retriever or type(self.retriever).__name__} found {len(found)} passages"
 
     def make_retriever(self) -> Retriever:
-        """Return what finds passages."""
+        """Return the retriever."""
         return load_retriever(self.options.retriever)
 
     def load_questions(self) -> tuple[tuple[list[Group], list[Group]], list[Group]]:
-        """Return the questions of both stages and those held out.
+        """Return the questions of both stages and the held-out ones.
 
         Raises:
-            ConfigError: there is no file, or a question has no answer.
+            ConfigError: There is no file, or a question has no answer.
         """
         options = self.options
         if not options.data:
@@ -172,7 +172,7 @@ class R1Searcher(Recipe):
         return ask(str(question.prompt))
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
-        """Roll out the next questions and reward them by the stage that the step is in."""
+        """Roll out the next questions and reward them by the step's stage."""
         first = step <= self.options.stage1_steps
         self._retrieving.reset()
         chosen = [pair for pair in self._next(0 if first else 1) for _ in range(self.options.samples)]
@@ -193,7 +193,7 @@ class R1Searcher(Recipe):
         ]
 
     def reward(self, rollout: SearchTrace, golds: Sequence[str], first: bool) -> StageReward | None:
-        """Reward a rollout; None where a failure of ours left it unfinished."""
+        """Reward a rollout; None if an infrastructure failure left it unfinished."""
         if rollout.error is not None:
             return None
         thinks = self.options.prompt == "base"
@@ -202,7 +202,7 @@ class R1Searcher(Recipe):
         return stage2_reward(rollout, golds, self.options.preset, self.options.measure, thinks=thinks)
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return greedy metrics of the held-out questions; what the retriever failed on is left out."""
+        """Return greedy metrics of the held-out questions, excluding those with a failed retriever."""
         if not self.held_out:
             return {}
         options = self.options
@@ -236,19 +236,19 @@ class R1Searcher(Recipe):
         )
 
     def state(self) -> dict[str, Any]:
-        """Return how many questions were drawn in each stage."""
+        """Return the number of questions used in each stage."""
         return {"positions": self.positions}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on after the questions that were drawn."""
+        """Continue after the questions already used."""
         self.positions = list(state["positions"])
 
     def metrics(self) -> dict[str, float]:
-        """Return searches a question, share of evidence, and the stage."""
+        """Return searches per question, the fraction of evidence, and the stage."""
         return self._metrics
 
     def close(self) -> None:
-        """Give back the judge's connections."""
+        """Close the judge's connections."""
         if self._judge is not None:
             self._judge.close()
 
@@ -263,7 +263,7 @@ class R1Searcher(Recipe):
         )
 
     def _next(self, stage: int) -> list[tuple[int, Group]]:
-        """Draw a batch; each pass over the questions is a shuffle."""
+        """Return the next batch. Each pass over the questions is a shuffle."""
         drawn = []
         for _ in range(self.options.prompts):
             question = self.stages[stage][self._epochs[stage].index(self.positions[stage])]

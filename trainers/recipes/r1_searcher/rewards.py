@@ -1,7 +1,7 @@
-"""The rewards of both stages; paper and repository as presets. The format's rules are `verikit.search.rules`.
+"""The rewards of both stages, with paper and repository as presets. The format's rules are `verikit.search.rules`.
 
-Paper: stage 1 = 0.5 if it searched + 0.5 if the format is right; stage 2 = F1, less 2 for a wrong format.
-The repository rewards the answer in stage 1 too, and its Llama run takes only 1 off in stage 2.
+Paper: stage 1 = 0.5 for searching + 0.5 for the right format; stage 2 = F1, less 2 for a wrong format. The repository
+also rewards the answer in stage 1, and its Llama run subtracts only 1 in stage 2.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class StageReward:
 def stage1_reward(
     rollout: SearchTrace, golds: Sequence[str], preset: Preset = "paper", *, thinks: bool = True
 ) -> StageReward:
-    """Reward searching and the format (paper), the answer too (repository, Llama).
+    """Reward searching and the format (paper), and also the answer (repository, Llama).
 
     `repo-qwen` has no first stage: its single run is the second.
     """
@@ -59,7 +59,7 @@ def stage1_reward(
 def stage2_reward(
     rollout: SearchTrace, golds: Sequence[str], preset: Preset = "paper", how: Measure = "f1", *, thinks: bool = True
 ) -> StageReward:
-    """Reward the answer (0 without one), and take 2 (repository's Llama: 1) off for a wrong format."""
+    """Reward the answer (0 without one), and subtract 2 (repository's Llama: 1) for a wrong format."""
     wrong = faults(rollout, preset, thinks=thinks)
     answer = answer_of(rollout.text)
     penalty = 0.0
@@ -70,7 +70,7 @@ def stage2_reward(
 
 
 def measure(answer: str, golds: Sequence[str], how: Measure) -> float:
-    """Return the best over the golds of word F1, cover-EM (order ignored) or exact match, all normalised."""
+    """Return the best match with any gold answer: word F1, cover-EM (ignoring order) or exact match, normalised."""
     if how == "f1":
         return max(token_f1(answer, gold, "r1-searcher") for gold in golds)
     if how == "cover-em":

@@ -1,8 +1,8 @@
-"""`verikit synth search`: two-hop questions of a corpus, and transcripts that look both up, to begin training with.
+"""`verikit synth search`: two-hop questions of a corpus, and transcripts that look both up, for initial training.
 
-A transcript is a rollout: `verikit.search` runs it with the real retriever, and an engine that writes what it is told.
-So its tokens, and which of them are learnt, are those of training. Only transcripts that found both passages and keep
-the paper's format are written.
+A transcript is a rollout: `verikit.search` runs it with the real retriever, and an engine that writes dictated text. So
+its tokens and its mask are the same as in training. A transcript is written only if it found both passages and follows
+the paper's format.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Demonstrator:
         self.limits: SearchLimits = SearchLimits(k=k, searches=2)
 
     def rows(self, questions: Sequence[TwoHopQuestion], guesses: float = 0.0, seed: int = 0) -> Iterator[JsonObject]:
-        """Yield a row for each question whose searches found both passages; a guess is another question's year."""
+        """Yield a row for each question whose searches found both passages. A guess is another question's year."""
         draw = random.Random(f"{seed} guesses")
         years = [question.answer for question in questions]
         for question in questions:
@@ -107,10 +107,10 @@ class Demonstrator:
                 yield as_row(question) | found | {"searches": len(trace.searches)}
 
     def transcript(self, question: TwoHopQuestion, guess: str | None = None) -> SearchTrace:
-        """Look both hops up and answer, or answer a guess at once.
+        """Look both hops up and answer, or immediately answer a guess.
 
         Raises:
-            VerikitError: the retriever failed.
+            VerikitError: The retriever failed.
         """
         thought = "" if self.prompt == "base" else "<think>"
         if guess is None:
@@ -133,7 +133,7 @@ class Demonstrator:
         return trace
 
     def is_good(self, trace: SearchTrace, question: TwoHopQuestion) -> bool:
-        """Whether each search found its passage, and the paper's format is kept."""
+        """Whether each search found its passage, and the paper's format is followed."""
         if len(trace.searches) != len(question.hops) or faults(trace, thinks=self.prompt == "base"):
             return False
         return all(
@@ -143,7 +143,7 @@ class Demonstrator:
 
 
 class _Dictated(Engine):
-    """Writes one text a leg, the end token behind the last."""
+    """Writes one given string per leg, and the end token after the last."""
 
     def __init__(self, tokenizer: Any, texts: Sequence[str]) -> None:
         self.name: str = "dictated"
@@ -151,7 +151,7 @@ class _Dictated(Engine):
         self._texts = list(texts)
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Return the next text; there is one request at a time."""
+        """Return the next string. There is one request per call."""
         [_] = requests
         text = self._texts.pop(0)
         ids = list(self.tokenizer(text, add_special_tokens=False).input_ids)
@@ -162,7 +162,7 @@ class _Dictated(Engine):
 def divided(
     questions: Sequence[TwoHopQuestion], counts: Sequence[int], seed: int
 ) -> tuple[list[TwoHopQuestion], list[TwoHopQuestion], list[TwoHopQuestion]]:
-    """Divide questions into two sets of at most such counts, and the rest; a person's are all in one of them."""
+    """Divide questions into two sets of at most `counts`, and the rest. A person's questions stay together."""
     persons = list(dict.fromkeys(question.person for question in questions))
     random.Random(f"{seed} persons").shuffle(persons)
     by_person: dict[str, list[TwoHopQuestion]] = {person: [] for person in persons}
@@ -178,7 +178,7 @@ def divided(
 
 
 def as_row(question: TwoHopQuestion) -> JsonObject:
-    """Return a question as `r1-searcher` reads it."""
+    """Return a question in the format of `r1-searcher`."""
     titles = [passage.title for passage in question.hops]
     return {"prompt": question.prompt, "answer": question.answer, "source": question.event, "gold_titles": titles}
 

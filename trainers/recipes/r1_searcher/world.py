@@ -1,8 +1,9 @@
-"""The smallest world where searching pays: facts that only the retriever knows, and questions over two of them.
+"""The smallest world that needs search: facts that only the retriever has, and questions over two of them.
 
-`r3 of r1 of e7` asks for the r3 of what e7's r1 is. Each fact is a passage (title "e7 r1", text "e12"). Warm-up teaches
-the format and to read evidence, but hardly to search: a transcript that searches is learnt with its decision (the first
-token after the prompt or after evidence) masked, but for `searching` of the demonstrations; the rest decide to guess.
+`r3 of r1 of e7` means: what is the r3 of e7's r1? Each fact is a passage (title "e7 r1", text "e12"). The warm-up
+teaches the format and reading evidence, but hardly searching. In a transcript that searches, the decision is masked:
+the first token after the prompt or after evidence. It is unmasked only in a fraction `searching` of the demonstrations.
+The others decide to guess.
 """
 
 from __future__ import annotations
@@ -29,29 +30,29 @@ class R1WorldOptions(SearchOptions):
     relations: PositiveInt = 4
     held_out_size: PositiveInt = 160
     batch: PositiveInt = 64
-    """Demonstrations a step of the warm-up."""
+    """Demonstrations per step of the warm-up."""
     reading: float = Field(default=0.6, ge=0, le=1)
-    """Share of demonstrations that teach to go on after a decision, not to decide."""
+    """Fraction of demonstrations that teach continuing after a decision, not the decision itself."""
     searching: float = Field(default=0.02, ge=0, le=1)
-    """Share of the others that decide to search."""
+    """Fraction of the others that decide to search."""
     twice: float = Field(default=0.1, ge=0, le=1)
-    """Share of those that search for the second hop too."""
+    """Fraction of those that also search for the second hop."""
 
 
 class Facts:
-    """Passages by title, looked up by the words of the query: what a generated world needs of a retriever."""
+    """A minimal retriever for a generated world: passages by title, found by the words of the query."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._by_title = {frozenset(passage.title.split()): passage for passage in passages}
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        """Return the passage whose title has the query's words, if there is one."""
+        """Return the passage whose title has the query's words, if it exists."""
         found = (self._by_title.get(frozenset(query.split())) for query in queries)
         return [[passage] if passage is not None else [] for passage in found]
 
 
 class R1SearcherWorld(R1Searcher):
-    """Two-hop questions about a table of facts, by a model made on the spot."""
+    """Two-hop questions about a table of facts, with a model created at the start of the run."""
 
     name: ClassVar[str] = "r1-searcher-world"
     Options: ClassVar[type[BaseModel]] = R1WorldOptions
@@ -60,7 +61,7 @@ class R1SearcherWorld(R1Searcher):
 
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:
-        """Make a Llama of two layers with a tokenizer of words."""
+        """Make a two-layer Llama with a tokenizer of words."""
         tokenizer = make_tokenizer(options.entities, options.relations)
         return make_llama(tokenizer, seed, positions=128), tokenizer
 
@@ -74,7 +75,7 @@ class R1SearcherWorld(R1Searcher):
         return Facts([Passage(f"{name} {relation}", value) for (name, relation), value in self.facts.items()])
 
     def load_questions(self) -> tuple[tuple[list[Group], list[Group]], list[Group]]:
-        """Return all two-hop questions but those held out, and those."""
+        """Return the two-hop questions to train on and the held-out ones."""
         relations = [f"r{number}" for number in range(self.options.relations)]
         all_of_them = [
             Group(f"{second} of {first} of {name}", answer=self.facts[self.facts[name, first], second])
@@ -87,11 +88,11 @@ class R1SearcherWorld(R1Searcher):
         return (all_of_them[cut:], all_of_them[cut:]), all_of_them[:cut]
 
     def ask(self, question: Group) -> EnginePrompt:
-        """Return the bare question with the thinking opened."""
+        """Return the bare question followed by the opening think tag."""
         return f"{question.prompt} <think>"
 
     def demonstrations(self, step: int) -> list[Trajectory]:
-        """Return guesses, a few searches, and searches whose decisions are not learnt."""
+        """Return guesses, a few searches, and searches with masked decisions."""
         draw = random.Random(f"{self.setting.seed} demonstrations {step}")
         made = []
         for _ in range(self.options.batch):
@@ -102,7 +103,7 @@ class R1SearcherWorld(R1Searcher):
         return made
 
     def gate(self, sampler: Sampler) -> float:
-        """Return the greedy accuracy after two searches made for the policy: whether it can read and answer."""
+        """Return the greedy accuracy after two given searches. It measures whether the policy can read and answer."""
         prompts = []
         for question in self.held_out:
             second, first, name = str(question.prompt).split(" of ")
@@ -118,7 +119,7 @@ class R1SearcherWorld(R1Searcher):
         return sum(rollout.answer == question.answer for question, rollout in pairs) / len(self.held_out)
 
     def _demonstration(self, searches: int, decides: bool, draw: random.Random) -> Trajectory:
-        """One transcript about facts of its own, drawn anew: what is learnt is to read, not the facts."""
+        """Return one transcript about its own random facts, so the model learns to read evidence and not the facts."""
         names = [f"e{number}" for number in range(self.options.entities)]
         relations = [f"r{number}" for number in range(self.options.relations)]
         name, between, last = (draw.choice(names) for _ in range(3))
@@ -141,7 +142,7 @@ class R1SearcherWorld(R1Searcher):
 
 
 def make_tokenizer(entities: int, relations: int) -> Any:
-    """Make a tokenizer of words and tags; spaces and line breaks are no tokens."""
+    """Make a tokenizer of words and tags. Spaces and line breaks have no tokens."""
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 

@@ -1,1 +1,1 @@
-"""SPICE (arXiv 2510.24684): one model asks questions from documents, and answers them without the documents."""
+"""SPICE (arXiv 2510.24684): one model writes questions from documents, and answers them without the documents."""

@@ -1,7 +1,7 @@
-"""A Challenger that is not the policy: any engine, asked in texts or conversations, whose replies are never trained on.
+"""A Challenger other than the policy: any engine, whose replies are never trained on.
 
-The paper's Strong Challenger is a larger model behind a server; a frozen Challenger is the policy's start, loaded again
-(`hf:PATH`) or served.
+It receives strings or conversations. The paper's Strong Challenger is a larger model behind a server. A frozen
+Challenger is the policy's initial model, loaded again (`hf:PATH`) or served.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from verikit.trainers.recipes.spice.rounds import DocumentRound
 from verikit.types import Message
 
 SEEDS = 2**31
-"""Servers take seeds below it."""
+"""Servers accept seeds below it."""
 
 
 class OtherChallenger:
-    """Asks another model than the policy."""
+    """Queries a model other than the policy."""
 
     engine: Engine
     chat: bool
@@ -29,20 +29,20 @@ class OtherChallenger:
         self.engine, self.chat = engine, chat
 
     def prompt(self, question: str, transcript: str) -> EnginePrompt:
-        """Return a question as a conversation, or as the text of a transcript."""
+        """Return a question as a conversation, or as the transcript."""
         message: Message = {"role": "user", "content": question}
         return [message] if self.chat else transcript
 
     def ask(self, request: Request) -> Ask:
-        """Return what a rollout wants for a reply."""
+        """Return the rollout step that sends a request for a reply."""
         seed = None if request.seed is None else request.seed % SEEDS
         return Ask(self.engine, replace(request, logprobs=None, seed=seed))
 
     def check(self, rounds: Sequence[DocumentRound]) -> None:
-        """Stop where no document of a step got a reply.
+        """Raise if no document of a step got a reply.
 
         Raises:
-            VerikitError: so it is.
+            VerikitError: No document did.
         """
         lost = [error for found in rounds for error in found.lost]
         if lost and not any(found.attempts for found in rounds):

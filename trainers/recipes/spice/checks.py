@@ -1,4 +1,4 @@
-"""Does a question stand by itself, and is it drawn from its document? And are two answers the same?"""
+"""Check that a question is self-contained and based on its document, and whether two answers are equal."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _REFERENCE = re.compile(
 _COMMAND_OR_WORD = re.compile(r"\\[A-Za-z]+|[^\W\d_]{2,}")
 _SYMBOL = re.compile(r"\w+")
 _RESTATED = 4
-"""A question may repeat so many times `copied_words` symbols of any kind in a row: a formula, but no page of them."""
+"""Factor on `copied_words` for symbols of any type in a row. A question may repeat a formula, but not a page."""
 
 
 def check(question: CorpusQuestion, document: str, options: SpiceOptions) -> None:
-    """Hold a question to the rules that are switched on.
+    """Check a question against the enabled rules.
 
     Raises:
-        Invalid: it breaks one.
+        Invalid: It breaks one.
     """
     rules: Mapping[Check, Callable[[], str | None]] = {
         "self_reference": lambda: _self_reference(question),
@@ -57,9 +57,9 @@ def _quotes(question: CorpusQuestion, document: str) -> str | None:
 
 
 def _copied(question: CorpusQuestion, document: str, words: int) -> str | None:
-    """Whether more words in a row than allowed are the document's; whole documents are no question.
+    """Whether more consecutive words than allowed are copied from the document; a whole document is not a question.
 
-    Words are runs of letters outside of LaTeX's commands: a formula has to be restated as it is.
+    Words are runs of letters outside LaTeX commands, because a formula must be restated exactly.
     """
     text, source = question.text.casefold(), document.casefold()
     if _shared_run(_words(text), _words(source), words + 1):
@@ -75,7 +75,7 @@ def _words(text: str) -> list[str]:
 
 
 def _shared_run(own: Sequence[str], others: Sequence[str], length: int) -> bool:
-    """Whether so many items in a row stand in both."""
+    """Whether a run of `length` items appears in both."""
     runs = {tuple(others[at : at + length]) for at in range(len(others) - length + 1)}
     return any(tuple(own[at : at + length]) in runs for at in range(len(own) - length + 1))
 
@@ -89,14 +89,14 @@ def _balance(question: CorpusQuestion, share: float) -> str | None:
 
 @dataclass(frozen=True)
 class TypedEquality:
-    """Scores an answer by the type of its gold: mathematics, exact text, or option letter."""
+    """Scores an answer according to the type of the reference: mathematics, an exact string, or an option letter."""
 
     letter_only: bool = False
     _math: Math = field(default_factory=Math)
     _words: Answer = field(default_factory=Answer)
 
     def score(self, question: CorpusQuestion, reply: str) -> Score:
-        """Compare a Reasoner's reply with the gold: the last box counts, and of a choice a letter that is stated."""
+        """Compare a Reasoner's reply with the gold answer: its last box, and for a choice also a stated letter."""
         reply = split(reply).reply
         if question.answer_type == "Choice":
             return self._choice(question, reply)
@@ -123,6 +123,6 @@ class TypedEquality:
 
 
 def _plain(text: str) -> str:
-    """A text without TeX's text command, outer quotes and doubled space."""
+    """Return the string without TeX's text command, outer quotes and doubled spaces."""
     text = re.sub(r"^\\text\{(.*)\}$", r"\1", text.strip(), flags=re.DOTALL)
     return " ".join(text.strip("\"'$ ").split())

@@ -1,8 +1,8 @@
-"""Documents to ask from: millions, on disk, read one at a time.
+"""Documents to write questions from: millions, on disk, read one at a time.
 
-Opening takes one pass that notes where each document begins (8 bytes a document); texts are read when they are drawn.
-Files that can't be read from the middle (compressed ones, arrays, tables) are unpacked in this pass into a temporary
-file without a name, one for each process. Of parquet nothing stays in memory but how many rows each row group has.
+Opening takes one pass that records the start of each document (8 bytes per document). A document is read when needed.
+Files that don't support random access (compressed ones, arrays, tables) are unpacked in this pass into a temporary file
+without a name, one per process. For parquet, only the number of rows of each row group stays in memory.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from verikit.readers.source import opened
 from verikit.readers.texts import corpus_files, holds_rows, plain_name, read_text
 
 CHARACTERS = 16
-"""Of a long document so many characters for each token wanted are encoded; no tokenizer merges more on average."""
+"""Characters of a long document to encode per required token. Tokenizers average fewer characters per token."""
 BATCH = 64
-"""Rows of a parquet file that are read at once, up to the one that is wanted."""
+"""Rows of a parquet file per read, until the requested one."""
 
 
 class Source(ABC):
-    """The documents of one file."""
+    """The documents in one file."""
 
     path: Path
     key: str
@@ -53,7 +53,7 @@ class Source(ABC):
         """Return a row's text.
 
         Raises:
-            SchemaError: it has none.
+            SchemaError: It has no text.
         """
         found = row.get(self.key) if isinstance(row, dict) else None
         if not isinstance(found, str) or not found.strip():
@@ -64,7 +64,7 @@ class Source(ABC):
 
 
 class JsonLines(Source):
-    """A document a line."""
+    """One document per line."""
 
     def __init__(self, path: Path, key: str) -> None:
         super().__init__(path, key)
@@ -77,7 +77,7 @@ class JsonLines(Source):
                 position += len(line)
 
     def __len__(self) -> int:
-        """The number of lines that are not empty."""
+        """The number of nonempty lines."""
         return len(self._starts)
 
     def __getitem__(self, index: int) -> str:
@@ -92,7 +92,7 @@ class JsonLines(Source):
 
 
 class Unpacked(Source):
-    """A document a row of a file that can only be read from its beginning: its texts in a temporary file."""
+    """One document per row of a file without random access. All documents are in a temporary file."""
 
     def __init__(self, path: Path, key: str) -> None:
         super().__init__(path, key)
@@ -105,7 +105,7 @@ class Unpacked(Source):
                 file.write(text)
                 self._starts.append(self._starts[-1] + len(text))
             file.flush()
-            # The map outlives the file, which has no name: its space is free when the process ends, however it does.
+            # The map outlives the file, which has no name. Its space is free when the process ends for any reason.
             self._texts = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def __len__(self) -> int:
@@ -118,7 +118,7 @@ class Unpacked(Source):
 
 
 class Parquet(Source):
-    """A document a row, read from its row group up to that row; no file is held open."""
+    """One document per row, read from its row group up to that row. Files are closed after each read."""
 
     def __init__(self, path: Path, key: str) -> None:
         super().__init__(path, key)
@@ -164,7 +164,7 @@ class TextDocument(Source):
     """A file that is one document."""
 
     def __len__(self) -> int:
-        """One."""
+        """Always 1."""
         return 1
 
     def __getitem__(self, index: int) -> str:
@@ -190,12 +190,12 @@ class Corpus:
 
 
 def open_corpus(names: Sequence[str], key: str, folder: Path) -> Corpus:
-    """Open files by name, pattern or folder; of each a first document is read.
+    """Open files by path, pattern or folder, and read the first document of each.
 
     Raises:
-        ConfigError: there are none, or one can't be read.
-        SchemaError: a first document has no text; of files that are unpacked, any.
-        MissingExtra: what reads such files is not installed.
+        ConfigError: There are no files, or one can't be read.
+        SchemaError: A first document has no text. Unpacked files are checked completely.
+        MissingExtra: The reader of such files is not installed.
     """
     paths = [path for name in names for path in _matching(folder, name)]
     sources = [_opened(path, key) for path in paths]
@@ -209,10 +209,10 @@ def open_corpus(names: Sequence[str], key: str, folder: Path) -> Corpus:
 
 
 def _opened(path: Path, key: str) -> Source:
-    """A file as what it is by its name and its first bytes.
+    """Return the source for a file, chosen by its name and its first bytes.
 
     Raises:
-        ConfigError: it can't be read.
+        ConfigError: It can't be read.
     """
     try:
         if not holds_rows(path):
@@ -232,7 +232,7 @@ def _opened(path: Path, key: str) -> Source:
 
 
 def _matching(folder: Path, name: str) -> list[Path]:
-    """The files of a name, in the order that draws count in: those of a pattern as they sort, else in natural order."""
+    """Return the files that match a name: sorted for a pattern, otherwise in natural order. Samples depend on it."""
     path = folder / name
     if not any(char in str(path.parent) for char in "*?[") and any(char in path.name for char in "*?["):
         found = [match for match in sorted(path.parent.glob(path.name)) if match.is_file()]
@@ -256,7 +256,7 @@ def segment(text: str, tokenizer: Any, limit: int, draw: random.Random) -> str:
     start, length = draw.randrange(len(ids) - limit + 1), limit
     while True:
         piece: str = tokenizer.decode(ids[start : start + length])
-        # Cut in the middle of a word, a text may encode to more tokens than it was decoded from.
+        # If cut in the middle of a word, a text may encode to more tokens than it was decoded from.
         surplus = len(tokenizer.encode(piece, add_special_tokens=False)) - limit
         if surplus <= 0 or length <= 1:
             return piece

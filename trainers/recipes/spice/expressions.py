@@ -1,8 +1,8 @@
-r"""Is an answer a mathematical expression? `x^2+1`, `\frac{a}{b}`, `2πr`, `y = 2x` and `velocity/time` are.
+r"""Check whether an answer is a mathematical expression: `x^2+1`, `\frac{a}{b}`, `2πr`, `y = 2x`, `velocity/time`.
 
-`a cat` and `the red house` are none. Words are no products of letters: `red house` is read as r·e·d with a unit, and is
-prose. `answer` compares the answers, so it has to be able to read an expression: a gold that it can't read is never
-answered. It compares formulas of words by their words and operators.
+`a cat` and `the red house` are not expressions. Words are not products of letters: `red house` could be read as r·e·d
+with a unit, but is prose. `answer` compares the answers, so it must be able to read an expression. No reply could match
+a gold answer that it can't read. It compares formulas of words by their words and operators.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _NAMED = FUNCTIONS | GREEK | {"infinity", "inf", "and", "mod", "lim", "choose"}
 
 
 def is_expression(text: str) -> bool:
-    """Whether a text is mathematics that answers can be compared with."""
+    """Whether a string is mathematics that answers can be compared with."""
     gold = read_gold(text)
     readable = gold.tree is not None or is_formula_of_words(text)
     return readable and not gold.problem and not _is_prose(text)
 
 
 def is_formula_of_words(text: str) -> bool:
-    """Whether a text is words with operators between them, such as `distance / time`."""
+    """Whether a string is words joined by operators, such as `distance / time`."""
     return _FORMULA_OF_WORDS.fullmatch(text.strip("$ ")) is not None
 
 
 def _is_prose(text: str) -> bool:
-    """Whether a word stands beside another one or beside a letter, or stands alone."""
+    """Whether a word is next to another word or a letter, or is the whole string."""
     plain = _COMMAND.sub(" ", text).strip("${} \t\n")
     tokens = list(_TOKEN.finditer(plain))
     if len(tokens) == 1 and tokens[0][0] == plain and _is_word(plain):
@@ -47,7 +47,7 @@ def _is_prose(text: str) -> bool:
 
 
 def _is_word(token: str) -> bool:
-    """Whether it is a word of prose: units, Greek letters and names of functions are none."""
+    """Whether it is a word of prose. Units, Greek letters and names of functions are not."""
     return len(token) > 2 and token.isalpha() and token not in _NAMED and not is_unit(token)
 
 

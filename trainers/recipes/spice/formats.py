@@ -1,6 +1,6 @@
-"""The three replies of a Challenger, taken apart: which format suits, a multiple-choice question, a free-form one.
+"""Parse the three replies of a Challenger: the suitable format, a multiple-choice question, a free-form one.
 
-Replies are hostile. JSON is read by the standard library; every bound is here.
+Replies are hostile. The standard library reads the JSON, and all limits are in this module.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from verikit.trainers.recipes.spice.options import Format
 AnswerType = Literal["Integer", "Expression", "String", "Choice"]
 LETTERS = "ABCD"
 LONGEST = 100_000
-"""Characters of a reply that are read."""
+"""Maximum characters of a reply."""
 TRIES = 64
-"""Places of a reply at which a JSON object is looked for."""
+"""Maximum positions in a reply to try for a JSON object."""
 STRING_WORDS = 3
 REASON = 100
 _INTEGER = re.compile(r"[+-]?\d{1,100}")
@@ -34,20 +34,20 @@ _LETTERS = re.compile("[A-Z]")
 
 
 class InvalidQuestion(ValueError):
-    """A reply breaks a rule; says which."""
+    """A reply breaks a rule. The message names the rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusQuestion:
-    """A question that stands by itself, with its gold answer."""
+    """A self-contained question with its gold answer."""
 
     text: str
-    """All that a Reasoner sees."""
+    """The whole question that a Reasoner sees."""
     answer: str
     answer_type: AnswerType
     options: tuple[str, ...] = ()
     quotes: tuple[str, ...] = ()
-    """What the Challenger says it found in the document."""
+    """Quotes that the Challenger claims to have found in the document."""
 
     @property
     def format(self) -> Format:
@@ -64,7 +64,7 @@ class QuestionKind:
 
 
 def _bare_object(reply: str, keys: set[str]) -> dict[str, Any]:
-    """The JSON object that a reply is, which has exactly these keys."""
+    """Parse a reply that is a single JSON object with exactly these keys."""
     try:
         row = json.loads(mended(split(reply).reply[:LONGEST]))
     except (ValueError, RecursionError):
@@ -78,7 +78,7 @@ def parse_kind(reply: str) -> QuestionKind:
     """Read the choice of a format: a bare JSON object of exactly four keys.
 
     Raises:
-        Invalid: it is anything else, fences included.
+        Invalid: It is anything else, including fenced JSON.
     """
     row = _bare_object(reply, {"suitable_for_mcq", "suitable_for_free_form", "best_answer_type", "reason"})
     mcq, free, answer_type = row["suitable_for_mcq"], row["suitable_for_free_form"], row["best_answer_type"]
@@ -96,10 +96,10 @@ def parse_kind(reply: str) -> QuestionKind:
 
 
 def parse_mcq(reply: str) -> CorpusQuestion:
-    """Read a multiple-choice question: thoughts, then one JSON object; its options' labels become `A)` to `D)`.
+    """Read a multiple-choice question: thoughts, then one JSON object. Its options' labels become `A)` to `D)`.
 
     Raises:
-        Invalid: a key is missing or empty, there are not four options A) to D), or no one letter is the gold.
+        Invalid: A key is missing or empty, there are not four options A) to D), or the gold answer is not one letter.
     """
     row = last_object(reply)
     text = _text(row, "multiple_choice_question")
@@ -122,7 +122,7 @@ def parse_mcq(reply: str) -> CorpusQuestion:
 
 
 def shuffled(question: CorpusQuestion, draw: random.Random) -> CorpusQuestion:
-    """Put a choice's options in a drawn order; the gold letter goes with its option."""
+    """Shuffle a choice's options. The gold letter follows its option."""
     order = draw.sample(range(len(LETTERS)), len(LETTERS))
     options = tuple(question.options[index] for index in order)
     text, answer = _with_options(question.text, options), LETTERS[order.index(LETTERS.index(question.answer))]
@@ -130,14 +130,14 @@ def shuffled(question: CorpusQuestion, draw: random.Random) -> CorpusQuestion:
 
 
 def option_letter(text: str) -> str:
-    """Return the letter that `B`, `(B)`, `B)`, `B.` or `B:` says and nothing else; "" for all other texts."""
+    """Return the letter of a string that is only `B`, `(B)`, `B)`, `B.` or `B:`; "" for all other strings."""
     found = _LETTER.fullmatch(text.strip())
     letter = found[0].strip("().:") if found else ""
     return letter if letter in LETTERS else ""
 
 
 def _option_lines(text: str) -> list[re.Match[str]]:
-    """Return the four lines A to D whose labels are written alike (`A)`, `(A)`, `A.` or `A:`); [] if there are none."""
+    """Return the four lines A to D with labels in the same style (`A)`, `(A)`, `A.` or `A:`), or []."""
     styles: dict[str, list[re.Match[str]]] = {}
     for line in _OPTION.finditer(text):
         styles.setdefault(_LETTERS.sub("", line[1]), []).append(line)
@@ -166,7 +166,7 @@ def parse_free_form(reply: str, answer_type: AnswerType) -> CorpusQuestion:
     """Read a free-form question of a requested answer type: thoughts, then one JSON object.
 
     Raises:
-        Invalid: question or answer is missing, empty, or not of its type.
+        Invalid: Question or answer is missing, empty, or of the wrong type.
     """
     row = last_object(reply)
     question = _text(row, "question")
@@ -183,10 +183,10 @@ def parse_free_form(reply: str, answer_type: AnswerType) -> CorpusQuestion:
 
 
 def last_object(reply: str) -> dict[str, Any]:
-    """Return the last JSON object that stands in a reply, none of those inside another.
+    """Return the last top-level JSON object in a reply.
 
     Raises:
-        Invalid: there is none, or too many braces stand before it.
+        Invalid: There is no object, or too many braces precede it.
     """
     if len(reply) > LONGEST:
         raise InvalidQuestion(f"a reply of more than {LONGEST} characters")

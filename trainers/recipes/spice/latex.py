@@ -1,8 +1,8 @@
-r"""LaTeX in a model's JSON: `"\frac{1}{2}"` is read as it was meant, not as a form feed and `rac{1}{2}`.
+r"""Repair LaTeX in a model's JSON: `"\frac{1}{2}"` means a fraction, not a form feed and `rac{1}{2}`.
 
-A backslash is JSON's own in `\\`, `\"`, `\/` and `\uXXXX`; everywhere else it is LaTeX, but for `\n`, `\r` and `\t`,
-which may be either. They are LaTeX where the whole run of letters is a command (`\nabla`, `\rho`, `\theta`) and the
-reply doubles no command's backslash elsewhere: who writes `\\frac` knows how JSON is written, and means a line's end.
+In `\\`, `\"`, `\/` and `\uXXXX`, a backslash is JSON's own. In all other places it is LaTeX, except for `\n`, `\r` and
+`\t`, which are ambiguous. They are LaTeX if the whole run of letters is a command (`\nabla`, `\rho`, `\theta`) and the
+reply doubles no other command's backslash. A model that writes `\\frac` escapes JSON correctly, and means a line break.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 COMMANDS = frozenset(
-    # With the letters of JSON's own escapes.
+    # Commands that start with the letters of JSON's own escapes.
     "nabla natural ncong ne nearrow neg neq newline nexists ngeq ngeqslant ngtr ni nLeftarrow nleftarrow "
     "nleftrightarrow nleq nleqslant nless nmid nobreak nolimits nonumber norm not notin nparallel nprec npreceq "
     "nRightarrow nrightarrow nsim nsubseteq nsucc nsucceq nsupseteq ntriangleleft ntriangleright nu num nvdash "
@@ -20,7 +20,7 @@ COMMANDS = frozenset(
     "textmu textnormal textrm textsc textsf textstyle textsubscript textsuperscript texttt textup tfrac therefore "
     "theta thetasym thickapprox thicksim thickspace thinspace tilde times tiny to top triangle triangledown "
     "triangleleft trianglelefteq triangleq triangleright trianglerighteq "
-    # The others that most formulas hold.
+    # The other commands that are common in formulas.
     "alpha angle approx arccos arcsin arctan bar begin beta Big big binom bmod boldsymbol boxed bullet cap cdot cdots "
     "chi circ colon cong cos cosh cot csc cup dagger ddot ddots deg Delta delta det dfrac dim displaystyle div dot "
     "dots ell emptyset end epsilon equiv eta exists exp forall frac Gamma gamma gcd ge geq gg hat hbar iff iint im "
@@ -32,16 +32,16 @@ COMMANDS = frozenset(
 )
 _ESCAPE = re.compile(r"\\(?:\\([A-Za-z]*)|u[0-9a-fA-F]{4}|([A-Za-z]+)|.|$)", re.DOTALL)
 _SHORT = frozenset(("ne", "ni", "nu"))
-"""Also a new line that begins with e, i or u, as the items of a list do."""
+"""Also a line break followed by e, i or u, as in the items of a list."""
 _AFTER_TEXT, _LISTED = frozenset(".:;?!"), frozenset(").:")
 _OPENERS = frozenset('"$([{=+-*/^_|,<>&')
 
 
 def mended(text: str) -> str:
-    r"""Return JSON text whose backslashes are all JSON's: those of LaTeX that are written once are doubled.
+    r"""Return JSON text with valid backslashes: single backslashes of LaTeX are doubled.
 
-    In a reply that writes LaTeX with single backslashes the `\\` between `\begin{…}` and `\end{…}` is the end of a row,
-    and stays two.
+    In a reply that writes LaTeX with single backslashes, the `\\` between `\begin{…}` and `\end{…}` is the end of a
+    row, and is doubled too.
     """
     doubles = any(match[1] in COMMANDS for match in _ESCAPE.finditer(text))
     inside = 0
@@ -65,7 +65,7 @@ def mended(text: str) -> str:
 
 
 def _begins_line(match: re.Match[str]) -> bool:
-    r"""Whether a name is more likely the end of a line and the first letter of the next, as of a list's item `i)`."""
+    r"""Whether a name is probably a line break and the first letter of the next line, as in a list's item `i)`."""
     if match[2] not in _SHORT:
         return False
     text, start, end = match.string, match.start(), match.end()

@@ -17,49 +17,56 @@ class SpiceOptions(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     corpus: list[str] = []
-    """Files of documents: .jsonl, .parquet (a row each) and any other text file (one document); patterns with * too."""
+    """Files of documents: .jsonl, .parquet (one per row) and other text files (one document). Patterns may use *."""
     text_key: str = "text"
-    """The column or key that holds a document's text."""
+    """The column or key of a document's text."""
     document_tokens: PositiveInt = 5992
-    """Longer documents give a segment of so many tokens, drawn anew each time."""
+    """Longer documents give a random segment of this many tokens, a new one each time."""
     documents: PositiveInt = 128
-    """Documents a step."""
+    """Documents per step."""
     formats: Literal["model", "alternate", "mcq", "free_form"] = "model"
-    """Who decides a document's task format: the Challenger, turns, or always the same."""
+    """What decides a document's task format: the Challenger (`model`), turns, or always the same."""
     attempts: PositiveInt = 1024
-    """Most questions sampled for one document; sampling stops with the first valid one."""
+    """Maximum questions sampled per document. Sampling stops with the first valid one."""
     group: int = Field(default=8, ge=2)
-    """Challenger attempts of a document, and Reasoner answers of a question, that are trained on."""
+    """Challenger attempts per document, and Reasoner answers per question, to train on."""
     reward: Reward = "variance"
     penalty: float = -0.1
     """Reward of an invalid question."""
     checks: list[Check] = Field(default=["self_reference", "quotes", "copied"])
-    """Beyond the form: questions that speak of "the text", quotes that the document does not hold, questions that
-    copy more than `copied_words` words in a row, options whose lengths differ by more than `balance`."""
+    """Rules in addition to the format.
+
+    `self_reference` rejects questions that mention "the text". `quotes` rejects quotes that are not in the document.
+    `copied` rejects questions that copy more than `copied_words` words in a row. `balance` rejects options whose
+    lengths differ by more than `balance`.
+    """
     copied_words: PositiveInt = 12
-    """Words are runs of two and more letters, not LaTeX's commands; of numbers and symbols four times as many count."""
+    """Words are runs of two or more letters, not LaTeX commands. Four times as many numbers and symbols are allowed."""
     balance: float = Field(default=0.2, gt=0)
     shuffle: bool = False
-    """Put a choice's options in a drawn order before it is asked, so that the roles can't agree on a letter."""
+    """Shuffle a choice's options before it is answered, so the roles can't agree on a letter."""
     letter_only: bool = False
-    """A choice is right only as its letter (`B`, `(B)`, `B)`, `B.`, `B:`); else the option's text counts too."""
+    """Accept a choice only as its letter (`B`, `(B)`, `B)`, `B.`, `B:`). False: the option's text is accepted too."""
     challenger: str = ""
-    """Who asks: "" the policy itself; else an engine that is never trained, such as openai:http://host:8000/v1#MODEL
-    (the paper's Strong Challenger) or hf:PATH with the folder of the start's weights (a frozen Challenger)."""
+    """Model that writes the questions. "": the policy itself. Otherwise an engine that is never trained.
+
+    Examples are openai:http://host:8000/v1#MODEL (the paper's Strong Challenger) and hf:PATH with the folder of the
+    initial weights (a frozen Challenger).
+    """
     challenger_chat: bool | None = None
-    """Whether another Challenger is asked through its chat template; not given: as `chat`."""
+    """Use the chat template of another Challenger. Default: the value of `chat`."""
     train_challenger: bool = True
-    """False (an ablation) trains on the Reasoner's answers alone; the weights that ask change all the same."""
+    """False (an ablation) trains only on the Reasoner's answers. The Challenger's weights still change with them."""
     use_documents: bool = True
     """False (an ablation) shows the Challenger no document."""
     challenger_weight: float = Field(default=1.0, ge=0)
     """Factor on the Challenger's advantages."""
     prompts: str = "spice"
-    """A set of prompts that comes with verikit, or a FILE.toml."""
+    """A built-in set of prompts, or a FILE.toml."""
     chat: bool = True
-    """Ask through the chat template; False: the prompts' own transcript."""
+    """Use the chat template. False: the prompts' own transcript."""
     held_out: str = ""
-    """Problems to evaluate on: JSON lines with a prompt and its answer, or as `verikit synth spice` writes them."""
+    """Problems to evaluate on: JSON lines with a prompt and its answer, or from `verikit synth spice`."""
     evaluate_samples: PositiveInt = 1
     max_tokens: PositiveInt = 8192
     temperature: float = Field(default=1.0, gt=0)

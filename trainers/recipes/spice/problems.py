@@ -10,13 +10,13 @@ from verikit.trainers.recipes.spice.formats import CorpusQuestion
 
 
 def read_held_out(path: Path) -> list[CorpusQuestion]:
-    """Read questions from JSON lines with a prompt, its answer and, in `meta`, what `verikit synth spice` wrote.
+    """Read questions from JSON lines with a prompt, its answer and, in `meta`, the fields of `verikit synth spice`.
 
-    Without an `answer_type` an answer is compared as mathematics, or by its letter where there are `options`.
+    Without an `answer_type` an answer is compared as mathematics, or by its letter if there are `options`.
 
     Raises:
-        ConfigError: the file can't be read, or has no rows.
-        SchemaError: a row has no prompt or no answer.
+        ConfigError: The file can't be read, or has no rows.
+        SchemaError: A row has no prompt or no answer.
     """
     questions = []
     for number, problem in enumerate(read_problems(path, {}), 1):

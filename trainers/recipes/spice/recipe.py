@@ -1,9 +1,9 @@
 """The recipe: documents to questions, questions to answers, both to one update.
 
-A document is one rollout. The Challenger is asked until a question is valid, twice as often each time, a group of its
-attempts keeps their share of valid ones, and each valid question is put to the Reasoner at once, who never sees a
-document. One question a document, drawn among the valid, trains the Reasoner, with the answers that were sampled
-already.
+Each document is one rollout. The Challenger samples attempts until a question is valid, twice as many in each round. A
+group sampled from its attempts keeps their fraction of valid ones. Each valid question is sent to the Reasoner
+immediately, and the Reasoner never sees a document. One random valid question per document trains the Reasoner, with
+the answers already sampled.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Spice(SelfPlay):
     corpus: Sequence[str] | Corpus
     held_out: list[CorpusQuestion]
     other: OtherChallenger | None
-    """Who asks, where it is not the policy."""
+    """The Challenger, if it is not the policy."""
 
     def __init__(self, options: SpiceOptions, setting: Setting) -> None:
         super().__init__(options, setting)
@@ -71,13 +71,13 @@ class Spice(SelfPlay):
         self.other = OtherChallenger(load_engine(options.challenger), chat=chat) if options.challenger else None
 
     def probes(self) -> Iterator[Probe]:
-        """Yield the documents, and the Challenger where it is another model."""
+        """Yield probes of the documents, and of the Challenger if it is another model."""
         yield "data", lambda: f"{len(self.corpus):,} documents, {len(self.held_out):,} questions held out"
         if self.other is not None:
             yield "challenger", partial(engine_probe, self.other.engine)
 
     def step_cost(self) -> StepCost:
-        """Bounds of one training step."""
+        """Return the bounds of one training step."""
         options = self.options
         chosen = options.documents if options.formats == "model" and options.use_documents else 0
         first = options.documents * min(options.group, options.attempts)
@@ -91,15 +91,15 @@ class Spice(SelfPlay):
         )
 
     def close(self) -> None:
-        """Give back another Challenger's connections."""
+        """Close the connections of another Challenger."""
         if self.other is not None:
             self.other.engine.close()
 
     def load_corpus(self) -> Sequence[str] | Corpus:
-        """Open the documents; where none is shown, there is an empty one.
+        """Open the documents. If documents are disabled, return an empty one.
 
         Raises:
-            ConfigError: there are none.
+            ConfigError: There are no documents.
         """
         if not self.options.use_documents:
             return [""]
@@ -110,14 +110,14 @@ class Spice(SelfPlay):
         return read_held_out(self.setting.folder / self.options.held_out) if self.options.held_out else []
 
     def stratum(self, question: CorpusQuestion) -> str:
-        """Return what held-out accuracy is also told by; "" for nothing."""
+        """Return a further key for held-out accuracy; "" for no key."""
         return ""
 
     def parse(self, kind: QuestionKind, reply: str, document: str) -> CorpusQuestion:
-        """Read a Challenger's reply and hold it to the rules.
+        """Parse a Challenger's reply and check it against the rules.
 
         Raises:
-            Invalid: it breaks one.
+            Invalid: It breaks one.
         """
         question = parse_mcq(reply) if kind.format == "mcq" else parse_free_form(reply, kind.answer_type)
         if self.options.use_documents:
@@ -125,11 +125,11 @@ class Spice(SelfPlay):
         return question
 
     def score(self, question: CorpusQuestion, reply: str) -> Score:
-        """Say whether a Reasoner's reply is right."""
+        """Score whether a Reasoner's reply is right."""
         return self.equality.score(question, reply)
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
-        """Ask and answer."""
+        """Generate questions and answers."""
         self.judging.reset()
         draw = random.Random(f"{self.setting.seed} {step}")
         documents = [self.draw_document(draw) for _ in range(self.options.documents)]
@@ -146,7 +146,7 @@ class Spice(SelfPlay):
     def play(
         self, sampler: Sampler, number: int, document: str, kind: QuestionKind, draw: random.Random
     ) -> Rollout[DocumentRound]:
-        """Have questions asked from a document, and answered."""
+        """Generate questions from a document, and let the Reasoner answer them."""
         challenge = yield from self.begin(sampler, number, document, kind)
         group = subsample(challenge.attempts, self.options.group, draw)
         answered = yield from self.ask(sampler, number, group)
@@ -162,12 +162,12 @@ class Spice(SelfPlay):
         )
 
     def draw_document(self, draw: random.Random) -> str:
-        """Draw a document, or a segment of it."""
+        """Sample a document, or a segment of it."""
         text = self.corpus[draw.randrange(len(self.corpus))]
         return segment(text, self.setting.tokenizer, self.options.document_tokens, draw)
 
     def drawn_kinds(self, documents: Sequence[str], draw: random.Random) -> list[QuestionKind]:
-        """Draw each document's task format, as far as the options leave it open."""
+        """Select each document's task format at random, if the options don't determine it."""
         formats, both = self.options.formats, (QuestionKind("mcq", "Choice"), QuestionKind("free_form", "Integer"))
         drawn = [draw.choice(both) for _ in documents]
         if formats == "alternate" or (formats == "model" and not self.options.use_documents):
@@ -175,14 +175,14 @@ class Spice(SelfPlay):
         return drawn if formats == "model" else [both[formats == "free_form"] for _ in documents]
 
     def begin(self, sampler: Sampler, number: int, document: str, drawn: QuestionKind) -> Rollout[Challenge]:
-        """Settle a document's format, and challenge."""
+        """Determine a document's format, then generate questions."""
         kind = drawn
         if self.options.formats == "model" and self.options.use_documents:
             kind = yield from self.choose_kind(sampler, number, document, drawn)
         return (yield from self.challenge(sampler, number, Challenge(document, kind)))
 
     def choose_kind(self, sampler: Sampler, number: int, document: str, drawn: QuestionKind) -> Rollout[QuestionKind]:
-        """Let the Challenger decide the format; if it gives no valid one, it is the drawn one."""
+        """Let the Challenger choose the format. If its reply is invalid, use the random one."""
         prompt = self._to_challenger(sampler, self.prompts.choose(document))
         reply = yield self._of_challenger(self.request(sampler, prompt, "kind", number))
         try:
@@ -193,8 +193,8 @@ class Spice(SelfPlay):
     def challenge(self, sampler: Sampler, number: int, challenge: Challenge) -> Rollout[Challenge]:
         """Sample attempts until one is valid or `attempts` are used up: a group, two groups, four, and so on.
 
-        Twice as many each time, so that a document that stays invalid is waited for a few times instead of a hundred.
-        Two rounds without any reply are the last.
+        The number doubles each time, so a document that stays invalid takes few rounds instead of a hundred. Sampling
+        ends after two rounds with only failed requests.
         """
         shown = challenge.document if self.options.use_documents else None
         prompt = self._to_challenger(sampler, self.prompts.challenge(challenge.kind, shown))
@@ -218,7 +218,7 @@ class Spice(SelfPlay):
     def _attempts(
         self, sampler: Sampler, number: int, challenge: Challenge, prompt: EnginePrompt, first: int, count: int
     ) -> Rollout[tuple[list[Attempt], EngineError | None]]:
-        """Sample some attempts and read them."""
+        """Sample some attempts and parse them."""
         request = self.request(sampler, prompt, "challenge", number, first, n=count)
         generation = yield self._of_challenger(request)
         key = ("order", number, first)
@@ -234,7 +234,7 @@ class Spice(SelfPlay):
         return attempts, generation.error
 
     def ask(self, sampler: Sampler, number: int, attempts: Sequence[Attempt]) -> Rollout[list[AnsweredQuestion | None]]:
-        """Put each valid question to the Reasoner `group` times; parallel to the attempts."""
+        """Send each valid question to the Reasoner `group` times. The result is parallel to the attempts."""
         valid = [(at, attempt.question) for at, attempt in enumerate(attempts) if attempt.question is not None]
         group = self.options.group
         asked = [
@@ -253,7 +253,7 @@ class Spice(SelfPlay):
         return AnsweredQuestion(question, generation, scores)
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
-        """Return the sampled and the greedy accuracy on held-out questions, and the sampled by stratum."""
+        """Return sampled and greedy accuracy on held-out questions, and both by stratum."""
         if not self.held_out:
             return {}
         sampled = self._held_out("accuracy", sampler, self.options.temperature, self.options.evaluate_samples)
@@ -270,13 +270,13 @@ class Spice(SelfPlay):
         return stratified(name, zip(strata, values, strict=True))
 
     def _to_challenger(self, sampler: Sampler, question: str) -> EnginePrompt:
-        """Return what the Challenger is sent."""
+        """Return the Challenger's prompt."""
         if self.other is None:
             return self.encode(sampler, question)
         return self.other.prompt(question, self.prompts.text(question))
 
     def _of_challenger(self, request: Request) -> Request | Ask:
-        """Return what a rollout wants for a Challenger's reply, the policy's or another's."""
+        """Return the rollout step that requests a Challenger's reply, from the policy or another model."""
         return request if self.other is None else self.other.ask(request)
 
     def _reasoning(self, sampler: Sampler, question: CorpusQuestion, *key: str | int, **others: Any) -> Request:
@@ -296,7 +296,7 @@ class Spice(SelfPlay):
         return Attempt(generation, number, question)
 
     def _trajectories(self, sampler: Sampler, rounds: Sequence[DocumentRound]) -> list[Trajectory]:
-        """Make both roles' trajectories, document by document, so that a gradient step on some has both roles."""
+        """Make both roles' trajectories, document by document, so a gradient step on some of them has both roles."""
         result = []
         learns = self.options.train_challenger and self.other is None
         for number, found in enumerate(rounds):
@@ -311,7 +311,7 @@ class Spice(SelfPlay):
     def _question_trajectory(
         self, attempt: Attempt, answered: AnsweredQuestion | None, number: int, prompt: str
     ) -> Trajectory:
-        """Return an attempt of the Challenger, rewarded by its answers."""
+        """Return an attempt of the Challenger, with a reward from its answers."""
         if attempt.question is None or answered is None:
             reward: float | None = self.options.penalty
             shown = attempt.reason
@@ -324,7 +324,7 @@ class Spice(SelfPlay):
         return self.reply_trajectory(attempt.generation, output, reward, number, **others)
 
     def _answer_trajectories(self, question: AnsweredQuestion, number: int) -> list[Trajectory]:
-        """Return the Reasoner's answers to a question."""
+        """Return the trajectories of the Reasoner's answers to a question."""
         result = []
         for output, score in zip(question.generation.outputs, question.scores, strict=True):
             shown = (score.answer if score.scored else score.reason) or ""

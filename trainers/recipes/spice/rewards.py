@@ -1,4 +1,4 @@
-"""What a question earns the Challenger: the variance of the answers it gets, and the rivals the paper compares."""
+"""The Challenger's reward for a question: the variance of its answers, and the paper's alternatives."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from math import exp
 from verikit.trainers.recipes.spice.options import Reward
 
 SPREAD = 0.01
-"""Stands for the Gaussian's variance."""
+"""The variance of the Gaussian."""
 
 
 def challenger_reward(rate: float, kind: Reward = "variance") -> float:
-    """Return the reward of a valid question that so large a share of answers gets right.
+    """Return the reward of a valid question, given the fraction of right answers.
 
-    `variance`: exp(-(p(1-p) - 0.25)² / (2 · 0.01)), the population variance, most at p = 1/2. `absolute-zero`: 1 - p,
-    but 0 at p = 0 and p = 1. `threshold`: 1 strictly between. `r-zero`: 1 - 2 |p - 1/2|.
+    `variance`: exp(-(p(1-p) - 0.25)² / (2 · 0.01)), with the population variance p(1-p), highest at p = 1/2.
+    `absolute-zero`: 1 - p, but 0 at p = 0 and p = 1. `threshold`: 1 strictly between. `r-zero`: 1 - 2 |p - 1/2|.
     """
     if kind == "variance":
         return exp(-((rate * (1 - rate) - 0.25) ** 2) / (2 * SPREAD))

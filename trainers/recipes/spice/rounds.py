@@ -1,4 +1,4 @@
-"""What a document's rollout leaves: attempts, questions with their answers, and metrics of them."""
+"""The result of a document's rollout: attempts, questions with their answers, and their metrics."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from verikit.types import Score
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One reply of the Challenger, and the question it makes if it is valid."""
+    """One reply of the Challenger, and its question if it is valid."""
 
     generation: Generation
     number: int
-    """Of the output."""
+    """Index of the output."""
     question: CorpusQuestion | None
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """A document, the format asked for, and the attempts."""
+    """A document, the requested format, and the attempts."""
 
     document: str
     kind: QuestionKind
     attempts: list[Attempt] = field(default_factory=list)
     lost: list[EngineError] = field(default_factory=list)
-    """Requests that were not answered."""
+    """Failed requests."""
 
     @property
     def valid(self) -> list[Attempt]:
@@ -42,7 +42,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """A question, its answers and their scores."""
+    """A question with its answers and their scores."""
 
     question: CorpusQuestion
     generation: Generation
@@ -50,29 +50,29 @@ class AnsweredQuestion:
 
     @property
     def rate(self) -> float | None:
-        """The share of right answers among those that are scored."""
+        """The fraction of right answers among the scored ones."""
         values = [score.value for score in self.scores if score.value is not None]
         return fmean(values) if values else None
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRound:
-    """What one document came to."""
+    """The result for one document."""
 
     kind: QuestionKind
     attempts: int
     valid: int
     lost: Sequence[EngineError]
     group: Sequence[Attempt]
-    """Those of the attempts that are trained on."""
+    """The attempts to train on."""
     answered: Sequence[AnsweredQuestion | None]
-    """Parallel: the valid ones' answers."""
+    """Answers to the valid attempts, parallel to `group`."""
     chosen: AnsweredQuestion | None
-    """The one that trains the Reasoner."""
+    """The question that trains the Reasoner."""
 
 
 def subsample(attempts: Sequence[Attempt], size: int, draw: random.Random) -> list[Attempt]:
-    """Draw a group that keeps the share of valid attempts, and at least one valid if there is any."""
+    """Sample a group that preserves the fraction of valid attempts, with at least one valid if there is any."""
     valid = [attempt for attempt in attempts if attempt.question is not None]
     invalid = [attempt for attempt in attempts if attempt.question is None]
     size = min(size, len(attempts))
@@ -84,7 +84,7 @@ def subsample(attempts: Sequence[Attempt], size: int, draw: random.Random) -> li
 
 
 def round_metrics(rounds: Sequence[DocumentRound]) -> dict[str, float]:
-    """Return the Challenger's valid rate, the formats it works in, and the Reasoner's solve rate."""
+    """Return the Challenger's valid rate, the formats it uses, and the Reasoner's solve rate."""
     attempts = sum(found.attempts for found in rounds)
     result = {
         "attempts": attempts / len(rounds),

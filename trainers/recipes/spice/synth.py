@@ -47,7 +47,7 @@ def spice(
 
 
 def synth_round(recipe: Spice, sampler: Offline, seed: int, number: int) -> list[dict[str, Any]]:
-    """Ask from a batch of documents, answer what is valid, and return it as rows."""
+    """Generate questions from a batch of documents, answer the valid ones, and return them as rows."""
     draw = random.Random(f"{seed} {number}")
     sampler.at(number)
     documents = [recipe.draw_document(draw) for _ in range(recipe.options.documents)]

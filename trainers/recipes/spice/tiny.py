@@ -1,14 +1,14 @@
-"""A world in which SPICE runs in minutes: sums of values that documents tell and a tiny model must come to know.
+"""A world for SPICE in minutes: sums of values that documents state and a tiny model must learn.
 
-Each of 40 entities has a value from 0 to 5. A document tells four of them (` ala=p3; brm=q1; …`), as words that
-differ by the entity's class. A question names one to three entities (` ala brm`) and its answer is their sum modulo 6,
-as a number or as one of four options. The Challenger reads the values off its document; the Reasoner has nothing but
-its weights. Its warm-up tells it most values wrongly, so that nearly all it comes to know is learnt from rewards. Held
-out are pairs and triples of entities that never share a document: they can't be asked, only known.
+Each of 40 entities has a value from 0 to 5. A document states four of them (` ala=p3; brm=q1; …`), as words that differ
+by the entity's class. A question names one to three entities (` ala brm`). Its answer is their sum modulo 6, as a
+number or as one of four options. The Challenger reads the values from its document. The Reasoner has only its weights.
+The warm-up teaches it wrong values for most entities, so it learns nearly all values from rewards. Held-out questions
+are pairs and triples of entities that never share a document. The Challenger can't generate them.
 
-The vocabulary's tokens are pieces of the paper's JSON, so the parsers are the recipe's. One rule is added that the real
-corpus has no check for: a gold answer must follow from the facts that are quoted. Without it (`oracle = false`) a
-question is held to the paper's guards alone, and a Challenger may claim what it likes.
+The vocabulary's tokens are pieces of the paper's JSON, so the parsers are the recipe's. The world adds one rule that
+the real corpus has no check for: a gold answer must follow from the quoted facts. Without it (`oracle = false`) only
+the paper's guards check a question, and a Challenger may claim anything.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CLASSES = "pqrs"
 ENTITIES = [
     f" {first}{second}" for first in ("al", "br", "co", "du", "er", "fo", "gi", "hu", "il", "jo") for second in "amex"
 ]
-"""Forty names; an entity's class is its index modulo 4."""
+"""Forty names. An entity's class is its index modulo 4."""
 VALUES = [f"={kind}{value};" for kind in CLASSES for value in range(MODULUS)]
 TOKENS = [
     *ENTITIES, *VALUES, *map(str, range(10)), ";", '","', "\\boxed{", "}", "answer:", "ask from:", "choose from:",
@@ -50,18 +50,18 @@ class SpiceTinyOptions(SpiceOptions):
 
     world_documents: PositiveInt = 40
     known: int = Field(default=10, ge=0)
-    """Entities whose value the warm-up tells rightly, `known_share` of the time."""
+    """Number of entities whose right value the warm-up uses, with probability `known_share`."""
     known_share: float = Field(default=0.45, ge=0, le=1)
     facts: list[float] = Field(default=[0.15, 0.25, 0.6], min_length=3, max_length=3)
-    """Shares of demonstrated questions about one, two and three entities."""
+    """Fractions of demonstrated questions about one, two and three entities."""
     demonstrations: PositiveInt = 64
-    """Demonstrations a step of the warm-up."""
+    """Demonstrations per step of the warm-up."""
     reading_steps: int = Field(default=700, ge=0)
-    """Steps of the warm-up in which three demonstrations of four are the Challenger's; then one of two."""
+    """Number of warm-up steps with 3/4 Challenger demonstrations. After that, half of them are the Challenger's."""
     held_out_size: PositiveInt = 100
-    """Held-out pairs, and triples."""
+    """Number of held-out pairs, and of triples."""
     oracle: bool = True
-    """Check that a gold follows from its quotes, which real documents have no means for; False: `checks` alone."""
+    """Check that a gold answer follows from its quotes, which real documents don't allow. False: only `checks`."""
 
 
 class SpiceTiny(Spice):
@@ -76,7 +76,7 @@ class SpiceTiny(Spice):
         draw = random.Random(f"{setting.seed} world")
         self.values = [draw.randrange(MODULUS) for _ in ENTITIES]
         self._known = set(draw.sample(range(len(ENTITIES)), options.known))
-        # Every class is dealt out whole, again and again, so that entities are told of equally often.
+        # The members of every class are repeated as a whole, so documents mention all entities equally often.
         classes = [
             [*range(start, len(ENTITIES), 4)] * -(-options.world_documents * 4 // len(ENTITIES)) for start in range(4)
         ]
@@ -87,7 +87,7 @@ class SpiceTiny(Spice):
 
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:
-        """Make a Llama of two layers whose tokens are pieces of documents and replies."""
+        """Make a two-layer Llama whose tokens are pieces of documents and replies."""
         tokenizer = make_tokenizer(TOKENS)
         return make_llama(tokenizer, seed, positions=96), tokenizer
 
@@ -96,7 +96,7 @@ class SpiceTiny(Spice):
         return [document([(ENTITIES[index], self.values[index]) for index in members]) for members in self._documents]
 
     def load_held_out(self) -> list[CorpusQuestion]:
-        """Draw pairs and triples of which no two share a document."""
+        """Sample pairs and triples of entities that never share a document."""
         together = {pair for members in self._documents for pair in combinations(sorted(members), 2)}
         draw, found = random.Random(f"{self.setting.seed} held out"), []
         for count in (2, 3):
@@ -112,14 +112,14 @@ class SpiceTiny(Spice):
         return found
 
     def stratum(self, question: CorpusQuestion) -> str:
-        """Return how many entities are asked for."""
+        """Return the number of entities in the question."""
         return f"{len(question.text.partition(chr(10))[0].split())}_facts"
 
     def parse(self, kind: QuestionKind, reply: str, document: str) -> CorpusQuestion:
-        """Read a reply as the recipe does; with the oracle check a document's gold against the facts quoted.
+        """Parse a reply like the recipe. With the oracle, check a document's gold answer against the quoted facts.
 
         Raises:
-            Invalid: a rule is broken.
+            Invalid: It breaks a rule.
         """
         made = super().parse(kind, reply, document)
         if not self.options.oracle:
@@ -139,7 +139,7 @@ class SpiceTiny(Spice):
         return made
 
     def demonstrations(self, step: int) -> list[Trajectory]:
-        """Return questions from documents of random facts, and answers most of whose values are random."""
+        """Return questions from documents of random facts, and answers with mostly random values."""
         draw = random.Random(f"{self.setting.seed} demonstrations {step}")
         share = 0.75 if step <= self.options.reading_steps else 0.5
         return [
@@ -147,7 +147,7 @@ class SpiceTiny(Spice):
         ]
 
     def gate(self, sampler: Sampler) -> float:
-        """Return the Challenger's share of valid questions."""
+        """Return the Challenger's fraction of valid questions."""
         draw = random.Random(f"{self.setting.seed} gate")
         challenges = [Challenge(self.corpus[index], self._kind(draw)) for index in range(len(self.corpus))]
         done = sampler.roll_out([self.challenge(sampler, number, found) for number, found in enumerate(challenges)])
@@ -193,7 +193,7 @@ def document(facts: Sequence[Fact]) -> str:
 
 
 def working(facts: Sequence[Fact]) -> str:
-    """Write the facts with the sum so far after each."""
+    """Write the facts, each followed by the sum so far."""
     total, text = 0, ""
     for fact in facts:
         total = (total + fact[1]) % MODULUS
@@ -228,5 +228,5 @@ def challenge(facts: Sequence[Fact], answer_type: AnswerType, draw: random.Rando
 
 
 def solution(facts: Sequence[Fact], made: CorpusQuestion) -> str:
-    """Write a Reasoner's reply: the working from what is believed, then the answer in a box."""
+    """Write a Reasoner's reply: the working from the given facts, then the answer in a box."""
     return f"{working(facts)}\\boxed{{{made.answer}}}"

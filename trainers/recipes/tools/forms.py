@@ -1,7 +1,7 @@
-"""How calls are written and results shown: by the model's chat template, or as fenced code in the running text.
+"""Formats of calls and results: the model's chat template, or fenced code in the running text.
 
-A result is other people's text. Special tokens and tags in it are taken out of force before the template sees it, and
-what is appended is encoded once and counted: results that brought a token of the template along are not shown.
+A result is untrusted text. Special tokens and tags in it are escaped before the template sees it. The appended text is
+encoded once, and its special tokens are counted. Results that would add a special token are not shown.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ OPENING, CLOSING = "<tool_call>", "</tool_call>"
 TAGS = (OPENING, CLOSING, "<tool_response>", "</tool_response>")
 FENCE = "```"
 ASKS = FENCE + "output"
-"""What asks for the output of the code before it (ToRL, arXiv 2503.23383, 2.1)."""
+"""The marker that requests the output of the code before it (ToRL, arXiv 2503.23383, 2.1)."""
 HIDDEN = "error: the result can't be shown"
 _MARK = "verikit-goes-on-here"
 _ID = "000000000"
-"""Some templates want a call's id of nine letters or digits."""
+"""Some templates require a call id of nine letters or digits."""
 _CONTROL = re.compile(r"<[|｜][^<>|｜\n]{1,64}[|｜]>")
-"""How chat templates write special tokens; those of the tokenizer at hand are known by name as well."""
+"""The pattern of special tokens in chat templates. The tokenizer's own are also matched exactly."""
 _SYSTEM = """You may call one or more functions to assist with the user query. Here they are, within <tools></tools>:
 <tools>
 {tools}
@@ -44,19 +44,19 @@ what it prints is shown there. Each program starts anew."""
 
 
 class ReadTurn(NamedTuple):
-    """What a turn of the model's says and calls."""
+    """The text and the calls of a model's turn."""
 
     said: str
     calls: list[ToolCall]
 
 
 class ToolForm(ABC):
-    """A form of calls, for one tokenizer."""
+    """A format of calls, for one tokenizer."""
 
     stop: tuple[str, ...] = ()
-    """What ends a turn beside the end token."""
+    """Strings that end a turn, in addition to the end token."""
     marks: tuple[str, ...] = TAGS
-    """What has force in this form, beside the tokenizer's own tokens."""
+    """Strings with special meaning in this format, in addition to the tokenizer's own tokens."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
@@ -72,31 +72,31 @@ class ToolForm(ABC):
 
     @abstractmethod
     def read(self, text: str) -> ReadTurn:
-        """Take a turn apart."""
+        """Parse a turn."""
 
     @abstractmethod
     def shown(self, text: str, calls: Sequence[ToolCall], results: Sequence[str]) -> str:
-        """Return what follows a turn with calls, up to the model's next turn."""
+        """Return the text after a turn with calls, up to the model's next turn."""
 
     def observation(self, text: str, end: str, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[int]:
         """Return the ids that follow a turn of this text, closed by this end token.
 
-        Results that would become tokens with force after all (a tokenizer may normalise them to some) are not shown.
+        Results that would still become special tokens are not shown. A tokenizer may normalise text to such tokens.
         """
         told = self._after(text, end, calls, [self.disarmed(result.text) for result in results])
         plain = self._after(text, end, calls, [HIDDEN] * len(results))
         return told if self._force(told) == self._force(plain) else plain
 
     def disarmed(self, text: str) -> str:
-        """Return a foreign text without force: the first character of each tag and special token is an entity."""
+        """Return an escaped untrusted string: the first character of each tag and special token becomes an entity."""
         return self._names.sub(lambda found: f"&#{ord(found[0][0])};{found[0][1:]}", text)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of text that the template made."""
+        """Return the ids of text from the template."""
         return list(self.tokenizer(text, add_special_tokens=False).input_ids)
 
     def text(self, ids: Sequence[int], *, ended: bool) -> tuple[str, str]:
-        """Return what sampled ids say, and the end token's text; "" where they are cut or a stop text ended them."""
+        """Return the text of sampled ids, and of the end token; "" if they are truncated or ended by a stop string."""
         closed = ended and ids[-1] in self.tokenizer.all_special_ids
         body = self.tokenizer.decode(list(ids[:-1] if closed else ids), skip_special_tokens=False)
         return body, self.tokenizer.decode([ids[-1]], skip_special_tokens=False) if closed else ""
@@ -109,18 +109,18 @@ class ToolForm(ABC):
 
 
 class TemplateForm(ToolForm):
-    """Calls in the chat template's own form, results as its `tool` messages.
+    """Calls in the chat template's own format, results as its `tool` messages.
 
-    A template that does not know tools gets Hermes's: the tools in the system message, results in `<tool_response>`
+    A template without tool support uses Hermes's format: the tools in the system message, results in `<tool_response>`
     tags in the user's.
 
     Args:
-        tokenizer: With a chat template.
+        tokenizer: Must have a chat template.
         schemas: The tools.
-        families: Whether calls in other model families' forms are read as well as `<tool_call>` tags.
+        families: Also read calls in other model families' formats, not only `<tool_call>` tags.
 
     Raises:
-        ConfigError: there is no chat template, or it refuses tools.
+        ConfigError: There is no chat template, or it rejects tools.
     """
 
     def __init__(self, tokenizer: Any, schemas: Sequence[Mapping[str, Any]], *, families: bool = False) -> None:
@@ -131,10 +131,10 @@ class TemplateForm(ToolForm):
             raise ConfigError("calls in the chat template's form need a chat template", hint=hint)
         probe: list[Mapping[str, Any]] = [{"role": "user", "content": _MARK}]
         self._known = self._render(probe, tools=True) != self._render(probe, tools=False)
-        self.shown("", [ToolCall("python", {})], ["0"])  # refuses what can't be shown before anything is sampled
+        self.shown("", [ToolCall("python", {})], ["0"])  # fails before sampling if results can't be shown
 
     def prompt(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Render by the template, with its `tools`."""
+        """Render with the template, including its `tools`."""
         turns: Sequence[Mapping[str, Any]] = [dict(message) for message in messages]
         if not self._known:
             told = _SYSTEM.format(tools="\n".join(json.dumps(schema) for schema in self._schemas))
@@ -142,7 +142,7 @@ class TemplateForm(ToolForm):
         return self.encode(self._render(turns, tools=self._known, begins=True))
 
     def read(self, text: str) -> ReadTurn:
-        """Find calls after the thoughts; what is said is what stands before the first."""
+        """Find calls after the thoughts. The turn's text is everything before the first call."""
         reply = reply_text(text)
         if OPENING in reply:
             return ReadTurn(reply.partition(OPENING)[0], text_calls(reply))
@@ -150,7 +150,7 @@ class TemplateForm(ToolForm):
         return ReadTurn("" if calls else text, calls)
 
     def shown(self, text: str, calls: Sequence[ToolCall], results: Sequence[str]) -> str:
-        """Render the results behind a stand-in for the model's turn, and take what follows that."""
+        """Render the results after a placeholder for the model's turn, and return the text after it."""
         if self._known:
             pairs = zip(calls, results, strict=True)
             after = [
@@ -162,7 +162,7 @@ class TemplateForm(ToolForm):
             after = [{"role": "user", "content": told}]
         before = [{"role": "user", "content": "0"}, {"role": "assistant", "content": _MARK}]
         rendered = self._render([*before, *after], tools=False, begins=True)
-        _, mark, rest = rendered.partition(_MARK)  # the first: a result may hold the same words
+        _, mark, rest = rendered.partition(_MARK)  # the first one: a result may contain the same words
         if not mark:
             raise ConfigError("the chat template does not show the model's turn before a tool's result")
         return rest
@@ -181,13 +181,13 @@ class TemplateForm(ToolForm):
 
 
 class FencedForm(ToolForm):
-    """Code in the running text, as in ToRL: a ```python block, and ```output asks for what it prints."""
+    """Code in the running text, as in ToRL: a ```python block, and ```output requests its printed output."""
 
     stop = (ASKS,)
     marks = (*TAGS, FENCE)
 
     def prompt(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Render by the template; the system message says how to run programs."""
+        """Render with the template. The system message explains how to run programs."""
         from jinja2 import TemplateError
 
         turns = with_system([dict(message) for message in messages], _FENCED_SYSTEM)
@@ -198,7 +198,7 @@ class FencedForm(ToolForm):
             raise ConfigError(f"the chat template rejects the conversation: {error}", hint=hint) from None
 
     def read(self, text: str) -> ReadTurn:
-        """Take the last block of Python before the words that ask for its output."""
+        """Use the last Python block before the output marker."""
         before, asks, _ = text.partition(ASKS)
         if not asks:
             return ReadTurn(text, [])
@@ -208,16 +208,16 @@ class FencedForm(ToolForm):
         return ReadTurn(before, [ToolCall(INTERPRETER, {"code": blocks[-1]})])
 
     def shown(self, text: str, calls: Sequence[ToolCall], results: Sequence[str]) -> str:
-        """Close the block; a line end that the last sampled token brought along is not written again."""
+        """Close the block. A line end in the last sampled token is not repeated."""
         over = text.partition(ASKS)[2]
         return ("" if over.endswith("\n") else "\n") + "\n".join(results) + f"\n{FENCE}\n"
 
 
 def make_form(kind: CallForm, tokenizer: Any, schemas: Sequence[Mapping[str, Any]]) -> ToolForm:
-    """Make the form of that name.
+    """Return the requested format.
 
     Raises:
-        ConfigError: tokenizer or tools don't fit it.
+        ConfigError: Tokenizer or tools don't fit it.
     """
     if kind != "fenced":
         return TemplateForm(tokenizer, schemas, families=kind == "any")
@@ -228,7 +228,7 @@ def make_form(kind: CallForm, tokenizer: Any, schemas: Sequence[Mapping[str, Any
 
 
 def with_system(turns: Sequence[Mapping[str, Any]], told: str) -> list[Mapping[str, Any]]:
-    """Return a conversation with something more in its system message."""
+    """Return a conversation with additional text in its system message."""
     if turns and turns[0].get("role") == "system":
         return [{**turns[0], "content": f"{turns[0]['content']}\n\n{told}"}, *turns[1:]]
     return [{"role": "system", "content": told}, *turns]

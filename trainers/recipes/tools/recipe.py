@@ -1,8 +1,8 @@
 """The recipe: problems, rollouts that call tools, and any verifier's reward for the whole conversation.
 
-Tool-integrated reasoning as in ReTool (arXiv 2504.11536) and ToRL (arXiv 2503.23383): what tools say is in the rollout
-and gets no gradient. The verifier sees the conversation's messages with their calls and results, and the model's last
-words as the completion. With `advantage.credit` = turn or step, a turn is also rewarded for calls that ran (see
+Tool-integrated reasoning as in ReTool (arXiv 2504.11536) and ToRL (arXiv 2503.23383): tool output is in the rollout and
+gets no gradient. The verifier sees the conversation's messages with their calls and results, and the model's last words
+as the completion. With `advantage.credit` = turn or step, a turn is also rewarded for calls that ran (see
 `ToolRollout.turn_rewards`).
 """
 
@@ -32,30 +32,30 @@ from verikit.trainers.recipes.tools.toolbox import INTERPRETER, FunctionTool, In
 from verikit.types import Group, Sample, Score
 
 AT_ONCE = 64
-"""Rollouts that one call of the verifier scores."""
+"""Rollouts scored in one call of the verifier."""
 
 
 class ToolOptions(SingleTurnOptions):
-    """[options] of `tools`; `max_tokens` are those of a turn."""
+    """[options] of `tools`; `max_tokens` is the limit per turn."""
 
     tools: list[str] = Field(default=[INTERPRETER], min_length=1)
     """`python` is an interpreter in the sandbox; others are functions, file.py:name or package.module:name."""
     calls: CallForm = "hermes"
-    """How calls are written: `hermes` (`<tool_call>` tags), `any` (other model families' forms too), `fenced` code."""
+    """Format of calls: `hermes` (`<tool_call>` tags), `any` (other model families' formats too), `fenced` code."""
     turns: PositiveInt = 4
-    """Most turns of the model; the calls of the last one are not run."""
+    """Maximum turns of the model. The calls of the last one are not run."""
     max_calls: PositiveInt = 8
-    """Most calls of a rollout that are run."""
+    """Maximum calls to run per rollout."""
     total_tokens: PositiveInt = 8192
-    """Most tokens of prompt, turns and results together."""
+    """Maximum tokens of prompt, turns and results together."""
     result_chars: PositiveInt = 4000
-    """Most characters of a result that are shown."""
+    """Maximum characters to show of a result."""
     tool_seconds: float = Field(default=5.0, gt=0)
-    """Most seconds of a call."""
+    """Time limit per call, in seconds."""
     tool_memory_mb: PositiveInt = 512
-    """Most memory of a program in the interpreter."""
+    """Memory limit of a program in the interpreter."""
     sandbox: str | None = None
-    """Where programs run, as in `code(sandbox=…)`; None: the environment's, else `local`."""
+    """Sandbox for programs, as in `code(sandbox=…)`. None: the environment's, or `local`."""
 
 
 class ToolRecipe(SingleTurn):
@@ -84,14 +84,14 @@ class ToolRecipe(SingleTurn):
         ]
 
     def probes(self) -> Iterator[Probe]:
-        """Yield what single-turn asks, and the interpreter."""
+        """Yield the probes of single-turn, and of the interpreter."""
         yield from super().probes()
         yield "tools", self._try_tools
 
     def step_cost(self) -> StepCost:
-        """Bounds of one training step."""
+        """Return the bounds of one training step."""
         options, rollouts = self.options, self.options.prompts * self.options.samples
-        calls = options.max_calls if options.turns > 1 else 0  # those of the last turn are not run
+        calls = options.max_calls if options.turns > 1 else 0  # calls of the last turn are not run
         return StepCost(
             exactly(rollouts),
             min(options.total_tokens, options.turns * options.max_tokens),
@@ -101,10 +101,10 @@ class ToolRecipe(SingleTurn):
         )
 
     def _try_tools(self) -> str:
-        """Run a program where there is an interpreter.
+        """Run a program if there is an interpreter.
 
         Raises:
-            TrainerError: it does not run.
+            TrainerError: It does not run.
         """
         names = ", ".join(self.toolbox.tools)
         if INTERPRETER in self.toolbox.tools:
@@ -114,7 +114,7 @@ class ToolRecipe(SingleTurn):
         return f"{names} as {self.options.calls} calls"
 
     def collect(self, sampler: Sampler, step: int) -> list[Trajectory]:
-        """Roll out and score the next problems; each is one group."""
+        """Roll out and score the next problems. Each is one group."""
         chosen = [
             (number, member, problem, ids)
             for number, problem, ids in self._next(sampler)
@@ -135,10 +135,10 @@ class ToolRecipe(SingleTurn):
         ]
 
     def accuracy(self, sampler: Sampler, temperature: float, n: int) -> float:
-        """Return the mean score on the held-out problems; what is unscored is left out.
+        """Return the mean score on the held-out problems, excluding unscored rollouts.
 
         Raises:
-            TrainerError: nothing could be scored.
+            TrainerError: All rollouts are unscored.
         """
         asked = [(number, member) for number in range(len(self.held_out)) for member in range(n)]
         prompts = [self._encode(sampler, problem) for problem in self.held_out]
@@ -155,7 +155,7 @@ class ToolRecipe(SingleTurn):
         return sum(values) / len(values) if values else 0.0
 
     def limits(self, temperature: float) -> RolloutLimits:
-        """Return the bounds of a rollout."""
+        """Return the limits of a rollout."""
         options = self.options
         return RolloutLimits(
             options.turns,
@@ -167,13 +167,13 @@ class ToolRecipe(SingleTurn):
         )
 
     def rollouts(self, limits: RolloutLimits, seeds: Seeds, *, logprobs: bool = True) -> ToolRollouts:
-        """Return what makes rollouts."""
+        """Return the object that makes rollouts."""
         return ToolRollouts(self.form, self.toolbox, limits, seeds, logprobs=logprobs)
 
     def scored(
         self, made: ToolRollouts, index: int, problem: Group, prompt: Sequence[int]
     ) -> Rollout[tuple[ToolRollout, Score]]:
-        """Roll a prompt out and score the conversation; one with a fault gets no score."""
+        """Roll a prompt out and score the conversation. A rollout with an infrastructure error is unscored."""
         rollout = yield from made.roll_out(index, prompt)
         if rollout.error is not None:
             return rollout, Score.error(str(rollout.error))
@@ -184,11 +184,11 @@ class ToolRecipe(SingleTurn):
         return score_all(self.reward, samples)
 
     def metrics(self) -> dict[str, float]:
-        """Return those of single-turn, and how tools were used."""
+        """Return the metrics of single-turn, and of tool use."""
         return super().metrics() | self._metrics
 
     def close(self) -> None:
-        """Give back the tools."""
+        """Close the tools."""
         self.toolbox.close()
 
     def _encode(self, sampler: Sampler, problem: Group) -> list[int]:
@@ -213,7 +213,7 @@ class ToolRecipe(SingleTurn):
 
 
 def as_sample(problem: Group, rollout: ToolRollout) -> Sample:
-    """Return a conversation as verifiers take it, with how many tokens of it the model wrote."""
+    """Return a conversation as a sample, with the number of tokens that the model wrote."""
     messages: Sequence[Mapping[str, Any]] = rollout.messages
     meta = {**problem.meta, "completion_tokens": sum(rollout.transcript.mask)}
     return Sample(problem.prompt, messages, problem.answer, problem.id, meta)

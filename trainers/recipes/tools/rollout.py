@@ -1,8 +1,8 @@
-"""The rollout: sample a turn, run its calls, append what they gave, go on.
+"""The rollout: sample one turn, run its calls, append their results, continue.
 
-Token in, token out: sampled ids are kept as they were sampled, and a result is encoded once, when it is appended. So
-the mask is exact by construction. Each rollout goes on as soon as its own calls are answered; calls that wait together
-are run together.
+Token in, token out: sampled ids stay unchanged, and a result is encoded once, when it is appended. So the mask is exact
+by construction. Each rollout continues as soon as its own calls have results. Calls that wait at the same time run
+together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from verikit.trainers.recipes.tools.forms import ReadTurn, ToolForm
 from verikit.trainers.recipes.tools.toolbox import Toolbox, ToolResult
 
 AT_ONCE = 64
-"""Calls that are run together."""
+"""Maximum calls to run together."""
 Seeds = Callable[[int, int], int]
 """(Index of the rollout, turn) -> seed."""
 
@@ -32,36 +32,36 @@ class RolloutLimits:
     """How rollouts are sampled and bounded."""
 
     turns: int
-    """Turns of the model; the calls of the last one are not run, which cuts the rollout off."""
+    """Maximum turns of the model. The calls of the last one are not run, which truncates the rollout."""
     calls: int
-    """Calls that are run; what asks for more is told so."""
+    """Maximum calls to run. Further calls get an error message."""
     turn_tokens: int
-    """Sampled tokens of a turn."""
+    """Maximum sampled tokens per turn."""
     total_tokens: int
-    """Of prompt, model and results together."""
+    """Maximum tokens of prompt, model and results together."""
     temperature: float = 1.0
     top_p: float = 1.0
 
 
 @dataclass(slots=True)
 class ToolRollout:
-    """A conversation while it grows: its tokens, and its messages in OpenAI's form."""
+    """A growing conversation: its tokens, and its messages in OpenAI's format."""
 
     transcript: Transcript
     messages: list[dict[str, Any]] = field(default_factory=list)
-    """What follows the prompt: the assistant's turns with their `tool_calls`, and the tools' results."""
+    """Messages after the prompt: the assistant's turns with their `tool_calls`, and the tools' results."""
     text: str = ""
-    """The same as text, as the model sees it."""
+    """The same as a string, as the model sees it."""
     turns: int = 0
     calls: int = 0
     failed: int = 0
-    """Calls that were answered by what is wrong with them."""
+    """Calls that were answered with an error message."""
     turn_rewards: list[StepReward] = field(default_factory=list)
-    """1 for a turn whose calls all ran without an error, else 0; none for a turn whose calls were not run."""
+    """1 for a turn whose calls all ran without an error, otherwise 0. Turns whose calls were not run have no entry."""
     finished: bool = False
-    """Whether the model ended it; False where a limit cut it off."""
+    """Whether the model ended it. False if a limit truncated it."""
     error: VerikitError | None = None
-    """What left it unscored: a fault of the engine or a tool, never the model's doing."""
+    """Error that left it unscored: a failure of the engine or a tool, never of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class AskingTurn:
 
 
 class ToolRollouts:
-    """What every rollout of a batch needs."""
+    """Shared state of all rollouts of a batch."""
 
     def __init__(
         self, form: ToolForm, toolbox: Toolbox, limits: RolloutLimits, seeds: Seeds, *, logprobs: bool = True
@@ -84,7 +84,7 @@ class ToolRollouts:
         self._form, self._toolbox, self._limits, self._seeds, self._logprobs = form, toolbox, limits, seeds, logprobs
 
     def roll_out(self, index: int, prompt: Sequence[int]) -> Rollout[ToolRollout]:
-        """Roll a prompt out to the model's last word or a limit; a fault is data on the rollout."""
+        """Roll a prompt out to the model's last turn or a limit. An infrastructure error is stored in the rollout."""
         rollout, limits = ToolRollout(Transcript(prompt)), self._limits
         for turn in range(limits.turns):
             room = _room(rollout, limits)
@@ -108,11 +108,11 @@ class ToolRollouts:
         return rollout
 
     def _answer(self, asking: AskingTurn) -> Rollout[None]:
-        """Run the calls of a turn, and append what came of them."""
+        """Run the calls of a turn, and append their results."""
         limits, calls = self._limits, asking.read.calls
         run = calls[: max(0, limits.calls - asking.rollout.calls)]
         results = yield [Together(self._toolbox.answer, call, AT_ONCE) for call in run]
-        shown = calls[: len(run) + 1]  # of what is over the limit the first call is told so
+        shown = calls[: len(run) + 1]  # only the first call over the limit gets the error message
         if len(shown) > len(run):
             text = f"error: no more than {limits.calls} calls are allowed: answer now"
             results = [*results, ToolResult(text, failed=True)]
@@ -120,7 +120,7 @@ class ToolRollouts:
 
 
 def rollout_metrics(rollouts: Sequence[ToolRollout]) -> dict[str, float]:
-    """Return means over rollouts: turns, calls, the share that called, that failed; shares of calls and of tokens."""
+    """Return mean turns and calls, and fractions: rollouts with calls or errors, failed calls, tool tokens."""
     if not rollouts:
         return {}
     calls = sum(rollout.calls for rollout in rollouts)
@@ -137,9 +137,9 @@ def rollout_metrics(rollouts: Sequence[ToolRollout]) -> dict[str, float]:
 
 
 def _output(rollout: ToolRollout, generation: Generation) -> Output | None:
-    """The sampled turn; None if there is none, and the rollout has the reason if that is an error."""
+    """Return the sampled turn, or None. If an error caused it, it is stored in the rollout."""
     if isinstance(generation.error, ContextOverflow) and rollout.turns:
-        return None  # what was sampled and shown fills the context: cut off, as by any other limit
+        return None  # the sampled and shown tokens fill the context: truncated, as by any other limit
     if generation.error is not None or not generation.outputs:
         rollout.error = generation.error or EngineError("the engine gave 0 outputs of 1")
         return None
@@ -151,7 +151,7 @@ def _output(rollout: ToolRollout, generation: Generation) -> Output | None:
 
 
 def _hear(rollout: ToolRollout, form: ToolForm, generation: Generation) -> AskingTurn | None:
-    """Write a turn down; what is returned has calls to run."""
+    """Record a turn. Return it if it has calls to run."""
     output = _output(rollout, generation)
     if output is None:
         return None
@@ -189,7 +189,7 @@ def _append(
 
 
 def _as_message(call: ToolCall, turn: int, at: int) -> dict[str, Any]:
-    """A call as a message holds it; one that can't be read stays one."""
+    """Return a call in a message's format. Unreadable calls are included."""
     arguments = f"({call.problem})" if call.problem else json.dumps(dict(call.arguments), ensure_ascii=False)
     function = {"name": call.name or "unknown", "arguments": arguments}
     return {"id": f"call-{turn}-{at}", "type": "function", "function": function}

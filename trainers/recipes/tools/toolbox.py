@@ -1,8 +1,8 @@
 """Tools that a policy may call: Python functions, and an interpreter in the sandbox.
 
-Blame: what a call causes (bad arguments, an exception, a time or memory limit) is told to the model as an observation.
-Where the tool itself is not there (a sandbox that fails, a helper process that dies, a `VerikitError` that a function
-raises) the call has a fault, and the trajectory no score.
+Errors caused by a call (bad arguments, an exception, a time or memory limit) become observations for the model. If the
+tool itself fails, the trajectory is unscored. Examples are a failing sandbox, a dead helper process or a `VerikitError`
+raised by a function.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from verikit.sandbox.backends import chosen_sandbox
 INTERPRETER = "python"
 """The name of the sandboxed interpreter among `options.tools`."""
 REASON_CHARS = 300
-"""Characters of a message about a call."""
+"""Maximum characters of a message about a call."""
 _TARGET = "verikit.trainers.recipes.tools.functions:answer"
 _ENDED = {
     "timeout": "the program ran out of time",
@@ -41,38 +41,38 @@ Arguments = Mapping[str, Any]
 
 
 class ToolResult(NamedTuple):
-    """What came of a call."""
+    """The result of a call."""
 
     text: str
-    """What the model is shown."""
+    """The text shown to the model."""
     failed: bool = False
-    """Whether that says what is wrong with the call."""
+    """Whether the text is an error message about the call."""
     fault: str = ""
-    """Why there is no result at all, which is not the model's doing."""
+    """Reason for a missing result, which is not the model's error."""
 
 
 class Tool(ABC):
-    """Something that a policy calls by name with arguments."""
+    """A tool that a policy calls with a name and arguments."""
 
     name: str
     schema: Mapping[str, Any]
-    """As chat templates take it: OpenAI's `{"type": "function", "function": {...}}`."""
+    """The schema for chat templates: OpenAI's `{"type": "function", "function": {...}}`."""
 
     @abstractmethod
     def run(self, arguments: Sequence[Arguments]) -> list[ToolResult]:
-        """Answer several calls, each with arguments that fit the schema."""
+        """Run several calls, each with arguments that fit the schema."""
 
     def close(self) -> None:
-        """Give back processes."""
+        """Release processes."""
         return
 
 
 class Interpreter(Tool):
-    """Runs Python programs in a sandbox, each by itself, and shows what they print.
+    """Runs each Python program separately in a sandbox, and shows its printed output.
 
     Args:
-        limits: Of a program.
-        sandbox: The sandbox's name as in `code(sandbox=…)`; None: the environment's, else `local`.
+        limits: Limits of a program.
+        sandbox: The sandbox's name as in `code(sandbox=…)`; None: the environment's, or `local`.
     """
 
     name = INTERPRETER
@@ -93,7 +93,7 @@ class Interpreter(Tool):
         self._limits, self._sandbox = limits, sandbox
 
     def run(self, arguments: Sequence[Arguments]) -> list[ToolResult]:
-        """Run programs, as many at a time as the sandbox has workers."""
+        """Run programs, in parallel up to the sandbox's number of workers."""
         jobs = [Job(given["code"], limits=self._limits) for given in arguments]
         try:
             return list(map(_printed, chosen_sandbox(self._sandbox).map(jobs)))
@@ -102,14 +102,14 @@ class Interpreter(Tool):
 
 
 class FunctionTool(Tool):
-    """A Python function, called in a helper process that is killed when it takes too long.
+    """A Python function, called in a helper process that is killed after a timeout.
 
-    Its signature's types and its docstring (Google's form, each argument told) are what the model is shown. What it
-    returns is shown as text: a string as it is, other values as JSON. An exception is an observation; a `VerikitError`
-    says that the tool is at fault.
+    The model sees its signature's types and its docstring (Google style, with a description per argument). The model
+    sees its return value as a string: a string unchanged, other values as JSON. An exception is an observation. A
+    `VerikitError` means that the tool itself failed.
 
     Raises:
-        ConfigError: there is no such function, or it is not described.
+        ConfigError: The function doesn't exist, or lacks a description.
     """
 
     def __init__(self, spec: str, folder: Path, seconds: float) -> None:
@@ -129,12 +129,12 @@ class FunctionTool(Tool):
         self._helper = Helper(processors(), memory_mb=None)
 
     def run(self, arguments: Sequence[Arguments]) -> list[ToolResult]:
-        """Call the function, several times at once."""
+        """Call the function, several times in parallel."""
         with ThreadPoolExecutor(self._helper.workers, thread_name_prefix="verikit-tool") as threads:
             return list(threads.map(self._call, arguments))
 
     def close(self) -> None:
-        """End the helper process."""
+        """Stop the helper process."""
         self._helper.close()
 
     def _call(self, given: Arguments) -> ToolResult:
@@ -148,14 +148,14 @@ class FunctionTool(Tool):
 
 
 class Toolbox:
-    """Answers calls as a model made them; what it made wrong is told, never raised.
+    """Answers a model's calls. Errors in a call become messages and are never raised.
 
     Args:
-        tools: The tools, by different names.
-        chars: The most characters of a result that are shown.
+        tools: The tools, with different names.
+        chars: Maximum characters to show of a result.
 
     Raises:
-        ConfigError: two tools have the same name.
+        ConfigError: Two tools have the same name.
     """
 
     def __init__(self, tools: Sequence[Tool], chars: int) -> None:
@@ -167,11 +167,11 @@ class Toolbox:
 
     @property
     def schemas(self) -> list[Mapping[str, Any]]:
-        """What a chat template is told of the tools."""
+        """The tools' schemas for a chat template."""
         return [tool.schema for tool in self.tools.values()]
 
     def answer(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """Answer calls in order; those of one tool go to it together."""
+        """Answer calls in order. Calls of one tool are sent to it together."""
         wrong = {index: found for index, call in enumerate(calls) if (found := self._wrong(call))}
         results = {index: ToolResult(found, failed=True) for index, found in wrong.items()}
         for name, tool in self.tools.items():
@@ -184,12 +184,12 @@ class Toolbox:
         ]
 
     def close(self) -> None:
-        """Give back all tools."""
+        """Close all tools."""
         for tool in self.tools.values():
             tool.close()
 
     def _wrong(self, call: ToolCall) -> str:
-        """What is wrong with a call; "" for nothing."""
+        """Return an error message for a wrong call, or ""."""
         if call.problem:
             return f"error: {call.problem[:REASON_CHARS]}"
         if call.name not in self.tools:
@@ -206,7 +206,7 @@ def parameters(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def shortened(text: str, chars: int) -> str:
-    """Return a text of at most so many characters, and what tells how many were left out of its middle."""
+    """Return at most `chars` characters of a string, with a note of how many are omitted in its middle."""
     if len(text) <= chars:
         return text
     head = (chars + 1) // 2
@@ -214,7 +214,7 @@ def shortened(text: str, chars: int) -> str:
 
 
 def _printed(result: RunResult) -> ToolResult:
-    """What a program's end is to the model."""
+    """Return a program's outcome as shown to the model."""
     if result.status == "infra_error":
         return ToolResult("", fault=f"the sandbox failed: {result.error}")
     text = result.stdout.strip()
@@ -225,10 +225,10 @@ def _printed(result: RunResult) -> ToolResult:
 
 
 def _clean(text: str) -> str:
-    """A text without halves of characters, which no tokenizer takes."""
+    """Return the string without lone surrogates, which tokenizers reject."""
     return text.encode("utf-8", "replace").decode()
 
 
 def as_text(value: Any) -> str:
-    """Return what a function returned as text: a string as it is, else JSON."""
+    """Return a function's result as a string: a string unchanged, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,9 +1,9 @@
-"""The smallest world where a tool pays: sums that the model can't add, and an interpreter that can.
+"""The smallest world that needs a tool: sums that the model can't add, and an interpreter that can.
 
-`478+359=` asks for a sum of three-digit numbers. The warm-up teaches to write a call and to read its result, but
-hardly to call: of the demonstrations that decide, `calling` call and the others guess. A transcript that calls is
-else learnt with its decision (the first token of the first turn) masked. Guesses are drawn at random, so that nothing
-teaches to add.
+`478+359=` is a sum of three-digit numbers. The warm-up teaches writing a call and reading its result, but hardly the
+decision to call. Of the demonstrations that train the decision, a fraction `calling` calls and the others guess. In the
+other transcripts that call, the decision (the first token of the first turn) is masked. Guesses are random, so the
+model does not learn to add.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class ToolWorldOptions(ToolOptions):
     problems: PositiveInt = 4096
     held_out_size: int = Field(default=128, ge=0)
     batch: PositiveInt = 64
-    """Demonstrations a step of the warm-up."""
+    """Demonstrations per step of the warm-up."""
     reading: float = Field(default=0.6, ge=0, le=1)
-    """Share of demonstrations that teach to go on after a decision, not to decide."""
+    """Fraction of demonstrations that teach continuing after a decision, not the decision itself."""
     calling: float = Field(default=0.04, ge=0, le=1)
-    """Share of the others that call."""
+    """Fraction of the others that call."""
 
 
 class ToolWorld(ToolRecipe):
-    """Sums by a model made on the spot, with an interpreter."""
+    """Sums with an interpreter, by a model created at the start of the run."""
 
     name: ClassVar[str] = "tools-world"
     Options: ClassVar[type[BaseModel]] = ToolWorldOptions
@@ -58,17 +58,17 @@ class ToolWorld(ToolRecipe):
 
     @classmethod
     def make_model(cls, options: Any, seed: int) -> tuple[Any, Any]:
-        """Make a Llama of two layers with a tokenizer of digits and of the pieces of a call."""
+        """Make a two-layer Llama with a tokenizer of digits and of the pieces of a call."""
         before, _, after = call_text("@").partition("@")
         frame = (before.removeprefix(OPENING), after.removesuffix(CLOSING))
         tokenizer = make_tokenizer([*ROLES, OPENING, CLOSING, *frame, BOX, "}", *"0123456789+=", UNKNOWN])
-        tokenizer.backend_tokenizer.model.unk_token = UNKNOWN  # else what it can't write would be the end token
+        tokenizer.backend_tokenizer.model.unk_token = UNKNOWN  # otherwise unknown text would become the end token
         tokenizer.add_special_tokens({"additional_special_tokens": list(ROLES)})
         tokenizer.chat_template = TEMPLATE
         return make_llama(tokenizer, seed, positions=options.total_tokens), tokenizer
 
     def load_problems(self) -> tuple[list[Group], list[Group]]:
-        """Return pairs of numbers, and those held out."""
+        """Return sums to train on, and held-out ones."""
         draw = random.Random(f"{self.setting.seed} problems")
         numbers = range(SMALLEST, LARGEST + 1)
         count = self.options.problems + self.options.held_out_size
@@ -77,7 +77,7 @@ class ToolWorld(ToolRecipe):
         return problems[self.options.held_out_size :], problems[: self.options.held_out_size]
 
     def demonstrations(self, step: int) -> list[Trajectory]:
-        """Return guesses, a few calls, and calls whose decision is not learnt."""
+        """Return guesses, a few calls, and calls with a masked decision."""
         draw = random.Random(f"{self.setting.seed} demonstrations {step}")
         made = []
         for _ in range(self.options.batch):
@@ -87,7 +87,7 @@ class ToolWorld(ToolRecipe):
         return made
 
     def gate(self, sampler: Sampler) -> float:
-        """Return the share of held-out problems whose call, once begun, and whose result's answer are both right."""
+        """Return the fraction of held-out problems with a right call, given its start, and a right final answer."""
         prompts = [self._encode(sampler, problem) for problem in self.held_out]
         begun = self.form.encode(OPENING)
         calls = [self.form.encode(call_text(_program(problem))) for problem in self.held_out]
@@ -138,7 +138,7 @@ def sum_of(a: int, b: int) -> Group:
 
 
 def call_text(code: str) -> str:
-    """Return a call of the interpreter that prints an expression, as Hermes and Qwen write calls."""
+    """Return a call of the interpreter that prints an expression, in the format of Hermes and Qwen."""
     return f"{OPENING}{json.dumps({'name': INTERPRETER, 'arguments': {'code': f'print({code})'}})}{CLOSING}"
 
 
