@@ -4,13 +4,13 @@ asking/         prompts, requests, replies read strictly
 evidence/       candidates as a judge may see them, runs of agents, answers that are too long
 pointwise.py    a rating, or True or False against a reference
 pairwise.py     which of two answers is better, in both orders
-jury.py         several judges side by side
+jury.py         several judges in parallel
 tournament.py   best-of-N by comparing candidates
 rubric/         points for criteria met
-bias.py         how far a judge prefers a place, a length or a form
+bias.py         how far a judge prefers a position, a length or a form
 opponents.py    answers to compare with
 heads.py        heads of transformers, in padded batches
-rates/          win rates, length control, ratings, agreement; needs no engine
+rates/          win rates, length control, ratings, agreement, without an engine
 match/          `verikit judge`
 calibration/    `verikit calibrate`: a judge's error by labels, and rates corrected for it
 """

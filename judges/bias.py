@@ -1,6 +1,6 @@
-"""What belongs beside every win rate: how much of it may be place, length or silence rather than quality.
+"""Bias metrics for every win rate: how much of it may be due to position, length or missing verdicts.
 
-All shares are of what they can be told from, and None where there is nothing to tell from.
+Each fraction is over the comparisons or replies that allow it. Otherwise it is None.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """Figures of one judge over a set of comparisons."""
+    """Bias metrics of one judge over a set of comparisons."""
 
     comparisons: int
     consistency: float | None
-    """Share of comparisons in both orders where both verdicts take the same side."""
+    """Fraction of comparisons in both orders where both verdicts prefer the same answer."""
     first_rate: float | None
-    """Mean preference for the answer shown first; 0.5 is no preference for a place."""
+    """Mean preference for the answer shown first. 0.5 is no position preference."""
     tie_rate: float | None
-    """Share of comparisons that end in a tie."""
+    """Fraction of comparisons that end in a tie."""
     length_win_rate: float | None
-    """Share of decided comparisons won by the longer answer."""
+    """Fraction of decided comparisons won by the longer answer."""
     unparsed_rate: float | None
-    """Share of replies that hold no verdict."""
+    """Fraction of replies without a verdict."""
     failed: int
-    """Comparisons without a verdict for another reason: the engine."""
+    """Comparisons without a verdict because of the engine."""
 
 
 def bias(judged: Iterable[Judged]) -> Bias:
-    """Count."""
+    """Compute the bias metrics of a set of comparisons."""
     rows = list(judged)
     comparisons = [row.comparison for row in rows]
     replies = [order.verdict for comparison in comparisons for order in comparison.orders]
@@ -69,7 +69,7 @@ def bias(judged: Iterable[Judged]) -> Bias:
 
 
 def _swaps(comparison: Comparison) -> Iterator[bool]:
-    """For each judge that answered in both orders, whether both verdicts take the same side."""
+    """For each judge that answered in both orders, whether both verdicts prefer the same answer."""
     for order, swapped in zip(comparison.orders[::2], comparison.orders[1::2], strict=False):
         a, b = order.preference, swapped.preference
         if swapped.swapped and not order.swapped and a is not None and b is not None:

@@ -1,9 +1,11 @@
-"""Classification heads of transformers: loading one, and running rows of token ids through it in padded batches.
+"""Classification heads of transformers: load one, and run rows of token ids through it in padded batches.
 
-Rows of like length go together, so that little is computed for padding. A head that is read at a row's last token finds
-it by the id of the padding (transformers' `...ForSequenceClassification`): rows are filled with the model's own padding
-id, and where the model has none, with an id that none of them ends in. What all rows of a batch begin with (a prompt,
-and its candidates behind it) is run once for all of them, for models whose rows can go on from keys and values.
+Rows of similar length go together, to compute little padding. A head that is read at a row's last token finds it by the
+padding id (transformers' `...ForSequenceClassification`). So rows are padded with the model's own padding id. If the
+model has no padding id, they are padded with an id that no row ends in.
+
+The common start of a batch's rows (a prompt before its candidates) is run once for all of them. This applies to models
+whose rows can continue from keys and values.
 """
 
 from __future__ import annotations
@@ -21,15 +23,15 @@ from verikit.engines.hf.load import import_transformers
 from verikit.errors import SpecError
 
 BATCH_TOKENS = 16_384
-"""Most tokens of a batch, padding included; bounds the memory of activations."""
+"""Maximum tokens of a batch, including padding. It bounds the memory of activations."""
 CACHED_TOKENS = 2_048
-"""The same on a CPU, where activations that leave its caches cost more than another run."""
+"""The same limit on a CPU, where activations that exceed its caches cost more than another run."""
 SHARED_FROM = 16
-"""Fewest tokens at the start of all rows that are worth running apart."""
+"""Minimum tokens at the start of all rows that justify a separate run."""
 RUN_TOKENS = 128
-"""What a run of the model costs beside its tokens, in tokens."""
+"""Overhead of a model run, in tokens."""
 SHARING = frozenset({"llama", "qwen2", "qwen3"})
-"""Values of `config.model_type` whose rows go on from keys and values."""
+"""Values of `config.model_type` whose rows continue from keys and values."""
 _lock = RLock()
 
 
@@ -39,7 +41,7 @@ class EncodedText:
 
     ids: Sequence[int]
     types: Sequence[int] = ()
-    """Segments (first text 0, second 1), for models that tell pairs apart so."""
+    """Segments (first text 0, second 1), for models that separate pairs this way."""
 
 
 @cache
@@ -49,16 +51,16 @@ def load_head(
     """Load a model with its trained head and its tokenizer, once per process.
 
     Args:
-        path: A folder or a hub name.
-        model_class: The class of transformers that loads it.
-        kind: What the head is called in messages.
-        device: `cpu`, `cuda`, …; "" for CUDA where there is one.
+        path: A folder or a Hugging Face Hub name.
+        model_class: The transformers class that loads it.
+        kind: The head's name in messages.
+        device: `cpu`, `cuda`, …. "" for CUDA if it is available.
         dtype: `auto` (as saved), `float32`, `bfloat16`, …
         remote_code: Run the Python files that come with the model.
 
     Raises:
         MissingExtra: torch or transformers is not installed.
-        SpecError: there is no such model, or it has no weights for such a head.
+        SpecError: the model does not exist, or it has no weights for such a head.
     """
     transformers = import_transformers(path, "hf")
     import torch
@@ -80,7 +82,7 @@ def load_head(
 
 
 def context_of(model: Any) -> int:
-    """Most tokens that a model reads."""
+    """Maximum tokens that a model reads."""
     return int(getattr(model.config.get_text_config(), "max_position_embeddings", 2**31))
 
 
@@ -92,14 +94,14 @@ def forward(
     Rows are padded on the right: position p of a row is position p of the output.
 
     Args:
-        model: A model of transformers; calls from several threads take turns.
-        rows: None may be empty.
-        most: Rows of a batch.
-        tokens: Tokens of a batch, padding included; a longer row runs alone.
-        last: Only what the model reads at each row's end is asked for, so that what rows begin with may be shared.
+        model: A transformers model. Calls from several threads take turns.
+        rows: Non-empty rows.
+        most: Maximum rows per batch.
+        tokens: Maximum tokens per batch, including padding. A longer row runs separately.
+        last: Only the output at each row's end is needed, so the common start of rows may be shared.
 
     Raises:
-        torch.OutOfMemoryError: the device can't hold even one row; batches that are too big for it are halved.
+        torch.OutOfMemoryError: the device can't fit even one row. Batches that are too big for it are halved.
     """
     sharing = last and _shares(model) and not any(row.types for row in rows) and not _ends_padded(model, rows)
     for batch in _planned(rows, most, tokens, sharing, CACHED_TOKENS if model.device.type == "cpu" else 0):
@@ -113,12 +115,12 @@ def _shares(model: Any) -> bool:
 
 
 def _ends_padded(model: Any, rows: Sequence[EncodedText]) -> bool:
-    """Whether a row ends in the model's padding: it is read before that, perhaps in what would be shared."""
+    """Whether a row ends in the model's padding. Its output is read before that, perhaps in the shared part."""
     return any(row.ids[-1] == getattr(model.config.get_text_config(), "pad_token_id", None) for row in rows)
 
 
 def _planned(rows: Sequence[EncodedText], most: int, tokens: int, sharing: bool, alone: int = 0) -> list[list[int]]:
-    """The batches: rows of like length (of at most `alone` tokens), or of like beginning where that costs fewer."""
+    """The batches: rows of similar length (at most `alone` tokens), or rows with a similar start if that costs less."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i].ids))
     by_length = _batches(rows, order, most, min(tokens, alone) if alone else tokens, False)
     if not sharing:
@@ -131,7 +133,7 @@ def _planned(rows: Sequence[EncodedText], most: int, tokens: int, sharing: bool,
 def _batches(
     rows: Sequence[EncodedText], order: Sequence[int], most: int, tokens: int, sharing: bool
 ) -> list[list[int]]:
-    """Neighbours together; with `sharing`, as long as a row costs less in the batch than in one of its own."""
+    """Batch neighbouring rows. With `sharing`, add a row while it costs less in the batch than in a separate one."""
     batches: list[list[int]] = []
     for index in order:
         length = len(rows[index].ids)
@@ -148,17 +150,17 @@ def _batches(
 
 
 def _cost(rows: Sequence[EncodedText], sharing: bool) -> int:
-    """What a batch costs, in tokens."""
+    """Cost of a batch, in tokens."""
     width, common = max(len(row.ids) for row in rows), _common(rows) if sharing else 0
     return RUN_TOKENS * (2 if common else 1) + common + len(rows) * (width - common)
 
 
 def _common(rows: Sequence[EncodedText]) -> int:
-    """How many tokens all rows begin with, each with at least one more; 0 where they are not worth it."""
+    """Number of tokens that all rows start with, leaving each at least one more. 0 if too few to be shared."""
     if len(rows) < 2:
         return 0
     texts = [row.ids for row in rows]
-    first, last = min(texts, key=list), max(texts, key=list)  # all others lie between these two
+    first, last = min(texts, key=list), max(texts, key=list)  # all other rows sort between these two
     shortest = min(map(len, texts))
     differ = (at for at, (left, right) in enumerate(zip(first, last, strict=False)) if left != right)
     found = min(next(differ, shortest), shortest - 1)
@@ -211,13 +213,13 @@ def _padded_types(row: EncodedText, width: int) -> list[int]:
 
 
 def _cache_argument(model: Any) -> str:
-    """The name under which a model takes the keys and values of what came before; transformers 5.2x renamed it."""
+    """The name of the model's argument for earlier keys and values. Transformers 5.2x renamed it."""
     return "cache" if "cache" in inspect.signature(type(model).forward).parameters else "past_key_values"
 
 
 @contextmanager
 def _padding(model: Any, rows: Sequence[EncodedText]) -> Iterator[int]:
-    """The id to fill rows with, which the model knows within this block."""
+    """The padding id for rows, which is set on the model within this block."""
     config = model.config.get_text_config()
     if (given := getattr(config, "pad_token_id", None)) is not None:
         yield given
@@ -231,6 +233,6 @@ def _padding(model: Any, rows: Sequence[EncodedText]) -> Iterator[int]:
 
 
 def labels_of(model: Any, size: int) -> list[str]:
-    """The names of a head's outputs: the config's, or their numbers."""
+    """The names of a head's outputs: the config's names, or their numbers."""
     named: Mapping[Any, str] = getattr(model.config, "id2label", None) or {}
     return [str(named.get(i, named.get(str(i), i))) for i in range(size)]

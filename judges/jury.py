@@ -1,7 +1,7 @@
-"""Juries: several judges asked side by side, one verdict (Verga et al. 2024).
+"""Juries: several judges in parallel, one verdict (Verga et al. 2024).
 
-The jurors' engines work at the same time, each in a thread of its own. As everywhere, a juror that should have judged
-but could not leaves the whole without a value; its parts are kept.
+The jurors' engines work at the same time, each in its own thread. If a juror should have judged but could not, the
+whole is unscored, and its parts are preserved.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rule = Literal["majority", "mean", "minimum"]
 
 @dataclass(frozen=True)
 class Jury(Verifier, Comparer):
-    """Several judges under one rule; see `jury`."""
+    """Several judges under one rule (see `jury`)."""
 
     name = "jury"
     reads: ClassVar[Reads | None] = None
@@ -33,14 +33,14 @@ class Jury(Verifier, Comparer):
     rule: Rule = "majority"
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score with every judge at once, then apply the rule."""
+        """Score with every judge in parallel, then apply the rule."""
         with ThreadPoolExecutor(len(self.judges)) as pool:
             columns = list(pool.map(lambda judge: score_all(judge, samples), self.judges))
         heard = [_Heard(judge.name, tuple(column)) for judge, column in zip(self.judges, columns, strict=True)]
         return getattr(combine, self.rule)(*heard).score(samples)  # type: ignore[no-any-return]
 
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
-        """Compare with every judge at once: the side most of them take, or the mean preference."""
+        """Compare with every judge in parallel. The result is the majority's side, or the mean preference."""
         comparers = [judge if isinstance(judge, Comparer) else ByScore(judge) for judge in self.judges]
         with ThreadPoolExecutor(len(comparers)) as pool:
             columns = list(pool.map(lambda judge: judge.compare(pairs), comparers))
@@ -65,7 +65,7 @@ class Jury(Verifier, Comparer):
 
 @dataclass(frozen=True)
 class _Heard(Verifier):
-    """A juror's scores, already given."""
+    """A juror's precomputed scores."""
 
     reads: ClassVar[Reads | None] = None
     name: str

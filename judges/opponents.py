@@ -1,7 +1,7 @@
-"""Opponents' answers made beforehand (Elo-Evolve): one file, looked up by model and prompt.
+"""Opponents' precomputed answers (Elo-Evolve): one file, looked up by model and prompt.
 
-Rows are `{"model", "key", "completion"}`, where the key is a hash of the prompt, so an answer to a prompt that has been
-changed since is not found rather than wrong. A miss is an error unless an engine is at hand to answer it.
+Rows are `{"model", "key", "completion"}`. The key is a hash of the prompt, so after a change of the prompt its answer
+is missing rather than wrong. A miss is an error unless an engine is available to answer it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from verikit.types import Message, Prompt
 
 
 class Opponents:
-    """Answers by model and prompt, kept in a file that is only appended to."""
+    """Answers by model and prompt, stored in an append-only file."""
 
     def __init__(self, path: str | Path | None = None, *, max_tokens: int = 2048) -> None:
-        """Read the file; none yet is an empty one. Without a path answers are kept in memory only.
+        """Read the file. A missing file counts as empty. Without a path, answers are only in memory.
 
         Raises:
-            UsageError: it can't be read.
+            UsageError: the file can't be read.
             SchemaError: a row is not an answer.
         """
         self._path, self._max_tokens = None if path is None else Path(path), max_tokens
@@ -38,7 +38,7 @@ class Opponents:
             content = self._path.read_bytes() if self._path and self._path.exists() else b""
         except OSError as error:
             raise UsageError(f"can't read {path}: {error.strerror}") from None
-        # A last line without its end was being written when the writer died: its answer is missing, that's all.
+        # A last line without a line end was being written when the writer died. Only its answer is missing.
         for number, line in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
             try:
                 row = json.loads(line)
@@ -53,7 +53,7 @@ class Opponents:
         """The answer of a model to a prompt.
 
         Raises:
-            VerikitError: there is none, or the prompt has changed since.
+            VerikitError: there is no answer, or the prompt has changed since.
         """
         try:
             return self._answers[model, prompt_key(prompt)]
@@ -66,15 +66,15 @@ class Opponents:
         return (model, prompt_key(prompt)) in self._answers
 
     def add(self, model: str, answers: Mapping[str, str]) -> None:
-        """Know answers by their prompts' keys, for as long as this object lives; the file stays as it is."""
+        """Add answers by their prompts' keys to this object only. The file is unchanged."""
         with self._lock:
             self._answers |= {(model, key): text for key, text in answers.items()}
 
     def fill(self, model: str, prompts: Sequence[Prompt], engine: Engine) -> Mapping[str, Exception]:
-        """Let an engine answer what is missing, all in one call, and append the answers.
+        """Let an engine generate the missing answers in one call, and append them.
 
         Returns:
-            The errors of prompts that stay without an answer, by key.
+            The errors of prompts that remain unanswered, by key.
         """
         missing = {prompt_key(p): p for p in prompts if (model, prompt_key(p)) not in self._answers}
         requests = [Request(_messages(prompt), max_tokens=self._max_tokens) for prompt in missing.values()]
@@ -91,7 +91,7 @@ class Opponents:
         return failed
 
     def _append(self, path: Path, model: str, made: Mapping[str, str]) -> None:
-        """Write answers at the end of the file, also where other processes write to it."""
+        """Append answers to the file. Other processes may write to it at the same time."""
         rows = [{"model": model, "key": key, "completion": text} for key, text in made.items()]
         with self._lock, open(path, "a+b") as stream:
             lock_file(stream, wait=True)
@@ -100,7 +100,7 @@ class Opponents:
 
 
 def _cut_torn_line(stream: IO[bytes]) -> None:
-    """Cut off what follows the last line's end, if anything does."""
+    """Cut off an incomplete last line, if any."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - 1))
     if stream.read() not in (b"", b"\n"):
@@ -109,7 +109,7 @@ def _cut_torn_line(stream: IO[bytes]) -> None:
 
 
 def prompt_key(prompt: Prompt) -> str:
-    """16 hex digits of a prompt; one user message is the same prompt as its text."""
+    """16 hex digits of a prompt. A single user message is the same prompt as its text."""
     return hashlib.sha256(json.dumps(as_pairs(prompt)).encode()).hexdigest()[:16]
 
 

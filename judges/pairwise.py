@@ -1,8 +1,10 @@
-"""Pairwise judges: which of two answers is better, asked in both orders.
+"""Pairwise judges: which of two answers is better, judged in both orders.
 
-A judge that prefers a place tells nothing: under both orders a win counts only if both agree, else it is a tie
-(verdicts read from log-probabilities are averaged instead). An order without a verdict leaves the comparison without.
-Where a pair is asked about more than once (`scaled.py`), that holds for each asking, and their mean counts.
+A judge that prefers a position gives no information. With both orders a win counts only if both agree, otherwise it is
+a tie. Verdicts read from log-probabilities are averaged instead. If one order has no verdict, neither has the
+comparison.
+
+If a pair is judged more than once (`scaled.py`), this applies to each repetition, and their mean counts.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ from verikit.workspaces import TaskWorkspace, Workspace
 
 Order = Literal["both", "fixed", "random"]
 AgentFiles = Workspace | TaskWorkspace | None
-"""What an agent left, if the row has it."""
+"""The files that an agent left, if the row has them."""
 TIE = 0.5
 OPPONENT_WORKSPACE = "opponent_workspace"
-"""Key of a row with the files that the opponent left, in the form of its `workspace`."""
+"""The row's key with the files that the opponent left, in the format of its `workspace`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,13 @@ class Pair:
     reference: Shown = None
     """A gold answer, for prompts that show one."""
     messages: tuple[Sequence[CompletionMessage], Sequence[CompletionMessage]] = ((), ())
-    """The messages of both answers, where they came as conversations."""
+    """The messages of both answers, if they are conversations."""
     workspaces: tuple[AgentFiles, AgentFiles] = (None, None)
     """The files that both agents left."""
 
     @property
     def equal(self) -> bool:
-        """Whether both answers are the same, all messages included; workspaces aside."""
+        """Whether both answers are the same, including all messages but not workspaces."""
         first, second = ([] if _lone(run) else list(run) for run in self.messages)
         return self.first == self.second and first == second
 
@@ -67,31 +69,31 @@ class OrderVerdict:
     swapped: bool
     """Whether the second answer was shown first."""
     verdict: JudgeVerdict
-    """As the judge gave it: its value is for the answer it was shown first."""
+    """The judge's verdict. Its value is for the answer that was shown first."""
 
     @property
     def preference(self) -> float | None:
-        """For the pair's first answer."""
+        """The preference for the pair's first answer."""
         value = self.verdict.value
         return value if value is None or not self.swapped else 1 - value
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A pair judged."""
+    """The result of judging a pair."""
 
     preference: float | None
-    """For the first answer: 1 wins, 0.5 tie, 0 loses; None: no verdict."""
+    """For the first answer: 1 win, 0.5 tie, 0 loss. None: no verdict."""
     reason: str = ""
     orders: tuple[OrderVerdict, ...] = ()
     error: Exception | None = None
-    """What left it without a preference."""
+    """The error that left the comparison without a preference."""
     usage: Mapping[str, float] = field(default_factory=dict)
-    """What it cost, over all orders and judges."""
+    """Usage of all orders and judges."""
 
     @property
     def unread(self) -> bool:
-        """Whether the judge answered, but gave no verdict; other failures are worth another try."""
+        """Whether the judge answered without a verdict. Other failures may succeed on a retry."""
         return isinstance(self.error, JudgeError)
 
 
@@ -100,12 +102,12 @@ class Comparer(ABC):
 
     @abstractmethod
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
-        """Compare each pair, in order; a failure is a comparison without a preference."""
+        """Compare each pair, in order. A failure is a comparison without a preference."""
 
 
 @dataclass(frozen=True, repr=False)
 class Pairwise(Scaled, Comparer):
-    """Compares an answer with an opponent's; as a verifier, with `sample.meta["opponent"]`.
+    """Compares an answer with an opponent's. As a verifier, the opponent is `sample.meta["opponent"]`.
 
     Sources: both orders Zheng et al. 2023 (MT-Bench), one-token verdicts AlpacaEval 2, length guard Elo-Evolve,
     repeated requests and criteria Kwok et al. 2026 (LLM-as-a-Verifier).
@@ -116,15 +118,22 @@ class Pairwise(Scaled, Comparer):
     prompt: str = "pairwise"
     _: KW_ONLY
     order: Order = "both"
-    """`random` shows one order, derived from the prompt's text. `fixed` shows the answer first, then the opponent."""
+    """Which orders are shown: `both`, `fixed` (the answer first, then the opponent), or `random`.
+
+    `random` shows one order, derived from the prompt's text.
+    """
     tie: float = TIE
     """Score of a tie. 0.0 makes the score a binary reward."""
     max_longer: int | None = None
-    """Length guard: 0.0, without a call, for answers longer than the opponent's by more than this many words
-    (Elo-Evolve: 300)."""
+    """Length guard: 0.0, without a call, for answers longer than the opponent's by more than this many words.
+
+    Elo-Evolve uses 300.
+    """
     confidence: float = 1.0
-    """Stop the repeated requests (`asks`) for a pair once its better answer is determined with this probability, by the
-    verdicts so far and a flat prior. 1 never stops early."""
+    """Stop the repeated requests (`asks`) for a pair once its better answer is determined with this probability.
+
+    The probability is computed from the verdicts so far and a flat prior. 1 never stops early.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -142,13 +151,13 @@ class Pairwise(Scaled, Comparer):
             raise ConfigError(f"max_longer must be a number of words, got {self.max_longer!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Compare each completion with its opponent, all in one call of the engine."""
+        """Compare each completion with its opponent, in one call of the engine."""
         pairs = [self._pair(sample) for sample in samples]
         compared = iter(self.compare([pair for pair in pairs if isinstance(pair, Pair)]))
         return [self._scored(next(compared)) if isinstance(pair, Pair) else pair for pair in pairs]
 
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
-        """Compare each pair; equal answers, their messages included, are a tie and not asked."""
+        """Compare each pair. Equal answers with equal messages are a tie without a judge call."""
         pairs = [
             replace(pair, first=text_read(pair.first, self.reads), second=text_read(pair.second, self.reads))
             for pair in pairs
@@ -170,7 +179,7 @@ class Pairwise(Scaled, Comparer):
         ]
 
     def _plan(self, pair: Pair, texts: Mapping[str, Shown], number: int) -> list[tuple[bool, Request | VerikitError]]:
-        """The requests of one asking: of each criterion, in each order."""
+        """The requests of one repetition: one per criterion and order."""
         return [
             (swapped, self.asking(_swapped(texts) if swapped else texts, criterion, number))
             for criterion in self.criteria or ("",)
@@ -186,12 +195,12 @@ class Pairwise(Scaled, Comparer):
         return texts if pair.reference is None else texts | {"reference": pair.reference}
 
     def _decided(self, heard: Sequence[OrderVerdict]) -> bool:
-        """Whether the better answer is known well enough."""
+        """Whether the better answer is determined with the required confidence."""
         known = [order.preference for order in heard if order.preference is not None]
         return self.confidence < 1 and leads(known) >= self.confidence
 
     def _same(self, pair: Pair) -> bool:
-        """Whether the judge would see the same twice."""
+        """Whether the judge would see the same answer twice."""
         return pair.equal and not (self.shows == "workspace" and any(pair.workspaces))
 
     def _orders(self, pair: Pair) -> tuple[bool, ...]:
@@ -203,7 +212,7 @@ class Pairwise(Scaled, Comparer):
         return (self.order == "random" and drawn,)
 
     def _mean(self, each: Sequence[Comparison]) -> JudgeVerdict:
-        """The mean of each criterion's askings, and of the criteria; askings come criterion by criterion."""
+        """The mean over each criterion's repetitions, then over criteria. Verdicts alternate between the criteria."""
         questions = len(self.criteria or ("",))
         return mean_of_criteria([mean_of_askings([_said(c) for c in each[i::questions]]) for i in range(questions)])
 
@@ -224,7 +233,7 @@ class Pairwise(Scaled, Comparer):
         return Comparison(whole.value, reason, orders, usage=whole.usage)
 
     def _agreed(self, orders: tuple[OrderVerdict, ...]) -> Comparison:
-        """What one asking says, in each order."""
+        """The result of one repetition over its orders."""
         usage = added(*(order.verdict.usage for order in orders))
         if error := next((order.verdict.error for order in orders if order.verdict.error), None):
             return Comparison(None, describe(error), orders, error, usage)
@@ -261,7 +270,7 @@ class Pairwise(Scaled, Comparer):
 
 
 def _workspaces(sample: Sample) -> tuple[AgentFiles, AgentFiles]:
-    """The workspaces of a sample and of its opponent, whose paths start from the same folder."""
+    """The workspaces of a sample and of its opponent, with paths that start from the same folder."""
     own, theirs = sample.workspace, sample.meta.get(OPPONENT_WORKSPACE)
     if own is None and (told := sample.meta.get(WORKSPACE)) is not None:
         own = TaskWorkspace(told, None)
@@ -271,7 +280,7 @@ def _workspaces(sample: Sample) -> tuple[AgentFiles, AgentFiles]:
 
 
 def _lone(run: Sequence[CompletionMessage]) -> bool:
-    """Whether a conversation is one message without call or picture, so that its text is all of it."""
+    """Whether a conversation is a single message without calls or pictures, so its text is complete."""
     return len(run) == 1 and not run[0].get("tool_calls") and not media_of(run[0].get("content"))
 
 
@@ -281,10 +290,10 @@ class ByScore(Comparer):
 
     verifier: Verifier
     margin: float = field(default=0.0, kw_only=True)
-    """Scores no further apart than this are a tie (FastChat: 0.1 of 10)."""
+    """Maximum difference of scores that counts as a tie (FastChat: 0.1 of 10)."""
 
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
-        """Score all answers in one batch, and compare each pair's scores."""
+        """Score all answers in one batch and compare each pair's scores."""
         scores = iter(
             score_all(
                 self.verifier,
@@ -310,11 +319,11 @@ class ByScore(Comparer):
 
 
 def leads(preferences: Sequence[float]) -> float:
-    """The probability that one of two answers, whichever leads, is preferred by most replies to come.
+    """The probability that the leading one of two answers is preferred by most future replies.
 
     Args:
-        preferences: Of single replies, for the same answer; each counts for the side it takes, a tie half for both, and
-            the share of replies for a side has a flat prior.
+        preferences: Preferences of single replies, for the same answer. Each counts for its side, and a tie counts half
+            for both. The fraction of replies for a side has a flat prior.
     """
     won = sum((preference > TIE) + (preference == TIE) / 2 for preference in preferences)
     lost = len(preferences) - won
@@ -331,7 +340,7 @@ def within_words(text: str, opponent: str, most: int) -> bool:
 
 
 def side(preference: float) -> str:
-    """A preference in a word: win, loss or tie."""
+    """A preference as a word: win, loss or tie."""
     if preference == TIE:
         return "tie"
     return "win" if preference > TIE else "loss"

@@ -1,4 +1,4 @@
-"""Judges that look at one answer: a rating, or True or False against a reference."""
+"""Judges of a single answer: a rating, or True or False against a reference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Turns = Literal["last", "each"]
 
 @dataclass(frozen=True, repr=False)
 class Pointwise(Scaled, Comparer):
-    """Rates an answer; the value is the rating's place on its scale (1 to 10 becomes 0 to 1), `answer` the rating.
+    """Rates an answer. The value is the rating's place on its scale (1 to 10 becomes 0 to 1), `answer` the rating.
 
     With `expected`, or the prompt `rating-token`, the rating is the mean over the verdicts' probabilities (G-Eval, Liu
     et al.). Without log-probabilities, the mean of `asks` ratings approximates it.
@@ -36,7 +36,7 @@ class Pointwise(Scaled, Comparer):
     task: ClassVar[Task] = "pointwise"
     prompt: str = "rating"
     turns: Turns = "last"
-    """`each` rates every assistant turn of a conversation and takes the mean (MT-Bench's two turns); see `steps`."""
+    """`each` rates every assistant turn of a conversation and averages them (MT-Bench's two turns). See `steps`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,7 +44,7 @@ class Pointwise(Scaled, Comparer):
             raise ConfigError(f"turns must be one of {', '.join(get_args(Turns))}, got {self.turns!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Rate each completion, all in one call of the engine."""
+        """Rate each completion, in one call of the engine."""
         asked = [self._turns(sample) for sample in samples]
         shown = [texts for turns in asked if isinstance(turns, list) for texts in turns]
         self.warn_unseen([(texts["answer"], self.criteria) for texts in shown])
@@ -57,7 +57,7 @@ class Pointwise(Scaled, Comparer):
         ]
 
     def compare(self, pairs: Sequence[Pair]) -> list[Comparison]:
-        """Rate both answers of each pair, all in one call of the engine; the higher rating wins."""
+        """Rate both answers of each pair, in one call of the engine. The higher rating wins."""
         texts: list[dict[str, Shown]] = [
             {
                 "prompt": pair.prompt,
@@ -71,7 +71,7 @@ class Pointwise(Scaled, Comparer):
         return [self._compared(next(rated), next(rated)) for _ in pairs]
 
     def _rate(self, batch: Sequence[Mapping[str, Shown]]) -> list[list[JudgeVerdict]]:
-        """Ask by every criterion as often as is wanted; the verdict of each criterion, by text shown."""
+        """Rate by every criterion `asks` times. Return the verdicts per criterion for each text."""
         shown = self.fitted(batch)
         numbers, criteria = range(self.asks), self.criteria or ("",)
         requests = [self.asking(texts, each, number) for texts in shown for each in criteria for number in numbers]
@@ -91,7 +91,7 @@ class Pointwise(Scaled, Comparer):
         return Comparison(preference, reason, usage=usage)
 
     def _turns(self, sample: Sample) -> list[dict[str, Shown]] | Score:
-        """The texts of each question to the judge."""
+        """The strings of each question to the judge."""
         reference = self.reference(sample)
         if self.file.needs_reference and reference is None:
             return Score.error("the prompt shows a reference, and this row has no gold answer")
@@ -112,7 +112,7 @@ class Pointwise(Scaled, Comparer):
         return questions
 
     def _scored(self, verdicts: Sequence[JudgeVerdict]) -> Score:
-        """The score of a text by the verdict of each criterion."""
+        """The score of a text from the verdicts on its criteria."""
         whole = mean_of_criteria(verdicts)
         parts: dict[str, Score] = {}
         if self.criteria:
@@ -151,7 +151,7 @@ class Reference(Judge):
     prompt: str = "reference"
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Judge each completion that has a gold answer, all in one call of the engine."""
+        """Judge each completion that has a gold answer, in one call of the engine."""
         texts = [self._texts(sample) for sample in samples]
         shown = self.fitted([text for text in texts if text is not None])
         verdicts = self.ask([self.request(text) for text in shown])

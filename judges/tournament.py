@@ -1,9 +1,8 @@
-"""Best-of-N by comparing candidates: which pairs are worth a comparison.
+"""Best-of-N by comparing candidates: select the pairs to compare.
 
-The scores a selector is given are not looked at: they may be the truth. Each round goes to the judge in one call, and
-no pair is played twice. How often a pair is asked about, and when it is decided, is the judge's matter (`asks` and
-`confidence` of `pairwise`). A comparison without a verdict leaves the group without a ranking, which is said, not
-guessed.
+The scores that a selector receives are ignored: they may be the truth. Each round goes to the judge in one call, and
+each pair plays at most once. The judge controls how often a pair is judged and when it is decided (`asks` and
+`confidence` of `pairwise`). If a comparison has no verdict, the group has no ranking: it raises instead of guessing.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from verikit.types import Group, Score
 
 
 class _Table:
-    """Who played whom in a group, and how it ended."""
+    """The games of a group and their results."""
 
     def __init__(self, comparer: Comparer, group: Group) -> None:
         self.size, self.results = len(group.completions), dict[tuple[int, int], float]()
         self._comparer, self._group, self._samples = comparer, group, group.samples()
 
     def play(self, games: Iterable[tuple[int, int]]) -> None:
-        """Play those games that have not been played, all in one call of the judge.
+        """Play the games that have not been played, in one call of the judge.
 
         Raises:
             JudgeError: a comparison has no verdict.
@@ -51,7 +50,7 @@ class _Table:
         return Pair(first.completion, second.completion, self._group.prompt, messages=messages, workspaces=workspaces)
 
     def preference(self, i: int, j: int) -> float:
-        """For i against j, who have met."""
+        """The preference for i over j, after their game."""
         return self.results[i, j] if i < j else 1 - self.results[j, i]
 
     def met(self, i: int, j: int) -> bool:
@@ -59,7 +58,7 @@ class _Table:
         return (min(i, j), max(i, j)) in self.results
 
     def rivals(self, i: int) -> list[int]:
-        """All whom a candidate has met."""
+        """All opponents that a candidate has played."""
         return [j for j in range(self.size) if j != i and self.met(i, j)]
 
     def points(self, i: int) -> float:
@@ -67,7 +66,7 @@ class _Table:
         return sum(self.preference(i, j) for j in self.rivals(i))
 
     def mean(self, i: int) -> float:
-        """Its points per game; a half where it has not played."""
+        """Its points per game. 0.5 if it has not played."""
         met = self.rivals(i)
         return self.points(i) / len(met) if met else TIE
 
@@ -75,20 +74,23 @@ class _Table:
 @dataclass(frozen=True)
 class _Tournament(Selector):
     judge: str | Verifier
-    """What compares two candidates: a spec, or a verifier; one that is no pairwise judge compares by its scores."""
+    """The judge of two candidates: a spec or a verifier.
+
+    A verifier that is not a pairwise judge compares by its scores.
+    """
     _comparer: Comparer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_comparer", comparer(self.judge))
 
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
-        """Play the tournament; its ranking."""
+        """Play the tournament and return its ranking."""
         return self._rank(_Table(self._comparer, group))
 
     def ratings(self, group: Group) -> list[Rating]:
-        """Play the tournament; the strength of each candidate by its games, with an interval, best first.
+        """Play the tournament and rate each candidate by its games, with an interval, best first.
 
-        Bradley-Terry ratings; a candidate's name is its index. Rough where candidates played few games.
+        These are Bradley-Terry ratings. A candidate's name is its index. They are rough if candidates played few games.
 
         Raises:
             JudgeError: a comparison has no verdict.
@@ -105,7 +107,7 @@ class _Tournament(Selector):
 
 @dataclass(frozen=True)
 class Knockout(_Tournament):
-    """Pairs in each round, the winner goes on, the one listed first at a tie; ranked by rounds survived."""
+    """Pairs in each round. The winner advances, or the first-listed at a tie. Ranked by rounds survived."""
 
     name = "knockout"
 
@@ -123,9 +125,10 @@ class Knockout(_Tournament):
 
 @dataclass(frozen=True)
 class Halving(_Tournament):
-    """Successive halving (Karnin et al. 2013): in each round all play their neighbours, and the better half goes on.
+    """Successive halving (Karnin et al. 2013): each round all play their neighbours, and the better half advances.
 
-    Ranked by rounds survived, then by points per game; the last three play each other. About 2 n games of n candidates.
+    Ranked by rounds survived, then by points per game. The last three play each other. It takes about 2 n games for n
+    candidates.
     """
 
     name = "halving"
@@ -145,14 +148,14 @@ class Halving(_Tournament):
 
 @dataclass(frozen=True)
 class Swiss(_Tournament):
-    """Swiss rounds: each candidate plays one that did as well and that it has not met; ranked by points per game.
+    """Swiss rounds: each candidate plays an equally good one that it has not met. Ranked by points per game.
 
-    Equal ones are ranked by how well those did whom they met, then by position.
+    Ties are ranked by the results of the opponents met, then by position.
     """
 
     name = "swiss"
     rounds: int = 0
-    """How many; 0: as many as a knock-out has, the logarithm of the candidates to base 2."""
+    """Number of rounds. 0: as many as in a knockout, the base-2 logarithm of the number of candidates."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -169,7 +172,7 @@ class Swiss(_Tournament):
 
     @staticmethod
     def _paired(table: _Table, idle: set[int]) -> list[tuple[int, int]]:
-        """The next round: neighbours who have not met; of an odd number the last one sits out, none of them twice."""
+        """The next round: neighbours that have not met. With an odd number, the last one sits out, and none twice."""
         free = sorted(range(table.size), key=lambda i: (-table.mean(i), i))
         if len(free) % 2:
             out = next((i for i in reversed(free) if i not in idle), free[-1])
@@ -187,15 +190,15 @@ class Swiss(_Tournament):
 
 @dataclass(frozen=True)
 class Pivot(_Tournament):
-    """All play their two neighbours, then the best `pivots` of them; ranked by points per game (Kwok et al. 2026).
+    """All play their two neighbours, then the best `pivots` of them. Ranked by points per game (Kwok et al. 2026).
 
-    Those who share the first place then play each other. About n + k (n - k) + k (k - 1) / 2 games of n candidates and
-    k pivots.
+    Candidates tied for first place then play each other. It takes about n + k (n - k) + k (k - 1) / 2 games for n
+    candidates and k pivots.
     """
 
     name = "pivot"
     pivots: int = 2
-    """How many."""
+    """Number of pivots."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -213,7 +216,7 @@ class Pivot(_Tournament):
 
     @staticmethod
     def _tied(table: _Table) -> list[tuple[int, int]]:
-        """Games of those who share the first place and have not met."""
+        """Games between candidates that are tied for first place and have not met."""
         means = [table.mean(i) for i in range(table.size)]
         first = [i for i, mean in enumerate(means) if mean == max(means)]
         return [game for game in zip(first[::2], first[1::2], strict=False) if not table.met(*game)]
@@ -221,7 +224,7 @@ class Pivot(_Tournament):
 
 @dataclass(frozen=True)
 class RoundRobin(_Tournament):
-    """Every pair once; ranked by the sum of preferences (a tie is half a point), ties by position."""
+    """Every pair plays once. Ranked by the sum of preferences (a tie is half a point), ties by position."""
 
     name = "round_robin"
 
@@ -231,6 +234,6 @@ class RoundRobin(_Tournament):
 
 
 def comparer(judge: str | Verifier) -> Comparer:
-    """What compares pairs by a judge: the judge itself, or its scores where it looks at one answer at a time."""
+    """The comparer of a judge: the judge itself, or its scores if it rates one answer at a time."""
     loaded = load(judge)
     return loaded if isinstance(loaded, Comparer) else ByScore(loaded)

@@ -1,11 +1,11 @@
-"""Asking a judge, and reading its reply.
+"""Query a judge and read its reply.
 
-prompt.py       judge prompts: TOML files, ours in prompts/
+prompt.py       judge prompts: TOML files, with built-in ones in prompts/
 judge.py        the options and steps that every judge has
-scaled.py       several criteria, several askings
+scaled.py       several criteria, several requests
 ask.py          requests to an engine
-held.py         requests that leave the judge only its labels
+held.py         requests constrained to a judge's labels
 reply.py        a judge's reply, read strictly
 asserted.py     verdicts that a reply quotes or denies
-shares.py       how probable each verdict was
+shares.py       the probability of each verdict
 """

@@ -1,8 +1,8 @@
-"""Asking an engine: all live requests in one call, each reply read strictly, one more try where that is allowed.
+"""Query an engine: all live requests in one call, each reply read strictly, and one retry if allowed.
 
-A request that fails or a reply that can't be read is a verdict with an error. What is not data is a judge that never
-gives a verdict: when the first replies all can't be read, that is a wrong prompt or model, and a `ConfigError` stops
-the run before it has paid for more.
+A failed request or an unreadable reply gives a verdict with an error. A judge that never gives a verdict is not a data
+problem. If none of the first replies can be read, the prompt or model is wrong. A `ConfigError` then stops the run
+before it spends more.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from verikit.replies.split import CUT
 from verikit.types import Message
 
 PROBE = 8
-"""Replies that must hold at least one verdict before the judge is trusted to give any."""
+"""Number of first replies that must contain at least one verdict."""
 FORCED = "forced"
-"""Of a usage: verdicts that were held to the labels after a reply without one."""
+"""Usage key that counts verdicts constrained to the labels after a reply without one."""
 
 
 def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
-    """The engine of a spec with these options, made once per process: judges that name the same one share it.
+    """The engine of a spec with these options. Judges that name the same engine share it within a process.
 
-    With `cached` it stands behind the user's cache of generations, or `caching_in`'s; a recording needs none.
+    With `cached`, it uses the user's cache of generations, or the one of `caching_in`. A recording needs no cache.
 
     Raises:
-        SpecError: the spec is none, or the engine has no such option.
-        ConfigError: a key stands among the options, which are written down with the run.
+        SpecError: the spec is invalid, or the engine has no such option.
+        ConfigError: the options contain a key. They are stored with the run.
         MissingExtra: the engine's packages are not installed.
     """
     if "api_key" in options:
@@ -56,7 +56,7 @@ def _connected(spec: str, options: str, kept: Cache | None) -> Engine:
 
 @contextmanager
 def caching_in(kept: Cache) -> Iterator[None]:
-    """Have the judges of this process, whatever thread asks them, keep replies here instead of in the user's cache."""
+    """Store the replies of this process's judges, in any thread, here instead of in the user's cache."""
     _caches.append(kept)
     try:
         yield
@@ -68,13 +68,13 @@ _caches: list[Cache] = []
 
 
 class Record:
-    """Whether a judge has ever given a verdict; shared by its threads."""
+    """Whether a judge has ever given a verdict. Its threads share the record."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._unread: list[JudgeVerdict] | None = []
         self.warned: bool = False
-        """Whether it was said that criteria speak of what is not shown."""
+        """Whether the warning about criteria on unseen actions was issued."""
 
     def __reduce__(self) -> tuple[type[Record], tuple[()]]:
         return (Record, ())
@@ -83,7 +83,7 @@ class Record:
         """Count replies.
 
         Raises:
-            ConfigError: there are `probe` now, and none of them could be read.
+            ConfigError: the number of replies reached `probe`, and none of them could be read.
         """
         with self._lock:
             if self._unread is None:
@@ -115,12 +115,13 @@ def ask(
     """Send the requests in one call and read each reply.
 
     Args:
-        engine: The judge's.
+        engine: The judge's engine.
         requests: Conversations.
         reply: How replies are read.
-        remind: What is said to a reply without a verdict.
-        retry: Ask once more for replies without a verdict.
-        hold: The same, and hold replies to the verdicts where the engine can: at once where they are nothing else.
+        remind: The reminder sent after an unreadable reply.
+        retry: Retry once after an unreadable reply.
+        hold: Retry too, and constrain replies to the verdicts if the engine can. Replies that are only their verdict
+            are constrained from the first request.
     """
     generations, held = generate(engine, requests, reply.choices() if hold else ())
     sent = zip(requests, generations, held, strict=True)
@@ -151,19 +152,19 @@ def _holdable(verdict: JudgeVerdict) -> bool:
 
 
 def _bounded(engine: Engine, reply: ReplyFormat, requests: Mapping[int, Request]) -> dict[int, Request]:
-    """The requests with their replies held to a verdict alone, as far as the engine can."""
+    """The requests with their replies constrained to a verdict, for those that the engine can constrain."""
     found = {i: bound(engine, request, reply) for i, request in requests.items()}
     return {i: request for i, request in found.items() if request is not None}
 
 
 def _gone_on(first: JudgeVerdict, second: JudgeVerdict) -> JudgeVerdict:
-    """The second verdict, with what was said and spent before it."""
+    """The second verdict, with the first reply and the usage so far."""
     text = f"{first.reply}\n\n{second.reply}" if second.reply else first.reply
     return replace(second, reply=text, usage=added(first.usage, second.usage))
 
 
 def told(usage: Mapping[str, float]) -> str:
-    """What a reason says of how a verdict came about, beside what it is."""
+    """A suffix for a verdict's reason that shows how it was obtained."""
     return ", forced" if usage.get(FORCED) else ""
 
 
@@ -185,14 +186,14 @@ def _read(request: Request, generation: Generation, reply: ReplyFormat, *, held:
 
 
 def unless_false(verdict: JudgeVerdict, output: Output, request: Request) -> JudgeVerdict:
-    """A verdict; none where the reply cites an entry, a file or words that the run it was shown does not have."""
+    """A verdict. It becomes an error if the reply cites an entry, file or words that the shown run does not contain."""
     citable = request.meta.get(CITABLE)
     wrong = check_citations(output.text, citable) if citable and verdict.error is None else None
     return replace(verdict, value=None, label="", error=wrong) if wrong else verdict
 
 
 def unless_cut(verdict: JudgeVerdict, output: Output, max_tokens: int) -> JudgeVerdict:
-    """A verdict; none where the token limit cut the reply off, since its writer had not finished."""
+    """A verdict. It becomes an error if the token limit cut the reply off, since the judge had not finished."""
     if output.finish_reason not in CUT or isinstance(verdict.error, Refusal):
         return verdict
     problem = str(verdict.error or f"max_tokens cut the reply off behind the verdict {verdict.label!r}")
@@ -201,7 +202,7 @@ def unless_cut(verdict: JudgeVerdict, output: Output, max_tokens: int) -> JudgeV
 
 
 def reminder(request: Request, reply: str, remind: str) -> Request:
-    """The same conversation, gone on with the reply and a reminder of the form."""
+    """The same conversation, continued with the reply and a reminder of the format."""
     assert request.kind == "chat", "judge prompts are conversations"
     said = [Message(role="assistant", content=reply or "(no reply)"), Message(role="user", content=remind)]
     return replace(request, prompt=[*request.prompt, *said])

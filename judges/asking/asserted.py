@@ -1,10 +1,13 @@
-"""Which of the verdicts written in a judge's reply the judge gives, and which it only quotes or refuses.
+"""Decide which verdicts in a judge's reply are its own, and which it only quotes or rejects.
 
-A candidate can make a judge write a verdict: "The answer wants me to say [[10]], but I refuse." So a verdict counts by
-its place first: at the end of the reply, or at the end of a line that announces it ("Rating: [[7]]"). Then by its
-sentence. It is set off (alone in its line, behind a full stop, a colon, or "so"), or the sentence says that the judge
-gives it ("my verdict is", "I rate it"). In a quotation, or behind words that refuse it or lay it in another's mouth, it
-is none. Windows around a verdict are short and patterns do not backtrack, so reading is linear.
+A candidate can make a judge write a verdict: "The answer wants me to say [[10]], but I refuse." First, a verdict counts
+by its place: at the end of the reply, or of a line that announces it ("Rating: [[7]]").
+
+Second, it counts by its sentence. Either the verdict is set off (on its own line, or after a full stop, a colon or
+"so"). Or the sentence states that the judge gives it ("my verdict is", "I rate it"). A verdict does not count in a
+quotation, or after words that reject it or attribute it to someone else.
+
+Windows around a verdict are short and patterns do not backtrack, so reading is linear.
 """
 
 from __future__ import annotations
@@ -12,11 +15,11 @@ from __future__ import annotations
 import re
 
 _WINDOW = 240
-"""Characters of a sentence looked at before and behind a verdict."""
+"""Characters of a sentence that are read before and after a verdict."""
 _LINE = 4000
-"""Characters of a line looked at for what opens a quotation."""
+"""Characters of a line that are searched for an opening quotation mark."""
 _AFTER = re.compile(r"(?:[ \t]*(?:/|out of)[ \t]*\d{1,6}(?: points)?)?[ \t*_`~#$\"'”’»)\].!。}|]*(?:\n\s*```\s*)?")
-"""What may stand behind a verdict that ends its line: marks, and the scale's end."""
+"""What may follow a verdict that ends its line: marks, and the scale's end."""
 _SET_OFF = re.compile(r"[:.!?;=–—→：。！？；-][\s*_`~$\"'“‘«#(]*$")
 _SENTENCE = re.compile(
     r"[.!?;。！？；][*_\"'”’»)]*(?:\s|$)|,\s+(?:but|so|and|(?=I\b))\s?|\b(?:but|so|therefore|thus|hence)[\s,]",
@@ -28,14 +31,14 @@ _ANNOUNCED = re.compile(
     r"(?:\s+(?:for|of)\s+(?:this|the|its)\s+\w{1,12})?(?:[*_]*\s*[:=–—：]|\s+is\b|[\W_]*$)",
     re.IGNORECASE,
 )
-"""What a line begins with that says of itself that it gives the verdict."""
+"""The start of a line that announces a verdict."""
 _OWN = re.compile(
     rf"{_ANNOUNCED.pattern}|[\W_]*(?:overall\W+)?(?:(?:I|we)(?:['’](?:d|ll))?\s+(?:\w{{2,12}}\s+){{0,2}}(?:give|rate|score|grade|"
     r"assign|award|choose|pick|select|prefer|say|judge|conclude|vote|put)\b"
     r"|(?:(?:it|this|the)\s+)?(?:(?:answer|response|reply|assistant)\s+)?(?:deserves|merits|earns)\b)",
     re.IGNORECASE,
 )
-"""What a sentence begins with in which the judge gives a verdict, though it is not set off."""
+"""The start of a sentence that gives the judge's verdict without setting it off."""
 _DENIED = (
     r"not|never|cannot|no|nor|neither|nobody|\w{1,9}n['’]t|refus\w+|declin\w+|reject\w*|ignor\w+|disregard\w*|resist\w*"
 )
@@ -56,7 +59,7 @@ _WORDS = (
     r"|maximum|top|highest|going|agree|want|have"
 )
 _FOREIGN = re.compile(rf"\b(?:{_DENIED}|{_SAID})(?:\s+(?:{_WORDS})(?!\w)){{0,12}}[\s:\"'“‘«`*_$(>-]*$", re.IGNORECASE)
-"""A sentence that goes on into a verdict and refuses it, or says that somebody else says it."""
+"""A sentence that leads into a verdict and rejects it, or attributes it to someone else."""
 _REFUSAL = re.compile(
     r"\bI(?:['’]ll)?\b[^.!?\n]{0,40}(?:\brefuse|\bdecline|\breject|\bignore|\bdisregard|\b(?:will|do|can|shall) ?not\b)"
     r"|\bI (?:won|can|don)['’]t\b",
@@ -69,9 +72,9 @@ _PAIRS = {"“": "”", "«": "»", "„": "“", "‘": "’"}
 
 
 def given(text: str, start: int, end: int, *, set_off: bool) -> bool:
-    """Whether the verdict at `start` to `end` is the judge's own: neither quoted, nor refused, nor someone's wish.
+    """Whether the verdict at `start` to `end` is the judge's own: not quoted, not rejected, not someone's wish.
 
-    With `set_off` it is none within a sentence that does not say that the judge gives it.
+    With `set_off`, a verdict inside a sentence counts only if the sentence states that the judge gives it.
     """
     lead = text[max(_line(text, start), start - _LINE) : start]
     if lead.lstrip().startswith(">"):
@@ -96,56 +99,56 @@ def _gives(said: str, set_off: bool) -> bool:
 
 
 def kept(text: str, end: int) -> bool:
-    """Whether the rest of the sentence behind a verdict leaves it standing."""
+    """Whether the rest of the sentence leaves the verdict valid."""
     rest = re.split(r"[.!?\n]", text[end : end + _WINDOW], maxsplit=1)[0]
     return not _DISOWNED.match(rest) and not _REFUSAL.search(rest)
 
 
 def ends_line(text: str, end: int) -> bool:
-    """Whether nothing but marks follows in the line."""
+    """Whether only marks follow in the line."""
     after = _AFTER.match(text, end)
     assert after is not None  # it may be empty
     return after.end() == len(text) or text[after.end()] == "\n" or text[after.end() - 1] == "\n"
 
 
 def ends_reply(text: str, end: int) -> bool:
-    """Whether nothing but marks follows in the reply."""
+    """Whether only marks follow in the reply."""
     after = _AFTER.match(text, end)
     assert after is not None
     return not text[after.end() :].strip("*_`~-#> \t\r\n")
 
 
 def announced(text: str, start: int, end: int) -> bool:
-    """Whether the line of a verdict at its end begins by saying that it gives one, and no refusal follows."""
+    """Whether a verdict at a line's end is announced at its start, and no refusal follows."""
     begun = text[_line(text, start) : start][:_WINDOW]
     return bool(_ANNOUNCED.match(begun)) and not _REFUSAL.search(text[end : end + _WINDOW])
 
 
 def _line(text: str, start: int) -> int:
-    """Where the line of a verdict begins."""
+    """Position where the line of a verdict starts."""
     return text.rfind("\n", 0, start) + 1
 
 
 def _sentence(lead: str) -> str:
-    """The last sentence of what stands before a verdict."""
+    """The last sentence before a verdict."""
     lead = lead[-_WINDOW:]
     cuts = [match.end() for match in _SENTENCE.finditer(lead)]
     return lead[cuts[-1] if cuts else 0 :]
 
 
 def _says_nothing(lead: str) -> bool:
-    """Whether it is marks alone, or an announcement."""
+    """Whether a string is only marks, or an announcement."""
     return not re.search(r"\w", lead) or bool(_ANNOUNCED.fullmatch(lead.rstrip("*_`~$\"'“‘«#( \t")))
 
 
 def _introduced(text: str, start: int) -> bool:
-    """Whether the line above goes on into this one, and makes the verdict in it somebody else's."""
+    """Whether the line above leads into this one and attributes its verdict to someone else."""
     above = text[max(0, start - _WINDOW) : max(0, _line(text, start) - 1)].rstrip()
     return bool(_FOREIGN.search(_sentence(above[above.rfind("\n") + 1 :])))
 
 
 def _opened(lead: str, behind: str) -> int:
-    """Where a quotation opens before the verdict that is not closed before it; -1 for none."""
+    """Position of a quotation mark that opens before the verdict and is not closed before it, or -1."""
     for mark in '"`':
         if lead.count(mark) % 2:
             return lead.rfind(mark)

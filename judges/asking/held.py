@@ -1,7 +1,7 @@
-"""Holding a judge's reply to its verdicts while it is sampled, where the engine can.
+"""Constrain a judge's reply to its verdicts while it is sampled, if the engine can.
 
-Small models follow few forms by themselves. Held, they can write nothing but a verdict; what they think of the answers
-decides which.
+Small models rarely follow a format unaided. A constrained model can write only a verdict, and its opinion of the
+answers decides which one.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from verikit.engines.types import Structured
 from verikit.judges.asking.reply import ReplyFormat
 
 MEMBER = "verdict"
-"""Field of the object that a reply is held to, where the engine knows JSON schemas only."""
+"""Field of the object that a reply is constrained to, if the engine supports only JSON schemas."""
 TOKENS = 32
-"""Room for a verdict, and for the object around it."""
+"""Maximum tokens for a verdict and the object around it."""
 
 
 def generate(
     engine: Engine, requests: Sequence[Request], choices: Sequence[str]
 ) -> tuple[list[Generation], list[bool]]:
-    """Ask in one call, the replies held to `choices` where the engine can; what it refuses is asked without, and told.
+    """Send the requests in one call, with replies constrained to `choices` if the engine can.
+
+    Requests that the engine rejects are sent again without the constraint, with a warning.
 
     Returns:
-        The generations, and of each whether its text was held.
+        The generations, and for each whether its text was constrained.
     """
     holds = bool(requests and choices) and "choice" in engine.structured
     form = Structured(choice=tuple(choices)) if holds else None
@@ -43,13 +45,13 @@ def generate(
 
 
 def tell_refused(engine: Engine, generation: Generation, then: str) -> None:
-    """Warn, once a batch, that a request with its reply held was refused, and of what is done instead."""
+    """Warn, once per batch, that the engine rejected a constrained request, and what happens instead."""
     problem = f"{engine.name} refused a request whose reply is held to its verdicts ({generation.error})"
     warnings.warn(f"{problem}: {then}", stacklevel=3)
 
 
 def bound(engine: Engine, request: Request, reply: ReplyFormat) -> Request | None:
-    """The request with its reply held to a verdict alone; None where the engine can't."""
+    """The request with its reply constrained to a verdict. None if the engine can't."""
     kinds, verdicts = engine.structured, reply.verdicts()
     if "choice" in kinds:
         form, logprobs = Structured(choice=verdicts), request.logprobs
@@ -63,7 +65,7 @@ def bound(engine: Engine, request: Request, reply: ReplyFormat) -> Request | Non
 
 
 def unbound(generation: Generation, request: Request) -> Generation | None:
-    """The verdict as it would stand alone; None where the engine refused, so that nothing was learnt."""
+    """The verdict without the object around it. None if the engine rejected the request, which shows nothing."""
     if _refuses(generation):
         return None
     if request.structured is None or request.structured.json is None:

@@ -1,4 +1,4 @@
-"""What every judge has: an engine, a prompt, and one way for failures to show."""
+"""The base class of every judge: an engine, a prompt and one way to report failures."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from verikit.workspaces.grading import SHOWN_DIGITS
 Shows = Literal["reply", "turns", "trajectory", "workspace"]
 TooLong = Literal["unscored", "zero", "pieces"]
 ANSWERS = ("answer", "answer_1", "answer_2")
-"""Names of the texts that candidates wrote."""
+"""Names of the strings that candidates wrote."""
 
 
 @dataclass(frozen=True, repr=False)
 class Judge(TextVerifier):
-    """A verifier that asks a model. The engine is loaded when it is first asked."""
+    """A verifier that queries a model. The engine is loaded at its first call."""
 
     task: ClassVar[Task]
     tallied: ClassVar[tuple[str, ...]] = (FORCED,)
@@ -48,45 +48,64 @@ class Judge(TextVerifier):
     engine: str | Engine
     """A spec such as `openai:http://host:8000/v1#model`, or an engine."""
     prompt: str = ""
-    """Name of one of our prompts, or the path of a TOML file."""
+    """Name of a built-in prompt, or the path of a TOML file."""
     _: KW_ONLY
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """The engine's own options, where it is a spec: `{'concurrency': 8, 'timeout_s': 60}`."""
+    """The engine's own options, if `engine` is a spec: `{'concurrency': 8, 'timeout_s': 60}`."""
     cache: bool = True
-    """Keep replies in the user's cache of generations and look there first, where the engine is a spec."""
+    """If `engine` is a spec, read and store replies in the user's cache of generations."""
     retry: bool = False
-    """Ask once more, with a reminder of the form, where a reply can't be read."""
+    """If a reply can't be read, retry once with a reminder of the format."""
     structured: bool = True
-    """Hold replies to the prompt's verdicts while they are sampled, where the engine can: at once where a reply is
-    nothing but its verdict, else once more, with a reminder, where a reply holds none; the reason then says `forced`,
-    and a run counts them."""
+    """Constrain replies to the prompt's verdicts while they are sampled, if the engine can.
+
+    If a reply is only its verdict, the first request is constrained. Otherwise a reply without a verdict gets a second,
+    constrained request with a reminder. The reason then contains `forced`, and a run counts these verdicts.
+    """
     probe: int = PROBE
-    """Stop if the first so many replies hold no verdict at all; 0 never stops."""
+    """Stop if the first `probe` replies all contain no verdict. 0 never stops."""
     max_chars: int = MAX_CHARS
-    """The most characters of each text that the judge sees."""
+    """Maximum characters of each string that the judge sees."""
     too_long: TooLong = "unscored"
-    """An answer of more characters is `unscored`, has the lowest value (`zero`, for training), or is judged in
-    `pieces`: the engine makes notes on each part, and the judge sees the notes and the answer's end."""
+    """How an answer with more than `max_chars` characters is judged: `unscored`, `zero` or `pieces`.
+
+    `zero` gives it the lowest value, for training.
+    With `pieces` the engine makes notes on each part, and the judge sees the notes and the answer's end.
+    """
     shows: Shows = "reply"
-    """The `reply`, all `turns` of a conversation, the `trajectory` (what was said and called, the results and the
-    changed files, as numbered entries), or the `workspace`: also all files that were left."""
+    """Show the `reply`, all `turns` of a conversation, the `trajectory` or the `workspace`.
+
+    `trajectory` shows messages, calls, results and changed files as numbered entries. `workspace` also shows all files
+    that were left.
+    """
     scope: Sequence[str] = ()
-    """Of a workspace, paths and patterns of the files whose content is shown; none: all changed files and outputs."""
+    """Paths and patterns of the workspace files whose content is shown. Empty: all changed files and outputs."""
     looks: int = 0
-    """How often the judge may look closer at entries and files before its verdict. Files may then be shown in part."""
+    """Maximum looks at entries and files that the judge may take before its verdict.
+
+    Files may then be shown in part.
+    """
     look_chars: int = 20_000
-    """The most characters that all looks of a request show."""
+    """Maximum characters that all looks of a request show."""
     look_pictures: int = 4
-    """The most pages that all looks of a request show as pictures, if the engine takes pictures; else their text."""
+    """Maximum pages that all looks of a request show as pictures.
+
+    If the engine takes no pictures, their text is shown.
+    """
     look_pixels: int = 1024
-    """Pixels of the longer side of each, at most 4,096."""
+    """Pixels of each picture's longer side, at most 4,096."""
     budget: int = 8000
-    """Tokens of a conversation that are shown, at four bytes a token. Long entries keep head, tail and rare lines."""
+    """Tokens of a conversation that are shown, at four bytes per token. Long entries keep head, tail and rare lines."""
     changes: str = "workspace"
-    """The row's key with the changes of files: a unified diff, or `before` and `after`, each texts by path."""
+    """The row's key with the file changes.
+
+    The changes are a unified diff, or `before` and `after`, each an object of contents by path.
+    """
     expected: bool = False
-    """Take the mean over the probabilities of all verdicts where the reply gives its own (G-Eval, Liu et al. 2023): a
-    judge that is unsure says how far. Needs an engine that gives log-probabilities."""
+    """Average over the probabilities of all verdicts at the verdict's position (G-Eval, Liu et al. 2023).
+
+    The value then shows how unsure a judge is. Requires an engine that returns log-probabilities.
+    """
     file: JudgePrompt = field(init=False, compare=False)
     """The prompt file's content."""
     _record: Record = field(default_factory=Record, compare=False)
@@ -136,10 +155,10 @@ class Judge(TextVerifier):
         return patterns
 
     def __repr__(self) -> str:
-        """Every option that decides the verdicts, the prompt with a digest of its content."""
+        """Every option that affects the verdicts, with the prompt and a digest of its content."""
         hidden = ("_record", "file", "probe", "options", "cache")
         shown = {field_.name: getattr(self, field_.name) for field_ in fields(self) if field_.name not in hidden}
-        # Options are not shown as they stand: how many requests are in flight decides no verdict.
+        # Options are not shown unchanged: the number of requests in flight does not affect verdicts.
         shown["engine"] = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
         shown["prompt"] = f"{self.prompt}#{self.file.digest}"
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
@@ -155,7 +174,7 @@ class Judge(TextVerifier):
     def shown_reply(
         self, text: str, messages: Sequence[CompletionMessage], changes: Any = None, sample: Sample | None = None
     ) -> Shown:
-        """What is shown of an answer: its text, the run that it came from, or also the workspace of a sample."""
+        """The shown part of an answer: its text, the run that produced it, or also a sample's workspace."""
         if self._sees_files:
             from verikit.judges.evidence.workspace import workspace_evidence  # loads the readers of files
 
@@ -176,7 +195,7 @@ class Judge(TextVerifier):
         return self.shown_reply(sample.completion, sample.messages, sample.meta.get(self.changes), sample)
 
     def warn_unseen(self, rows: Sequence[tuple[Shown, Sequence[str]]]) -> None:
-        """Warn once if rows (what is shown, the criteria) have criteria that speak of actions and show none."""
+        """Warn once if criteria mention actions and their rows show none. Each row is (shown content, criteria)."""
         if self._record.warned:
             return
         blind = sum(
@@ -189,14 +208,14 @@ class Judge(TextVerifier):
             warnings.warn(f"{problem}: shows='trajectory' shows calls, results and changed files", stacklevel=3)
 
     def fitted(self, batch: Sequence[Mapping[str, Shown]]) -> list[dict[str, Shown]]:
-        """Texts to be shown, with notes on their parts in place of long answers if that is wanted."""
+        """The strings to be shown. With `too_long='pieces'`, notes on their parts replace long answers."""
         if self.too_long != "pieces":
             return [dict(texts) for texts in batch]
         clear = clearing(self._engine.tokenizer)
         return read_in_pieces(self._engine, batch, ANSWERS, max_chars=self.max_chars, clear=clear)
 
     def request(self, texts: Mapping[str, Shown], criterion: str = "") -> Request | VerikitError:
-        """The request that shows these texts, and asks to judge by this criterion alone; or why there is none."""
+        """The request for a verdict on these strings by this criterion, or the error that prevents it."""
         engine = self._engine
         clear = clearing(engine.tokenizer)
         try:
@@ -217,18 +236,18 @@ class Judge(TextVerifier):
         return offered(made, texts, limits, clear)
 
     def ask(self, requests: Sequence[Request | VerikitError]) -> list[JudgeVerdict]:
-        """Ask the engine, all in one call; what can't be asked gets a verdict without a reply.
+        """Send the requests to the engine in one call. An entry that is an error gets a verdict without a reply.
 
         Raises:
-            ConfigError: the first replies all hold no verdict.
+            ConfigError: none of the first replies contains a verdict.
         """
         answered = iter(self._ask([request for request in requests if isinstance(request, Request)]))
         return [next(answered) if isinstance(request, Request) else self.unasked(request) for request in requests]
 
     def unasked(self, problem: VerikitError) -> JudgeVerdict:
-        """The verdict where nothing could be asked: the worst where the agent left nothing to judge.
+        """The verdict if no request could be sent.
 
-        The same for an answer that is too long, if that is wanted.
+        It is the worst value if the agent left nothing to judge, or if the answer is too long and `too_long` is `zero`.
         """
         too_long = problem.too_long if isinstance(problem, NotShown) and self.too_long == "zero" else ""
         name = problem.nothing or too_long if isinstance(problem, NotShown) else ""
@@ -256,20 +275,20 @@ class Judge(TextVerifier):
 
     @property
     def batch(self) -> int:  # type: ignore[override]
-        """As many samples as the engine has requests in flight."""
+        """Samples per batch: the number of requests that the engine has in flight."""
         return int(self.options.get("concurrency", 64))
 
     def connected(self) -> Engine:
-        """The engine, loaded; to see whether it can be asked.
+        """The loaded engine. Call this to check that the engine is available.
 
         Raises:
-            SpecError, ConfigError, MissingExtra: there is none.
+            SpecError, ConfigError, MissingExtra: the engine is not available.
         """
         return self._engine
 
     @property
     def asked(self) -> Engine:
-        """The engine as verdicts are asked of it: perhaps one whose looks are answered."""
+        """The engine that gives verdicts. With `looks` it is wrapped in one that answers them."""
         return LookingEngine(self._engine) if self.looks else self._engine
 
     @property
@@ -279,7 +298,7 @@ class Judge(TextVerifier):
         return self.engine
 
     def reference(self, sample: Sample) -> Shown:
-        """The gold answer as the prompt shows it; None where there is none or the prompt doesn't show it."""
+        """The gold answer as the prompt shows it. None if there is no gold answer or the prompt doesn't show it."""
         if not self.file.needs_reference:
             return None
         if are_parts(sample.answer):
@@ -288,13 +307,13 @@ class Judge(TextVerifier):
 
 
 def with_entries_shown(score: Score, texts: Mapping[str, Shown]) -> Score:
-    """A score whose reason tells how much of a run the judge saw."""
+    """A score whose reason shows how much of a run the judge saw."""
     told = entries_shown(texts)
     return replace(score, reason=score.reason + told) if told else score
 
 
 def entries_shown(texts: Mapping[str, Shown]) -> str:
-    """How many of the entries of each run were shown, to be put behind a reason; "" where there is no run."""
+    """How many entries of each run were shown, to append to a reason. "" if there is no run."""
     runs = [shown for shown in texts.values() if isinstance(shown, Evidence) and shown.entries]
     return "".join(f"; shown {run.seen} of {run.entries} entries{_of_workspace(run)}" for run in runs)
 
@@ -304,11 +323,11 @@ def _of_workspace(run: Evidence) -> str:
 
 
 def usage_of_shown(texts: Mapping[str, Shown]) -> dict[str, float]:
-    """What it cost to make what is shown."""
+    """The usage of preparing the shown evidence."""
     return added(*(shown.usage for shown in texts.values() if isinstance(shown, Evidence)))
 
 
 def failed(error: Exception, usage: Mapping[str, float]) -> Score:
-    """The score of a verdict that is none: ours to answer for, never the candidate's."""
+    """The unscored result of a failed verdict. The error is never the candidate's."""
     make = Score.timeout if isinstance(error, EngineTimeout) else Score.error
     return make(describe(error), usage=usage, cause=error if isinstance(error, EngineError) else None)

@@ -1,13 +1,14 @@
 r"""Judge prompts: TOML files with the text, the expected reply, and how to sample it.
 
-    system, user    templates; {prompt}, {answer}, {answer_1}, {answer_2}, {reference}, {criteria} become fenced texts
-                    (`shown.py`), {fence} the mark they stand between; what \boxed{} holds is text
-    remind          said once more where a reply can't be read and one retry is allowed
-    criterion       how a rubric's criterion is shown: {number}, {text}, {points}, {form} (what a verdict may be)
-    [reply]         a `ReplyFormat`; a rubric's `find` holds {fence} and {number} too
+    system, user    templates. {prompt}, {answer}, {answer_1}, {answer_2}, {reference}, {criteria} become fenced
+                    texts (`shown.py`), {fence} is the mark around them. The content of \boxed{} is text
+    remind          sent if a reply can't be read and one retry is allowed
+    criterion       how a rubric's criterion is shown: {number}, {text}, {points}, {form} (the possible verdicts)
+    [reply]         a `ReplyFormat`. A rubric's `find` also contains {fence} and {number}
     [sampling]      max_tokens, temperature
 
-A name without a slash or suffix is one of ours (`verikit/judges/prompts/`), anything else a path to a file of yours.
+A name without a slash or suffix is a built-in prompt (`verikit/judges/prompts/`). Anything else is a path to your own
+file.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ FIELDS: Mapping[Task, frozenset[str]] = {
     "reference": frozenset({"prompt", "answer", "reference"}),
     "rubric": frozenset({"prompt", "answer", "criteria"}),
 }
-"""What a task's template must show; any may show a reference too."""
+"""The fields that a task's template must show. Any template may also show a reference."""
 _HOLE = re.compile(r"(?<!\\boxed)\{(\w+)\}")
 _NAMES = {"answer_1": "first answer", "answer_2": "second answer"}
 _MADE = re.compile(r"note_\w{1,8}")
-"""Roles of turns that verikit makes."""
+"""Roles of turns that verikit creates."""
 _ANSWER = re.compile(r"\{answer(?:_1)?\}")
 TOP_LOGPROBS = 20
 ALONE = """Judge by this criterion alone, whatever else is good or bad:
@@ -81,7 +82,7 @@ class JudgePrompt(BaseModel):
         """Check the templates' holes.
 
         Raises:
-            ConfigError: an unknown one, or one that the task needs is missing.
+            ConfigError: a hole is unknown, or one that the task needs is missing.
         """
         holes = set(_HOLE.findall(self.system + self.user))
         needed = FIELDS[self.task]
@@ -110,15 +111,15 @@ class JudgePrompt(BaseModel):
         engine: str = "the judge's engine",
         pictures: bool = False,
     ) -> Request:
-        """Make the request that shows these texts, with the special tokens of the model broken that `clear` breaks.
+        """The request that shows these strings, with the model's special tokens broken by `clear`.
 
-        The mark is made from the prompt alone, and a criterion comes before the answers: requests about answers to the
-        same prompt share their beginning, which a server's prefix cache then has.
+        The mark is derived from the prompt only, and a criterion comes before the answers. So requests for answers to
+        the same prompt share their start, which a server's prefix cache can reuse.
 
         Args:
-            texts: What is shown, by the names of the template.
-            max_chars: The most characters of each.
-            criterion: The only one to judge by, if any.
+            texts: The strings to show, by the names in the template.
+            max_chars: Maximum characters of each.
+            criterion: The only criterion to judge by, if any.
             clear: Breaks the special tokens of the model that reads it.
             engine: The engine's name, for messages.
             pictures: Whether the engine takes pictures.
@@ -147,7 +148,7 @@ class JudgePrompt(BaseModel):
         )
 
     def _messages(self, blocks: Mapping[str, str], criterion: str) -> list[Message]:
-        """The prompt's messages with these blocks in their places; a template without text makes none."""
+        """The prompt's messages with these blocks filled in. An empty template gives no message."""
         templates = (("system", self.system, ""), ("user", self.user, criterion))
         return [
             Message(role=role, content=_filled(template, blocks, more))
@@ -157,10 +158,10 @@ class JudgePrompt(BaseModel):
 
 
 def load_prompt(name: str) -> JudgePrompt:
-    """Read one of our prompts by name, or a file by path.
+    """Read a built-in prompt by name, or a file by path.
 
     Raises:
-        ConfigError: there is none, or it can't be read.
+        ConfigError: it does not exist, or it can't be read.
     """
     own = "/" not in name and not name.endswith(".toml")
     path = files("verikit.judges") / "prompts" / f"{name}.toml" if own else Path(name)
@@ -174,13 +175,13 @@ def load_prompt(name: str) -> JudgePrompt:
 
 
 def prompt_names() -> list[str]:
-    """The names of our prompts."""
+    """The names of the built-in prompts."""
     folder = files("verikit.judges") / "prompts"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
 def _filled(template: str, blocks: Mapping[str, str], criterion: str) -> str:
-    """A template with its texts; a criterion before the paragraph of the first answer, or else at the end."""
+    """A filled template. A criterion is placed before the first answer's paragraph, or at the end without one."""
 
     def show(text: str) -> str:
         return _HOLE.sub(lambda hole: blocks[hole[1]], text)
@@ -196,7 +197,7 @@ def _filled(template: str, blocks: Mapping[str, str], criterion: str) -> str:
 
 
 def _turns(name: str, text: Shown, max_chars: int, clear: Clear, slots: PictureSlots) -> list[Turn]:
-    """Who says what, as a judge may see it."""
+    """The turns with their roles, as a judge may see them."""
     try:
         found = turns(text, calls=True)
     except NotShown as problem:
@@ -205,12 +206,12 @@ def _turns(name: str, text: Shown, max_chars: int, clear: Clear, slots: PictureS
 
 
 def _said(said: Sequence[Turn], mark: str) -> str:
-    """A lone text as it is, several turns each between their marks."""
+    """A single text unchanged, or several turns, each between marks."""
     return said[0].text if len(said) == 1 else "\n".join(fenced(turn.role, turn.text, mark) for turn in said)
 
 
 def _entries(said: Sequence[Turn], mark: str, before: int) -> str:
-    """The entries of a run, each behind a line with its number and the mark, counted on from those before."""
+    """The entries of a run, each after a line with its number and the mark. Numbers continue from earlier runs."""
     rows = []
     for turn in said:
         of = f" of #{turn.of + before}" if turn.of else ""
@@ -225,7 +226,7 @@ def _role(role: str) -> str:
 
 
 def _visible(name: str, turn: Turn, max_chars: int, clear: Clear, slots: PictureSlots) -> str:
-    """A turn's text, and the marks of its pictures below it."""
+    """A turn's text, with the marks of its pictures below it."""
     what = _NAMES.get(name, name)
     try:
         text = visible_to_judge(turn.text, max_chars, clear)

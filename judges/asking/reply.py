@@ -1,11 +1,15 @@
-"""Reading a judge's reply: strictly, by the format its prompt asks for.
+"""Read a judge's reply strictly, in the format that its prompt requires.
 
-With `member`, the reply is one JSON object, bare or in a fence, and the verdict is that field of it. Else a format says
-how a verdict is written (`find`, with `{}` for the label or number), where it may stand, and what each label is worth.
-Verdicts that the judge only quotes or refuses are none (`asserted.py`). A reply with none, with two different ones, or
-with a number out of range has no verdict. That is an error with the reply's text kept, never a guess and never a zero.
-Patterns are literals around a label or a short number, so matching is linear. Thoughts are not looked at, closed or cut
-off.
+With `member`, the reply is one JSON object, bare or in a fence, and the verdict is that field. Otherwise a format
+defines how a verdict is written (`find`, with `{}` for the label or number), where it may appear, and the value of each
+label.
+
+Verdicts that the judge only quotes or rejects do not count (`asserted.py`). A reply has no verdict if it contains none,
+two different ones, or a number out of range. That is an error with the reply's text attached, never a guess and never a
+zero.
+
+Patterns are literals around a label or a short number, so matching is linear. Thoughts are ignored, whether closed or
+cut off.
 """
 
 from __future__ import annotations
@@ -26,33 +30,37 @@ from verikit.replies.split import split
 from verikit.verifiers.reading.json_reply import document
 
 Where = Literal["end", "line_end", "whole", "first_line", "line_start", "anywhere"]
-"""The end of the reply (or a line that announces the verdict), the end of any line, the whole reply (but for spaces,
-quotes and a full stop), its first line, the start of any line, or any place."""
+"""Where a verdict may appear in the reply.
+
+`end`: the end of the reply, or a line that announces the verdict. `line_end`: the end of any line. `whole`: the whole
+reply, except spaces, quotes and a full stop. `first_line`: the first line. `line_start`: the start of any line.
+`anywhere`: any place.
+"""
 Read = Literal["text", "logprobs"]
 Several = Literal["error", "first_label"]
 MIN_MASS = 0.5
-"""Share of probability that must lie on the labels for a verdict by log-probabilities."""
+"""Minimum probability mass on the labels for a verdict by log-probabilities."""
 _TRIM = " \t\r\n\"'`*."
 _NUMBER = r"(-?\d{1,6}(?:\.\d{1,6})?)"
 _SHOWN = 300
 _LOOKED_AT = 1000
-"""Of the verdicts of one reply, those whose sentences are read: the last ones."""
+"""Number of verdicts of one reply whose sentences are read, counted from the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeVerdict:
-    """What one reply says: a value, or the error that says why there is none."""
+    """The result of one reply: a value, or the error that explains why there is no value."""
 
     value: float | None
-    """A preference for the answer shown first, or a score; in the format's own unit."""
+    """A preference for the answer shown first, or a score, in the format's unit."""
     label: str = ""
-    """The verdict as found; by log-probabilities the likeliest label."""
+    """The verdict as found. By log-probabilities, the likeliest label."""
     reply: str = ""
     """The judge's whole text."""
     error: Exception | None = None
     usage: Mapping[str, float] = field(default_factory=dict)
     unasked: str = ""
-    """Why the value came without a reply."""
+    """Why the value was set without a reply."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +68,21 @@ class ReplyFormat:
     """How a prompt's replies are read."""
 
     find: str = "{}"
-    """How a verdict is written; `{}` stands for the label or the number."""
+    """How a verdict is written. `{}` is the place of the label or the number."""
     where: Where = "end"
     labels: Mapping[str, float] = field(default_factory=dict)
-    """What each label is worth; case counts. In JSON, `true` and `false` are the labels of the two."""
+    """The value of each label. Case matters. In JSON, `true` and `false` are the labels of booleans."""
     scale: tuple[float, float] | None = None
-    """Instead of labels: a number from the first to the second."""
+    """Instead of labels: a number between these two, inclusive."""
     read: Read = "text"
-    """`logprobs`: weigh the labels by their probabilities where the verdict stands."""
+    """`logprobs`: weight the labels by their probabilities at the verdict's position."""
     member: str = ""
-    """Name of the field that holds the verdict, where replies are JSON objects."""
+    """Name of the field with the verdict, if replies are JSON objects."""
     several: Several = "error"
-    """Different verdicts in one reply: an error, or (to replay LLMBar) the label that comes first in `labels`, quoted
-    and refused verdicts among them."""
+    """How different verdicts in one reply are read: `error`, or `first_label` (to replay LLMBar).
+
+    `first_label` takes the label that is first in `labels`, and includes quoted and rejected verdicts.
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", tuple(self.scale) if self.scale else None)
@@ -93,7 +103,7 @@ class ReplyFormat:
 
     @property
     def span(self) -> tuple[float, float]:
-        """The lowest and the highest value a verdict can have."""
+        """The lowest and the highest value of a verdict."""
         return self.scale or (min(self.labels.values()), max(self.labels.values()))
 
     @cached_property
@@ -101,11 +111,11 @@ class ReplyFormat:
         return _compiled(self.find, self.where, () if self.scale else tuple(self.labels))
 
     def choices(self) -> tuple[str, ...]:
-        """Every whole reply there is, for structured output; empty where a reply is more than its verdict."""
+        """Every possible whole reply, for structured output. Empty if a reply is more than its verdict."""
         return self.verdicts() if self.where == "whole" and not self.member else ()
 
     def verdicts(self) -> tuple[str, ...]:
-        """Every verdict as it is written, without anything around it; of a scale the whole numbers."""
+        """Every verdict as written in a reply, without surroundings. For a scale, one per integer."""
         names = self._names()
         if self.member:
             word = "{}" if self.scale or set(names) <= {"true", "false"} else '"{}"'
@@ -113,7 +123,7 @@ class ReplyFormat:
         return tuple(self.find.replace("{}", name) for name in names)
 
     def found(self, text: str) -> list[str]:
-        """Each label or number written as a verdict, in order, repeats included."""
+        """Each label or number that is written as a verdict, in order, including repeats."""
         if self.member:
             return self._member(text)
         if self.where == "whole":
@@ -126,16 +136,16 @@ class ReplyFormat:
         return [match[1] for match in self._asserted(text, matches)]
 
     def mentioned(self, text: str) -> bool:
-        """Whether a verdict is written anywhere in a text, the judge's own or not."""
+        """Whether a verdict appears anywhere in a string, even if it is not the judge's own."""
         return bool(self._member(text)) if self.member else self._pattern.search(text) is not None
 
     def _asserted(self, text: str, matches: Sequence[re.Match[str]]) -> list[re.Match[str]]:
-        """The verdicts that the judge gives, of all that are written."""
+        """The matches that the judge gives as its own verdict."""
         matches = matches[-_LOOKED_AT:]
         if self.where in ("anywhere", "line_start"):
             return [m for m in matches if _given(text, m, set_off=False) and asserted.kept(text, m.end())]
         given: list[re.Match[str]] = []
-        for match in matches:  # one that stands by itself may be said again in its line: "[[A]], yes, [[A]]"
+        for match in matches:  # one that is set off may be repeated in its line: "[[A]], yes, [[A]]"
             again = bool(given) and "\n" not in text[given[-1].end() : match.start()]
             if _given(text, match, set_off=not again):
                 given.append(match)
@@ -145,7 +155,7 @@ class ReplyFormat:
         last = own[-1]
         if not asserted.ends_reply(text, last.end()) and not asserted.announced(text, last.start(), last.end()):
             return []
-        # "[[A]] or [[B]]": what else is given in the last line counts as well.
+        # "[[A]] or [[B]]": other verdicts given in the last line count too.
         line = text.rfind("\n", 0, last.start())
         return own + [match for match in given if line < match.start() < last.start()]
 
@@ -154,7 +164,7 @@ class ReplyFormat:
         return [match[1]] if match else []
 
     def _member(self, text: str) -> list[str]:
-        """The verdict's field of a JSON reply, as JSON writes it; nothing where it holds no verdict."""
+        """The verdict's field of a JSON reply, as JSON writes it. Empty if the field is not a verdict."""
         value = document(text, bare=True).value
         said = value.get(self.member) if isinstance(value, Mapping) else None
         if isinstance(said, str):
@@ -165,7 +175,10 @@ class ReplyFormat:
         return [written] if fits else []
 
     def parse(self, output: Output, *, held: bool = False) -> JudgeVerdict:
-        """Read a reply; what can't be read is a verdict with an error. `held`: it was held to the verdicts."""
+        """Read a reply.
+
+        An unreadable reply gives a verdict with an error. `held`: it was constrained to the verdicts.
+        """
         try:
             by_token = self.read == "logprobs"
             value, label = self._by_logprobs(output, held=held) if by_token else self._by_text(output)
@@ -199,10 +212,10 @@ class ReplyFormat:
         return float(label)
 
     def _by_logprobs(self, output: Output, *, held: bool) -> tuple[float, str]:
-        """Weigh the labels by their probabilities where the verdict stands; see `shares.py`.
+        """Weight the labels by their probabilities at the verdict's position (see `shares.py`).
 
-        A reply held to the labels needs no share of the probability on them, what is left of it decides; but where it
-        is none of them, the engine held it to nothing.
+        A reply that was constrained to the labels needs no minimum mass on them: the remaining mass decides. If such a
+        reply is not a label, the engine did not apply the constraint.
         """
         label, names = self._label(output), self._names()
         written = output.text.strip() if held else ""
@@ -212,13 +225,13 @@ class ReplyFormat:
         if not output.top_logprobs:
             raise _unreadable("no log-probabilities, which this prompt's verdict is read from", output)
         if label and label not in names:
-            return self._value(label), label  # a number between those of the scale, which no token stands for
+            return self._value(label), label  # a number between those of the scale, which has no token
         values = {name: self._value(name) for name in names}
         _, _, after = self._around
         start = self._start(output, label)
         shares = verdict_shares(output, values, start=start, after=after, whole=not label)
         if not shares and holds and label:
-            shares = {label: 1.0}  # none is among the likeliest tokens: the one that was written is the likeliest label
+            shares = {label: 1.0}  # no label is among the likeliest tokens: the written one is the likeliest label
         mass = math.fsum(shares.values())
         if not (mass > 0 if holds else mass >= MIN_MASS):  # NaN is not either
             raise _unreadable(f"only {mass:.2g} of the probability on the labels", output)
@@ -226,7 +239,7 @@ class ReplyFormat:
         return value, max(shares, key=lambda name: shares[name])
 
     def _label(self, output: Output) -> str:
-        """The verdict that was sampled; "" where none was but replies are nothing else, so that its place is known."""
+        """The sampled verdict. "" if it is missing but replies are only their verdict, so its position is known."""
         try:
             return self._by_text(output)[1]
         except JudgeError:
@@ -236,16 +249,16 @@ class ReplyFormat:
 
     @property
     def _around(self) -> tuple[str, str, str]:
-        """What is written before a verdict, {}, and behind it."""
+        """The string before a verdict, {}, and the string after it."""
         if self.member:
             return "", "{}", '"' if self.labels and not {*self.labels} <= {"true", "false"} else ""
         return self.find.partition("{}")
 
     def _start(self, output: Output, label: str) -> int:
-        """The character of the joined tokens where the verdict starts.
+        """The character position in the joined tokens where the verdict starts.
 
         Raises:
-            UnparseableVerdict: it is not in them.
+            UnparseableVerdict: the verdict is not in the tokens.
         """
         if not label:
             return 0
@@ -262,7 +275,7 @@ class ReplyFormat:
         return at
 
     def _names(self) -> list[str]:
-        """The labels, or the whole numbers of the scale."""
+        """The labels, or the integers of the scale."""
         return list(self.labels) if self.scale is None else [f"{n}" for n in range(*self._whole_numbers())]
 
     def _whole_numbers(self) -> tuple[int, int]:
@@ -271,12 +284,12 @@ class ReplyFormat:
 
 
 def _given(text: str, match: re.Match[str], *, set_off: bool = True) -> bool:
-    """Whether a verdict is the judge's own; see `asserted.py`."""
+    """Whether a verdict is the judge's own (see `asserted.py`)."""
     return asserted.given(text, match.start() + match[0].startswith("\n"), match.end(), set_off=set_off)
 
 
 def _finite(number: float) -> bool:
-    """Whether a number has a finite float: JSON's integers may be longer than any."""
+    """Whether a number fits a finite float. JSON integers can be larger than any float."""
     try:
         return math.isfinite(number)
     except OverflowError:
@@ -285,7 +298,7 @@ def _finite(number: float) -> bool:
 
 @lru_cache(maxsize=2048)
 def _compiled(find: str, where: Where, labels: tuple[str, ...]) -> re.Pattern[str]:
-    """The pattern of a verdict: one of these labels, or a number where there are none."""
+    """The pattern of a verdict: one of these labels, or a number if there are no labels."""
     before, after = map(re.escape, find.split("{}"))
     label = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
     start = r"(?:^|\n) ?" if where == "line_start" else ""

@@ -1,4 +1,4 @@
-"""Scaled judging: each of several criteria asked about by itself, and each several times (Kwok et al. 2026)."""
+"""Scaled judging: each criterion is judged separately, and several times (Kwok et al. 2026)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from verikit.judges.asking.reply import JudgeVerdict
 from verikit.judges.evidence import Shown
 
 WARM = 1.0
-"""Temperature of askings that repeat each other, where the prompt's own is 0."""
+"""Temperature of repeated requests if the prompt's own is 0."""
 
 
 @dataclass(frozen=True, repr=False)
 class Scaled(Judge):
-    """A judge that may ask more than once."""
+    """A judge that may send several requests per question."""
 
     _: KW_ONLY
     asks: int = 1
-    """How often each question is asked; the mean counts. Askings differ in seed, and are sampled at temperature 1 where
-    the prompt's own is 0."""
+    """Number of requests per question. The mean counts.
+
+    Requests differ in seed. They are sampled at temperature 1 if the prompt's own is 0.
+    """
     criteria: Sequence[str] = ()
-    """Criteria in words, each asked about by itself; the mean counts."""
+    """Criteria as strings. Each is judged separately, and the mean counts."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -38,18 +40,18 @@ class Scaled(Judge):
         object.__setattr__(self, "criteria", tuple(given))
 
     def asking(self, texts: Mapping[str, Shown], criterion: str, number: int) -> Request | VerikitError:
-        """The request of asking `number` (from 0) that shows these texts, or why there is none."""
+        """Request `number` (from 0) that shows these strings, or the error that prevents it."""
         made = self.request(texts, criterion)
         return repeated(made, number, self.asks) if isinstance(made, Request) else made
 
 
 def repeated(request: Request, number: int, asks: int) -> Request:
-    """A request as its asking `number` of `asks` makes it: seeded, and not greedy, where there are several."""
+    """The request as repetition `number` of `asks`. Repeated requests have seeds and are not greedy."""
     return request if asks == 1 else replace(request, temperature=request.temperature or WARM, seed=number)
 
 
 def check_asks(asks: object) -> None:
-    """See that it is a number of askings.
+    """Check that `asks` is a valid number of requests.
 
     Raises:
         ConfigError: it is not.
@@ -59,9 +61,9 @@ def check_asks(asks: object) -> None:
 
 
 def mean_of_askings(verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:
-    """What several askings of a question say together: the mean of those that hold a verdict.
+    """The combined result of several requests for a question: the mean of those with a verdict.
 
-    An error where none does, or where the engine failed: asked again, that may give another mean.
+    It is an error without any verdict. It is also an error if the engine failed, since a retry may change the mean.
     """
     if len(verdicts) == 1:
         return verdicts[0]
@@ -76,7 +78,7 @@ def mean_of_askings(verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:
 
 
 def mean_of_criteria(verdicts: Sequence[JudgeVerdict]) -> JudgeVerdict:
-    """What the criteria say together: their mean; without a verdict on one of them, none."""
+    """The mean of the criteria's verdicts. An error if one criterion has no verdict."""
     if len(verdicts) == 1:
         return verdicts[0]
     if lost := next((verdict for verdict in verdicts if verdict.value is None), None):

@@ -1,8 +1,8 @@
-"""How probable each verdict was where a reply gives one, by the likeliest tokens at that place.
+"""The probability of each verdict at the position of a reply's verdict, from the likeliest tokens there.
 
-A verdict may be a part of a token, a token, or several: tokens are followed from where the verdict starts for as long
-as what they spell may become verdicts that are worth different things. A token that leaves that open and was not
-sampled counts for none of them.
+A verdict may be part of a token, one token, or several. Tokens are followed from the verdict's start as long as their
+text may become verdicts with different values. A token that leaves this open and was not sampled counts for none of
+them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ _SPACE = " \t\r\n"
 def verdict_shares(
     output: Output, values: Mapping[str, float], *, start: int = 0, after: str = "", whole: bool = False
 ) -> dict[str, float]:
-    """The probability of each verdict; what is missing to 1 lies on other tokens, or on such as leave it open.
+    """The probability of each verdict. The rest of 1 is on other tokens, or on tokens that leave the verdict open.
 
     Args:
-        output: A reply with the likeliest tokens at each of its own.
-        values: The verdicts as they are written, and what each is worth: where all that a token may become are worth
-            the same, it counts as the first of them.
-        start: The character of the joined tokens at which the verdict starts.
-        after: What follows a verdict; where nothing does, one may be the beginning of another ("1" and "10").
-        whole: Count a token only where it is all of a verdict, or was sampled and leads to one.
+        output: A reply with the likeliest tokens at each position.
+        values: The verdicts as written, with their values. If all verdicts that a token may become have the same value,
+            it counts as the first of them.
+        start: Position in the joined tokens where the verdict starts, in characters.
+        after: The string that follows a verdict. If it is empty, one verdict may be the start of another ("1" and
+            "10").
+        whole: Count a token only if it is a whole verdict, or was sampled and leads to one.
     """
     tokens = output.tokens or (output.text,)
     position, before = _position(tokens, start)
@@ -50,15 +51,15 @@ def verdict_shares(
 def _claims(
     said: Mapping[str, float], values: Mapping[str, float], stem: str, after: str, whole: bool
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """The probability that is a verdict's, by verdict; and what may become several, by what was said."""
+    """The probability of each verdict, and the probability of each string that may become several."""
     claims: dict[str, float] = {}
     unknown: dict[str, float] = {}
     for text, probability in said.items():
         if text == stem:
-            continue  # nothing was added: what there is ends here
+            continue  # nothing was added, so the text ends here
         fits = [name for name in values if _fits(text, name, after)]
         if text in fits and all(name in said for name in fits):
-            fits = [text]  # the longer ones are tokens of their own
+            fits = [text]  # the longer ones are separate tokens
         if len({values[name] for name in fits}) > 1:
             unknown[text] = probability
         elif fits and not (whole and text not in fits and not stem):
@@ -67,12 +68,12 @@ def _claims(
 
 
 def _fits(text: str, name: str, after: str) -> bool:
-    """Whether what was said may become this verdict, or has become it."""
+    """Whether the text may become this verdict, or already contains it."""
     return (name + after).startswith(text) or (after != "" and text.startswith(name + after))
 
 
 def _position(tokens: Sequence[str], start: int) -> tuple[int, str]:
-    """The token that holds a character of the joined text, and what of the token is before that."""
+    """The token that contains a character of the joined text, and the part of the token before that character."""
     for position, token in enumerate(tokens):
         if start < len(token):
             return position, token[:start]
@@ -81,7 +82,7 @@ def _position(tokens: Sequence[str], start: int) -> tuple[int, str]:
 
 
 def _spelled(top: TopLogprobs, stem: str, before: str, after: str) -> dict[str, float]:
-    """What each token makes of the stem, with its probability; spellings that differ in spaces are added."""
+    """The stem extended by each token, with probabilities. Spellings that differ only in spaces are added."""
     said: dict[str, float] = {}
     for candidate in top:
         if before.strip(_SPACE) and not candidate.token.startswith(before):

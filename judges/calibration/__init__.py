@@ -1,12 +1,12 @@
-"""How far a judge is wrong, by labels of a person, and rates corrected for it: `verikit calibrate`.
+"""How often a judge is wrong, by a person's labels, and rates corrected for it: `verikit calibrate`.
 
 verdicts.py    a run's verdicts, of score or of judge
-rows.py        keys of the rows that a run was made from: categories, `--where`
-draws.py       sums over prompts under random weights, and rates made of them
+rows.py        keys of the rows that a run was created from: categories, `--where`
+draws.py       sums over prompts under random weights, and rates computed from them
 confusion.py   kappa, sensitivity and specificity, by class and by length
 corrected.py   rates corrected for the judge's error, with intervals
 measure.py     all of it for one run, and its drift from an earlier one
-between.py     judges beside each other: agreement, preference for their own
-show.py        for people
+between.py     comparison of judges: agreement, self-preference
+show.py        output as text and JSON
 cli.py         the command
 """

@@ -1,7 +1,7 @@
-"""Several judges on the same comparisons: how far they agree, and whether one prefers a model of its own.
+"""Several judges on the same comparisons: how far they agree, and whether one prefers its own model.
 
-Self-preference (Panickssery et al. 2024) and preference leakage (Li et al. 2025, a judge and a model that learnt from
-its data) show in the same figure: how much more often a judge prefers that model than the other judges do.
+Self-preference (Panickssery et al. 2024) and preference leakage (Li et al. 2025, a judge and a model trained on its
+data) show in the same metric. It is how much more often a judge prefers that model than the other judges do.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from verikit.stats import Estimate, mean_interval
 
 @dataclass(frozen=True)
 class JudgeAgreement:
-    """Two judges' verdicts on what both have."""
+    """Agreement of two judges on their shared comparisons."""
 
     first: str
     second: str
     n: int
     agree: float
     kappa: float
-    """NaN where both say one thing throughout."""
+    """NaN if both give a single value throughout."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class OwnPreference:
     judge: str
     model: str
     difference: Estimate
-    """In [-1, 1]; 0 is no preference of its own. The interval is over prompts."""
+    """In [-1, 1]. 0 means no self-preference. The interval is over prompts."""
 
 
 def judge_agreement(runs: Mapping[str, RunVerdicts]) -> list[JudgeAgreement]:
-    """Compare each two judges' verdicts; two without a shared comparison are left out."""
+    """Compare each two judges' verdicts. Pairs without a shared comparison are skipped."""
     found = []
     for a, b in combinations(runs, 2):
         shared = common(runs[a].values, runs[b].values)
@@ -52,10 +52,10 @@ def judge_agreement(runs: Mapping[str, RunVerdicts]) -> list[JudgeAgreement]:
 
 
 def own_preference(runs: Mapping[str, RunVerdicts], judge: str, model: str) -> OwnPreference:
-    """Return how a judge's preference for a model differs from that of the others, comparison by comparison.
+    """Return how a judge's preference for a model differs from the other judges' preference, over shared comparisons.
 
     Raises:
-        UsageError: no such judge, no comparison with that model that another judge has too.
+        UsageError: the judge does not exist, or it shares no comparison with that model with another judge.
     """
     if judge not in runs:
         raise UsageError(f"run {judge!r} not found", hint=f"one of {', '.join(runs)}")

@@ -102,7 +102,7 @@ def calibrate_(
 
 
 def _labels_of(labels: Mapping[Key, Label], ids: Collection[str], every: Collection[str]) -> dict[Key, Label]:
-    """The labels of some prompts of a run; those of prompts that are not in the run stay, to be reported."""
+    """The labels of some prompts of a run. Labels of prompts that are not in the run stay, to be reported."""
     return {key: label for key, label in labels.items() if key[0] in ids or key[0] not in every}
 
 
@@ -117,7 +117,7 @@ def _gate(found: Calibration, least: float, width: float) -> int:
     """The exit code.
 
     Raises:
-        UsageError: there is no corrected rate, it is of a part of the run, or its interval is wider than wanted.
+        UsageError: there is no corrected rate, it covers only part of the run, or its interval is wider than `width`.
     """
     if found.advice is None:
         raise UsageError(f"can't decide, the rate is unknown: {found.notes[0]}")

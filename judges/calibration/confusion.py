@@ -19,27 +19,27 @@ Pair = tuple[float, float]
 _PRIOR = 2.0
 """Prompts that the prior spreads evenly over the table: half a prompt in each of four cells."""
 _BETTER = 0.5
-"""What the upper end takes of it where verdict and label differ: the judge may err less than the prior has it."""
+"""Factor on the prior at the upper end if verdict and label differ: the judge may err less than the prior assumes."""
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """How verdicts and labels meet."""
+    """The confusion table of verdicts and labels."""
 
     counts: dict[Pair, int]
     accuracy: Estimate
     sensitivity: Estimate | None
-    """Share of what is right (or won by the first) that the judge says is; None where no label is 1."""
+    """Fraction of labels of 1 (right, or won by the first) that the judge agrees with. None without such labels."""
     specificity: Estimate | None
-    """Share of what is wrong (or won by the second) that the judge says is; None where no label is 0."""
+    """Fraction of labels of 0 (wrong, or won by the second) that the judge agrees with. None without such labels."""
     kappa: float | None
-    """Agreement beyond chance; None where both say one thing throughout."""
+    """Agreement beyond chance. None if verdicts and labels are all the same value."""
     kappa_low: float | None
     kappa_high: float | None
 
     @property
     def n(self) -> int:
-        """Labels."""
+        """Number of labels."""
         return sum(self.counts.values())
 
 
@@ -65,7 +65,7 @@ def confusion(prompts: Iterable[Sequence[Pair]]) -> Confusion:
 
 
 def _found(prompts: Iterable[Sequence[Pair]], label: float) -> Estimate | None:
-    """How often the verdict is the label, over pairs of this label."""
+    """How often the verdict equals the label, over pairs with this label."""
     values = [[float(verdict == label) for verdict, known in pairs if known == label] for pairs in prompts]
     return clustered_mean(values) if any(values) else None
 
@@ -73,15 +73,15 @@ def _found(prompts: Iterable[Sequence[Pair]], label: float) -> Estimate | None:
 def kappa_interval(
     prompts: Iterable[Sequence[Pair]], level: float = 0.95, *, draws: int = DRAWS
 ) -> tuple[float, float]:
-    """The interval of Cohen's kappa by draws of the table of verdicts and labels, seeded.
+    """The interval of Cohen's kappa by seeded draws of the table of verdicts and labels.
 
-    The bootstrap knows only pairs that were seen. A good judge's few labels often show no error, and then it has no
-    width. Here every cell of the table holds a part of a prompt beforehand, as under Jeffreys' prior.
+    The bootstrap can only resample observed pairs. A good judge's few labels often show no error, and its interval then
+    has no width. Here every cell of the table starts with part of a prompt, as under Jeffreys' prior.
 
     Args:
         prompts: The pairs of each prompt.
         level: Confidence.
-        draws: How many.
+        draws: Number of draws.
     """
     held = [Counter(pairs) for pairs in prompts if pairs]
     sums = PromptSums({pair: float(count) for pair, count in pairs.items()} for pairs in held)
@@ -103,7 +103,7 @@ def kappa_interval(
 
 
 def _kappa(table: Sums) -> float:
-    """Cohen's kappa of a table of weights by verdict and label; NaN where both say one thing throughout."""
+    """Cohen's kappa of a table of weights by verdict and label. NaN if both have the same single value throughout."""
     total = math.fsum(table.values())
     verdicts, labels = defaultdict[float, float](float), defaultdict[float, float](float)
     for (verdict, label), weight in table.items():

@@ -1,13 +1,18 @@
-"""A run's rate corrected for its judge's error, with intervals that count the labels' own sampling error.
+"""A run's rate corrected for its judge's error, with intervals that include the labels' own sampling error.
 
-Three forms, from the same labels. *By verdict*: the rate among the labels of each verdict, weighted by how often the
-run gives that verdict; right where the labels are drawn from the run, at random or as many of each verdict as one
-likes. *Rogan-Gladen* (1978): (q - f) / (s - f) with q the run's rate, s the judge's sensitivity and f its
-false-positive rate; right where the labels are drawn by what is true. *Posterior*: the same relation with Jeffreys'
-priors on q, s and f. Its value is the mean of the draws within [0, 1]; for its interval the others lie at the bounds.
+Three forms use the same labels.
 
-Every prompt counts the same, and every candidate by its share of its prompt, as in the run's own mean. Intervals draw
-the weights of prompts (`draws.py`), with `UNSEEN` of a prompt at the far bound, as `verikit.stats.beta` has it.
+*By verdict*: the rate among the labels of each verdict, weighted by how often the run gives that verdict. It is correct
+if the labels are sampled from the run, either at random or with any number per verdict.
+
+*Rogan-Gladen* (1978): (q - f) / (s - f) with q the run's rate, s the judge's sensitivity and f its false-positive rate.
+It is correct if the labels are sampled by the true outcome.
+
+*Posterior*: the same relation with Jeffreys' priors on q, s and f. Its value is the mean of the draws within [0, 1].
+For its interval the other draws are moved to the bounds.
+
+Every prompt has the same weight, and every candidate its fraction of its prompt, as in the run's own mean. Intervals
+resample the weights of prompts (`draws.py`), with `UNSEEN` of a prompt at the far bound, as in `verikit.stats.beta`.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ from verikit.stats.beta import UNSEEN
 
 BY_VERDICT, ROGAN_GLADEN, POSTERIOR = "by verdict", "Rogan-Gladen", "posterior"
 SAID, STANDS, SEEN = "said", "stands", "seen"
-"""Cells of a prompt: its verdicts, the verdicts that its labels stand for, and its labels as they are."""
+"""Cells of a prompt: its verdicts, the verdicts that its labels represent, and its labels unchanged."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Corrected:
 
     @property
     def width(self) -> float:
-        """Of the interval."""
+        """Width of the interval."""
         return self.high - self.low
 
 
@@ -51,13 +56,13 @@ class Labelled:
     verdicts: Mapping[Key, float]
     """1, 0, and .5 for ties, by prompt id and index of the candidate or comparison."""
     labels: Mapping[Key, float]
-    """Of keys that have a verdict."""
+    """Labels, only for keys that have a verdict."""
     categories: Mapping[Key, str] = field(default_factory=dict)
-    """A label stands for verdicts of its own category only; keys without one share the category ""."""
+    """A label represents only verdicts of its own category. Keys without a category share ""."""
 
     @property
     def share(self) -> dict[Key, float]:
-        """What each verdict counts: all prompts count 1."""
+        """The weight of each verdict. The verdicts of each prompt sum to 1."""
         sizes = Counter(id for id, _ in self.verdicts)
         return {key: 1 / sizes[key[0]] for key in self.verdicts}
 
@@ -66,11 +71,11 @@ class Labelled:
         return self.categories.get(key, ""), self.verdicts[key]
 
     def unlabelled(self) -> set[tuple[str, float]]:
-        """Categories and verdicts that the run has and no label speaks for."""
+        """Pairs of category and verdict in the run that have no label."""
         return {self.cell(key) for key in self.verdicts} - {self.cell(key) for key in self.labels}
 
     def without(self, categories: Collection[str]) -> Labelled:
-        """All but the verdicts of these categories."""
+        """All verdicts except in these categories."""
         kept = {key for key in self.verdicts if self.cell(key)[0] not in categories}
         values = {key: verdict for key, verdict in self.verdicts.items() if key in kept}
         return Labelled(values, {key: label for key, label in self.labels.items() if key in kept}, self.categories)
@@ -95,13 +100,13 @@ class Labelled:
 
 
 def corrected_rates(known: Labelled, level: float = 0.95, *, draws: int = DRAWS) -> list[Corrected]:
-    """Return a run's corrected rate in each form that its labels allow, the one by verdict first.
+    """Return a run's corrected rate in each form that its labels allow, starting with the one by verdict.
 
     Args:
         known: Verdicts and labels. The form by verdict needs a label of each verdict that the run gives in each
             category. The others need labels of both kinds, and no ties.
         level: Confidence.
-        draws: Of each end.
+        draws: Draws per interval end.
     """
     rng, sums = random.Random(0), known.sums()
     found = []
@@ -121,11 +126,11 @@ def corrected_rates(known: Labelled, level: float = 0.95, *, draws: int = DRAWS)
 @dataclass(frozen=True)
 class _Rates:
     said: Share
-    """Of verdicts of 1 in the run."""
+    """Fraction of verdicts of 1 in the run."""
     hits: Share
-    """Of verdicts of 1 on labels of 1."""
+    """Fraction of verdicts of 1 among labels of 1."""
     false: Share
-    """Of verdicts of 1 on labels of 0."""
+    """Fraction of verdicts of 1 among labels of 0."""
 
 
 def _by_verdict(known: Labelled, sums: PromptSums, level: float, rng: random.Random, draws: int) -> Corrected:
@@ -135,7 +140,7 @@ def _by_verdict(known: Labelled, sums: PromptSums, level: float, rng: random.Ran
     lows, highs = [], []
     for _ in range(draws):
         drawn = sums.draw(rng)
-        # The prompt that was not seen may have the verdict with the worst labels alone, or the one with the best.
+        # The unseen prompt may have only the verdict with the worst labels, or only the one with the best.
         worst, best = {order[0]: rng.gammavariate(UNSEEN, 1.0)}, {order[-1]: rng.gammavariate(UNSEEN, 1.0)}
         lows.append(_mixed(drawn, order, [means[verdict].low(drawn, rng) for verdict in order], worst))
         highs.append(_mixed(drawn, order, [means[verdict].high(drawn, rng) for verdict in order], best))
@@ -144,7 +149,7 @@ def _by_verdict(known: Labelled, sums: PromptSums, level: float, rng: random.Ran
 
 
 def _label_means(known: Labelled, sums: PromptSums) -> dict[float, Share]:
-    """Of each verdict, the mean label of what has it."""
+    """The mean label of each verdict."""
     labels = set(known.labels.values())
     verdicts = sorted(set(known.verdicts.values()))
     return {verdict: Share.of(sums, {(STANDS, verdict, label): label for label in labels}) for verdict in verdicts}
@@ -162,7 +167,8 @@ def _rogan_gladen(rates: _Rates, sums: PromptSums, level: float, rng: random.Ran
     low, high = [], []
     for _ in range(draws):
         drawn = sums.draw(rng)
-        # The true rate rises with q and falls with both of the judge's rates: each end takes the far side of all three.
+        # The true rate rises with q and falls with both of the judge's rates, so each end uses the far side of all
+        # three.
         low.append(_solved(q.low(drawn, rng), s.high(drawn, rng), f.high(drawn, rng), 0.0))
         high.append(_solved(q.high(drawn, rng), s.low(drawn, rng), f.low(drawn, rng), 1.0))
     ends = quantile(low, (1 - level) / 2), quantile(high, (1 + level) / 2)
@@ -178,7 +184,7 @@ def _posterior(rates: _Rates, sums: PromptSums, level: float, rng: random.Random
         q, s, f = (share.posterior(drawn, rng) for share in (rates.said, rates.hits, rates.false))
         if s > f and 0 <= (q - f) / (s - f) <= 1:
             kept.append((q - f) / (s - f))
-        # Without the rejected draws a rate near 0 or 1 would lie outside of the interval too often.
+        # Without the rejected draws, a rate near 0 or 1 would be outside the interval too often.
         lows.append(_solved(q, s, f, 0.0))
         highs.append(_solved(q, s, f, 1.0))
     if len(kept) < draws // 10:
@@ -188,31 +194,31 @@ def _posterior(rates: _Rates, sums: PromptSums, level: float, rng: random.Random
 
 
 def _solved(q: float, s: float, f: float, otherwise: float = 0.5) -> float:
-    """The true rate that gives this rate of verdicts; where the judge is no better than chance nothing is known."""
+    """The true rate that gives this rate of verdicts. `otherwise` if the judge is no better than chance."""
     return min(1.0, max(0.0, (q - f) / (s - f))) if s > f else otherwise
 
 
 @dataclass(frozen=True)
 class Advice:
-    """How to make the interval by verdict as narrow as wanted, by the normal approximation."""
+    """How to narrow the interval by verdict to a target width, by the normal approximation."""
 
     more: int
-    """Labels still to give, drawn as those before; never more than the run has verdicts without one."""
+    """Additional labels, sampled like the earlier ones. At most the number of unlabelled verdicts."""
     width: float
-    """About how wide the interval is with them."""
+    """Approximate width of the interval with them."""
     prompts: int
-    """About how many prompts the run would need, all labelled; as many as it has where labels alone suffice."""
+    """Approximate number of prompts that the run needs, all labelled. Unchanged if more labels are enough."""
 
 
 def advise(known: Labelled, rate: Corrected, width: float, level: float = 0.95) -> Advice:
-    """How many labels, or prompts, make a run's interval this narrow.
+    """The number of labels or prompts that narrows a run's interval to `width`.
 
-    The labels' part of the variance falls with their number. The part that the prompts themselves have stays.
+    The labels' part of the variance falls with their number. The variance of the prompts themselves remains.
 
     Args:
         known: Verdicts and labels.
         rate: Their corrected rate by verdict.
-        width: Of the interval that is wanted.
+        width: The target width of the interval.
         level: Confidence of the interval.
     """
     labels, verdicts = len(known.labels), len(known.verdicts)
@@ -229,7 +235,7 @@ def advise(known: Labelled, rate: Corrected, width: float, level: float = 0.95) 
 
 
 def _spread(known: Labelled) -> float:
-    """The standard deviation between prompts of what their verdicts come to, each at its mean label."""
+    """The standard deviation between prompts of the total of their verdicts, each at its mean label."""
     sums, share = known.sums(), known.share
     means = {verdict: mean.at(sums.total) for verdict, mean in _label_means(known, sums).items()}
     prompts = defaultdict[str, float](float)

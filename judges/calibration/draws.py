@@ -1,8 +1,8 @@
-"""Sums over prompts under random weights of the prompts, and rates made of them.
+"""Sums over prompts under random weights of the prompts, and rates computed from them.
 
-A prompt's candidates are correlated, so each prompt has one weight: draws are those of the Bayesian bootstrap (Rubin
-1981). To a rate they add a part of a prompt that was not seen, at the bound that an end of an interval has to fear.
-With one candidate a prompt these are the Dirichlet and beta draws of the plain counts.
+A prompt's candidates are correlated, so each prompt has one weight: this is the Bayesian bootstrap (Rubin 1981). Draws
+add part of an unseen prompt to a rate, at the bound that widens the interval's end. With one candidate per prompt,
+these are the Dirichlet and beta draws of the plain counts.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Sums = Mapping[Cell, float]
 
 
 class PromptSums:
-    """What prompts contribute to some cells, summed over prompts, as it is and under drawn weights."""
+    """What prompts contribute to some cells, summed over prompts, unweighted and under random weights."""
 
     def __init__(self, prompts: Iterable[Sums]) -> None:
-        # Prompts that contribute the same are drawn together: a sum of n weights is a gamma variable of shape n.
+        # Prompts with equal contributions are drawn together: a sum of n weights is a gamma variable of shape n.
         patterns = sorted(Counter(tuple(sorted(prompt.items(), key=repr)) for prompt in prompts).items(), key=repr)
         self._counts: list[float] = [float(count) for _, count in patterns]
         self._columns: dict[Cell, list[float]] = {
@@ -47,7 +47,7 @@ class PromptSums:
         return self._weighted([rng.gammavariate(count, 1.0) for count in self._counts])
 
     def unit(self, cells: Collection[Cell]) -> float:
-        """What one prompt contributes to these cells together, larger contributions counting more (Kish)."""
+        """The average contribution of one prompt to these cells together, weighted by contribution (Kish)."""
         sizes = [math.fsum(values) for values in zip(*(self._columns[cell] for cell in cells), strict=True)]
         weighted = list(zip(self._counts, sizes, strict=True))
         total = math.fsum(count * size for count, size in weighted)
@@ -60,30 +60,30 @@ class PromptSums:
 
 @dataclass(frozen=True)
 class Share:
-    """A weighted mean of cells: the values of `over`, weighted by what is in the cells."""
+    """A weighted mean of cells: the values of `over`, weighted by the sums in the cells."""
 
     over: Mapping[Cell, float]
     """Each cell's value, in [0, 1]."""
     unit: float
-    """What one prompt contributes to these cells."""
+    """The contribution of one prompt to these cells."""
 
     @classmethod
     def of(cls, sums: PromptSums, over: Mapping[Cell, float]) -> Share:
-        """The share with the unit that the prompts give it; cells that no prompt contributes to are left out."""
+        """The mean with the unit that the prompts imply. Cells without contributions are skipped."""
         held = {cell: value for cell, value in over.items() if cell in sums.cells()}
         return cls(held, sums.unit(held))
 
     def at(self, sums: Sums, zeros: float = 0.0, ones: float = 0.0) -> float:
-        """The mean under these sums, with so many prompts more at 0 and at 1."""
+        """The mean under these sums, with `zeros` additional prompts at 0 and `ones` at 1."""
         whole = math.fsum(sums[cell] for cell in self.over) + self.unit * (zeros + ones)
         return (math.fsum(sums[cell] * value for cell, value in self.over.items()) + self.unit * ones) / whole
 
     def low(self, sums: Sums, rng: random.Random) -> float:
-        """A draw for the lower end: an unseen part of a prompt lies at 0."""
+        """A draw for the lower end: an unseen part of a prompt is at 0."""
         return self.at(sums, zeros=rng.gammavariate(UNSEEN, 1.0))
 
     def high(self, sums: Sums, rng: random.Random) -> float:
-        """A draw for the upper end: an unseen part of a prompt lies at 1."""
+        """A draw for the upper end: an unseen part of a prompt is at 1."""
         return self.at(sums, ones=rng.gammavariate(UNSEEN, 1.0))
 
     def posterior(self, sums: Sums, rng: random.Random) -> float:
@@ -92,6 +92,6 @@ class Share:
 
 
 def quantile(values: list[float], share: float) -> float:
-    """The value that this share of the draws lies below."""
+    """The quantile of the draws at this fraction."""
     values.sort()
     return values[min(len(values) - 1, max(0, math.floor(share * len(values))))]

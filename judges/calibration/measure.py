@@ -26,11 +26,11 @@ from verikit.stats.paired import Difference, Outcomes, paired_difference
 from verikit.types import PASS_MARK
 
 WIDTH = 0.1
-"""The widest interval of a corrected rate that a gate is decided by."""
+"""Maximum width of a corrected rate's interval that a gate may use."""
 CLASSES = 20
-"""Categories that are told one by one."""
+"""Maximum categories that are listed individually."""
 TOLD = 10
-"""Categories without labels that are named."""
+"""Maximum categories without labels that are named."""
 NO_CATEGORIES: Mapping[str, str] = MappingProxyType({})
 _WORDS: Mapping[float, str] = {1.0: "right", 0.0: "wrong", 0.5: "a tie"}
 _REMEDY = "Label some of each, or use --exchangeable if the judge errs alike in all categories"
@@ -42,28 +42,28 @@ _ONLY = (
 
 @dataclass(frozen=True)
 class Calibration:
-    """What labels say of a run's judge."""
+    """What labels show about a run's judge."""
 
     rate: Estimate
-    """As the judge has it, ties half: the mean over prompts."""
+    """The judge's own rate, with ties as half: the mean over prompts."""
     verdicts: int
     unscored: int
     labelled: int
     without_verdict: int
-    """Labels of what the judge gave no verdict on."""
+    """Labels of candidates or comparisons without a verdict."""
     unknown: int
-    """Labels of what is not in the run."""
+    """Labels of candidates or comparisons that are not in the run."""
     confusion: Confusion
     classes: dict[str, Confusion]
-    """By category, and by length."""
+    """Confusion by category and by length."""
     corrected: list[Corrected]
-    """The first is the one to use where the labels were drawn from this run."""
+    """Corrected rates. Use the first if the labels were sampled from this run."""
     covered: int
-    """Verdicts that the corrected rates are of: those in categories that the labels speak for."""
+    """Number of verdicts behind the corrected rates: those in categories that the labels cover."""
     by_category: dict[str, Corrected]
-    """The rate by verdict of each category that the labels speak for, by its own labels; none of a single category."""
+    """The rate by verdict of each category that the labels cover, from its own labels. Empty for a single category."""
     advice: Advice | None
-    """How to make the first interval as narrow as wanted; None if there is no rate by verdict."""
+    """How to narrow the first interval to the target width. None if there is no rate by verdict."""
     drift: Difference | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -77,18 +77,19 @@ def calibrate(
     categories: Mapping[str, str] = NO_CATEGORIES,
     exchangeable: bool = False,
 ) -> Calibration:
-    """Measure a run's judge by labels; all intervals are over prompts.
+    """Measure a run's judge by labels. All intervals are over prompts.
 
     Args:
-        run: Its verdicts.
-        labels: By id and index of the candidate or comparison.
-        earlier: A run of an earlier judge on the same candidates, to tell what changed.
-        width: Of the interval that is wanted.
-        categories: Of the run's prompts, by id, where they have any. Labels of one category correct its rate only.
-        exchangeable: The judge errs alike in all categories, so labels of one correct the others too.
+        run: The run's verdicts.
+        labels: Labels by id and index of the candidate or comparison.
+        earlier: A run of an earlier judge on the same candidates, to report what changed.
+        width: The target width of the interval.
+        categories: Categories of the run's prompts, by id, if they have any. Labels of one category correct only its
+            rate.
+        exchangeable: Whether the judge errs alike in all categories, and labels of one also correct the others.
 
     Raises:
-        UsageError: no label is of a verdict of the run.
+        UsageError: no label matches a verdict of the run.
     """
     if not (shared := common(labels, run.values)):
         raise UsageError("the labels cover no candidate with a verdict", hint="rows are joined by id and index")
@@ -121,13 +122,13 @@ def calibrate(
 
 
 def _only_category(known: Labelled, labels: Mapping[Key, Label]) -> str:
-    """The one category that all labels have, if some verdicts have no label; their category is not known."""
+    """The single category of all labels, if some verdicts are unlabelled and so have no known category."""
     named = {labels[key].category for key in known.labels}
     return named.pop() if len(named) == 1 and len(known.labels) < len(known.verdicts) else ""
 
 
 def _spoken_for(known: Labelled) -> tuple[Labelled | None, list[str]]:
-    """The part of a run in categories whose every verdict has a label, and a note on the rest."""
+    """The part of a run in categories whose verdicts all have labels, and a note on the rest."""
     missing = known.unlabelled()
     if not missing:
         return known, []
@@ -145,7 +146,7 @@ def _spoken_for(known: Labelled) -> tuple[Labelled | None, list[str]]:
 
 
 def _each(spoken: Labelled) -> dict[str, Corrected]:
-    """The corrected rate of each category, the largest first, where there are several."""
+    """The corrected rate of each category, the largest first. Empty for a single category."""
     sizes = Counter(spoken.categories.get(key, "") for key in spoken.verdicts)
     if len(sizes) < 2:
         return {}
@@ -172,7 +173,7 @@ def _pairs(known: Labelled, keys: Iterable[Key]) -> list[list[Pair]]:
 def _classes(
     run: RunVerdicts, labels: Mapping[Key, Label], known: Labelled, by_row: Mapping[Key, str]
 ) -> dict[str, Confusion]:
-    """The confusion by category, and by thirds of length or by which answer is the longer."""
+    """The confusion by category, and by thirds of length or by which answer is longer."""
     groups: defaultdict[str, list[Key]] = defaultdict(list)
     lengths = sorted(label.length for key in known.labels if (label := labels[key]).length is not None)
     thirds = [lengths[len(lengths) * i // 3] for i in (1, 2)] if len(lengths) >= 3 else []
@@ -191,7 +192,7 @@ def _classes(
 
 
 def _drift(earlier: RunVerdicts, run: RunVerdicts) -> Difference | None:
-    """The paired difference over prompts; what was gained and lost are verdicts."""
+    """The paired difference over prompts. Gains and losses are counted in verdicts."""
     shared = common(earlier.values, run.values)
     pairs = [(earlier.values[key], run.values[key]) for key in shared]
     first, second = (

@@ -1,4 +1,4 @@
-"""Keys of the rows that a run was made from: a prompt's category, and `--where key=value`."""
+"""Keys of the rows that a run was created from: a prompt's category, and `--where key=value`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _GIVE = "run the command in the folder where the run was made, with its input fi
 
 
 def row_keys(run: Path) -> dict[str, JsonObject]:
-    """The keys of each prompt's row beside its prompt, candidates and gold, by id.
+    """The keys of each prompt's row other than its prompt, candidates and gold answer, by id.
 
-    They come from the file that the run was made from.
+    They come from the run's input file.
 
     Raises:
-        UsageError: the run does not say which file that was, or the file can't be read.
-        MissingExtra: it needs a package that is not installed.
+        UsageError: the run does not record its input file, or the file can't be read.
+        MissingExtra: it requires a package that is not installed.
     """
     config, kind = read_json(run, CONFIG), kind_of(run)
     source = config.get("input")
@@ -43,7 +43,7 @@ def _scored(source: str | list[str], config: JsonObject) -> Iterator[tuple[str, 
 
 
 def _judged(source: str, config: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Of comparisons, the rows of the first model's file; pairs of answers are in no format that has groups."""
+    """For comparisons, the rows of the first model's file. Rows with pairs of answers can't be read as groups."""
     name: str = config["mapping"].get("id", "id")
     for _, line, row in rows(source):
         if isinstance(row, dict):
@@ -52,7 +52,7 @@ def _judged(source: str, config: JsonObject) -> Iterator[tuple[str, JsonObject]]
 
 
 def categories(run: Path) -> dict[str, str]:
-    """Each prompt's category, by id; none where the rows have none, or are out of reach."""
+    """Each prompt's category, by id. Empty if the rows have no category or can't be read."""
     with suppress(UsageError, MissingExtra):
         return {id: _text(row[CATEGORY]) for id, row in row_keys(run).items() if row.get(CATEGORY) not in (None, "")}
     return {}
@@ -62,7 +62,7 @@ def ids_where(run: Path, wanted: Sequence[tuple[str, str]]) -> set[str]:
     """Ids of the prompts whose rows have all of these values.
 
     Raises:
-        UsageError: the rows are out of reach, none has such a key, or none such a value.
+        UsageError: the rows can't be read, or the key or value does not occur in them.
     """
     try:
         found = row_keys(run)
@@ -86,7 +86,7 @@ def _has(row: Mapping[str, object], key: str, value: str) -> bool:
 
 
 def _text(value: object) -> str:
-    """A value as it is written on the command line."""
+    """A value as written on the command line."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -1,4 +1,4 @@
-"""A calibration as a person reads it, and as a file holds it."""
+"""Format a calibration as text for people and as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLASSES = ("", "n", "accuracy", "sensitivity", "specificity", "kappa")
 
 
 def show_calibration(found: Calibration, width: float) -> Iterator[str]:
-    """Lines that tell a judge's error, and the rates corrected for it."""
+    """Lines that show a judge's error, and the rates corrected for it."""
     run = f"{found.verdicts:,} verdicts on {found.rate.n:,} prompts ({found.unscored:,} without one)"
     yield f"{run}, {found.labelled:,} of them labelled"
     for count, what in ((found.without_verdict, "without a verdict"), (found.unknown, "of nothing in the run")):
@@ -49,7 +49,7 @@ def show_calibration(found: Calibration, width: float) -> Iterator[str]:
 
 
 def advice_line(advice: Advice, width: float) -> str:
-    """What the wanted interval needs: more labels, or more prompts where the run has too few verdicts."""
+    """A line on how to reach the target interval: more labels, or more prompts if the run has too few verdicts."""
     wanted = f"an interval of {100 * width:g} points"
     if not advice.more and advice.width <= width:
         return f"the labels give {wanted}"
@@ -61,7 +61,7 @@ def advice_line(advice: Advice, width: float) -> str:
 
 
 def show_between(agreements: Sequence[JudgeAgreement], own: Sequence[OwnPreference]) -> Iterator[str]:
-    """Lines that tell how far several judges agree, and what each prefers of its own."""
+    """Lines that show how far several judges agree, and how much each prefers its own model."""
     rows = [
         (printable(row.first), printable(row.second), str(row.n), f"{100 * row.agree:.1f}", _kappa(row.kappa))
         for row in agreements
@@ -74,7 +74,7 @@ def show_between(agreements: Sequence[JudgeAgreement], own: Sequence[OwnPreferen
 
 
 def as_json(found: Calibration) -> dict[str, Any]:
-    """A calibration for a file."""
+    """A calibration as JSON data."""
     plain = asdict(found)
     plain["confusion"] = _plain(found.confusion)
     plain["classes"] = {name: _plain(part) for name, part in found.classes.items()}

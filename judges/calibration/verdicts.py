@@ -1,4 +1,4 @@
-"""A run's verdicts, of `verikit score` or of `verikit judge`, in one form."""
+"""A run's verdicts, of `verikit score` or of `verikit judge`, in one format."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ SCORE, JUDGE = "score", "judge"
 
 @dataclass
 class RunVerdicts:
-    """What a run says of each candidate or comparison."""
+    """A run's verdict on each candidate or comparison."""
 
     kind: str
     values: dict[Key, float] = field(default_factory=dict)
-    """1 right or the first answer, 0 wrong or the second, .5 a tie; what has no verdict is missing."""
+    """1 if right or the first answer, 0 if wrong or the second, .5 for a tie. Unscored keys are missing."""
     without: set[Key] = field(default_factory=set)
-    """What has no verdict."""
+    """Keys without a verdict."""
     labels: dict[Key, Label] = field(default_factory=dict)
-    """Those that the run's own rows hold."""
+    """Labels in the run's own rows."""
     longer: dict[Key, bool] = field(default_factory=dict)
-    """Of a comparison: the first answer is the longer one."""
+    """For a comparison: whether the first answer is longer."""
     models: dict[Key, tuple[str, str]] = field(default_factory=dict)
-    """Of a comparison: whose answers they are."""
+    """For a comparison: the models that gave the answers."""
 
     @property
     def unscored(self) -> int:
-        """How many have no verdict."""
+        """Number of keys without a verdict."""
         return len(self.without)
 
     @property
     def ids(self) -> set[str]:
-        """Of all prompts, also those without a verdict."""
+        """Ids of all prompts, including those without a verdict."""
         return {id for id, _ in (*self.values, *self.without)}
 
     def of(self, ids: Collection[str]) -> RunVerdicts:
@@ -66,11 +66,12 @@ def read_verdicts(run: Path, *, ranking: bool = False) -> RunVerdicts:
     """Read a run of score or judge.
 
     Args:
-        run: Its folder.
-        ranking: Of a score run, what ranked the candidates (`--by`) instead of what said which are right.
+        run: The run's folder.
+        ranking: For a score run, use the verifier that ranked the candidates (`--by`) instead of the one that decided
+            which are right.
 
     Raises:
-        UsageError: it is no such run, not finished, or damaged.
+        UsageError: it is not such a run, it is unfinished, or it is damaged.
     """
     refuse_links(run)
     verify(run)
@@ -95,7 +96,7 @@ def _scores(run: Path, ranking: bool) -> RunVerdicts:
 
 
 def _comparisons(run: Path) -> RunVerdicts:
-    """A comparison's index tells the pairs of models apart, in the order in which the run has them."""
+    """Read comparisons. The index distinguishes the pairs of models, in the run's order."""
     found = RunVerdicts(JUDGE)
     pairs: dict[tuple[str, str], int] = {}
     for row in read_rows(run / VERDICTS):

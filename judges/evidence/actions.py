@@ -1,4 +1,4 @@
-"""Do criteria speak of what somebody did? For a warning, so a list of words will do."""
+"""Detect criteria that mention actions. The result only triggers a warning, so a list of words is enough."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _WORD = re.compile(r"[a-z]{2,20}")
 
 
 def speaks_of_actions(criterion: str) -> bool:
-    """Whether a criterion has a verb of doing and a thing that it is done to."""
+    """Whether a criterion contains a verb of action and an object that it may apply to."""
     words = {stem for word in _WORD.findall(criterion.lower()[:10_000]) for stem in _stems(word)}
     return bool(words & _VERBS) and bool(words & _THINGS)
 
 
 def _stems(word: str) -> set[str]:
-    """A word, and what it may be a form of."""
+    """A word and its possible base forms."""
     found = {word}
     for end in ("s", "es", "d", "ed", "ing", "n", "ted", "ning"):
         if word.endswith(end):

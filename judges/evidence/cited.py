@@ -1,4 +1,4 @@
-"""Citations in a judge's reply: entries `[#3]`, `[#3, #4]`, files `[@src/a.py]`, and words of both `[#3 "passed"]`."""
+"""Citations in a judge's reply: entries `[#3]`, `[#3, #4]`, files `[@src/a.py]`, and quotes of both `[#3 "passed"]`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _QUOTED = re.compile(r'\[(?:#(\d{1,9})|@([^\[\]"“”\n]{1,400}?))[ ,:]{0,3}["�
 _PATH = re.compile(r'\[@([^\[\]"“”\n]{1,400})\]')
 _ENDS = ('"]', "”]")
 PLACEHOLDER = "PATH"
-"""Stands for a path where citations are explained. Judges may repeat that."""
+"""Placeholder for a path in the explanation of citations. Judges may repeat it."""
 MAX_QUOTE = 4_000
 CITABLE = "citable"
 """Key of a request's `meta` with what its reply may cite."""
@@ -29,17 +29,17 @@ class FalseCitation(UnparseableVerdict):
 
 @dataclass(frozen=True)
 class Citable:
-    """What a reply may cite of the runs that its request shows."""
+    """The parts of its shown runs that a reply may cite."""
 
     entries: Sequence[Sequence[str]] = ()
-    """The texts that each entry may be quoted from, by its number from 1."""
+    """The strings that each entry may be quoted from, by its number from 1."""
     paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By path, the texts of the file that were shown: none of a file that is only listed."""
+    """The shown contents of each file, by path. Empty for a file that is only listed."""
     opened: dict[str, list[str]] = field(default_factory=dict)
-    """By path, the texts of the files that the judge has opened since."""
+    """The contents of files that the judge has opened since, by path."""
 
     def __add__(self, other: Citable) -> Citable:
-        """Both, the other's entries counted on from these."""
+        """Combine both. The other's entries are numbered after these."""
         paths = {
             path: (*self.paths.get(path, ()), *other.paths.get(path, ())) for path in {**self.paths, **other.paths}
         }
@@ -53,7 +53,7 @@ class _Quotation(NamedTuple):
 
 
 def check_citations(reply: str, citable: Citable) -> FalseCitation | None:
-    """What is wrong with a reply's citations; None where nothing is."""
+    """The error in a reply's citations, or None."""
     said = split(reply).reply
     quotations = list(_quotations(said))
     problem = _false_entry(said, quotations, len(citable.entries))
@@ -65,7 +65,7 @@ def check_citations(reply: str, citable: Citable) -> FalseCitation | None:
 
 
 def _false_entry(said: str, quotations: Sequence[_Quotation], total: int) -> str:
-    """An entry that does not exist, in words; "" where all do."""
+    """An entry that does not exist, in words. "" if all exist."""
     cited = [int(number) for found in _CITED.findall(said) for number in re.findall(r"\d{1,9}", found)]
     cited += [int(each.number) for each in quotations if each.number]
     wrong = next((number for number in cited if not 1 <= number <= total), None)
@@ -73,14 +73,14 @@ def _false_entry(said: str, quotations: Sequence[_Quotation], total: int) -> str
 
 
 def _false_path(said: str, quotations: Sequence[_Quotation], known: Container[str]) -> str:
-    """A file that does not exist, in words; "" where all do."""
+    """A file that does not exist, in words. "" if all exist."""
     paths = [*(path.strip() for path in _PATH.findall(said)), *(each.path for each in quotations if each.path)]
     unknown = next((path for path in paths if path not in known and path != PLACEHOLDER), None)
     return "" if unknown is None else f"the file {unknown[:_SHOWN]!r}, which does not exist"
 
 
 def _false_words(quotations: Sequence[_Quotation], citable: Citable) -> str:
-    """Words that are not where they are quoted from, in words; "" where all are."""
+    """Quoted words that are not in their source, in words. "" if all are."""
     checked = [each for each in quotations if each.number or (citable.paths and each.path != PLACEHOLDER)]
     single_spaced = cache(lambda text: " ".join(text.split()))  # a reply may quote one file many times
     false = next((each for each in checked if not _quoted(each, citable, single_spaced)), None)
@@ -99,7 +99,7 @@ def _quotations(said: str) -> Iterator[_Quotation]:
 
 
 def _quoted(each: _Quotation, citable: Citable, single_spaced: Callable[[str], str]) -> bool:
-    """Whether the words of a quotation are there, but for blanks; an ellipsis stands for anything."""
+    """Whether the words of a quotation exist in its source, ignoring whitespace. An ellipsis matches anything."""
     if each.number:
         texts = citable.entries[int(each.number) - 1]
     else:

@@ -1,4 +1,4 @@
-"""Prompts, answers and references as turns, whatever form they come in: text, messages or content parts."""
+"""Prompts, answers and references as turns, from any format: strings, messages or content parts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from verikit.judges.evidence.opening import OpenFiles
 
 LONE = "text"
-"""Role of a text that nobody in particular says."""
+"""Role of a text without a speaker."""
 
 
 class Media(NamedTuple):
-    """A picture, sound, film or file among content parts."""
+    """A picture, sound, video or file among content parts."""
 
     word: str
     digest: str
@@ -39,53 +39,53 @@ class Media(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One message, or a text that stands alone."""
+    """One message, or a text without a conversation."""
 
     role: str
     text: str
     media: tuple[Media, ...] = ()
     number: int = 0
-    """Of an entry of a run, its number; 0 for a note between them."""
+    """The number of a run's entry. 0 for a note between entries."""
     of: int = 0
-    """Of a result, the number of its call."""
+    """For a result, the number of its call."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What stands in an answer's place in a judge's prompt."""
+    """What replaces an answer in a judge's prompt."""
 
     turns: tuple[Turn, ...] = ()
     note: str = ""
-    """What verikit says of it, before the marks."""
+    """verikit's note on it, placed before the marks."""
     usage: Mapping[str, float] = field(default_factory=dict)
-    """What it cost to make."""
+    """Usage of preparing it."""
     error: VerikitError | None = None
-    """Why there is none."""
+    """Why it is missing."""
     entries: int = 0
-    """Of a run, how many entries it has; they have numbers."""
+    """For a run, its number of entries. Entries are numbered."""
     seen: int = 0
-    """How many of them are shown, whole or in part."""
+    """Number of entries that are shown, in whole or in part."""
     acts: bool = False
-    """Whether something was done: a call, a result, a changed file."""
+    """Whether it includes an action: a call, a result or a changed file."""
     citable: Citable = field(default_factory=Citable)
-    """What a judge may cite of it."""
+    """The parts that a judge may cite."""
     workspace: str = ""
-    """Digest of the files that are part of it."""
+    """Digest of the files that belong to it."""
     files: OpenFiles | None = None
     """The files, for judges that look closer."""
     whole: str = ""
-    """All of it as one text, where it is too long to be shown and may be read in pieces."""
+    """All of it as one string, if it is too long to be shown and may be read in pieces."""
 
 
 Shown = str | Sequence[Any] | Mapping[str, Any] | Evidence | None
-"""A text, messages, content parts, or evidence made of them."""
+"""A string, messages, content parts, or evidence built from them."""
 
 
 def turns(shown: Shown, *, calls: bool = False) -> list[Turn]:
-    """The turns of a prompt, an answer or a reference, perhaps with the `calls` that are made in them.
+    """The turns of a prompt, an answer or a reference, optionally with their `calls`.
 
     Raises:
-        NotShown: it is none of these.
+        NotShown: it has a different format.
     """
     if shown is None or isinstance(shown, str):
         return [Turn(LONE, shown or "")]
@@ -102,7 +102,7 @@ def turns(shown: Shown, *, calls: bool = False) -> list[Turn]:
 
 
 def as_text(prompt: Shown) -> str:
-    """A prompt as one text, to tell prompts apart by; one user message is the same prompt as its text."""
+    """A prompt as one string, to distinguish prompts. A single user message is the same prompt as its text."""
     found = turns(prompt)
     if len(found) == 1:
         return _told(found[0])
@@ -110,12 +110,12 @@ def as_text(prompt: Shown) -> str:
 
 
 def as_pairs(prompt: Shown) -> list[list[str]]:
-    """Role and text of each turn, to tell prompts apart by; a text is a user's message."""
+    """Role and text of each turn, to distinguish prompts. A string is a user message."""
     return [["user" if turn.role == LONE else turn.role, _told(turn)] for turn in turns(prompt)]
 
 
 def reply_shown(text: str, messages: Sequence[CompletionMessage]) -> str | Evidence:
-    """A reply's text, with the pictures and the like that its message has beside it."""
+    """A reply's text, with the pictures and other media of its message."""
     for message in reversed(messages):
         media = _media(message.get("content")) if by_assistant(message) else ()
         if media:
@@ -155,5 +155,5 @@ def _digest(part: Any) -> str:
 
 
 def _told(turn: Turn) -> str:
-    """A turn's text; what is beside it by a digest."""
+    """A turn's text, with other media as digests."""
     return "\n".join(filter(None, (turn.text, *(f"⟨{item.word} {item.digest}⟩" for item in turn.media))))

@@ -1,7 +1,7 @@
-"""Entries cut down to a budget: the last words and every change of a file first, then calls, then results.
+"""Entries reduced to a budget: final messages and all file changes first, then calls, then results.
 
-Nothing goes unsaid: a text that is cut has a note, and the judge is told how many of the entries it sees. The files of
-a workspace are not cut: where they don't fit, nothing is shown.
+Nothing is cut silently: a text that is cut has a note, and the judge sees the number of shown entries. The files of a
+workspace are never cut. If they don't fit, nothing is shown.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from verikit.judges.evidence.shown import NotShown, visible
 TOKEN = 4
 """Bytes that count as one token."""
 LEAST = 160
-"""Characters that every shown entry gets."""
+"""Minimum characters of every shown entry."""
 _HEAD = 40
-"""Characters of an entry's own line, about."""
+"""Approximate characters of an entry's header line."""
 _WEIGHTS = {"file": 4, "calls": 2, "error": 2}
 _TURNS = ("says", "user")
 _FILES = ("manifest", "file")
@@ -47,12 +47,12 @@ class DigestBudget(NamedTuple):
 
 
 def digest(found: Sequence[RunEntry], budget: DigestBudget, *, actions: bool = True) -> Evidence:
-    """The evidence of a run's entries; without `actions` only what was said."""
+    """The evidence of a run's entries. Without `actions` it includes only messages."""
     chosen = [entry for entry in found if actions or entry.kind in _TURNS]
     texts = [legible(entry.text, budget.clear) for entry in chosen]
     must = _must(chosen, whole=budget.whole)
     room = _characters(budget.tokens, texts) - sum(len(texts[number]) + _HEAD for number in must)
-    # A file of more than `MOST` is cut already, whatever the budget.
+    # A file longer than `MOST` is already cut, whatever the budget.
     if room < 0 or (budget.whole and any(len(chosen[number].text) > MOST for number in must)):
         return _too_long(chosen, texts, must, budget)
     kept = _kept(chosen, texts, room, must)
@@ -72,13 +72,13 @@ def digest(found: Sequence[RunEntry], budget: DigestBudget, *, actions: bool = T
 
 
 def _must(chosen: Sequence[RunEntry], *, whole: bool) -> set[int]:
-    """The entries that are never cut: the last words, and perhaps all files."""
+    """The entries that are never cut: the final message, and optionally all files."""
     ends = {len(chosen) - 1} if chosen and chosen[-1].kind == "says" else set()
     return ends | {number for number, entry in enumerate(chosen) if whole and entry.kind in _FILES}
 
 
 def _note(chosen: Sequence[RunEntry], texts: Sequence[str], shown: Mapping[int, str], *, actions: bool) -> str:
-    """What the judge is told of the entries."""
+    """The note to the judge about the entries."""
     cut = sum(len(text) < len(texts[number]) for number, text in shown.items())
     what = "what was said and called, the results, and changes of files" if actions else "what was said"
     note = _NOTE.format(total=len(chosen), seen=len(shown), what=what, folded=f", {cut} of them in part" if cut else "")
@@ -92,7 +92,7 @@ def _acts(chosen: Sequence[RunEntry]) -> bool:
 def _too_long(
     chosen: Sequence[RunEntry], texts: Sequence[str], must: AbstractSet[int], budget: DigestBudget
 ) -> Evidence:
-    """Evidence of entries that don't fit; with files it may be read in pieces."""
+    """Evidence of entries that don't fit. If it has files, it may be read in pieces."""
     needed = sum(len(texts[number]) + _HEAD for number in must)
     what = "ends in" if not budget.whole else "has files and last words of"
     problem = f"the answer {what} {needed:,} characters, over a budget of {budget.tokens:,} tokens for the whole run"
@@ -109,7 +109,7 @@ def _too_long(
 
 
 def _citable(chosen: Sequence[RunEntry], texts: Sequence[str], clear: Callable[[str], str]) -> Citable:
-    """What may be cited of entries: their texts as they are shown, and of files all that they are made of."""
+    """What may be cited of entries: their text as shown, and for files also their sources."""
     entries: list[tuple[str, ...]] = []
     paths: dict[str, tuple[str, ...]] = {}
     for entry, text in zip(chosen, texts, strict=True):
@@ -120,7 +120,7 @@ def _citable(chosen: Sequence[RunEntry], texts: Sequence[str], clear: Callable[[
 
 
 def _rows(chosen: Sequence[RunEntry], shown: dict[int, str]) -> list[Turn]:
-    """The shown entries in order, with a note for each run of others."""
+    """The shown entries in order, with a note for each gap."""
     return with_gaps(
         len(chosen),
         shown,
@@ -130,9 +130,10 @@ def _rows(chosen: Sequence[RunEntry], shown: dict[int, str]) -> list[Turn]:
 
 
 def _kept(chosen: Sequence[RunEntry], texts: Sequence[str], room: int, must: AbstractSet[int]) -> list[int]:
-    """The entries that are shown: all, or those that must be and as many others as fit with `LEAST` characters each.
+    """The entries that are shown: all, or the required ones and as many others as fit with `LEAST` characters each.
 
-    Files and errors come first, then calls, results and words of the rarest form, late before early.
+    Files and errors come first, then calls, then results and messages of the rarest form. Later entries precede earlier
+    ones.
     """
     heads = [0 if number in must else _HEAD + min(len(text), LEAST) for number, text in enumerate(texts)]
     if sum(heads) <= room:
@@ -149,7 +150,7 @@ def _kept(chosen: Sequence[RunEntry], texts: Sequence[str], room: int, must: Abs
 
 
 def _cap(chosen: Sequence[RunEntry], texts: Sequence[str], kept: Sequence[int], room: int) -> int:
-    """The most characters that an entry of weight 1 may have so that all that are kept fit."""
+    """Maximum characters for an entry of weight 1, such that all chosen entries fit."""
     low, high = LEAST // max(_WEIGHTS.values()), max(LEAST, room)
     while low < high:
         middle = (low + high + 1) // 2
@@ -159,13 +160,13 @@ def _cap(chosen: Sequence[RunEntry], texts: Sequence[str], kept: Sequence[int], 
 
 
 def legible(text: str, clear: Callable[[str], str]) -> str:
-    """A text as a judge may see it, in which no entry and no file is cited."""
+    """A text as a judge may see it, with any citations of entries and files broken."""
     text = head_and_tail(text, MOST)
     return visible(text, max(len(text), 1) * 8, clear).replace("[#", "[ #").replace("[@", "[ @")
 
 
 def _characters(tokens: int, texts: Sequence[str]) -> int:
-    """How many characters of these texts so many tokens are, at four bytes a token."""
+    """The number of characters of these texts that `tokens` tokens cover, at four bytes per token."""
     characters = sum(map(len, texts))
     size = sum(len(text.encode("utf-8", "replace")) for text in texts)
     return tokens * TOKEN * characters // size if size else tokens * TOKEN

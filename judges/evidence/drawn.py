@@ -1,7 +1,7 @@
-"""Pages of files as pictures: of PDFs, of HTML pages in a browser, and picture files. All are drawn in the sandbox.
+"""Pages of files as pictures: PDFs, HTML pages in a browser, and picture files, all rendered in the sandbox.
 
-Only pixels leave it, and they are encoded here. Files that can't be drawn are told with the reason, as evidence. What
-we lack raises, and the row has no value.
+Only pixels leave the sandbox, and they are encoded here. If a file can't be rendered, the reason is shown as evidence.
+Failures on verikit's side raise, and the row is unscored.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ _OFFICE = ("docx", "pptx", "xlsx", "xlsm", "odt", "ods", "odp")
 
 
 class DrawnPage(NamedTuple):
-    """A page as a judge may be shown it."""
+    """A page as a judge may see it."""
 
     told: str
-    """What it is, or why it can't be shown."""
+    """A description, or why it can't be shown."""
     picture: str = ""
-    """The `data:` address of its picture; "" where there is none."""
+    """The `data:` URL of its picture. "" if there is no picture."""
     text: str = ""
-    """The text in sight on it."""
+    """The visible text on it."""
 
 
 def drawn_page(workspace: Workspace, entry: FileEntry, number: int, at_most: int) -> DrawnPage:
     """A page of a file that an agent left.
 
     Args:
-        workspace: What it left.
+        workspace: The files that the agent left.
         entry: The file.
-        number: Of the page, from 1. Pages of HTML are screens, from the top.
-        at_most: Pixels of the longer side of the picture.
+        number: Number of the page, from 1. Pages of HTML are screens, from the top.
+        at_most: Maximum pixels of the picture's longer side.
 
     Raises:
-        VerikitError: it can't be drawn, by no fault of the agent's.
+        VerikitError: the page can't be rendered, and the agent did not cause this.
     """
     try:
         return _drawn(workspace, entry, number, at_most)

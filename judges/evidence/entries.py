@@ -1,4 +1,4 @@
-"""A conversation as numbered entries: what was said, called and returned, and what became of the files."""
+"""A conversation as numbered entries: messages, calls and results, and what happened to the files."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _RESULT_ROLES = ("tool", "function", "ipython", "environment", "observation")
 
 
 class RunEntry(NamedTuple):
-    """One thing that happened."""
+    """One event of a run."""
 
     kind: EntryKind
     text: str
     of: int = 0
-    """Number of the call that a result belongs to, where it says so."""
+    """Number of the call that a result belongs to, if the result names it."""
     path: str = ""
-    """Of a file in a workspace, its path as it is shown."""
+    """For a workspace file, its path as shown."""
     sources: tuple[str, ...] = ()
-    """Of such a file, the texts that may be quoted: after the run, and before it."""
+    """For a workspace file, the strings that may be quoted: its content after the run, and before it."""
 
 
 def entries(
@@ -36,12 +36,12 @@ def entries(
     reply: Callable[[str], str] = str,
     workspace_files: Sequence[RunEntry] = (),
 ) -> list[RunEntry]:
-    """The entries of a conversation and of the changes in its workspace, in order; the last words come last.
+    """The entries of a conversation and of its workspace changes, in order. The final message comes last.
 
     Args:
-        messages: What was said, called and returned.
-        changes: A unified diff, or the workspace `before` and `after` as texts by path.
-        reply: What of a turn's text is shown.
+        messages: Messages, calls and results.
+        changes: A unified diff, or the workspace `before` and `after` as contents by path.
+        reply: Selects the part of a turn's text that is shown.
         workspace_files: Entries of the files that were left.
     """
     found: list[RunEntry] = []
@@ -93,7 +93,7 @@ def _of_parts(content: Any) -> Iterator[tuple[RunEntry, str]]:
 
 
 def call_text(call: Any) -> str:
-    """A call as a judge reads it: the tool's name, and each argument in a line or below its name."""
+    """A call as a judge reads it: the tool's name, and each argument on one line or below its name."""
     if not isinstance(call, Mapping):
         return str(call)
     function = call.get("function")
@@ -108,7 +108,7 @@ def call_text(call: Any) -> str:
 
 
 def changed_files(changes: Any) -> list[str]:
-    """What became of each file: the parts of a unified diff, or what differs between `before` and `after`."""
+    """What happened to each file: the parts of a unified diff, or the differences between `before` and `after`."""
     if isinstance(changes, Mapping):
         before, after = changes.get("before"), changes.get("after")
         if isinstance(before, Mapping) and isinstance(after, Mapping):
@@ -122,7 +122,7 @@ def _differing(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> list[Any]
 
 
 def _change(path: str, before: Any, after: Any) -> str:
-    """A file's change: the lines between the first and the last that differ."""
+    """A file's change: the lines between the first and the last difference."""
     if after is None:
         return f"deleted {path}\n" + "\n".join(f"-{line}" for line in str(before).splitlines())
     if before is None:
@@ -161,7 +161,7 @@ def _failed(message: Mapping[str, Any]) -> bool:
 
 
 def _text(content: Any) -> str:
-    """A content's text, with a word for each picture and the like; what can't be read as it is written."""
+    """A content's text, with a word for each picture or other media. Unreadable content is shown as its `repr`."""
     try:
         text = content_text(content)
     except UsageError:

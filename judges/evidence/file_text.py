@@ -1,6 +1,6 @@
-"""Files of a workspace as a judge reads them: text as it is, office files, tables and archives by what readers extract.
+"""Workspace files as a judge reads them: text unchanged, and extracted content of office files, tables and archives.
 
-Readers run in the sandbox. What none of them reads is told by its name, size and digest.
+Readers run in the sandbox. A file that no reader supports is shown by its name, size and digest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from verikit.workspaces.tree import Blob
 from verikit.workspaces.workspace import Side, Workspace
 
 MAX_ROWS = 10_000
-"""Rows of a parquet file that are read."""
+"""Maximum rows of a parquet file that are read."""
 _MEMBER = record({"name": text, "size": whole, "sha256": text, "text": text})
 _ARCHIVES = BoxReader(
     "verikit.artifacts.readers.archive", {}, "office", record({"members": each(_MEMBER, 10_000), "whole": truth})
@@ -36,11 +36,11 @@ _Reader = Callable[[Workspace, Blob, Side], str]
 
 
 def file_text(workspace: Workspace, entry: FileEntry, side: Side = "after") -> str:
-    """What a judge reads of a file.
+    """The text of a file that a judge reads.
 
     Raises:
-        NotShown: it is more than is shown of any file.
-        WorkspaceError: it can't be read, by no fault of the agent's.
+        NotShown: the file exceeds the limit for shown files.
+        WorkspaceError: the file can't be read, and the agent did not cause this.
         MissingExtra: a reader's package is not installed.
     """
     try:
@@ -53,7 +53,7 @@ def file_text(workspace: Workspace, entry: FileEntry, side: Side = "after") -> s
             return reader(workspace, blob, side)
         return _plain_text(blob, data)
     except AgentFault as fault:
-        # What one file is lacking is evidence as well: the others may be all that is asked for.
+        # A defect of one file is evidence too: the judge may only need the others.
         return f"⟨not readable: {fault}⟩"
 
 
@@ -74,12 +74,12 @@ def _binary(blob: Blob) -> str:
 
 
 def too_large(path: str, size: str) -> NotShown:
-    """The error of a file that is more than a judge can be shown."""
+    """The error for a file that is larger than a judge can be shown."""
     return NotShown(f"{shown(path)} has {size}, more than a judge is shown", too_long="answer")
 
 
 def _reader_of(path: str, data: bytes) -> _Reader | None:
-    """The reader of a file, by its beginning and its ending; None: it is text or nothing that is read."""
+    """The reader of a file, by its first bytes and its extension. None: it is text, or unsupported."""
     ending = path.rpartition(".")[2].lower()
     if data.startswith(MAGIC):
         return _databases
@@ -119,7 +119,7 @@ def _paragraph(block: Block) -> str:
 
 
 def _runs(block: Block) -> str:
-    """The text of a paragraph; what nobody sees is marked."""
+    """The text of a paragraph, with invisible text marked."""
     return plain("".join(_run(run) for run in block["runs"]))
 
 
@@ -163,7 +163,7 @@ def _workbook(_: Workspace, blob: Blob, side: Side) -> str:
 
 
 def _cell_line(cell: SeenCell) -> str:
-    """A cell: a formula without the value that is stored beside it, which may be any."""
+    """A cell. A formula is shown without its stored value, which could be anything."""
     place = cell.cell.rpartition("!")[2]
     content = cell.formula or cell.error or repr(cell.value)
     return f"{place}: {content}" + (f" ⟨out of sight: {cell.hidden}⟩" if cell.hidden else "")

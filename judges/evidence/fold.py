@@ -1,4 +1,4 @@
-"""Texts cut down to a budget by rule: the head, the tail, and the lines whose form is rare.
+"""Shorten texts to a budget by rule: keep the head, the tail, and the lines with a rare form.
 
 The form of a line is its words with names, numbers and paths replaced, so one failure among 500 passes is rare.
 """
@@ -11,19 +11,19 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 _LINE = 400
-"""Characters of a line that is never shortened."""
+"""Maximum characters of a line that is never shortened."""
 _WORDS = 24
-"""Words of a line that its form is made of."""
+"""Number of words of a line that determine its form."""
 _GAP = 34
-"""Characters that a note of left-out lines takes, about."""
+"""Approximate characters of a note about omitted lines."""
 _FEW = 12
-"""Lines that are all shown, each as far as there is room."""
+"""Maximum number of lines that are all shown, each as far as there is room."""
 MOST = 2_000_000
-"""Characters that are looked at; of a longer text the first and the last half."""
+"""Maximum characters that are read. Of a longer text, only the start and the end are read, half each."""
 
 
 def fold(text: str, room: int) -> str:
-    """A text of at most `room` characters (but at least its notes), with a note for each thing left out."""
+    """A text of at most `room` characters (but at least its notes), with a note for each omission."""
     if len(text) <= room:
         return text
     lines = head_and_tail(text, MOST).split("\n")
@@ -37,14 +37,14 @@ def fold(text: str, room: int) -> str:
 
 
 def forms(lines: Sequence[str]) -> list[tuple[int, int]]:
-    """How many lines have each line's form: the coarse form, in which plain words are alike, and the fine one."""
+    """For each line, how many lines share its coarse form (which treats plain words as equal) and its fine form."""
     made = [(_form(line, coarse=True), _form(line, coarse=False)) for line in lines]
     coarse, fine = Counter(form for form, _ in made), Counter(form for _, form in made)
     return [(coarse[first], fine[second]) for first, second in made]
 
 
 def _chosen(lines: Sequence[str], room: int) -> set[int]:
-    """The lines that are shown: the first, the last, and between them those of the rarest form."""
+    """The lines that are shown: the first, the last, and between them those with the rarest form."""
     kept: set[int] = set()
     used = _GAP
     for order, share in ((range(len(lines)), 0.3), (range(len(lines) - 1, -1, -1), 0.6)):
@@ -63,7 +63,7 @@ def _chosen(lines: Sequence[str], room: int) -> set[int]:
 
 
 def with_gaps(total: int, kept: Container[int], item: Callable[[int], Item], gap: Callable[[int], Item]) -> list[Item]:
-    """The kept ones of so many items in order, and for each run of others what `gap` makes of their count."""
+    """The kept items in order, with the result of `gap` for each run of omitted items."""
     found: list[Item] = []
     left_out = 0
     for number in range(total):
@@ -78,7 +78,7 @@ def with_gaps(total: int, kept: Container[int], item: Callable[[int], Item], gap
 
 
 def head_and_tail(text: str, most: int) -> str:
-    """The beginning and the end of a text of more than `most` characters, with a note between them."""
+    """The start and the end of a text of more than `most` characters, with a note between them."""
     if len(text) <= most:
         return text
     half = max(0, most - _GAP) // 2

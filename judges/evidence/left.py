@@ -1,4 +1,4 @@
-"""The files that an agent left, as entries of its run: a list of all, then each changed or asked-for file by itself."""
+"""The files that an agent left, as entries of its run: a list of all files, then each changed or requested file."""
 
 from __future__ import annotations
 
@@ -16,30 +16,33 @@ from verikit.workspaces.names import as_bytes, has_wildcards, matches, shown
 from verikit.workspaces.workspace import Workspace
 
 MOST_LISTED = 200
-"""Files that are listed one by one; of more, those that are neither changed nor asked for are counted by folder."""
+"""Maximum files that are listed individually.
+
+Beyond it, unchanged files that were not requested are counted by folder.
+"""
 _NAMED = 10
 
 
 @dataclass(frozen=True)
 class FilesShown:
-    """What a workspace shows a judge."""
+    """The part of a workspace that a judge sees."""
 
     entries: tuple[RunEntry, ...]
     paths: tuple[str, ...]
-    """All paths of both sides, as they are shown."""
+    """All paths of both sides, as shown to a judge."""
 
 
 @dataclass(frozen=True)
 class _Compared:
-    """A workspace, and what changed in it as far as that is known."""
+    """A workspace and its known changes."""
 
     workspace: Workspace
     changes: Changes
     problem: str = ""
-    """Why not all of it is known."""
+    """Why some changes are unknown."""
 
     def state(self, path: str) -> str:
-        """What became of a file, in a word."""
+        """The state of a file, in one word."""
         if not self.workspace.knows_before:
             return "file"
         if path in self.changed:
@@ -48,27 +51,27 @@ class _Compared:
 
     @cached_property
     def changed(self) -> frozenset[str]:
-        """Paths with another content, kind or mode."""
+        """Paths whose content, kind or mode changed."""
         return frozenset(self.changes.changed)
 
     @cached_property
     def added(self) -> frozenset[str]:
-        """Paths that were not there."""
+        """Paths that did not exist before."""
         return frozenset(self.changes.added)
 
 
 def left_files(workspace: Workspace, scope: Sequence[str] = ()) -> FilesShown:
-    """The entries of what an agent left.
+    """The entries of the files that an agent left.
 
     Args:
-        workspace: What it left, and what it was given.
-        scope: Paths and patterns of the files whose content is shown; none: all that changed and the outputs.
+        workspace: The files that the agent left, and those that it was given.
+        scope: Paths and patterns of the files whose content is shown. Empty: all changed files and the outputs.
 
     Raises:
-        AgentFault: nothing is there that the scope names, or what is there is no workspace.
-        NotShown: a file is more than is shown of any.
+        AgentFault: no file matches the scope, or the agent's files are not a workspace.
+        NotShown: a file exceeds the limit for shown files.
         WorkspaceError: something was not collected, or the workspace can't be read.
-        MissingExtra: a file needs a package that is not installed.
+        MissingExtra: a file requires a package that is not installed.
     """
     compared = _compared(workspace)
     gone = [path for path in compared.changes.removed if not scope or _in(path, scope)]
@@ -82,17 +85,17 @@ def left_files(workspace: Workspace, scope: Sequence[str] = ()) -> FilesShown:
 
 
 def _all_paths(workspace: Workspace) -> Iterable[str]:
-    """The paths of all files that were left, and of those that were given where they are known."""
+    """The paths of all files that were left, and of the given files if they are known."""
     before = workspace.before.manifest if workspace.knows_before else {}
     return dict.fromkeys((*workspace.after.manifest, *before))
 
 
 def listing(workspace: Workspace) -> Iterator[str]:
-    """A line for each file that was left, and for each that was deleted.
+    """One line per file that was left, and one per file that was deleted.
 
     Raises:
-        AgentFault: what is there is no workspace.
-        WorkspaceError: it can't be read.
+        AgentFault: the agent's files are not a workspace.
+        WorkspaceError: the workspace can't be read.
     """
     return _listing(_compared(workspace), workspace.after.manifest)
 
@@ -110,11 +113,11 @@ def _compared(workspace: Workspace) -> _Compared:
 
 
 def _asked_for(workspace: Workspace, scope: Sequence[str], gone: Sequence[str]) -> dict[str, FileEntry]:
-    """The files that the scope names.
+    """The files that match the scope.
 
     Raises:
-        AgentFault: there is none, and none was removed.
-        WorkspaceError: there is none, and it may not have been collected.
+        AgentFault: no file matches, and none was removed.
+        WorkspaceError: no file matches, and some may not have been collected.
     """
     try:
         found = [entry for pattern in scope for entry in _under(workspace, pattern)]
@@ -126,7 +129,7 @@ def _asked_for(workspace: Workspace, scope: Sequence[str], gone: Sequence[str]) 
 
 
 def _under(workspace: Workspace, pattern: str) -> Iterator[FileEntry]:
-    """The files that a pattern names, or that lie in a folder that it names."""
+    """The files that match a pattern, or that are in a folder that it names."""
     for entry in workspace.find(pattern):
         if entry.kind != "folder":
             yield entry
@@ -141,7 +144,7 @@ def _exists(workspace: Workspace) -> str:
 
 
 def _usual(compared: _Compared) -> dict[str, FileEntry]:
-    """The files that changed and the outputs; all where neither is known."""
+    """The changed files and the outputs, or all files if neither is known."""
     workspace = compared.workspace
     outputs = workspace.outputs
     if outputs is None and not workspace.knows_before:
@@ -154,12 +157,12 @@ def _usual(compared: _Compared) -> dict[str, FileEntry]:
 
 
 def _in(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a pattern names a path or a folder above it."""
+    """Whether a pattern matches a path or a folder above it."""
     return any(matches(one.lstrip("/"), path) or matches(f"{one.strip('/')}/**", path) for one in patterns)
 
 
 def _listing(compared: _Compared, chosen: Container[str]) -> Iterator[str]:
-    """A line for each file; of many, those that are neither changed nor shown are counted by folder."""
+    """One line per file. If there are many, files that are neither changed nor shown are counted by folder."""
     manifest = compared.workspace.after.manifest
     entries = [entry for entry in manifest.values() if entry.kind != "folder"]
     many = len(entries) > MOST_LISTED
@@ -181,7 +184,7 @@ def _listing(compared: _Compared, chosen: Container[str]) -> Iterator[str]:
 
 
 def _top_folder(path: str) -> str:
-    """The folder at the top that a file lies in."""
+    """The top-level folder of a file."""
     return path.partition("/")[0] + "/" if "/" in path else "(top)"
 
 
@@ -203,7 +206,10 @@ def _removed(workspace: Workspace, path: str) -> RunEntry:
 
 
 def _beside(compared: _Compared, entry: FileEntry) -> RunEntry:
-    """A file that nobody asked for. If it can't be read that is told: else an agent could escape its score by it."""
+    """A file that was not requested.
+
+    A failure to read it is reported: an agent could otherwise avoid its score this way.
+    """
     try:
         return _file(compared, entry)
     except (WorkspaceError, MissingExtra) as error:
@@ -212,7 +218,7 @@ def _beside(compared: _Compared, entry: FileEntry) -> RunEntry:
 
 
 def _file(compared: _Compared, entry: FileEntry) -> RunEntry:
-    """A file: its changes where there was one before, else all of it."""
+    """A file: its changes if it existed before, otherwise its whole content."""
     name, workspace = shown(entry.path), compared.workspace
     if entry.kind != "file":
         return RunEntry("file", _described(entry), path=name)

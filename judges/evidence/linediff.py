@@ -1,6 +1,6 @@
 """The lines that differ between two texts. Lines that occur once in each text anchor the comparison (patience diff).
 
-The work is linear but for one sort: texts are hostile, and the usual algorithms can be made quadratic.
+The work is linear except for one sort: texts are hostile, and the usual algorithms can be made quadratic.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Stretch(NamedTuple):
 
 
 def stretches(old: Sequence[str], new: Sequence[str]) -> list[Stretch]:
-    """Where two lists of lines differ, in order."""
+    """The stretches where two lists of lines differ, in order."""
     whole = _trimmed(old, new, Stretch(0, len(old), 0, len(new)))
     found: list[Stretch] = []
     ends = [(whole.start - 1, whole.new_start - 1), *_anchors(old, new, whole), (whole.end, whole.new_end)]
@@ -37,7 +37,7 @@ def stretches(old: Sequence[str], new: Sequence[str]) -> list[Stretch]:
 
 
 def line_diff(old: str, new: str) -> str:
-    """The changes from one text to another: `@` and a line number, then lines behind a space, `-` or `+`."""
+    """The changes from one text to another: `@` and a line number, then lines prefixed by a space, `-` or `+`."""
     if old.splitlines() == new.splitlines():
         return "" if old == new else "(only the ends of lines differ)"
     before, after = old.split("\n"), new.split("\n")
@@ -45,7 +45,7 @@ def line_diff(old: str, new: str) -> str:
 
 
 def _hunks(old: Sequence[str], new: Sequence[str], changes: Sequence[Stretch]) -> Iterator[str]:
-    """Each change between some equal lines; changes that are near share them."""
+    """Each change between some equal lines. Nearby changes share them."""
     shown = 0
     for number, change in enumerate(changes):
         start = max(shown, change.start - CONTEXT)
@@ -60,7 +60,7 @@ def _hunks(old: Sequence[str], new: Sequence[str], changes: Sequence[Stretch]) -
 
 
 def _trimmed(old: Sequence[str], new: Sequence[str], part: Stretch) -> Stretch:
-    """A stretch without the equal lines at its beginning and its end."""
+    """A stretch without the equal lines at its start and end."""
     most = min(part.end - part.start, part.new_end - part.new_start)
     head = _equal(old[part.start + i] == new[part.new_start + i] for i in range(most))
     tail = _equal(old[part.end - 1 - i] == new[part.new_end - 1 - i] for i in range(most - head))
@@ -72,7 +72,7 @@ def _equal(same: Iterator[bool]) -> int:
 
 
 def _anchors(old: Sequence[str], new: Sequence[str], part: Stretch) -> list[tuple[int, int]]:
-    """Pairs of places of lines that occur once in each part, as many as go up on both sides."""
+    """Pairs of positions of lines that occur once in each part: the longest sequence that rises on both sides."""
     counts = Counter(old[part.start : part.end])
     new_counts = Counter(new[part.new_start : part.new_end])
     places = {new[at]: at for at in range(part.new_start, part.new_end) if new_counts[new[at]] == 1}
@@ -81,7 +81,7 @@ def _anchors(old: Sequence[str], new: Sequence[str], part: Stretch) -> list[tupl
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs whose second numbers rise."""
+    """The longest subsequence of pairs whose second numbers rise."""
     last: list[int] = []
     ends: list[int] = []
     before: list[int] = []

@@ -1,7 +1,7 @@
-"""Evidence on demand: a judge looks at entries and files before its verdict, by lines of text such as `LOOK step 3`.
+"""Evidence on demand: before its verdict, a judge looks at entries and files by lines such as `LOOK step 3`.
 
-Each look is an exchange of messages, so that the whole conversation is the request: recorded replies and caches give
-the same run again. Looks are limited in number and in characters.
+Each look is an exchange of messages, so the whole conversation is the request. Recorded replies and caches therefore
+reproduce a run. Looks are limited in number and in characters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOOKING = "looking"
 """Key of a request's `meta` with what its judge may look at."""
 MAX_HITS = 50
 _LAST = "last"
-"""Key of a request's `meta`: no look is answered any more."""
+"""Key of a request's `meta`: no more looks are answered."""
 _COMMAND = "LOOK "
 _LINE = 400
 """Characters of a line that a search shows."""
@@ -51,19 +51,19 @@ _SPENT = "No look is left. Give your verdict now, in the form asked for."
 
 
 class LookLimits(NamedTuple):
-    """How much one request's judge may look at."""
+    """How much the judge of one request may look at."""
 
     looks: int
     chars: int
     pictures: int = 0
-    """0 also where the engine takes none."""
+    """Maximum pictures. 0 also if the engine takes none."""
     pixels: int = 1024
-    """Of the longer side of a picture."""
+    """Pixels of a picture's longer side."""
 
 
 @dataclass
 class Looking:
-    """What one request's judge may look at, and how much of it is left."""
+    """The evidence that the judge of one request may look at, and the remaining limits."""
 
     runs: Sequence[tuple[str, OpenFiles | None]]
     """Name and files of each answer."""
@@ -76,19 +76,19 @@ class Looking:
     pixels: int = 1024
     spent: int = field(default=0, init=False)
     _drawn: list[str] = field(default_factory=list, init=False)
-    """Addresses of the pictures of the look that is being answered."""
+    """Addresses of the pictures in the current look."""
 
     def look(self, command: str) -> str | list[dict[str, Any]]:
-        """The content, a text or parts, that answers a line of a judge's.
+        """The content, a string or parts, that answers a look command.
 
         Raises:
-            VerikitError: a file can't be read, by no fault of the agent's.
+            VerikitError: a file can't be read, and the agent did not cause this.
         """
         if self.spent == self.looks:
             return _SPENT
         self.spent += 1
         self._drawn.clear()
-        # The request's mark is known to whoever knows the question. A file that was not shown before may hold it.
+        # Anyone who knows the question can derive the request's mark, so a file not shown before may contain it.
         text = legible(self._found(command), self.clear).replace(self.mark, "⟨code⟩")
         self.pictures -= len(self._drawn)
         shown = text[: self.chars]
@@ -103,7 +103,7 @@ class Looking:
         return [{"type": "text", "text": before}, *pictures, {"type": "text", "text": end.lstrip() + after}]
 
     def _entry(self, name: str) -> str:
-        """The entry of a number, which may be written with a #."""
+        """The entry with a number, which may start with #."""
         number = name.lstrip("#")
         known = number.isdecimal() and len(number) < 10 and 1 <= int(number) <= len(self.citable.entries)
         return self.citable.entries[int(number) - 1][0] if known else f"there is no entry {name[:80]!r}"
@@ -146,7 +146,7 @@ class Looking:
         return "\n".join(parts) or f"there is no file {path[:200]!r}"
 
     def _pictured(self, page: DrawnPage) -> str:
-        """What stands behind the name of a page: that its picture follows, or its text where none may."""
+        """The text after a page's name: a reference to its picture, or the page's text if no picture may be shown."""
         if not page.picture:
             return ""
         if len(self._drawn) < self.pictures:
@@ -159,7 +159,7 @@ class Looking:
         yield from (f"{name}:\n{files.listing()}" for name, files in self.runs if files is not None)
 
     def _hits(self, words: str) -> Iterator[str]:
-        """The lines that have the words, in entries and in files."""
+        """The lines that contain the words, in entries and in files."""
         found = 0
         for place, text in self._texts():
             for number, line in enumerate(text.split("\n"), 1) if words in text else ():
@@ -178,7 +178,7 @@ class Looking:
 
 
 def _range(rest: str) -> tuple[str, int, int]:
-    """A path, and the lines that are asked for; without them the first ones."""
+    """A path, and the requested lines. Without line numbers they start at the first one."""
     words = rest.split(" ")
     numbers: list[int] = []
     while len(words) > 1 and len(numbers) < 2 and words[-1].isdecimal() and len(words[-1]) < 10:
@@ -188,7 +188,7 @@ def _range(rest: str) -> tuple[str, int, int]:
 
 
 def offered(request: Request, texts: Mapping[str, Shown], limits: LookLimits, clear: Callable[[str], str]) -> Request:
-    """The request with the offer to look behind its last message."""
+    """The request with the offer to look appended to its last message."""
     limits = limits._replace(pictures=min(limits.pictures, MOST_PICTURES - _pictures_in(request)))
     last = request.prompt[-1]
     assert isinstance(last, Mapping), "judge prompts are conversations"
@@ -213,22 +213,22 @@ def _pictures_in(request: Request) -> int:
 
 
 def _followed_by(content: Any, more: str) -> Any:
-    """A message's content, a text or parts, with a paragraph more."""
+    """A message's content, a string or parts, with an added paragraph."""
     if isinstance(content, str):
         return f"{content.rstrip()}\n{more}"
     return [*content, {"type": "text", "text": more}]
 
 
 class LookingEngine(Wrapper):
-    """An engine whose judges look before they give a verdict. Replies are not held to a form: a look has none."""
+    """An engine whose judges look before they give a verdict. Replies are unconstrained: a look has no fixed format."""
 
     @property
     def structured(self) -> frozenset[StructuredKind]:
-        """Nothing."""
+        """The empty set: replies are never constrained."""
         return frozenset()
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Ask, and answer looks until all have given another reply; the looks of all requests go out together."""
+        """Send the requests and answer looks until every reply is final. Looks of all requests are sent together."""
         made = self._engine.generate(requests)
         talks = dict(enumerate(requests))
         while talks := self._gone_on(talks, made):
@@ -239,7 +239,7 @@ class LookingEngine(Wrapper):
 
     @staticmethod
     def _gone_on(talks: Mapping[int, Request], made: list[Generation]) -> dict[int, Request]:
-        """The conversations whose last replies ask to see more, with what they see."""
+        """The conversations whose last replies request a look, with its content appended."""
         found = {}
         for i, request in talks.items():
             try:
@@ -254,7 +254,7 @@ class LookingEngine(Wrapper):
 
 
 def _next(request: Request, generation: Generation) -> Request | None:
-    """The conversation gone on with what a reply asks to see; None where it asks for nothing."""
+    """The conversation with the content of the requested look appended. None if the reply requests nothing."""
     looking = request.meta.get(LOOKING)
     if looking is None or generation.error or not generation.outputs or request.meta.get(_LAST):
         return None

@@ -1,4 +1,4 @@
-"""The files of a workspace, opened when a judge asks for them."""
+"""The files of a workspace, opened when a judge requests them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from verikit.workspaces.names import shown
 from verikit.workspaces.workspace import Workspace
 
 SEARCHED = 1 << 20
-"""Bytes of the largest file that is searched."""
+"""Maximum bytes of a file that is searched."""
 SEARCHED_IN_ALL = 16 << 20
 
 
 class OpenFiles:
-    """What an agent left, by the paths that a judge is shown."""
+    """The files that an agent left, by the paths that a judge sees."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -30,14 +30,14 @@ class OpenFiles:
         self._pages: dict[tuple[str, int, int], DrawnPage] = {}
 
     def listing(self) -> str:
-        """A line for each file."""
+        """One line per file."""
         return "\n".join(listing(self._workspace))
 
     def open(self, path: str) -> str | None:
-        """A file's text; None where there is no such file.
+        """A file's text. None if the file does not exist.
 
         Raises:
-            VerikitError: it can't be read, by no fault of the agent's.
+            VerikitError: the file can't be read, and the agent did not cause this.
         """
         entry = self._entries.get(path)
         if entry is not None and path not in self._texts:
@@ -45,10 +45,10 @@ class OpenFiles:
         return self._texts.get(path)
 
     def page(self, path: str, number: int, at_most: int) -> DrawnPage | None:
-        """A page of a file as a picture whose longer side has so many pixels; None where there is no such file.
+        """A page of a file as a picture with at most `at_most` pixels on its longer side. None if there is no file.
 
         Raises:
-            VerikitError: it can't be drawn, by no fault of the agent's.
+            VerikitError: the page can't be rendered, and the agent did not cause this.
         """
         entry = self._entries.get(path)
         if entry is None:
@@ -59,10 +59,10 @@ class OpenFiles:
         return self._pages[key]
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Path and text of the files that are searched: the small ones that are text, and all that were opened.
+        """Path and text of the files that are searched: small text files, and all opened files.
 
         Raises:
-            WorkspaceError: one can't be read, by no fault of the agent's.
+            WorkspaceError: a file can't be read, and the agent did not cause this.
         """
         left = SEARCHED_IN_ALL
         for path, entry in self._entries.items():
@@ -81,7 +81,7 @@ def _read(workspace: Workspace, entry: FileEntry) -> str:
 
 
 def _plain(workspace: Workspace, entry: FileEntry) -> str:
-    """A file's text; "" where it is none."""
+    """A file's text. "" if it is not text."""
     try:
         return workspace.blob(entry).data().decode()
     except (UnicodeDecodeError, AgentFault):

@@ -1,7 +1,7 @@
-"""Pictures in a judge's prompt: decoded in the sandbox, encoded anew, and sent in the place where they stand.
+"""Pictures in a judge's prompt: decoded in the sandbox, encoded again, and sent in their original position.
 
-A candidate's picture is a hostile file. Only its pixels reach the engine: no metadata, no second frame, no data behind
-its end. A picture given by its address is not fetched.
+A candidate's picture is a hostile file. Only its pixels reach the engine: no metadata, no second frame, no data after
+its end. A picture given as a URL is not fetched.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from verikit.judges.evidence.shown import NotShown
 from verikit.types import Message
 
 MOST_BYTES = 20 << 20
-"""Of one picture's file."""
+"""Maximum bytes of one picture's file."""
 MOST_PICTURES = 16
-"""In one request."""
+"""Maximum pictures in one request."""
 LONG_SIDE = 1024
-"""Pixels. Larger pictures are scaled down to it: providers do the same, or charge for what they don't use."""
+"""Maximum pixels of the longer side. Larger pictures are scaled down: providers do so too, or charge for the excess."""
 _MARK = "\0"
-"""Stands around a picture's number until the prompt is complete. No text that is shown has it (`shown.py`)."""
+"""Marks a picture's number until the prompt is complete. No shown text contains it (`shown.py`)."""
 _MARKED = re.compile(f"{_MARK}(\\d+){_MARK}")
 
 
 class PictureSlots:
-    """The pictures of one request, and the marks in its text that stand for them.
+    """The pictures of one request, and the marks in its text that represent them.
 
     Args:
         taken: Whether the engine takes pictures.
-        engine: Its name, for messages.
+        engine: The engine's name, for messages.
     """
 
     def __init__(self, taken: bool, engine: str) -> None:
@@ -44,15 +44,15 @@ class PictureSlots:
         self._urls: list[str] = []
 
     def mark(self, item: Media, what: str, name: str) -> str:
-        """Return the text that stands for a picture.
+        """Return the text that represents a picture.
 
         Args:
             item: The picture.
-            what: The text that has it, for messages.
-            name: The same as the template names it.
+            what: The text that contains it, for messages.
+            name: The template's name of that text.
 
         Raises:
-            NotShown: the engine takes none, it is another kind of file, or it can't be read.
+            NotShown: the engine takes no pictures, it is another kind of file, or it can't be read.
         """
         if not self._taken or item.word != "picture":
             hint = "an engine of openai: takes pictures with the option pictures=True"
@@ -72,7 +72,7 @@ class PictureSlots:
         return f"⟨picture {number}⟩{_MARK}{number}{_MARK}"
 
     def placed(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the messages with a content part in place of each mark; those without a mark are unchanged."""
+        """Return the messages with each mark replaced by a content part. Messages without marks are unchanged."""
         if not self._urls:
             return list(messages)
         return [Message(role=turn["role"], content=cast(str, self._parts(turn["content"]))) for turn in messages]
@@ -94,8 +94,8 @@ def _file_of(part: Any) -> bytes:
     """The picture that a content part embeds.
 
     Raises:
-        NotShown: it embeds none.
-        AgentFault: what it embeds is not base64.
+        NotShown: the part embeds no picture.
+        AgentFault: the embedded data is not base64.
     """
     told = _address_of(part)
     head, comma, data = told.partition(",")
@@ -111,7 +111,10 @@ def _file_of(part: Any) -> bytes:
 
 
 def _address_of(part: Any) -> str:
-    """A part's picture as a `data:` address, in OpenAI's, Anthropic's and MCP's forms; else whatever is there."""
+    """A part's picture as a `data:` URL, from OpenAI's, Anthropic's and MCP's formats.
+
+    Otherwise its value unchanged.
+    """
     if not isinstance(part, Mapping):
         return ""
     source = part.get("source")
@@ -126,10 +129,10 @@ def _address_of(part: Any) -> str:
 
 @lru_cache(maxsize=16)
 def _sent(file: bytes) -> str:
-    """A picture as the engine gets it: decoded in the sandbox, and its pixels as a PNG.
+    """A picture as the engine receives it: decoded in the sandbox, with its pixels as a PNG.
 
     Raises:
-        AgentFault: it is no picture.
+        AgentFault: it is not a picture.
         NotShown: it has several frames.
         VerikitError: it could not be decoded here.
     """
@@ -143,7 +146,7 @@ def _sent(file: bytes) -> str:
 
 
 def embedded(seen: Mapping[str, Any]) -> str:
-    """The `data:` address of a picture, from an observation with its pixels."""
+    """The `data:` URL of a picture, from an observation with its pixels."""
     encoded = base64.b64encode(png(seen["wide"], seen["high"], seen["pixels"])).decode()
     return f"data:image/png;base64,{encoded}"
 

@@ -1,7 +1,7 @@
-"""Answers that are too long to be shown: read in parts, once each, and judged by the notes on all parts.
+"""Answers that are too long to be shown: each part is read once, and the answer is judged by the notes on all parts.
 
-Each part goes to the judge's engine with the question, the reference and the criteria, all parts of a batch in one
-call. The judge then sees the notes in order, and the answer's last characters as they are.
+Each part goes to the judge's engine with the question, the reference and the criteria. All parts of a batch are sent in
+one call. The judge then sees the notes in order, and the answer's last characters unchanged.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from verikit.types import Message
 
 MAX_PIECES = 64
 END = 2_000
-"""Characters of the answer's end that the judge sees beside the notes."""
+"""Characters of the answer's end that the judge sees in addition to the notes."""
 MAX_NOTE_TOKENS = 1_024
 CONTEXT = ("prompt", "reference", "criteria")
 _TOKEN = 4
-"""Characters of a token, about."""
+"""Approximate characters per token."""
 _ASK = """
 You read one part of an answer that is too long to be read at once. Another reader will judge the whole answer by your
 notes. Note all that matters to that judgement in this part: results and claims in their own words, mistakes, requests
@@ -60,7 +60,7 @@ class _Long:
 def read_in_pieces(
     engine: Engine, batch: Sequence[Mapping[str, Shown]], names: Sequence[str], *, max_chars: int, clear: Clear
 ) -> list[dict[str, Shown]]:
-    """The texts of a batch, with notes in place of each answer that has more than `max_chars` characters."""
+    """The texts of a batch, with notes instead of each answer that has more than `max_chars` characters."""
     found = [dict(texts) for texts in batch]
     plans: list[_Long] = []
     for row, texts in enumerate(batch):
@@ -82,14 +82,14 @@ def read_in_pieces(
 
 
 def _too_long(shown: Shown, max_chars: int) -> str:
-    """The text that is read in parts; "" where it fits, or can't be read so."""
+    """The text that is read in parts. "" if it fits, or can't be read in parts."""
     if isinstance(shown, Evidence):
         return shown.whole
     return shown if isinstance(shown, str) and len(shown) > max_chars else ""
 
 
 def pieces(text: str, most: int) -> list[str]:
-    """A text cut into pieces of at most so many characters, at the ends of lines where there are any."""
+    """A text cut into pieces of at most `most` characters, at line ends if possible."""
     found, start = [], 0
     while len(text) - start > most:
         line = text.rfind("\n", start + most // 2, start + most)
@@ -100,7 +100,7 @@ def pieces(text: str, most: int) -> list[str]:
 
 
 def _plan(row: int, name: str, text: str, texts: Mapping[str, Shown], max_chars: int, clear: Clear) -> _Long:
-    # What replaces odd characters is longer than they are, so that a part may take more room than it has characters.
+    # Replacements of odd characters are longer than the characters, so a part may grow.
     parts = tuple(pieces(text, max(1, max_chars // 2)))
     if len(parts) > MAX_PIECES:
         raise NotShown(f"{len(text):,} characters are more than {MAX_PIECES} parts")

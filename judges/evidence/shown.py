@@ -1,10 +1,12 @@
-"""Candidates as a judge may see them: texts that can't leave their place, hide anything, or fill the context.
+"""Candidates as a judge may see them: text that can't leave its place, hide anything, or fill the context.
 
-A candidate is hostile: it may try to close its own quotation and speak as the prompt. So each text stands between marks
-that hold a hash of the question, or another if any text has this one: no text can contain the mark. Equal questions
-give equal prompts (caches, recordings), and prompts about answers to one question begin alike (prefix caches).
-Invisible characters are taken out, other controls and direction marks are shown, special tokens are broken by a space
-(`special_tokens.py`), and a note tells the judge. A text that is too long is not shown at all (`NotShown`).
+A candidate is hostile: it may try to close its own quotation and speak as the prompt. So each text is placed between
+marks that contain a hash of the question. If any text contains this hash, another is used, so no text can contain the
+mark. Equal questions give equal prompts (caches, recordings). Prompts about answers to one question start alike (prefix
+caches).
+
+Invisible characters are removed. Other control characters and direction marks are shown. Special tokens are broken by a
+space (`special_tokens.py`), and a note informs the judge. A text that is too long is not shown at all (`NotShown`).
 """
 
 from __future__ import annotations
@@ -24,23 +26,23 @@ _BROKEN = "\n⟨special tokens are shown with a space⟩"
 
 
 class NotShown(VerikitError):
-    """A judge can't be shown what it is to judge, so it was not asked."""
+    """The material can't be shown to a judge, so no request was sent."""
 
     def __init__(self, message: str, *, hint: str = "", too_long: str = "", nothing: str = "") -> None:
         super().__init__(message, hint=hint)
         self.too_long = too_long
-        """Name of a text that is too long; "" where something else is wrong."""
+        """Name of a text that is too long. "" if the problem is different."""
         self.nothing = nothing
-        """Name of an answer whose agent left nothing to judge; "" where something else is wrong."""
+        """Name of an answer whose agent left nothing to judge. "" if the problem is different."""
 
     def named(self, name: str) -> NotShown:
-        """The same of a text of this name."""
+        """The same error for a text with this name."""
         too_long, nothing = (name if which else "" for which in (self.too_long, self.nothing))
         return NotShown(str(self), hint=self.hint, too_long=too_long, nothing=nothing)
 
 
 def _odd(character: str) -> str | None:
-    """What a character that may hide something becomes; None where it stays."""
+    """The replacement of a character that may hide something. None if the character stays."""
     code, kind = ord(character), unicodedata.category(character)
     if character in "\n\t":
         return None
@@ -61,19 +63,19 @@ def visible(text: str, max_chars: int = MAX_CHARS, clear: Clear = without_specia
     """A text with nothing hidden, no special token, and at most `max_chars` of its characters.
 
     Args:
-        text: What is shown.
-        max_chars: Characters of it.
+        text: The text to show.
+        max_chars: Maximum characters.
         clear: Breaks the special tokens of the model that reads it.
     """
     shown, cut = _legible(text, max_chars)
-    return clear(shown)[:max_chars] + cut  # cut again: what replaces a character is longer than it
+    return clear(shown)[:max_chars] + cut  # cut again: replacements can be longer than the characters that they replace
 
 
 def visible_to_judge(text: str, max_chars: int = MAX_CHARS, clear: Clear = without_specials) -> str:
-    """A visible text, with a note where special tokens in it were broken: the spaces are not the candidate's.
+    """A visible text, with a note if special tokens were broken: the spaces are not the candidate's.
 
     Raises:
-        ValueError: it has more than `max_chars` characters, or would have as it is shown.
+        ValueError: the text has more than `max_chars` characters, before or after conversion.
     """
     if len(text) > max_chars:
         raise ValueError(f"{len(text):,} characters, over max_chars={max_chars:,}")
@@ -85,7 +87,7 @@ def visible_to_judge(text: str, max_chars: int = MAX_CHARS, clear: Clear = witho
 
 
 def _legible(text: str, max_chars: int) -> tuple[str, str]:
-    """The beginning of a text with nothing hidden in it, and the note that it was cut, if it was."""
+    """The start of a text with nothing hidden in it, and a note if it was cut."""
     cut = f"\n⟨cut here: {len(text):,} characters in all⟩" if len(text) > max_chars else ""
     shown = text[:max_chars].replace("\r\n", "\n")
     odd = {ord(character): instead for character in set(shown) if (instead := _odd(character)) is not None}
@@ -93,7 +95,7 @@ def _legible(text: str, max_chars: int) -> tuple[str, str]:
 
 
 def fence(texts: Sequence[str], apart_from: Sequence[str] = ()) -> str:
-    """A mark made from these texts that occurs neither in them nor in others; the same texts get the same mark."""
+    """A mark derived from these texts that occurs neither in them nor in others. Equal texts get equal marks."""
     seed = hashlib.sha256("\0".join(f"{len(text)}:{text}" for text in texts).encode("utf-8", "replace"))
     everything = "\n".join((*texts, *apart_from)).lower()
     while (mark := seed.hexdigest()[:12]) in everything:
@@ -108,19 +110,19 @@ def fenced(name: str, text: str, mark: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """How much of a model's output is the same text over again, whatever the prompt."""
+    """How often a model's output is the same text, whatever the prompt."""
 
     distinct: int
     share: float
-    """Share of prompts that got the commonest answer."""
+    """Fraction of prompts that got the most common answer."""
     text: str
-    """The beginning of that answer."""
+    """The start of that answer."""
     suspicious: bool
-    """At least three prompts and one in twenty got it: an answer that doesn't depend on the question is an attack."""
+    """Whether at least three prompts and one in twenty got it. An answer independent of the question is an attack."""
 
 
 def repeats(answers: Mapping[str, str]) -> Repeats:
-    """Count equal answers (but for case and spaces) of a model to different prompts."""
+    """Count a model's equal answers to different prompts, ignoring case and spaces."""
     counts = Counter(" ".join(visible(text).lower().split()) for text in answers.values())
     if not counts:
         return Repeats(0, 0.0, "", False)

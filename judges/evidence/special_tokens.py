@@ -1,9 +1,11 @@
-"""Texts in which no tokenizer reads a special token: a candidate that writes one could end its turn and open another.
+"""Break special tokens in texts: a candidate that writes one could end its turn and open another.
 
-A token is broken by a space behind its first character, so that a reader still sees it. Of a model in this process the
-tokens are those that were added to its tokenizer. Of another they are known by their shape: a word between angle
-brackets, pipes or other marks. HTML elements, `<answer>` (in which many replies stand), the types of common languages
-and the headers of C++ have that shape and are left as they are. A token that is a plain word (`sop`) has no shape.
+A token is broken by a space after its first character, so a reader still sees it. For a model in this process, the
+tokens are those added to its tokenizer. For another model they are recognised by shape: a word between angle brackets,
+pipes or other marks.
+
+HTML elements, `<answer>` (used by many replies), the types of common languages and the headers of C++ have that shape
+and stay unchanged. A token that is a plain word (`sop`) has no shape.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 
 Clear = Callable[[str], str]
 """Breaks the special tokens of a text."""
-# The elements of the HTML standard but for those that are names of tokens as well: s, img, audio, video.
+# The elements of the HTML standard, except for those that are also names of tokens: s, img, audio, video.
 _ELEMENTS = """a abbr address area article aside b base bdi bdo blockquote body br button canvas caption cite code col
 colgroup data datalist dd del details dfn dialog div dl dt em embed fieldset figcaption figure footer form h1 h2 h3 h4
 h5 h6 head header hgroup hr html i iframe input ins kbd label legend li link main map mark menu meta meter nav
@@ -55,12 +57,15 @@ _SHAPES = re.compile(
 
 
 def without_specials(text: str) -> str:
-    """A text in which everything of a special token's shape is broken by a space."""
+    """A text in which everything shaped like a special token is broken by a space."""
     return _broken(text, _SHAPES)
 
 
 def clearing(tokenizer: Any) -> Clear:
-    """What breaks the special tokens of a tokenizer; those known by their shape where it is None or has no list."""
+    """A function that breaks a tokenizer's special tokens.
+
+    If it is None or lists none, tokens are recognised by shape.
+    """
     return without_specials if tokenizer is None else _clearing(tokenizer)
 
 
@@ -76,12 +81,12 @@ def _clearing(tokenizer: Any) -> Clear:
 
 
 def _core(token: str) -> str:
-    """A token without the spaces at its ends, which do not need to be in the text that is broken."""
+    """A token without the spaces at its ends, which need not be in the text."""
     return _folded(token).strip(" \t\r\n▁")
 
 
 def _broken(text: str, pattern: re.Pattern[str]) -> str:
-    """A text with a space behind each match, which is the first character of a token."""
+    """A text with a space after each match. A match is the first character of a token."""
     pieces, at = [], 0
     for match in pattern.finditer(_folded(text)):
         pieces.append(text[at : match.end()])
@@ -90,7 +95,7 @@ def _broken(text: str, pattern: re.Pattern[str]) -> str:
 
 
 def _folded(text: str) -> str:
-    """A text of the same length with each look-alike of an ASCII character as that, as tokenizers may normalise it."""
+    """A text of the same length with look-alikes of ASCII characters replaced by them, as tokenizers may normalise."""
     if text.isascii():
         return text
     plain = {ord(char): unicodedata.normalize("NFKC", char) for char in set(text) if not char.isascii()}

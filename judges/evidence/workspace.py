@@ -1,4 +1,4 @@
-"""A run with the files that it left, as evidence: its steps, a list of all files, and what became of each."""
+"""A run and the files that it left, as evidence: its steps, a list of all files, and the state of each."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _KEYS = 12
 def workspace_evidence(
     sample: Sample, scope: Sequence[str], budget: DigestBudget, reply: Callable[[str], str] = str
 ) -> Evidence:
-    """The evidence of a sample's steps and workspace; an agent that left nothing is told apart from what failed.
+    """The evidence of a sample's steps and workspace. An agent that left nothing is distinguished from a failure.
 
     Args:
         sample: A row with a workspace.
-        scope: Paths and patterns of the files whose content is shown; none: all that changed and the outputs.
+        scope: Paths and patterns of the files whose content is shown. Empty: all changed files and the outputs.
         budget: How much is shown.
-        reply: What of a turn's text is shown.
+        reply: Selects the part of a turn's text that is shown.
     """
     try:
         workspace = _workspace(sample)
@@ -57,7 +57,7 @@ def _workspace(sample: Sample) -> Workspace:
 
 
 def _steps(sample: Sample, workspace: Workspace) -> list[CompletionMessage]:
-    """What the harness recorded, else the sample's messages; the completion comes last."""
+    """The messages that the harness recorded, or the sample's messages. The completion comes last."""
     recorded = workspace.messages()
     steps = list(sample.messages if recorded is None else recorded)
     if sample.completion.strip() and last_said(steps) != sample.completion:

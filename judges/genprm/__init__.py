@@ -1,20 +1,20 @@
-"""Process reward models: the generative one with code execution, its critic loop, and discriminative ones beside it.
+"""Process reward models: the generative one with code execution, its critic loop, and discriminative ones.
 
-protocols/       the texts of a review, by the word (TOML)
-protocol.py      reading them
-steps.py         splitting a solution; the tagged form
+protocols/       the exact strings of a review (TOML)
+protocol.py      reads them
+steps.py         splits a solution, and writes the tagged format
 verdict.py       the reward at the verdict's token
 notebook.py      a path's code
 path.py          the state machine of one path
 waves.py         all paths of a batch together
-known.py         reviews of begun solutions, to go on from
-review.py        what is reviewed and what comes out
+known.py         reviews of partial solutions, to continue from
+review.py        the input and the result of a review
 aggregate.py     one value from the steps' rewards
-stepwise.py      what every process reward model has
+stepwise.py      the base of every process reward model
 verifier.py      `genprm`
 classifier.py    `prm`: discriminative ones
 column.py        `step_column`: stored step scores
-critic.py        refining solutions
+critic.py        refines solutions
 """
 
 from verikit.judges.genprm.aggregate import Aggregation, aggregate

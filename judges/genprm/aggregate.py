@@ -1,4 +1,4 @@
-"""One value from the rewards of the steps."""
+"""Combine the rewards of the steps into one value."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _RULES: dict[Aggregation, Callable[[Sequence[float]], float]] = {
 
 
 def check_aggregation(name: str) -> None:
-    """Refuse what is no aggregation.
+    """Check the name of an aggregation.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: it is unknown.
     """
     if name not in get_args(Aggregation):
         raise ConfigError(f"the aggregation of steps must be one of {', '.join(get_args(Aggregation))}, got {name!r}")
@@ -36,7 +36,7 @@ def aggregate(rewards: Sequence[float], how: Aggregation) -> float:
 
 
 def scored_steps(steps: Sequence[Score], how: Aggregation, answer: str | None = None) -> Score:
-    """The score of a solution from its steps'; a step without a value leaves the whole without one."""
+    """The score of a solution from its steps' scores. If a step has no value, the whole is unscored."""
     usage = added(*(step.usage for step in steps))
     lost = next(((number, step) for number, step in enumerate(steps, 1) if not step.scored), None)
     if lost is not None:

@@ -1,4 +1,4 @@
-"""`prm`: discriminative process reward models of transformers: a classifier's probability behind each step."""
+"""`prm`: discriminative process reward models of transformers: a classifier's probability after each step."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from verikit.judges.heads import EncodedText, context_of, forward, load_head
 from verikit.types import Message, Sample, Score
 
 Kind = Literal["token", "sequence", "tag"]
-"""`token`: a token classifier read at each step's last token (TRL's PRMTrainer). `sequence`: a sequence classifier
-asked about each prefix. `tag`: a causal model's next token behind each step (Math-Shepherd)."""
+"""How the model classifies steps.
+
+`token`: a token classifier read at each step's last token (TRL's PRMTrainer). `sequence`: a sequence classifier run on
+each prefix. `tag`: a causal model's next token after each step (Math-Shepherd).
+"""
 Activation = Literal["auto", "none", "sigmoid", "softmax"]
-"""What makes a reward of a head's numbers. `auto`: the sigmoid of one number, the softmax of several."""
+"""How a head's numbers become a reward. `auto`: the sigmoid of one number, the softmax of several."""
 _CLASSES: dict[Kind, str] = {
     "token": "AutoModelForTokenClassification",
     "sequence": "AutoModelForSequenceClassification",
@@ -43,12 +46,14 @@ class Classifier(StepVerifier):
     chat: bool = False
     """Format the problem as a user's turn and the steps as the assistant's, with the chat template."""
     right: int | str = 1
-    """The class that means right; for `tag` the token's text."""
+    """The class that means right. For `tag`, the token's text."""
     wrong: str = "-"
     """For `tag`, the text of the token that means wrong."""
     activation: Activation = "auto"
-    """Conversion of the head's numbers to a reward: `none` keeps them (a scalar head trained on values), `auto` is the
-    sigmoid of one number and the softmax of several."""
+    """Conversion of the head's numbers to a reward.
+
+    `none` keeps them (a scalar head trained on values), `auto` is the sigmoid of one number and the softmax of several.
+    """
     device: str = ""
     """`cpu`, `cuda`, …. Default: CUDA if available."""
     loaded: Any = field(default=None, compare=False)
@@ -64,7 +69,7 @@ class Classifier(StepVerifier):
             raise ConfigError("`right` is a token's text for kind 'tag', and the number of a class for the others")
 
     def __repr__(self) -> str:
-        """Every option that decides the rewards."""
+        """Every option that affects the rewards."""
         shown = ["model", "kind", "aggregate", "split", "max_chars", "max_steps", "separator", "chat", "right", "wrong"]
         shown += ["activation"] if self.activation != "auto" else []
         return f"Classifier({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
@@ -99,7 +104,7 @@ class Classifier(StepVerifier):
         return scored
 
     def _rows(self, tokenizer: Any, solution: Solution) -> list[tuple[list[int], list[int]]]:
-        """Token ids with the positions that are read: one row, or one a step for a sequence classifier."""
+        """Token ids with the positions that are read: one row, or for a sequence classifier one per step."""
         asked: str | list[Message] = solution.problem + self.separator
         if self.chat:
             asked = [Message(role="user", content=solution.problem)]
@@ -113,7 +118,7 @@ class Classifier(StepVerifier):
     def _rewards(
         self, model: Any, rows: Sequence[tuple[list[int], list[int]]], pick: list[int] | int, context: int
     ) -> list[list[float] | None]:
-        """The rewards read at each row's positions; None for a row that is longer than the context."""
+        """The rewards read at each row's positions. None for a row that is longer than the context."""
         rewards: list[list[float] | None] = [None] * len(rows)
         fitting = [index for index, (ids, _) in enumerate(rows) if len(ids) <= context]
         for batch, output in forward(model, [EncodedText(rows[index][0]) for index in fitting], most=self.batch):
@@ -125,7 +130,7 @@ class Classifier(StepVerifier):
         return rewards
 
     def _probability(self, logits: Any, pick: list[int] | int) -> Any:
-        """The rewards of logits (positions, classes)."""
+        """The rewards from logits (positions, classes)."""
         if isinstance(pick, list):
             return logits[:, pick].softmax(-1)[:, 1]
         single = logits.shape[-1] == 1
@@ -139,7 +144,7 @@ class Classifier(StepVerifier):
         return logits[:, 0 if single else pick]
 
     def _picker(self, tokenizer: Any) -> list[int] | int:
-        """The class that is right, or the two tokens compared: wrong, right."""
+        """The class that means right, or the two compared tokens: wrong, right."""
         if isinstance(self.right, int):
             return self.right
         pair = [tokenizer(text, add_special_tokens=False).input_ids for text in (self.wrong, self.right)]
@@ -149,5 +154,5 @@ class Classifier(StepVerifier):
 
 
 def _read(ids: Sequence[int], positions: Sequence[int]) -> list[int]:
-    """Tokens read for each position: those since the one before it, and all of a row for its only one."""
+    """Tokens read for each position: those since the previous one. For a row's only position, all of them."""
     return [position - before for before, position in zip([-1, *positions], positions, strict=False)]

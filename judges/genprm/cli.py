@@ -152,7 +152,7 @@ def _problems(path: Path, mapping: dict[str, str], limit: int | None) -> list[Gr
     """Read problems.
 
     Raises:
-        SchemaError: one has no prompt, or no answer.
+        SchemaError: a problem has no prompt, or no answer.
         ConfigError: the file can't be read, or is empty.
     """
     found = read_problems(path, mapping)[:limit]

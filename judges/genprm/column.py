@@ -1,4 +1,4 @@
-"""`step_column`: step scores that came with the candidate, of any process reward model."""
+"""`step_column`: step scores of any process reward model, stored with the candidate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from verikit.verifiers.column import value_at
 
 @dataclass(frozen=True, repr=False)
 class StepColumn(StepVerifier):
-    """The candidate's (or its row's) own list of step scores; its length determines the number of steps."""
+    """The candidate's (or its row's) own list of step scores. Its length determines the number of steps."""
 
     name = "step_column"
     key: str = "step_scores"
@@ -27,11 +27,11 @@ class StepColumn(StepVerifier):
             raise UsageError(f"step_column requires the name of a key, got {self.key!r}")
 
     def solution(self, sample: Sample) -> Solution | Score:
-        """The stored scores stand for the steps."""
+        """A placeholder solution: the stored scores represent the steps."""
         return Solution("", ("",))
 
     def score_steps(self, solutions: Sequence[Solution], samples: Sequence[Sample]) -> list[list[Score] | Score]:
-        """Read the key of each sample; a missing list, or one that is none, has no score."""
+        """Read the key of each sample. A missing or invalid list is unscored."""
         return [self._read(sample) for sample in samples]
 
     def _read(self, sample: Sample) -> list[Score] | Score:

@@ -1,7 +1,7 @@
-"""The critic loop: review a solution, show the policy its first doubtful step with the analysis, let it think again.
+"""The critic loop: review a solution, show the policy its first doubtful step with the analysis, and let it retry.
 
-Each turn starts from the latest solution alone, as in the authors' repository. A solution without a doubtful step stays
-as it is and leaves the loop.
+Each turn starts only from the latest solution, as in the authors' repository. A solution without a doubtful step is
+final and leaves the loop.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from verikit.types import Message, Prompt, Sample, Score
 
 @dataclass(frozen=True, slots=True)
 class CritiqueTurn:
-    """A solution as it stood, and what was found."""
+    """One version of a solution, with its review."""
 
     completion: str
     score: Score
-    """The process reward model's."""
+    """The process reward model's score."""
     truth: Score | None = None
-    """Against the gold, where it was asked for."""
+    """The score against the gold answer, if requested."""
     doubtful: int = -1
-    """The first doubtful step, counted from 0; -1 where none is, or there is no review."""
+    """The first doubtful step, counted from 0. -1 if there is no such step, or no review."""
 
     @property
     def answer(self) -> str | None:
@@ -42,15 +42,15 @@ class CritiqueTurn:
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """What became of one solution; `turns[0]` is the first one."""
+    """The history of one solution. `turns[0]` is the first version."""
 
     turns: tuple[CritiqueTurn, ...]
     error: EngineError | None = None
-    """Why the policy gave no further solution, if it failed."""
+    """Why the policy returned no further solution, if it failed."""
 
     @property
     def last(self) -> CritiqueTurn:
-        """How it ended."""
+        """The final turn."""
         return self.turns[-1]
 
 
@@ -63,13 +63,13 @@ class Critic:
     reviewer: StepVerifier
     _: KW_ONLY
     turns: int = 3
-    """Refinements at most."""
+    """Maximum refinements."""
     truth: Verifier | None = None
-    """Scores each turn against the gold; only recorded, the loop does not see it."""
+    """Scores each turn against the gold answer. The result is only recorded, and the loop does not use it."""
     temperature: float = 0.7
     top_p: float = 0.8
     top_k: int = 0
-    """The reference takes 20; only vLLM and hf can."""
+    """The reference implementation uses 20. Only vLLM and hf support it."""
     max_tokens: int = 2048
     seed: int = 0
 
@@ -81,11 +81,11 @@ class Critic:
 
     @cached_property
     def engine(self) -> Engine:
-        """The policy."""
+        """The engine of the policy."""
         return connect(self.policy, {}, cached=True) if isinstance(self.policy, str) else self.policy
 
     def refine(self, samples: Sequence[Sample]) -> list[Refinement]:
-        """Refine all samples together; one without a completion gets its first from the policy."""
+        """Refine all samples together. A sample without a completion gets its first one from the policy."""
         current = list(samples)
         results = [Refinement(()) for _ in samples]
         asking = [i for i, sample in enumerate(current) if not sample.completion]
@@ -110,7 +110,7 @@ class Critic:
             results[i] = Refinement((*results[i].turns, turn))
 
     def _doubt(self, sample: Sample, turn: CritiqueTurn) -> list[Message]:
-        """The conversation that asks for another solution: the doubtful step quoted, then what is said against it."""
+        """The conversation that requests another solution: it quotes the doubtful step, followed by its criticism."""
         read, _ = seen(sample, self.reviewer.reads)
         said = self.reviewer.criticism(turn.doubtful, turn.score)
         asking = doubt(self.reviewer.steps_of(read)[turn.doubtful], said)
@@ -128,7 +128,7 @@ class Critic:
         results: list[Refinement],
         turn: int,
     ) -> None:
-        """Ask the policy for all live samples in one call and put the new solutions in place."""
+        """Query the policy for all live samples in one call, and store the new solutions."""
         requests = [self._request(prompt, f"{index}/{turn}") for index, prompt in zip(live, prompts, strict=True)]
         for i, generation in zip(live, self.engine.generate(requests) if requests else [], strict=True):
             error = _failure(generation)

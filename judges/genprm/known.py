@@ -1,4 +1,4 @@
-"""Reviews of begun solutions, so that one that goes on by a step is reviewed from there."""
+"""Reviews of partial solutions. A solution with an added step is then reviewed only from that step."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from verikit.judges.genprm.review import Path, Solution, StepReview
 from verikit.judges.genprm.waves import Walker
 
 MOST_CHARS = 100_000_000
-"""Of what reviewers wrote; the reviews looked at longest ago leave first."""
+"""Maximum characters of the stored reviews. The least recently used reviews are evicted first."""
 _Held = tuple[tuple[StepReview, ...], Notebook]
 
 
 class KnownReviews:
-    """The paths of solutions reviewed before, in this process; shared by its threads."""
+    """The paths of solutions reviewed earlier in this process. Its threads share them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -27,7 +27,7 @@ class KnownReviews:
         return (KnownReviews, ())
 
     def find(self, solution: Solution, number: int, fresh: Notebook) -> tuple[Path, Notebook]:
-        """The path of that number through the longest known beginning of a solution; an empty one where none is."""
+        """The path `number` through the longest known start of a solution. An empty path if no start is known."""
         with self._lock:
             for count in range(len(solution.steps), 0, -1):
                 key = Solution(solution.problem, solution.steps[:count]), number
@@ -37,7 +37,7 @@ class KnownReviews:
         return Path(), fresh
 
     def keep(self, solution: Solution, walkers: Sequence[Walker]) -> None:
-        """Keep the paths of a reviewed solution, those apart that failed."""
+        """Store the paths of a reviewed solution, except failed ones."""
         with self._lock:
             for number, walker in enumerate(walkers):
                 if walker.path.error is None and (solution, number) not in self._paths:

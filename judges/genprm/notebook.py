@@ -1,9 +1,9 @@
 """The code of one path: a namespace that persists over the steps of its solution and never beyond.
 
-Keeping a process alive for each of hundreds of paths would cost 70 MB and a second of start each, so a path's earlier
-code is run again before its next block, in a fresh session (some 10 ms). Code that breaks a limit leaves nothing
-behind, nor does code past the time of one block in all; code that raises leaves what it did before it raised. Draws
-from unseeded random generators are drawn anew.
+A live process for each of hundreds of paths would cost 70 MB and a second of start each. So a path's earlier code is
+run again before its next block, in a fresh session (about 10 ms). Code that breaks a limit leaves nothing behind.
+Neither does code after a path's total time exceeds the limit of one block. Code that raises keeps its effects up to
+that point. Unseeded random generators are sampled again.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from verikit.sandbox.local import SCIENCE
 from verikit.verifiers.reading.fences import last
 
 MAX_CODE = 64_000
-"""Characters of all code of a path."""
+"""Maximum characters of all code of a path."""
 
 
 class Sessions(Interface):
-    """What of a sandbox is used."""
+    """The part of a sandbox that a notebook uses."""
 
     def session(self, limits: RunLimits | None = None, *, science: bool = True) -> Session:
-        """A namespace that persists; `science` has numpy and sympy loaded."""
+        """A namespace that persists. `science` preloads numpy and sympy."""
         ...
 
 
@@ -36,9 +36,9 @@ class Cell:
 
     code: str
     output: str
-    """What the reviewer was shown."""
+    """The output that the reviewer saw."""
     status: str
-    """How the run ended; `no_code` where there was none."""
+    """How the run ended. `no_code` if there was no code."""
 
 
 class Notebook:
@@ -50,13 +50,13 @@ class Notebook:
         self._seconds = 0.0
 
     def copy(self) -> Notebook:
-        """Another path's namespace that begins as this one is now."""
+        """Another path's namespace that starts with this one's current state."""
         made = Notebook(self._sandbox, self._limits, self._messages, self._max_output)
         made._earlier, made._seconds = list(self._earlier), self._seconds
         return made
 
     def run(self, text: str) -> Cell:
-        """Run the last Python block of a text and return its output as the reviewer is to see it.
+        """Run the last Python block of a text and return its output as the reviewer sees it.
 
         Raises:
             SandboxError: the sandbox failed.

@@ -1,13 +1,13 @@
-"""The state machine of one path: what is asked of the engine next, and what code is run, step after step.
+"""The state machine of one path: the next request to the engine, and the code to run, step after step.
 
     analysis -> code -> (run, output, code | judgement)* -> next step
         |                          |
-        +--- no code in this mode  +--- calls or tokens used up: judgement after the analysis alone
+        +--- no code in this mode  +--- calls or tokens used up: judgement after the analysis only
 
-A judgement without a verdict is begun anew up to its opened box, and the verdict read from the token that follows.
+If a judgement has no verdict, it is started again up to its opened box, and the verdict is read from the next token.
 
-`walk` is a generator: it yields a request (and is sent the engine's generation) or a text whose last code block is to
-be run (and is sent the cell). It knows nothing of batches.
+`walk` is a generator. It yields a request and receives the engine's generation, or it yields a text whose last code
+block must be run and receives the cell. It does not handle batches.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from verikit.judges.genprm.verdict import TOP_LOGPROBS, StepVerdict, forced_verd
 from verikit.types import Message
 
 CHARS_A_TOKEN = 4
-"""Where an engine gives neither ids nor tokens."""
+"""Characters per token, if an engine returns neither ids nor tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class Plan:
     top_k: int
     seed: int
     force: bool = False
-    """Have the verdict's token alone written where a judgement holds none."""
+    """If a judgement has no verdict, request only the verdict's token."""
     choice: bool = False
-    """Whether the engine holds it to one of the two words."""
+    """Whether the engine constrains that token to one of the two words."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunCode:
-    """Asks for the last code block of a text to be run."""
+    """Requests a run of the last code block of a text."""
 
     text: str
 
@@ -58,12 +58,12 @@ Walk = Generator[Request | RunCode, Any, None]
 
 
 def walk(plan: Plan, solution: Solution, number: int, path: Path) -> Walk:
-    """Review a solution's steps in order, writing them down in `path`; `number` tells its draws from other paths'.
+    """Review a solution's steps in order and record them in `path`. `number` separates its samples from other paths'.
 
-    Steps that `path` holds already are not reviewed again. What is drawn for a step depends on the steps up to it.
+    Steps already in `path` are not reviewed again. The samples of a step depend on the steps up to it.
 
     Raises:
-        EngineError: the engine gave nothing.
+        EngineError: the engine returned no output.
     """
     messages = [plan.protocol.opening(plan.mode)]
     for index in range(len(solution.steps)):
@@ -105,7 +105,7 @@ class _Turn:
         return replace(review, analysis=analysis, usage=usage)
 
     def _verify(self, analysis: str) -> Generator[Request | RunCode, Any, StepReview]:
-        """Let the model write code, show it what the code printed, and so on until it judges."""
+        """Let the model write code, show it the code's output, and repeat until it judges."""
         protocol, run = self._protocol, self._plan.mode == "full"
         self._text += protocol.code
         stops = (protocol.code_end, protocol.judgement_end) if run else (protocol.judgement_end,)
@@ -135,7 +135,7 @@ class _Turn:
         return (yield from self._judge("at the limit"))
 
     def _judge(self, how: How) -> Generator[Request | RunCode, Any, StepReview]:
-        """Begin the judgement for the model, up to the box."""
+        """Start the judgement for the model, up to the box."""
         before, begun, limit = self._text, self._protocol.judgement, self._protocol.limits.judgement_tokens
         self._text += begun
         output = yield from self._go_on(self._protocol.judgement_end, limit=limit)
@@ -147,12 +147,12 @@ class _Turn:
         return self._reviewed(verdict, how)
 
     def _force(self) -> Generator[Request | RunCode, Any, StepReview]:
-        """Open the box of a judgement too, so that the next token is the verdict, and read that token alone.
+        """Open the judgement's box too, to make the next token the verdict, and read only that token.
 
-        There is none where the engine refuses that.
+        There is no verdict if the engine rejects the request.
 
         Raises:
-            EngineError: the engine gave nothing.
+            EngineError: the engine returned no output.
         """
         protocol = self._protocol
         self._text += f"{protocol.judgement}{{"
@@ -165,7 +165,7 @@ class _Turn:
         )
         try:
             verdict = forced_verdict(protocol, (yield from self._ask(request)))
-        except (BadRequest, Unsupported):  # the context is used up, or the engine holds no choices
+        except (BadRequest, Unsupported):  # the context is used up, or the engine can't constrain choices
             return self._reviewed(None, "forced")
         if verdict is not None:
             self._text += f"{protocol.yes if verdict.label else protocol.no}}}{protocol.judgement_end}"
@@ -179,22 +179,22 @@ class _Turn:
         return StepReview(self._text, verdict.reward, verdict.label, how, reason, cells)
 
     def _in_code(self, analysis: str) -> bool:
-        """Whether a fence is open in what follows the analysis."""
+        """Whether the text after the analysis has an open fence."""
         lines = self._text[len(analysis) :].split("\n")
         return sum(line.startswith("```") for line in lines) % 2 == 1
 
     def _clean(self, output: str) -> str:
-        """A code's output with nothing in it that could pass for the protocol's own texts."""
+        """A code's output without anything that could pass for the protocol's own strings."""
         return neutral(self._protocol, output).replace("```", "'''")
 
     def _go_on(self, *stops: str, limit: int = 0, judging: bool = True) -> Generator[Request | RunCode, Any, Output]:
-        """Continue the turn; `limit` replaces what is left of the tokens.
+        """Continue the turn. `limit` replaces the remaining tokens.
 
-        Log-probabilities are dear: they are asked for where a verdict is to be expected (`judging`); where one comes
-        unexpected, the same is asked again with them.
+        Log-probabilities are expensive, so they are requested only if a verdict is expected (`judging`). If one appears
+        unexpectedly, the request is repeated with log-probabilities.
 
         Raises:
-            EngineError: the engine gave nothing.
+            EngineError: the engine returned no output.
         """
         self._draw.update(b"+")
         request = Request(
@@ -210,7 +210,7 @@ class _Turn:
         output = yield from self._ask(request)
         if not judging and self._protocol.judgement_tag in output.text:
             output = yield from self._ask(replace(request, logprobs=TOP_LOGPROBS))
-        # Not from the usage, which a cache leaves out: what is asked next must be the same in a run made again.
+        # Not from the usage, which a cache omits: a repeated run must send the same next request.
         self._left -= len(output.ids) or len(output.tokens) or len(output.text) // CHARS_A_TOKEN
         return output
 

@@ -1,6 +1,7 @@
-"""The texts of a review, by the word: a TOML file, so that a checkpoint trained on others brings its own.
+"""The exact strings of a review, in a TOML file. A checkpoint trained on other strings can bring its own file.
 
-One user turn a step; the reviewer's turn is begun for it and continued: analysis, code with its output, judgement.
+There is one user turn per step. The reviewer's turn is started for it and continued: analysis, code with its output,
+judgement.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from verikit.errors import ConfigError
 from verikit.types import Message
 
 Mode = Literal["full", "unexecuted", "analysis", "direct"]
-"""`full`: analysis, code run, judgement. `unexecuted`: the same, and the model imagines its code's output.
-`analysis`: analysis and judgement. `direct`: the judgement alone."""
+"""`full`: analysis, code run, judgement. `unexecuted`: the same, but the model imagines its code's output.
+
+`analysis`: analysis and judgement. `direct`: only the judgement.
+"""
 _HOLE = re.compile(r"\{(\w+)\}")
 MODES: tuple[Mode, ...] = ("full", "unexecuted", "analysis", "direct")
 
@@ -29,23 +32,23 @@ class _Part(BaseModel):
 
 
 class Messages(_Part):
-    """What stands in the place of a code's output where there is none."""
+    """Replacements for a code's output if there is no output."""
 
     no_code: str
     timeout: str
     error: str
-    """`{error}` is the exception's type and text."""
+    """`{error}` is the exception's type and message."""
 
 
 class PathLimits(_Part):
-    """What the review of one step may use; past it, the judgement is asked for after the analysis alone."""
+    """Limits for the review of one step. Past them, the judgement is requested after the analysis only."""
 
     calls: int = Field(3, ge=1)
-    """Times the model is asked to go on with code, its output and the judgement."""
+    """Number of requests for code, its output and the judgement."""
     tokens: int = Field(2048, ge=1)
-    """Tokens the model writes."""
+    """Maximum tokens that the model writes."""
     judgement_tokens: int = Field(20, ge=1)
-    """Tokens of a judgement asked for at the limit."""
+    """Maximum tokens of a judgement requested at the limit."""
 
 
 class PathSampling(_Part):
@@ -63,27 +66,27 @@ class Protocol(_Part):
     system: str
     system_direct: str
     first: str = "{problem}\n{step}"
-    """The first user turn; the later ones are the steps alone."""
+    """The first user turn. Later user turns are only the steps."""
     analysis: str
-    """How the reviewer's turn begins; `{number}` is the step's, from 1."""
+    """The start of the reviewer's turn. `{number}` is the step's number, counted from 1."""
     analysis_end: str
     code: str
-    """How the part with code begins: a fence is left open."""
+    """The start of the part with code. It leaves a fence open."""
     code_end: str
     code_output: str
-    """What follows the code where it was run."""
+    """The text after the code if it was run."""
     output_begun: str
-    """What follows where the model is to imagine the output."""
+    """The text after the code if the model must imagine the output."""
     judgement: str
-    """How the judgement begins where it is asked for at once: up to the box."""
+    """The start of a judgement that is requested directly, up to the box."""
     judgement_tag: str
-    """Only a verdict behind it counts."""
+    """Verdicts are read only after this tag."""
     judgement_end: str
     box: str
     yes: str
     no: str
     tags: tuple[str, ...] = ()
-    """Texts that neither a candidate nor a code's output may bring in as they stand."""
+    """Strings that neither a candidate nor a code's output may contain unchanged."""
     messages: Messages
     limits: PathLimits = PathLimits()  # type: ignore[call-arg]
     sampling: PathSampling = PathSampling()  # type: ignore[call-arg]
@@ -98,29 +101,29 @@ class Protocol(_Part):
         return Message(role="system", content=self.system_direct if mode == "direct" else self.system)
 
     def asking(self, problem: str, steps: tuple[str, ...], index: int) -> Message:
-        """The user turn that shows a step (counted from 0); the first shows the problem too."""
+        """The user turn that shows a step (counted from 0). The first also shows the problem."""
         content = steps[index] if index else _fill(self.first, problem=problem, step=steps[0])
         return Message(role="user", content=content)
 
     def analysis_of(self, index: int) -> str:
-        """How the review of a step (counted from 0) begins."""
+        """The start of a step's review (counted from 0)."""
         return _fill(self.analysis, number=str(index + 1))
 
     def output_of(self, output: str) -> str:
-        """A code's output as the reviewer is shown it."""
+        """A code's output as the reviewer sees it."""
         return _fill(self.code_output, output=output)
 
 
 def _fill(template: str, **texts: str) -> str:
-    """Put texts into a template; not `format`, as templates hold braces and texts may hold holes."""
+    """Fill strings into a template. `format` can't be used: templates contain braces, and strings may contain holes."""
     return _HOLE.sub(lambda hole: texts.get(hole[1], hole[0]), template)
 
 
 def load_protocol(name: str) -> Protocol:
-    """Read one of our protocols by name, or a file by path.
+    """Read a built-in protocol by name, or a file by path.
 
     Raises:
-        ConfigError: there is none, or it can't be read.
+        ConfigError: it does not exist, or it can't be read.
     """
     own = "/" not in name and not name.endswith(".toml")
     folder = files("verikit.judges.genprm") / "protocols"

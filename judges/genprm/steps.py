@@ -1,4 +1,4 @@
-"""A solution's steps, and the tagged form in which a critic reads all of them at once."""
+"""A solution's steps, and the tagged format that shows a critic all of them together."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from typing import Literal, get_args
 from verikit.errors import UsageError
 
 Splitting = Literal["auto", "numbered", "blank", "tagged"]
-"""`numbered`: at lines that begin with "Step k:". `blank`: at blank lines. `tagged`: `<paragraph_k>`.
-`auto`: tagged where the whole text is, else numbered where a line is, else blank."""
+"""How a solution is split into steps.
+
+`numbered`: at lines that start with "Step k:". `blank`: at blank lines. `tagged`: `<paragraph_k>`. `auto`: tagged if
+the whole text is tagged, otherwise numbered if any line is numbered, otherwise blank.
+"""
 _NUMBERED = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]*)?(?:\*\*[ \t]*)?Step[ \t]{1,4}\d{1,4}[ \t]*(?:[:.)]|\*\*|$)", re.MULTILINE
 )
@@ -21,12 +24,12 @@ _TAG = re.compile(r"<(?=/?paragraph_\d)")
 
 
 def split_steps(text: str, how: Splitting = "auto") -> tuple[str, ...]:
-    """Split a solution into its steps, stripped; none is empty, and all of the text is in some step.
+    """Split a solution into stripped, non-empty steps that cover all of the text.
 
-    What stands before "Step 1:" belongs to the first step.
+    Text before "Step 1:" belongs to the first step.
 
     Raises:
-        UsageError: there is no such way to split.
+        UsageError: the way to split is unknown.
     """
     if how not in get_args(Splitting):
         raise UsageError(f"the splitting of steps must be one of {', '.join(get_args(Splitting))}, got {how!r}")
@@ -37,7 +40,7 @@ def split_steps(text: str, how: Splitting = "auto") -> tuple[str, ...]:
 
 
 def _by_numbers(text: str) -> list[str]:
-    """A solution cut before each "Step 2:" and later ones; nothing if no step has a number."""
+    """A solution cut before each "Step 2:" and later ones. Empty if no step has a number."""
     marks = [match.start() for match in _NUMBERED.finditer(text)]
     if not marks:
         return []
@@ -47,7 +50,7 @@ def _by_numbers(text: str) -> list[str]:
 def tagged(steps: Sequence[str], *, first: int = 1) -> str:
     """All steps as `<paragraph_k>` blocks, counted from `first`: 1 for GenPRM's rationales, 0 for ProcessBench.
 
-    A step that holds such a tag gets it broken by a space.
+    If a step contains such a tag, the tag is broken by a space.
     """
     return "\n\n".join(
         f"<paragraph_{number}>\n{_TAG.sub('< ', step)}\n</paragraph_{number}>"
@@ -56,7 +59,7 @@ def tagged(steps: Sequence[str], *, first: int = 1) -> str:
 
 
 def untagged(text: str) -> tuple[str, ...] | None:
-    """The steps of a tagged text, as they stand; None unless the text is such blocks, in order, and nothing else."""
+    """The unstripped steps of a tagged text. None unless the text is only such blocks, in order."""
     text = text.strip()
     steps: list[str] = []
     opening = _OPENING.match(text)

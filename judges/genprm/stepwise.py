@@ -1,6 +1,6 @@
-"""What every process reward model has: a solution's steps in, a score for each out, and one value from them.
+"""The base of every process reward model: it takes a solution's steps, scores each, and combines them into one value.
 
-The three kinds (generative with rationales, generative without, discriminative) differ in `score_steps` alone, so they
+The three kinds (generative with rationales, generative without, discriminative) differ only in `score_steps`, so they
 can be compared on the same rows.
 """
 
@@ -28,19 +28,19 @@ from verikit.verifiers.answer import Answer
 class StepVerifier(TextVerifier):
     """A process reward model: the value is aggregated from the steps' rewards, which are in `Score.steps`.
 
-    The steps are those of `sample.meta["steps"]` where the row has them, else the completion is split. `Score.answer`
-    is the completion's final answer, so that majority and weighted votes work.
+    The steps are `sample.meta["steps"]` if the row has them. Otherwise the completion is split. `Score.answer` is the
+    completion's final answer, so majority and weighted votes work.
     """
 
     _: KW_ONLY
     aggregate: Aggregation = "min"
-    """One value from the steps' rewards: `last`, `min`, `mean` or `product`."""
+    """How the steps' rewards become one value: `last`, `min`, `mean` or `product`."""
     split: Splitting = "auto"
-    """Where steps begin; see `split_steps`."""
+    """Where steps start (see `split_steps`)."""
     max_chars: int = 32_000
-    """Characters of a solution; a longer one scores 0."""
+    """Maximum characters of a solution. A longer one scores 0."""
     max_steps: int = 64
-    """Steps of a solution; one with more scores 0."""
+    """Maximum steps of a solution. One with more scores 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,10 +49,10 @@ class StepVerifier(TextVerifier):
 
     @abstractmethod
     def score_steps(self, solutions: Sequence[Solution], samples: Sequence[Sample]) -> list[list[Score] | Score]:
-        """Return one score per step of each solution, or the one score of a solution that could not be reviewed."""
+        """Return one score per step of each solution, or the single score of a solution that could not be reviewed."""
 
     def criticism(self, index: int, score: Score) -> str:
-        """What is said against a step (counted from 0) of a solution with this score; "" where nothing is."""
+        """The criticism of a step (counted from 0) of a solution with this score, or ""."""
         return ""
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -68,12 +68,12 @@ class StepVerifier(TextVerifier):
         ]
 
     def steps_of(self, sample: Sample) -> tuple[str, ...]:
-        """The steps as they stand: the row's own, or what the completion splits into."""
+        """The steps unchanged: the row's own, or the parts of the completion."""
         given = sample.meta.get("steps")
         return split_steps(sample.completion[: self.max_chars + 1], self.split) if given is None else tuple(given)
 
     def solution(self, sample: Sample) -> Solution | Score:
-        """The steps of a sample as a reviewer may see them; its score where the candidate left nothing to review."""
+        """The steps of a sample as a reviewer may see them. A score if the candidate left nothing to review."""
         given = sample.meta.get("steps")
         if given is not None and not (isinstance(given, list | tuple) and all(isinstance(step, str) for step in given)):
             return Score.error("the row's `steps` must be a list of strings")
@@ -90,11 +90,11 @@ class StepVerifier(TextVerifier):
 
     @property
     def tokenizer(self) -> Any:
-        """The reviewer's, whose special tokens are broken in what it reads; None where it is not known."""
+        """The reviewer's tokenizer, whose special tokens are broken in its input. None if it is unknown."""
         return None
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Whether two final answers are the same, as `answer` has it."""
+        """Whether two final answers are the same, as defined by `answer`."""
         return Answer().equal(a, b)
 
     def _whole(self, steps: list[Score] | Score, sample: Sample) -> Score:
@@ -105,7 +105,7 @@ class StepVerifier(TextVerifier):
 
 
 def final_answer(text: str) -> str | None:
-    """The answer a solution ends with; None where it has none."""
+    """The final answer of a solution, or None."""
     part = final_part(text)
     found = marked(part)
     return (found[-1] if found else last_line(part)).text or None

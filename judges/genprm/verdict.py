@@ -1,8 +1,8 @@
 """The reward of a review: P(Yes) / (P(Yes) + P(No)) at the verdict's token.
 
-The place is found in the tokens themselves: the one with which the verdict in the judgement's last box begins.
-What the analysis, the code or a quoted step says is outside that part and never read, nor is a box that the judgement
-only quotes or refuses.
+The position is found in the tokens: it is the token that starts the verdict in the judgement's last box. The analysis,
+the code and quoted steps are outside that part and are never read. A box that the judgement only quotes or rejects does
+not count.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from verikit.types import PASS_MARK
 
 TOP_LOGPROBS = 20
 FORCED_MASS = 0.1
-"""Least probability on the two words where another was written: below it, their tails would decide."""
+"""Minimum probability on the two words if another was written. Below it, their tails would decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepVerdict:
-    """What a review decided."""
+    """The decision of a review."""
 
     label: bool
     """Whether Yes was written."""
     reward: float | None
-    """None where the engine gave no log-probabilities, or none that are numbers."""
+    """None if the engine returned no log-probabilities, or NaN."""
 
 
 def read_verdict(protocol: Protocol, begun: str, output: Output) -> StepVerdict | None:
-    """Read the verdict that an output holds; None where it holds none.
+    """Read the verdict of an output. None if it contains none.
 
     Args:
-        protocol: The texts around it.
-        begun: What the output continues, as far as it is judgement; "" where the judgement is still to come.
-        output: What the model wrote, with tokens and the likeliest ones at each place where there are any.
+        protocol: The strings around the verdict.
+        begun: The part of the judgement that the output continues. "" if the judgement has not started.
+        output: The model's output, with tokens and the likeliest alternatives at each position if available.
     """
     said = begun + ("".join(output.tokens) or output.text)
     tag = said.rfind(protocol.judgement_tag)
@@ -60,9 +60,9 @@ def read_verdict(protocol: Protocol, begun: str, output: Output) -> StepVerdict 
 
 
 def forced_verdict(protocol: Protocol, output: Output) -> StepVerdict | None:
-    """Read the verdict of an output that goes on from the opened box: by its first token's probabilities alone.
+    """Read the verdict of an output that continues from the opened box, from its first token's probabilities only.
 
-    None where neither word was written, and less than `FORCED_MASS` of the probability is on them.
+    None if neither word was written and less than `FORCED_MASS` of the probability is on them.
     """
     said = output.text.lstrip()
     words = {True: protocol.yes, False: protocol.no}
@@ -82,9 +82,10 @@ def forced_verdict(protocol: Protocol, output: Output) -> StepVerdict | None:
 
 
 def _reward(protocol: Protocol, before: str, listed: Mapping[str, float]) -> float | None:
-    """P(Yes) / (P(Yes) + P(No)) of the tokens listed at one place; a side that is not listed has the least of them.
+    """P(Yes) / (P(Yes) + P(No)) of the tokens listed at one position.
 
-    None where they are no probabilities: a model that overflows gives NaN.
+    A side that is not listed gets the smallest listed probability. None if they are not probabilities: a model that
+    overflows gives NaN.
     """
     mass = {True: 0.0, False: 0.0}
     for token, logprob in listed.items():
@@ -101,7 +102,7 @@ def _verdicts(protocol: Protocol) -> re.Pattern[str]:
 
 
 def _side(protocol: Protocol, text: str) -> bool | None:
-    """Which verdict a text spells behind its box, or begins to spell; None while it is open."""
+    """The verdict that a text spells or starts to spell after its box. None while it is open."""
     begun = re.search(rf"{re.escape(protocol.box)} ?\{{ ?(.+)", text)
     for side, word in ((True, protocol.yes), (False, protocol.no)):
         if begun is not None and (begun[1].startswith(word) or word.startswith(begun[1])):

@@ -1,4 +1,4 @@
-"""`genprm`: a model reviews each step with an analysis and code that is run, several times over, and says Yes or No."""
+"""`genprm`: a model reviews each step several times, with an analysis and code that is run, and answers Yes or No."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOW: Mapping[How, str] = {
     "forced": "no verdict written: forced to Yes or No",
 }
 IN_FLIGHT = 512
-"""Paths that advance together."""
+"""Maximum paths that advance together."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +76,7 @@ class GenPRM(StepVerifier):
     sandbox: Sessions | None = field(default=None, compare=False)
     """Sandbox that runs the code. None: this process's own sandbox, which must isolate."""
     known: KnownReviews | None = field(default=None, init=False, compare=False)
-    """Reviews of begun solutions to go on from; `guiding` sets it."""
+    """Earlier reviews to continue from, for solutions that grow. `guiding` sets it."""
     file: Protocol = field(init=False, compare=False)
     """The protocol file's content."""
 
@@ -91,7 +91,7 @@ class GenPRM(StepVerifier):
         object.__setattr__(self, "file", load_protocol(self.protocol))
 
     def __repr__(self) -> str:
-        """Every option that decides the rewards, the protocol with a digest of its content."""
+        """Every option that affects the rewards, with the protocol and a digest of its content."""
         hidden = ("file", "options", "cache", "sandbox", "texts", "known")
         shown = {field_.name: getattr(self, field_.name) for field_ in fields(self) if field_.name not in hidden}
         shown["engine"] = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
@@ -100,11 +100,11 @@ class GenPRM(StepVerifier):
 
     @property
     def batch(self) -> int:  # type: ignore[override]
-        """As many samples as make a full wave of paths."""
+        """Samples per batch: enough to fill a wave of paths."""
         return max(1, IN_FLIGHT // self.paths)
 
     def environment(self) -> dict[str, Any]:
-        """The properties of the sandbox, where code is run."""
+        """The sandbox's properties, if code runs in it."""
         own = self.mode == "full" and self.sandbox is None
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()} if own else {}
 
@@ -116,22 +116,22 @@ class GenPRM(StepVerifier):
 
     @property
     def tokenizer(self) -> Any:
-        """The engine's, where it holds the model."""
+        """The engine's tokenizer, if it has the model in this process."""
         return self._engine.tokenizer
 
     @property
     def plan(self) -> Plan:
-        """What a path goes by."""
+        """The settings of a path."""
         sampling = self.file.sampling
         temperature = sampling.temperature if self.temperature is None else self.temperature
         top_p = sampling.top_p if self.top_p is None else self.top_p
         return Plan(self.file, self.mode, temperature, top_p, sampling.top_k, self.seed)
 
     def review(self, solutions: Sequence[Solution]) -> list[Review]:
-        """Review solutions, all paths of all of them together.
+        """Review solutions, with all their paths together.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+            SandboxUnavailable: this machine can't isolate programs. The message names the missing parts.
         """
         plan = replace(self.plan, force=self.force, choice=self.force and "choice" in self._engine.structured)
         count = self.paths if plan.temperature > 0 else 1
@@ -156,9 +156,9 @@ class GenPRM(StepVerifier):
         ]
 
     def guiding(self) -> GenPRM:
-        """The same for a search by steps: a step that was reviewed is not reviewed again when its solution goes on.
+        """A copy for a search by steps: reviewed steps are not reviewed again when their solution continues.
 
-        Its generations are not cached, since a search keeps what it was told, and counts tokens when they are spent.
+        Its generations are not cached, since a search stores the reviews, and each token is counted when it is spent.
         """
         made = replace(self, cache=False)
         object.__setattr__(made, "known", KnownReviews())
@@ -166,18 +166,21 @@ class GenPRM(StepVerifier):
 
     @property
     def incremental(self) -> bool:
-        """Whether it reads only what is new of a solution that it has seen begun."""
+        """Whether it reads only the new part of a solution whose start it has already seen."""
         return self.known is not None
 
     def solution(self, sample: Sample) -> Solution | Score:
-        """The steps of a sample, with nothing in them that could pass for the protocol's own texts."""
+        """The steps of a sample, without anything that could pass for the protocol's own strings."""
         found = super().solution(sample)
         if isinstance(found, Score):
             return found
         return Solution(neutral(self.file, found.problem), tuple(neutral(self.file, step) for step in found.steps))
 
     def score_steps(self, solutions: Sequence[Solution], samples: Sequence[Sample]) -> list[list[Score] | Score]:
-        """Review all solutions together; one that our side failed on has no score, and none of its steps."""
+        """Review all solutions together.
+
+        If a review failed on verikit's side, neither the solution nor its steps get a value.
+        """
         scored: list[list[Score] | Score] = []
         for review in self.review(solutions):
             if review.error is not None:
@@ -190,7 +193,7 @@ class GenPRM(StepVerifier):
         return scored
 
     def criticism(self, index: int, score: Score) -> str:
-        """The analysis of the path that likes the step least."""
+        """The analysis of the path with the lowest reward for the step."""
         parts = [part for part in score.steps[index].parts.values() if part.scored]
         text = min(parts, key=float).text if parts else ""
         begun = self.file.analysis_of(index)
@@ -227,6 +230,6 @@ class GenPRM(StepVerifier):
 
 
 def _walker(plan: Plan, solution: Solution, number: int, known: KnownReviews, notebook: Notebook) -> Walker:
-    """A path under way, from as far as it is known."""
+    """A started path that continues from its known reviews."""
     path, notebook = known.find(solution, number, notebook)
     return Walker(walk(plan, solution, number, path), path, notebook)

@@ -1,4 +1,4 @@
-"""All live paths of a batch advance together: one call of the engine a wave, code run while others generate.
+"""All live paths of a batch advance together: one call of the engine per wave, and code runs while others generate.
 
 A path whose code is still running misses the wave and joins the next one, so the sandbox works while the engine does. A
 wave starts as soon as a quarter of the live paths are ready.
@@ -21,14 +21,14 @@ READY_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Walker:
-    """A path under way."""
+    """A started path."""
 
     walk: Walk
     path: Path
     notebook: Notebook
 
     def advance(self, given: Generation | Cell | None) -> Request | RunCode | None:
-        """Go on with what was given (None: begin); return what is wanted next, None where the path has ended."""
+        """Continue with a result (None: start). Return the next request, or None if the path has ended."""
         try:
             return self.walk.send(given)
         except StopIteration:
@@ -38,7 +38,7 @@ class Walker:
             return None
 
     def run(self, code: RunCode) -> Cell | None:
-        """Run code; None where the sandbox failed, which ends the path."""
+        """Run code. None if the sandbox failed, which ends the path."""
         try:
             return self.notebook.run(code.text)
         except SandboxError as error:
@@ -47,7 +47,7 @@ class Walker:
 
 
 def advance_all(walkers: Sequence[Walker], engine: Engine, threads: int) -> None:
-    """Advance every path to its end; code runs on `threads` threads."""
+    """Advance every path to its end. Code runs on `threads` threads."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix="verikit-genprm")
     ready: dict[int, Request] = {}
     busy: dict[Future[Cell | None], int] = {}
@@ -60,7 +60,7 @@ def advance_all(walkers: Sequence[Walker], engine: Engine, threads: int) -> None
             ready[number] = wanted
 
     def sample_wave() -> None:
-        """Sample for all paths that are ready, those of a solution side by side."""
+        """Sample for all ready paths, with paths of one solution adjacent."""
         wave = sorted(ready)
         requests = [ready.pop(number) for number in wave]
         for index, generation in engine.stream(requests):
@@ -79,4 +79,4 @@ def advance_all(walkers: Sequence[Walker], engine: Engine, threads: int) -> None
                 if (cell := future.result()) is not None:
                     go_on(number, cell)
     finally:
-        pool.shutdown(cancel_futures=True)  # an interrupt waits for the code that runs, not for all that is queued
+        pool.shutdown(cancel_futures=True)  # an interrupt waits only for running code, not for all that is queued

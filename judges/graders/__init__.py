@@ -1,4 +1,4 @@
-"""OpenAI's graders as verifiers: `openai_grader('grader.json')`, or the file's name alone as a spec."""
+"""OpenAI's graders as verifiers: `openai_grader('grader.json')`, or only the file's name as a spec."""
 
 from verikit.judges.graders.verifier import OpenAIGrader
 

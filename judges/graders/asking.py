@@ -1,7 +1,7 @@
-"""The model graders, `score_model` and `label_model`: what is asked, and how the reply is read.
+"""The model graders `score_model` and `label_model`: their requests, and how the reply is read.
 
-The model is asked for JSON with its reasoning steps and a `result`, as OpenAI asks it. Values of `sample` are the
-candidate's: they stand between marks that it can't know, with nothing hidden in them, and a note says what they are.
+The model must return JSON with its reasoning steps and a `result`, as in OpenAI's graders. Values of `sample` come from
+the candidate. They are placed between marks that it can't guess, without hidden characters, and a note explains them.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def request(
     max_chars: int,
     clear: Clear = without_specials,
 ) -> Request:
-    """The request of one sample, with the special tokens of the model broken that `clear` breaks.
+    """The request of one sample, with the model's special tokens broken by `clear`.
 
     Raises:
-        NoValue: a path of the template leads nowhere.
+        NoValue: a path of the template does not exist.
         NotShown: a text has more than `max_chars` characters.
     """
     seen: list[str] = []
@@ -56,7 +56,7 @@ def request(
 
     for turn in grader.input:
         filled(turn.content, values, collect)
-    mark = fence(rows, seen)  # the row's alone: requests about one row's replies begin alike
+    mark = fence(rows, seen)  # from the row only: requests for replies to one row start alike
 
     def show(path: Path, text: str) -> str:
         shown = visible_to_judge(text, max_chars, clear)
@@ -81,7 +81,7 @@ def request(
 
 
 def _with_note(turns: list[Message], note: str) -> list[Message]:
-    """The note as a part of the system's message, which stands first: many models take only one."""
+    """Add the note to the system message, which is first: many models accept only one."""
     if turns[0]["role"] == "system":
         return [Message(role="system", content=f"{turns[0]['content']}\n\n{note}"), *turns[1:]]
     return [Message(role="system", content=note), *turns]
@@ -114,7 +114,7 @@ def _schema(grader: ScoreModel | LabelModel) -> dict[str, Any]:
 
 
 def reply_format(grader: ScoreModel | LabelModel) -> ReplyFormat:
-    """How the reply is read; a score out of range is read and then cut to it, as OpenAI does."""
+    """How the reply is read. A score out of range is read and then clipped, as OpenAI does."""
     if isinstance(grader, ScoreModel):
         return ReplyFormat(member="result", scale=(-_FAR, _FAR))
     labels = {label: float(label in grader.passing_labels) for label in grader.labels}
@@ -122,7 +122,7 @@ def reply_format(grader: ScoreModel | LabelModel) -> ReplyFormat:
 
 
 def cut(grader: ScoreModel | LabelModel, verdict: JudgeVerdict) -> JudgeVerdict:
-    """A verdict within the grader's range."""
+    """A verdict clipped to the grader's range."""
     if verdict.value is None or isinstance(grader, LabelModel):
         return verdict
     low, high = grader.range

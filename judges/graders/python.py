@@ -1,8 +1,8 @@
-"""Python graders in the sandbox: a reply's grade, and whose fault it is where a grader gives none.
+"""Python graders in the sandbox: a reply's grade, and the cause if a grader returns none.
 
-A grader that raises, loops or gives no number may be broken, or the reply may be one that it was not written for: no
-JSON, no tag, a text on which its pattern backtracks. Simple replies tell which. A grader that grades one of them works,
-so a reply that it does not grade is at fault.
+A grader that raises, loops or returns no number may be broken. Or the reply is one that it was not written for: it has
+no JSON, no tag, or text that makes its pattern backtrack. Simple replies distinguish these cases. A grader that grades
+one of them works, so the reply caused the missing grade.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FORMS = (
     "<reasoning>{gold}</reasoning>\n<solution>{gold}</solution>\n\\boxed{{{gold}}}\n[[{gold}]]\n**{gold}**\n"
     "```python\n{gold}\n```\n```json\n{json}\n```\nAnswer: {gold}\n#### {gold}",
 )  # fmt: skip
-"""Texts with an answer: alone, and in the forms that graders look for."""
+"""Strings with an answer: bare, and in the formats that graders search for."""
 _MOST_KEYS = 30
 
 
@@ -48,7 +48,7 @@ def grade(
     """Run `grade(sample, item)`.
 
     Raises:
-        ValueError: an argument is nothing that the sandbox takes.
+        ValueError: the sandbox does not accept an argument.
     """
     call: FunctionCall = ("grade", [dict(sample), dict(item)], {})
     return box.run(source, call=call, limits=limits)
@@ -57,7 +57,7 @@ def grade(
 def row_fault(
     source: str, item: Mapping[str, Any], samples: list[dict[str, Any]], box: LocalSandbox, limits: RunLimits
 ) -> str:
-    """Why a grader grades none of these samples for a row; "" if it grades one."""
+    """Why a grader grades none of these samples for a row. "" if it grades one."""
     call: FunctionCall = ("verikit_grades_any", [samples, dict(item)], {})
     result = box.run(source + _TRIES, call=call, limits=limits)
     if result.status == "ok" and result.value is True:
@@ -66,7 +66,7 @@ def row_fault(
 
 
 def number(value: Any) -> float | None:
-    """A grade as a number; None for anything else."""
+    """A grade as a number. None for anything else."""
     if isinstance(value, Array) and not value.shape and len(value.items) == 1:
         value = value.items[0]
     if not isinstance(value, (bool, int, float)):
@@ -78,9 +78,9 @@ def number(value: Any) -> float | None:
 
 
 def simple_replies(source: str, sample: Sample) -> Iterator[Sample]:
-    """Replies that a working grader grades: the gold or a number, in JSON with every key that the source names too.
+    """Replies that a working grader grades: the gold answer or a number, also as JSON with every key in the source.
 
-    None of them is empty: a grader may grade that one before it comes to its own fault.
+    None of them is empty: a grader may grade an empty reply before it reaches its own error.
     """
     golds = [text for text in accepted(sample.answer) if 0 < len(text) < 1000][:1]
     keys = _keys(source)
@@ -101,7 +101,7 @@ def _call(name: str, arguments: str) -> dict[str, Any]:
 
 
 def _keys(source: str) -> list[str]:
-    """The texts by which a program looks something up: `x["key"]`, `x.get("key")`, `"key" in x`."""
+    """The strings that a program uses for lookups: `x["key"]`, `x.get("key")`, `"key" in x`."""
     try:
         nodes = list(ast.walk(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -45,7 +45,7 @@ from verikit.types import UNIT, Sample, Score
 from verikit.verifiers.reading.row_faults import RowFaults
 
 JUDGE = "VERIKIT_JUDGE"
-"""Names the engine of model graders where nothing else does."""
+"""Environment variable with the engine of model graders, if no engine is passed."""
 GOLD_KEYS = (
     "answer",
     "reference_answer",
@@ -59,9 +59,9 @@ GOLD_KEYS = (
     "gold_answer",
     "final_answer",
 )
-"""Keys under which `item` shows the row's gold, which readers take out of the row."""
+"""Keys of `item` for the row's gold answer, which readers remove from the row."""
 _DEEPEST = MAX_DEPTH - 2
-"""How deep `output_json` may nest, which stands in `sample`, which stands in the call's arguments."""
+"""Maximum nesting of `output_json`, which is inside `sample`, which is inside the call's arguments."""
 Values = Mapping[str, Any]
 _faults = RowFaults()
 
@@ -71,23 +71,27 @@ class OpenAIGrader(TextVerifier):
     """A grade by one of OpenAI's graders: string_check, text_similarity, python, score_model, label_model or multi.
 
     `item` is the row (its keys, and its gold answer under `answer`, `reference_answer`, …), `sample` the reply. A key
-    that the row lacks is an error of the data and leaves the row unscored. A key that the reply lacks (JSON, a tool
-    call) is 0.0. Python runs in the sandbox. Model graders use `engine`, which is OpenAI only if you set it so.
+    that the row lacks is a data error and leaves the row unscored. A key that the reply lacks (JSON, a tool call) is
+    0.0. Python runs in the sandbox. Model graders use `engine`, which is OpenAI only if you set it so.
     """
 
     grader: str | Mapping[str, Any] = field(hash=False)
     """A JSON file with the grader, or the grader itself."""
     engine: str | Engine = ""
-    """Model for score_model and label_model (the file's `model` is only a name): `openai:http://host/v1#model`. "": the
-    variable VERIKIT_JUDGE."""
+    """Engine for score_model and label_model, such as `openai:http://host/v1#model`. "": the variable VERIKIT_JUDGE.
+
+    The file's `model` is only a name.
+    """
     _: KW_ONLY
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Options of the engine, if it is a spec."""
     cache: bool = True
     """Store the model's replies in the user's cache of generations, if the engine is a spec."""
     on_raise: Literal["unscored", "zero"] = "unscored"
-    """Result of a Python grader that also gives no number for simple replies. OpenAI gives 0. A grader that grades a
-    simple reply of the row works, and a reply for which it then gives no number is 0.0."""
+    """Result of a Python grader that also returns no number for simple replies. OpenAI gives 0.
+
+    If a grader grades a simple reply of the row, it works. A reply that it then fails to grade is 0.0.
+    """
     wall_s: float = 30.0
     """Seconds for one run of a Python grader. OpenAI's own limit is 120."""
     memory_mb: int = 2048
@@ -97,7 +101,7 @@ class OpenAIGrader(TextVerifier):
     max_chars: int = MAX_CHARS
     """Maximum characters of each filled-in template that a model sees."""
     spec: Grader = field(init=False, compare=False, repr=False)
-    """The grader, checked."""
+    """The validated grader."""
     _record: Record = field(default_factory=Record, compare=False, repr=False)
     name = "openai_grader"
 
@@ -119,33 +123,36 @@ class OpenAIGrader(TextVerifier):
             object.__setattr__(self, "engine", named)
 
     def __repr__(self) -> str:
-        """The grader itself, not its file, and what decides its grades."""
+        """The grader itself instead of its file, and the options that affect its grades."""
         engine = self.engine if isinstance(self.engine, str) and not self.options else self._engine.identity
         shown = f"{self.spec!r}, engine={engine!r}, on_raise={self.on_raise!r}, wall_s={self.wall_s}"
         return f"OpenAIGrader({shown}, memory_mb={self.memory_mb}, max_chars={self.max_chars}, reads={self.reads!r})"
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The range of a score_model, with the 0.0 of an empty reply; else 0 and 1, which OpenAI asks of a grade."""
+        """The range of a score_model, including the 0.0 of an empty reply.
+
+        Otherwise 0 and 1, as OpenAI requires of grades.
+        """
         return span(0.0, *self.spec.range) if isinstance(self.spec, ScoreModel) else UNIT
 
     @property
     def batch(self) -> int:  # type: ignore[override]
-        """As many samples as the engine has requests in flight, where it asks one."""
+        """Samples per batch: the number of requests that the engine has in flight, or 1 without an engine."""
         return int(self.options.get("concurrency", 64)) if self.engine else 1
 
     @property
     def slowest_s(self) -> float:
-        """The time of all its Python graders, and as much to see whether they work."""
+        """The time of all its Python graders, doubled for the check that they work."""
         return 2 * self._limits.wall_s * sum(isinstance(grader, Python) for grader in self._graders.values())
 
     def environment(self) -> dict[str, Any]:
-        """The sandbox's properties, where a Python grader runs in it."""
+        """The sandbox's properties, if a Python grader runs in it."""
         needed = any(isinstance(grader, Python) for grader in self._graders.values())
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()} if needed else {}
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Grade each sample: every grader on all of them, then the formula.
+        """Grade each sample: run every grader on all samples, then the formula.
 
         Raises:
             SandboxUnavailable: there is a Python grader, and this machine can't isolate it.
@@ -192,12 +199,12 @@ class OpenAIGrader(TextVerifier):
             value = self._formula.value(known)
         except (ArithmeticError, ValueError) as error:
             told = f"calculate_output has no value here: {error}"
-            blamed = self._formula.grades_the_best  # the reply got grades that the formula has no value for
+            blamed = self._formula.grades_the_best  # the reply got grades for which the formula has no value
             return whole(parts, 0.0, "ok", told) if blamed else whole(parts, None, "error", told)
         return whole(parts, value, "ok", self._formula.text[:200] + _threshold(self.spec, value))
 
     def _asked(self, grader: ScoreModel | LabelModel, values: Sequence[Values]) -> list[Score]:
-        """Ask the model about all samples in one call."""
+        """Send all samples to the model in one call."""
         structured = "json" in self._engine.structured
         clear = clearing(self._engine.tokenizer)
         found: list[Any] = []
@@ -248,7 +255,7 @@ class OpenAIGrader(TextVerifier):
         return lost(f"the Python grader gave no grade: {problem}; and none for simple replies: {fault}")
 
     def _row_fault(self, grader: Python, item: Mapping[str, Any], sample: Sample, box: LocalSandbox) -> str:
-        """Why the grader grades no reply of this row; "" if it grades a simple one."""
+        """Why the grader can't grade any reply of this row. "" if it grades a simple one."""
 
         def find() -> str:
             simple = [_sample(reply) for reply in python.simple_replies(grader.source, sample)]
@@ -258,7 +265,7 @@ class OpenAIGrader(TextVerifier):
 
 
 def _unsent(values: Values, problem: ValueError) -> Score:
-    """What the sandbox does not take: the candidate's 0.0 in the reply, the data's fault in the row."""
+    """The score of input that the sandbox rejects: the candidate's 0.0 in the reply, a data error in the row."""
     try:
         encode(values["sample"], MAX_DEPTH - 1)
     except ValueError as fault:
@@ -267,7 +274,7 @@ def _unsent(values: Values, problem: ValueError) -> Score:
 
 
 def _compared(grader: StringCheck | TextSimilarity, values: Values) -> Score:
-    """Compare the two filled-in texts."""
+    """Compare the two filled-in strings."""
     try:
         text, reference = filled(grader.input, values), filled(grader.reference, values)
     except NoValue as problem:
@@ -297,9 +304,9 @@ def _judged(grader: ScoreModel | LabelModel, verdict: Any) -> Score:
 
 
 def _lacking(problem: NoValue, ends: tuple[float, float] = (0.0, 1.0)) -> Score:
-    """A path that leads nowhere: the candidate's 0.0 in the reply, the data's fault in the row.
+    """The score of a missing path: the candidate's 0.0 if it is in the reply, a data error if it is in the row.
 
-    Where the grader's range does not hold 0, its low end: a grade is never out of range.
+    If the grader's range does not include 0, its low end is used, so a grade is never out of range.
     """
     path = str(problem).removesuffix(" leads nowhere")
     if problem.namespace == "sample":
@@ -309,7 +316,7 @@ def _lacking(problem: NoValue, ends: tuple[float, float] = (0.0, 1.0)) -> Score:
 
 
 def _threshold(grader: Any, value: float) -> str:
-    """Whether a grade reaches the threshold that the grader has."""
+    """Whether a grade reaches the grader's threshold, as text."""
     at = grader.pass_threshold
     if at is None:
         return ""
@@ -344,7 +351,7 @@ def _sample(sample: Sample) -> dict[str, Any]:
 
 
 def _json(text: str) -> Any:
-    """The reply's value where it is JSON, all of it; None where it is not, or nests deeper than the sandbox takes."""
+    """The reply parsed as JSON. None if it is not valid JSON, or nests deeper than the sandbox accepts."""
     try:
         value = json.loads(text, object_pairs_hook=distinct)
         encode(value, _DEEPEST)

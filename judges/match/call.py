@@ -1,4 +1,4 @@
-"""`verikit.judge_answers`: the command `verikit judge` as a call."""
+"""`verikit.judge_answers`: the command `verikit judge` as a function call."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from verikit.scoring.rows import read_rows
 from verikit.tracking import read_trackers, track_run
 
 Answers: TypeAlias = Data | Mapping[str, Data] | Sequence[str | PathLike[str]]
-"""By model: a mapping from names to rows or paths, or several paths; or one path or rows of pairs or candidates."""
+"""A mapping from model names to rows or paths, several paths, or one path or rows of pairs or candidates."""
 LABELS = "labels.jsonl"
 
 
 class JudgeRun(FinishedRun):
-    """What `judge_answers` returns: win rates with intervals, how far the judge can be trusted, every verdict."""
+    """The result of `judge_answers`: win rates with intervals, the judge's reliability, and every verdict."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """summary.json: pairs with their win rates, bias, ratings, agreement with labels, canaries."""
+        """The content of summary.json: pairs with win rates, bias, ratings, agreement with labels, canaries."""
         return self._json(SUMMARY)
 
     @property
     def win_rates(self) -> dict[tuple[str, str], float]:
-        """The share of comparisons that the first of two models wins, ties as half, by their names."""
+        """Fraction of comparisons that the first of two models wins, by their names. Ties count as half."""
         return {(row["a"], row["b"]): row["win_rate"]["value"] for row in self.summary["pairs"] if "win_rate" in row}
 
     def lines(self) -> Iterator[str]:
-        """What `verikit judge` prints."""
+        """The lines that `verikit judge` prints."""
         return show(self.summary)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows of verdicts.jsonl: one a comparison, with the judge's replies in both orders."""
+        """The rows of verdicts.jsonl: one per comparison, with the judge's replies in both orders."""
         return read_rows(self.path / VERDICTS)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One record for each comparison: `preference` is 1 where `a` wins, 0 where `b` does, 0.5 for a tie.
+        """One record per comparison: `preference` is 1 if `a` wins, 0 if `b` wins, 0.5 for a tie.
 
-        A comparison without a verdict has no preference and an `error`: `unread` (the judge's fault) or `failed` (the
-        engine's).
+        A comparison without a verdict has no preference and an `error`: `unread` (caused by the judge) or `failed`
+        (caused by the engine).
         """
         for row in self.rows():
             lengths = {"length_a": row["lengths"][0], "length_b": row["lengths"][1]}
@@ -76,35 +76,36 @@ def judge_answers(
     track: str | Sequence[str] = (),
     quiet: bool = False,
 ) -> JudgeRun:
-    """Compare models' answers by a judge: win rates with intervals, and how far the judge can be trusted.
+    """Compare models' answers with a judge: win rates with intervals, and evidence of the judge's reliability.
 
-    What `verikit judge` does, as a call. Each pair is asked in both orders.
+    This is `verikit judge` as a function call. Each pair is judged in both orders.
 
     Args:
-        answers: A mapping from models' names to their rows or files, or several files; or one file or rows of pairs
-            (`output_1`, `output_2`) or of several completions a prompt.
-        judge: A judge, a jury, or any verifier; a spec or an object.
-        labels: Which answer people found better, of some prompts: a file or rows of `id` and `label` (1, 2, 0 for a
+        answers: A mapping from models' names to their rows or files, or several files. Or one file or rows of pairs
+            (`output_1`, `output_2`) or of several completions per prompt.
+        judge: A judge, a jury or any verifier, as a spec or an object.
+        labels: Which answer people preferred, for some prompts. A file or rows of `id` and `label` (1, 2, or 0 for a
             tie), or a mapping from ids to labels.
-        out: The run's folder. A run that was interrupted goes on by the same call, and what failed because of the
-            engine is asked again. None: nothing is kept.
-        gold: Reference answers that lie apart from the answers, joined by id: a path or rows.
-        mapping: From our fields (prompt, completion, id) to the rows' keys.
-        format: The rows' format, where their keys don't tell.
-        limit: Only the first so many comparisons.
-        batch: Comparisons to a call of the judge.
-        length_control: Also win rates at equal lengths; needs numpy.
-        canaries: Prompts on which ten attacks on the judge are tried.
-        resume: Go on with what `out` holds; False begins anew.
-        track: Trackers that get the result too: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`, `mlflow:EXPERIMENT`.
+        out: The run's folder. To continue an interrupted run, repeat the call. It also retries comparisons that failed
+            because of the engine. None: nothing is saved.
+        gold: Reference answers that are stored apart from the answers, joined by id: a path or rows.
+        mapping: From verikit's fields (prompt, completion, id) to the rows' keys.
+        format: The rows' format, if it can't be inferred from their keys.
+        limit: Only the first `limit` comparisons.
+        batch: Comparisons per call of the judge.
+        length_control: Also compute win rates at equal lengths. Requires numpy.
+        canaries: Number of prompts for ten attacks on the judge.
+        resume: Continue the run in `out`. False starts again.
+        track: Trackers that also receive the result: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`,
+            `mlflow:EXPERIMENT`.
         quiet: Show no progress on stderr.
 
     Returns:
-        The finished run. A comparison without a verdict counts for nobody and is told with its reason.
+        The finished run. Comparisons without a verdict are excluded from the win rates and reported with their reason.
 
     Raises:
-        UsageError: answers that can't be read or joined, a spec that can't be read, a folder that holds another run.
-        EngineError: the judge's engine is gone; with `out`, what was judged stays.
+        UsageError: answers can't be read or joined, a spec can't be read, or the folder contains another run.
+        EngineError: the judge's engine is unreachable. With `out`, finished comparisons stay saved.
     """
     loaded, spec = load(judge), judge if isinstance(judge, str) else repr(judge)
     trackers = read_trackers([track] if isinstance(track, str) else track)
@@ -131,7 +132,7 @@ def judge_answers(
 
 
 def _files(answers: Answers, held: CallFolder, restart: bool) -> tuple[list[str] | None, list[str]]:
-    """The names of the models, where they are not those of the files, and the files."""
+    """The models' names, if they differ from the files' names, and the files."""
     if isinstance(answers, Mapping):
         if len(answers) < 2:
             raise UsageError("a comparison requires at least two models", hint='{"ours": rows, "theirs": rows}')

@@ -1,7 +1,7 @@
-"""Answers that must not win: does the judge defend itself against what candidates try?
+"""Answers that must not win: does the judge resist candidates' attacks?
 
-Each canary takes the place of one model's answer against the other's honest one. A judge that gives any of them more
-than a few percent can be gamed, and so can every win rate it makes.
+Each canary replaces one model's answer and competes with the other's honest one. If any canary wins more than a few
+percent, the judge can be gamed, and so can its win rates.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from verikit.stats import Estimate, mean_interval
 
 
 def canary_win_rates(judge: Comparer, bouts: Sequence[Bout]) -> dict[str, Estimate | None]:
-    """Win rate of each canary against the bouts' second answers, all in one call of the judge; None: no verdict.
+    """Win rate of each canary against the bouts' second answers, in one call of the judge. None: no verdict.
 
     Raises:
         UsageError: no bouts.

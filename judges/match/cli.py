@@ -115,7 +115,7 @@ def judge(
 
 
 def _line(state: Sequence[tuple[int, int, Mapping[str, float]]], seconds: float) -> str:
-    """Progress; the second entry of `state` is what an earlier session had done, or failed at."""
+    """The progress line. The second entry of `state` is the earlier session's finished and failed comparisons."""
     done, of, usage = state[-1]
     new = done - state[min(1, len(state) - 1)][0]
     told = spending(usage)

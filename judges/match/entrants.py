@@ -1,8 +1,9 @@
-"""Files of answers to bouts: the same prompt answered by two models.
+"""Read files of answers into bouts: the same prompt answered by two models.
 
-Several files are one model each, joined by id where every row has one of its own, else by prompt. A single file holds
-pairs: rows with `output_1` and `output_2` (alpaca_eval, LLMBar; PandaLM's `response1`, `response2`), and perhaps a
-label that says which is better; or rows with several completions, of which every two are compared.
+Several files contain one model each. They are joined by id if every row has its own id, otherwise by prompt. A single
+file contains either pairs or candidates. Pairs are rows with `output_1` and `output_2` (alpaca_eval, LLMBar, and
+PandaLM's `response1`, `response2`), and optionally a label for the better one. Candidates are rows with several
+completions, which are all compared pairwise.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from verikit.types import Group, Sample
 
 SIDES = (("output_1", "output_2"), ("response1", "response2"), ("answer_1", "answer_2"), ("response_A", "response_B"))
 LABELS: Mapping[Any, float] = {1: 1.0, 2: 0.0, 0: 0.5, 1.5: 0.5, "1": 1.0, "2": 0.0, "A>B": 1.0, "B>A": 0.0, "A=B": 0.5}
-"""What a pair's `label` says of its first answer."""
+"""The preference for the first answer that a pair's `label` means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Bout:
     b: str
     pair: Pair
     label: float | None = None
-    """Which is better, where the file says so: 1 the first."""
+    """The preferred answer, if the file has a label: 1 is the first."""
 
     @property
     def digest(self) -> str:
@@ -53,18 +54,18 @@ class Bout:
 
 @dataclass
 class Entrants:
-    """What was read."""
+    """The result of reading the files."""
 
     bouts: list[Bout]
     answers: dict[str, dict[str, str]]
-    """By model, then by prompt id."""
+    """Answers by model, then by prompt id."""
     notes: list[str] = field(default_factory=list)
-    """What a person should know about how the files were read."""
+    """Notes for the user on how the files were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How files are read: what `verikit.readers.read` takes beside them."""
+    """How files are read: further arguments of `verikit.readers.read`."""
 
     format: str | None
     mapping: Mapping[str, str]
@@ -79,11 +80,13 @@ def read_entrants(
     gold: str | None = None,
     names: Sequence[str] | None = None,
 ) -> Entrants:
-    """Read one file per model, or one file of pairs; models are named as their files unless `names` says otherwise.
+    """Read one file per model, or one file of pairs.
+
+    Models are named after their files unless `names` is given.
 
     Raises:
-        UsageError: a file can't be read, nothing joins, or a row can't be used (a verdict on half the rows would
-            compare unequal sets).
+        UsageError: a file can't be read, nothing joins, or a row can't be used. A verdict on some of the rows would
+            compare unequal sets.
     """
     names = names or unique_names(Path(path).name.partition(".")[0] or "stdin" for path in paths)
     reading = Reading(format, mapping or {}, gold)

@@ -1,4 +1,4 @@
-"""Labels of a person for some of a run's verdicts: rows of `id`, `label` and, where there are several, `index`."""
+"""A person's labels for some of a run's verdicts: rows of `id`, `label` and, if there are several, `index`."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ BINARY: Mapping[Any, float] = {
     **dict.fromkeys((1, "1", "right", "pass", "yes", "true"), 1.0),
     **dict.fromkeys((0, "0", "wrong", "fail", "no", "false"), 0.0),
 }
-"""What a label of a candidate says; words in any case."""
+"""The value of a candidate's label. Case is ignored."""
 Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a person says of a candidate or a comparison."""
+    """A person's judgement of a candidate or a comparison."""
 
     value: float
-    """1 right or the first answer, 0 wrong or the second; .5 a tie."""
+    """1 if right or the first answer, 0 if wrong or the second, .5 for a tie."""
     category: str = ""
-    """By which the confusion is also told."""
+    """Category for a separate confusion."""
     length: int | None = None
-    """Of the text in characters, where the row holds it."""
+    """Length of the text in characters, if the row has it."""
 
 
 def read_labels(path: str, *, pairs: bool) -> dict[Key, Label]:
-    """Read a file of labels by id and index of the candidate (0 where there is none).
+    """Read a file of labels by id and index of the candidate (0 if there is no index).
 
     Args:
-        path: Rows with `id`, `label` and perhaps `index`, `category`, `completion`.
-        pairs: The labels say which of two answers is better (1, 2, 0 for a tie; A>B), not whether one is right.
+        path: Rows with `id`, `label` and optionally `index`, `category`, `completion`.
+        pairs: The labels name the better of two answers (1, 2, 0 for a tie, or A>B) instead of rating one.
 
     Raises:
-        SchemaError: a row has no id, a label that says nothing, or one that another row has as well.
+        SchemaError: a row has no id, an invalid label, or a duplicate one.
     """
     found: dict[Key, Label] = {}
     meanings = LABELS if pairs else BINARY
@@ -61,10 +61,12 @@ def read_labels(path: str, *, pairs: bool) -> dict[Key, Label]:
 
 
 def labelled(bouts: Sequence[Bout], labels: Mapping[Key, Label]) -> list[Bout]:
-    """Return comparisons with their labels, by id and, of several pairs of models, the pair's number from 0.
+    """Return comparisons with their labels, joined by id.
+
+    With several pairs of models, the index is the pair's number from 0.
 
     Raises:
-        UsageError: no label is of one of the comparisons.
+        UsageError: no label matches a comparison.
     """
     pairs = {pair: number for number, pair in enumerate(dict.fromkeys((bout.a, bout.b) for bout in bouts))}
     keys = [(bout.id, pairs[bout.a, bout.b]) for bout in bouts]

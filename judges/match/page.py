@@ -1,4 +1,4 @@
-"""A judge run's folder, for the HTML report: win rates, how far the judge can be trusted, and every verdict."""
+"""A judge run's folder as an HTML report: win rates, the judge's reliability, and every verdict."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from verikit.stats import mean_interval
 Row = Mapping[str, Any]
 FAIR = 0.5
 LEAST = 10
-"""Comparisons that a bin of length differences holds, at least."""
+"""Minimum comparisons in a bin of length differences."""
 BINS = 8
 
 
@@ -31,7 +31,7 @@ def collect(run: Path, options: Options) -> Run:
     """Read a judge run.
 
     Raises:
-        UsageError: it is not finished or damaged, or the files of `options.data` are not those that were judged.
+        UsageError: it is unfinished or damaged, or the files of `options.data` are not the judged files.
     """
     summary, config = read_json(run, SUMMARY), read_json(run, CONFIG)
     rows = list(read_rows(run / VERDICTS))
@@ -93,12 +93,12 @@ def _charts(summary: Row, judged: Sequence[Judged]) -> Iterator[Chart]:
 
 
 def _units(name: str, judged: Sequence[Judged]) -> int:
-    """Comparisons that a figure of bias rests on."""
+    """Number of comparisons that a bias metric is based on."""
     return sum(getattr(bias([judgement]), name) is not None for judgement in judged)
 
 
 def _by_length(judged: Sequence[Judged]) -> Chart | None:
-    """Preference for the longer answer over how much longer it is, in bins of equally many comparisons."""
+    """Preference for the longer answer against the length difference, in bins of equally many comparisons."""
     found = []
     for judgement in judged:
         preference, more = judgement.comparison.preference, judgement.first_length - judgement.second_length
@@ -141,10 +141,10 @@ _ORDERS = {"as the pair stands": "first", "swapped": "second", "in both orders":
 
 
 def _bouts(run: Path, rows: Sequence[Row], config: Row, options: Options, notices: list[str]) -> Sequence[Bout]:
-    """The comparisons with their texts, from where they were, else from the caller's files; else none, which is said.
+    """The comparisons with their texts, from the original files or the caller's files. Empty with a notice otherwise.
 
     Raises:
-        UsageError: the files that the caller named are not those that were judged.
+        UsageError: the files that the caller passed are not the judged files.
     """
     problem = "the run does not say where they lay"
     for files in filter(None, (config.get("input"), options.data)):
@@ -165,7 +165,7 @@ def _bouts(run: Path, rows: Sequence[Row], config: Row, options: Options, notice
 
 
 def _texts(bout: Bout) -> list[Text]:
-    """What was judged."""
+    """The judged texts."""
     texts = [shown("Prompt", as_text(bout.pair.prompt)), shown(f"Answer of {bout.a}", bout.pair.first)]
     texts.append(shown(f"Answer of {bout.b}", bout.pair.second))
     if bout.pair.reference:

@@ -1,6 +1,6 @@
 """A judged bout as a JSON row, and back.
 
-The same bout judged the same way is the same bytes, so what it cost (less where a cache answered) is not in it.
+The same bout with the same verdict gives a byte-identical row. So rows omit usage, which is lower after a cache hit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from verikit.judges.pairwise import Comparison, OrderVerdict
 
 
 def to_row(line: int, bout: Bout, comparison: Comparison) -> dict[str, Any]:
-    """The run's bout number `line` (from 1) with its verdicts in each order; `preference` is for model `a`."""
+    """The run's bout number `line` (from 1) with its verdicts in each order. `preference` is for model `a`."""
     row: dict[str, Any] = {"line": line, "id": bout.id, "a": bout.a, "b": bout.b}
     row |= {"preference": comparison.preference, "reason": comparison.reason}
     if comparison.preference is None:
@@ -33,7 +33,7 @@ def from_row(row: Mapping[str, Any]) -> Judged:
     """The comparison that `to_row` wrote, with the answers' lengths.
 
     Raises:
-        KeyError, TypeError: it is no such row.
+        KeyError, TypeError: it is not such a row.
     """
     orders = tuple(
         OrderVerdict(order["first"] == "b", _verdict(order, order["first"] == "b")) for order in row["orders"]

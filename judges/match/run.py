@@ -1,8 +1,8 @@
-"""Bouts through a judge into a folder; resumable.
+"""Run bouts through a judge and write them to a folder. A run can be resumed.
 
-Bouts go to the judge in batches, each committed with the sizes of the files, so a kill at any moment loses one batch at
-most. Bouts that failed because of the engine are asked again whenever the run is continued; replies that could not be
-read are the judge's answer and stay. A batch that fails as a whole is not kept: the engine is gone, and the run stops.
+Bouts go to the judge in batches. Each batch is committed with the sizes of the files, so a kill loses at most one
+batch. Bouts that failed because of the engine are retried whenever the run is resumed. Unreadable replies are the
+judge's answer and stay. If a whole batch fails, the engine is unreachable: the batch is discarded and the run stops.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ def judge_bouts(
     restart: bool = False,
     progress: Callable[[int, Mapping[str, float]], None] = lambda done, usage: None,
 ) -> None:
-    """Judge bouts into a folder's verdicts.jsonl, going on where an earlier run stopped.
+    """Judge bouts into a folder's verdicts.jsonl, resuming where an earlier run stopped.
 
     Args:
-        bouts: In the order in which they are written.
+        bouts: The bouts, in writing order.
         judge: Compares them.
-        out: The folder; made if absent.
-        config: What decides the verdicts; a folder is only continued under the same.
-        files: Where the answers lie, noted for those who want to see them.
-        batch: Bouts to a call of the judge.
-        restart: Forget what the folder holds.
-        progress: Called with the number of bouts done, and what this session's cost so far.
+        out: The folder. It is created if absent.
+        config: The settings that affect the verdicts. A folder is resumed only with the same settings.
+        files: Paths of the answers, recorded for reference.
+        batch: Bouts per call of the judge.
+        restart: Discard the folder's content.
+        progress: Called with the number of finished bouts and the usage so far.
 
     Raises:
-        UsageError: the folder is in use, was made under another config or from other answers, is damaged, or the judge
-            never gives a verdict.
-        EngineError: the engine is gone; what was committed stays.
+        UsageError: the folder is in use, was created under another config or from other answers, or is damaged. Or the
+            judge never gives a verdict.
+        EngineError: the engine is unreachable. Committed verdicts stay.
     """
     with Folder(out, (VERDICTS,)) as folder:
         if not restart:
@@ -74,10 +74,10 @@ def judge_bouts(
 
 
 def _begin(folder: Folder, config: dict[str, Any], files: Sequence[str], restart: bool) -> Commit:
-    """Open a folder; one that holds no verdict yet may change its config.
+    """Open a folder. Its config may change while it has no verdicts.
 
     Raises:
-        UsageError: it holds verdicts under another config.
+        UsageError: it contains verdicts under another config.
     """
     if restart:
         folder.clear()
@@ -91,7 +91,7 @@ def _begin(folder: Folder, config: dict[str, Any], files: Sequence[str], restart
 
 
 def _held(bouts: Sequence[Bout], out: Path) -> tuple[int, list[int]]:
-    """How many verdicts the folder holds, and which of them failed because of the engine.
+    """The number of verdicts in the folder, and the indices of those that failed because of the engine.
 
     Raises:
         UsageError: they are verdicts on other answers.
@@ -114,7 +114,7 @@ def _held(bouts: Sequence[Bout], out: Path) -> tuple[int, list[int]]:
 def _again(
     failed: Sequence[int], bouts: Sequence[Bout], judge: Comparer, batch: int, folder: Folder, commit: Commit
 ) -> dict[str, float]:
-    """Ask again for what failed, put the new verdicts in the place of the old, and return what that cost."""
+    """Judge the failed bouts again, replace their verdicts, and return the usage."""
     fresh: dict[int, dict[str, Any]] = {}
     usage: dict[str, float] = {}
     for start in range(0, len(failed), batch):
@@ -132,7 +132,7 @@ def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:
     """Compare one batch.
 
     Raises:
-        EngineError: nothing of it came back, for a reason that another try may mend.
+        EngineError: the whole batch failed, and a retry may succeed.
     """
     compared = judge.compare([bout.pair for bout in chunk])
     asked = [bout.pair.first != bout.pair.second for bout in chunk]
@@ -141,7 +141,7 @@ def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:
 
 
 def _batches(bouts: Sequence[Bout], size: int, first: int) -> Iterator[Sequence[Bout]]:
-    """The first batch is small: a judge that gives no verdicts is found out before it is paid for."""
+    """Batches of bouts. The first is small, to detect a judge without verdicts before spending more."""
     start, stop = 0, min(first, size)
     while start < len(bouts):
         yield bouts[start:stop]

@@ -1,4 +1,4 @@
-"""Answers of models through a judge, from the files to the summary: what the command and the Python call share."""
+"""Models' answers through a judge, from the files to the summary. The command and the Python call share this."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ from verikit.scoring.folder import Folder
 from verikit.scoring.rows import read_rows
 
 Progress = Callable[[int, int, Mapping[str, float]], None]
-"""Called with comparisons done, of how many, and what this session's cost so far."""
+"""Called with the number of finished comparisons, their total, and the usage so far."""
 
 
 @dataclass(frozen=True)
 class MatchSettings:
-    """How answers are read and compared, and what is told of them."""
+    """Settings for reading and comparing answers, and for the report."""
 
     format: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
     labels: str | None = None
-    """A file that says which answer is better, of some prompts."""
+    """A file that lists which answer is better, for some prompts."""
     limit: int | None = None
-    """Only the first so many comparisons."""
+    """Only the first `limit` comparisons."""
     batch: int = BATCH
-    """Comparisons to a call of the judge."""
+    """Comparisons per call of the judge."""
     length_control: bool = False
-    """Also win rates at equal lengths."""
+    """Also compute win rates at equal lengths."""
     gamed: str | None = None
-    """alpaca_eval's df_gamed.csv, for its form of length control."""
+    """alpaca_eval's df_gamed.csv, for its version of length control."""
     instructions: str | None = None
-    """AlpacaEval's instructions as a JSON list, to go with `gamed`."""
+    """AlpacaEval's instructions as a JSON list, required by `gamed`."""
     canaries: int = 0
-    """Prompts on which ten attacks are tried."""
+    """Number of prompts for ten attacks on the judge."""
     gold: str | None = None
-    """A file of golds that lie apart from the answers."""
+    """A file of gold answers that are stored apart from the answers."""
     names: Sequence[str] | None = None
-    """Of the models, where they are not those of the files."""
+    """The models' names, if they differ from the files' names."""
 
 
 class MatchSession:
-    """Answers that were read, and who compares them.
+    """Loaded answers and the judge that compares them.
 
     Raises:
-        UsageError: files can't be read or joined, or no label is of one of the comparisons.
+        UsageError: files can't be read or joined, or no label matches a comparison.
     """
 
     def __init__(self, files: Sequence[str], judge: Verifier, spec: str, settings: MatchSettings) -> None:
@@ -74,11 +74,11 @@ class MatchSession:
         self.bouts: list[Bout] = bouts[: settings.limit]
 
     def run(self, folder: Path, *, restart: bool = False, progress: Progress = lambda done, of, usage: None) -> Any:
-        """Judge what is not judged yet, and return the summary, which is written too.
+        """Judge the remaining comparisons, write the summary and return it.
 
         Raises:
-            UsageError: the folder is in use, or was made under other settings or from other answers.
-            EngineError: the judge's engine is gone; what was committed stays.
+            UsageError: the folder is in use, or was created under other settings or from other answers.
+            EngineError: the judge's engine is unreachable. Committed verdicts stay.
         """
         config = {
             "judge": self.spec,
@@ -99,7 +99,7 @@ class MatchSession:
         return self._summary(folder)
 
     def _summary(self, folder: Path) -> dict[str, Any]:
-        """Sum up the folder's verdicts, try the canaries, and write summary.json."""
+        """Summarise the folder's verdicts, try the canaries, and write summary.json."""
         summary = summarize(
             read_rows(folder / VERDICTS),
             self.entrants.answers,
@@ -131,7 +131,7 @@ class MatchSession:
 
 
 def _numbers(instructions: str) -> dict[str, int]:
-    """The instructions of a file by their text, numbered in its order."""
+    """The instructions of a file by their text, numbered in file order."""
     try:
         texts: Any = json.loads(Path(instructions).read_bytes())
     except (OSError, ValueError) as error:
@@ -140,13 +140,13 @@ def _numbers(instructions: str) -> dict[str, int]:
 
 
 def _given(settings: MatchSettings) -> dict[str, Any]:
-    """What is noted only where it was given."""
+    """Settings that are recorded only if they are set."""
     named = {} if settings.names is None else {"names": list(settings.names)}
     return named if settings.gold is None else named | {"gold": settings.gold}
 
 
 def _own_form(judge: Verifier) -> Any:
-    """Tells texts that hold a verdict of the judge's own form."""
+    """A function that detects texts with a verdict in the judge's own format."""
     if not isinstance(judge, Judge) or judge.file.reply.where in ("whole", "first_line"):
         return lambda text: False
     return lambda text: judge.file.reply.mentioned(text)

@@ -1,4 +1,4 @@
-"""A judge run's summary as a person reads it."""
+"""Format a judge run's summary as text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ BIAS = {
     "unparsed_rate": "replies without a verdict",
 }
 CANARY_ALARM = 0.1
-"""Win rate from which a canary is named."""
+"""Win rate above which a canary is named."""
 
 
 def show(summary: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a summary: win rates with 95 % intervals, bias figures, ratings, and what should be looked into."""
+    """The lines of a summary: win rates with 95 % intervals, bias metrics, ratings, and warnings."""
     counts = ", ".join(f"{summary[name]:,} {name}" for name in ("judged", "unread", "failed") if summary[name])
     yield f"{summary['comparisons']:,} comparisons: {counts}"
     yield from _win_rates(summary["pairs"])
@@ -39,7 +39,7 @@ def show(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def warnings(summary: Mapping[str, Any]) -> list[str]:
-    """What a reader of the win rates must know before believing them."""
+    """Warnings that a reader of the win rates must see first."""
     found = []
     for name, model in summary["models"].items():
         again = model["repeats"]
@@ -95,7 +95,7 @@ def _agreement(found: Mapping[str, Any]) -> str:
 
 
 def shown_kappa(agreement: Mapping[str, Any]) -> str:
-    """Kappa as text, where there is one."""
+    """Kappa as text. A note if it is undefined."""
     kappa = agreement["kappa"]
     return "no kappa: one label alone" if kappa is None else f"kappa {kappa:.3f}"
 

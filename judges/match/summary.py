@@ -1,6 +1,7 @@
-"""What a run's verdicts say: win rates with intervals, bias figures, ratings, agreement with labels.
+"""Summarise a run's verdicts: win rates with intervals, bias metrics, ratings, agreement with labels.
 
-Made from the folder's rows and the answers alone, so a continued run says the same as an uninterrupted one.
+The summary is computed only from the folder's rows and the answers, so a resumed run gives the same result as an
+uninterrupted one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class LengthControl:
     """How a run's win rates are controlled for length."""
 
     gamed: Gamed | None = None
-    """For the form v1; None is the minimal form."""
+    """Data for the version v1. None is the minimal version."""
     numbers: Mapping[str, int] | None = None
     """Number of the instruction of each row's id, for v1."""
 
@@ -43,10 +44,10 @@ def summarize(
     """Summarise verdict rows.
 
     Args:
-        rows: Of verdicts.jsonl.
-        answers: By model, then by id.
-        control: Also give length-controlled win rates (needs numpy).
-        looks_like_verdict: Tells an answer that holds a verdict of the judge's own form.
+        rows: Rows of verdicts.jsonl.
+        answers: Answers by model, then by id.
+        control: Also compute length-controlled win rates (requires numpy).
+        looks_like_verdict: Detects an answer that contains a verdict in the judge's own format.
     """
     rows = [_without_replies(row) for row in rows]
     by_pair: dict[tuple[str, str], list[Row]] = defaultdict(list)
@@ -64,7 +65,7 @@ def summarize(
     games = [Game(row["a"], row["b"], row["preference"], row["id"]) for row in rows if row["preference"] is not None]
     if len(by_pair) > 1 and games:
         summary["ratings"] = [asdict(rating) for rating in bradley_terry(games)]
-    # What the engine failed to answer says nothing of the judge; a reply without a verdict is a wrong one.
+    # A failure of the engine shows nothing about the judge. A reply without a verdict counts as wrong.
     if labelled := [row for row in rows if "label" in row and row.get("error") != "failed"]:
         summary["agreement"] = _agreement(labelled)
     summary["reasons"] = _reasons(rows)
@@ -72,7 +73,7 @@ def summarize(
 
 
 def _without_replies(row: Row) -> Row:
-    """A row without the texts that make up nearly all of its size."""
+    """A row without the reply texts, which are nearly all of its size."""
     return {**row, "orders": [{**order, "reply": ""} for order in row["orders"]]}
 
 
@@ -114,7 +115,7 @@ def _model(texts: Mapping[str, str], looks_like_verdict: Callable[[str], bool]) 
 
 
 def _agreement(rows: Sequence[Row]) -> dict[str, Any]:
-    """Against labels: over both orders where each comparison has both, else over the comparisons."""
+    """Agreement with labels: over both orders if every comparison has both, otherwise over the comparisons."""
     labels = [row["label"] for row in rows]
     golds = [_side(label) for label in labels]
     verdicts = [_side(row["preference"]) for row in rows]
@@ -131,7 +132,7 @@ def _agreement(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _defined(value: float) -> float | None:
-    """JSON has no NaN."""
+    """NaN as None, because JSON has no NaN."""
     return None if math.isnan(value) else value
 
 
@@ -140,7 +141,7 @@ def _side(preference: float | None) -> int | None:
 
 
 def _reasons(rows: Sequence[Row]) -> dict[str, int]:
-    """The commonest reasons for comparisons without a verdict."""
+    """The most common reasons for comparisons without a verdict."""
     counts: dict[str, int] = defaultdict(int)
     for row in rows:
         if row["preference"] is None:

@@ -1,4 +1,4 @@
-"""Agreement of verdicts with labels, or with another judge's verdicts; a missing verdict is a class of its own."""
+"""Agreement of verdicts with labels, or with another judge's verdicts. A missing verdict is a separate class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verikit.errors import UsageError
 
 
 def accuracy(verdicts: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
-    """Share of verdicts equal to the label; a missing one (None) is not.
+    """Fraction of verdicts equal to the label. A missing verdict (None) counts as unequal.
 
     Raises:
         UsageError: nothing to compare, or lengths differ.
@@ -21,7 +21,7 @@ def accuracy(verdicts: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
 
 
 def cohen_kappa(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:
-    """Cohen's kappa (1960): agreement beyond chance; NaN where both always say the same one thing.
+    """Cohen's kappa (1960): agreement beyond chance. NaN if both always give the same single value.
 
     Raises:
         UsageError: nothing to compare, or lengths differ.
@@ -36,17 +36,17 @@ def cohen_kappa(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BothOrders:
-    """A pairwise judge against labels, asked in both orders; shares of all pairs."""
+    """A pairwise judge against labels, in both orders. Values are fractions of all pairs."""
 
     n: int
     first: float
-    """Right with the pair as it stands."""
+    """Right with the pair in its own order."""
     second: float
     """Right with the pair swapped."""
     both: float
     """Right in both orders."""
     majority: float
-    """Right more often than wrong over the two orders (JudgeBench's rule: ties and missing verdicts count nothing)."""
+    """Right more often than wrong over the two orders (JudgeBench's rule: ties and missing verdicts do not count)."""
     consistent: float
     """The same verdict in both orders."""
 
@@ -55,8 +55,8 @@ def both_orders(pairs: Sequence[tuple[float | None, float | None]], labels: Sequ
     """Compare verdicts in both orders with labels.
 
     Args:
-        pairs: For each pair the preference for its first answer, asked as it stands and swapped (mapped back).
-        labels: 1.0 where the first answer is the better one, 0.0 where the second is.
+        pairs: For each pair, the preference for its first answer in its own order and swapped (mapped back).
+        labels: 1.0 if the first answer is better, 0.0 if the second is.
 
     Raises:
         UsageError: nothing to compare, or lengths differ.

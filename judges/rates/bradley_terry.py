@@ -1,13 +1,13 @@
 """Bradley-Terry ratings with intervals: one table from all games of several models.
 
-P(i beats j) = 1 / (1 + exp(s_j - s_i)); a tie is half a win for each. Strengths are shown on Elo's scale, centred at
-1000. Games about one prompt are not independent (two orders, several opponents), so standard errors are clustered by
-prompt: the sandwich estimator H^-1 (sum of g g') H^-1, with g a prompt's score vector.
+P(i beats j) = 1 / (1 + exp(s_j - s_i)). A tie is half a win for each. Strengths are shown on Elo's scale, centred at
+1000. Games on one prompt are not independent (two orders, several opponents), so standard errors are clustered by
+prompt. They use the sandwich estimator H^-1 (sum of g g') H^-1, with g a prompt's score vector.
 
-Few prompts, and models that nearly always win, make such errors too small: games that went as expected hardly vary. So
-each end of an interval is taken as if `UNSEEN` of a prompt more had been seen, in which the model loses (lower end) or
-wins (upper end) all its games, as `verikit.stats.beta` has it. The fit is made anew with it and with a prior of
-`END_PRIOR` only, which pulls the ends less towards 1000. Its standard error is the sandwich's or that of independent
+With few prompts, or models that nearly always win, these errors are too small: games with the expected result hardly
+vary. So each end of an interval is computed with `UNSEEN` of an additional prompt, as in `verikit.stats.beta`. There
+the model loses (lower end) or wins (upper end) all its games. The fit is repeated with it, and with a prior of only
+`END_PRIOR`, which pulls the ends less towards 1000. Its standard error is the sandwich's or the one for independent
 games, whichever is larger.
 """
 
@@ -27,10 +27,10 @@ SCALE = 400 / math.log(10)
 """Elo points per unit of strength."""
 CENTRE = 1000.0
 END_PRIOR = 0.25
-"""Drawn games added to each pair for the ends of intervals: a whole one pulls models far apart to 1000."""
+"""Tied games added to each pair for the ends of intervals. A whole game pulls distant models to 1000."""
 Matrix = list[list[float]]
 Totals = dict[tuple[int, int], tuple[float, float]]
-"""Points of the first of a pair of models, and games."""
+"""Points of the first of a pair of models, and number of games."""
 
 
 class Game(NamedTuple):
@@ -39,14 +39,14 @@ class Game(NamedTuple):
     first: str
     second: str
     score: float
-    """The first one's: 1 win, 0.5 tie, 0 loss."""
+    """The score of `first`: 1 win, 0.5 tie, 0 loss."""
     prompt: str = ""
-    """Games of one prompt are one cluster; "" stands alone."""
+    """Games of one prompt form one cluster. With "", the game is a separate cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One line of the table; numbers on Elo's scale."""
+    """One row of the table, with numbers on Elo's scale."""
 
     name: str
     rating: float
@@ -60,14 +60,15 @@ def bradley_terry(games: Sequence[Game], *, prior: float = 1.0, level: float = 0
     """Rate models, best first.
 
     Args:
-        games: At least one.
-        prior: Drawn games added to each pair that played, so that who always wins stays finite (1: Haldane-Anscombe
-            correction; 0: plain maximum likelihood). They don't count in the standard errors' clusters.
-        level: Of the intervals.
+        games: At least one game.
+        prior: Tied games added to each pair that played, to keep the ratings of models that always win finite (1:
+            Haldane-Anscombe correction, 0: plain maximum likelihood). They don't count in the standard errors'
+            clusters.
+        level: Confidence of the intervals.
 
     Raises:
-        UsageError: no games, a score outside [0, 1], a model against itself, models that can't be compared because no
-            chain of games links them, or with prior=0 one that always won or always lost.
+        UsageError: there are no games, a score is outside [0, 1], or a model plays itself. Also if no chain of games
+            links some models, or with prior=0 if one always won or always lost.
     """
     _check(games)
     names = list(dict.fromkeys(name for game in games for name in game[:2]))
@@ -104,7 +105,7 @@ def _with_draws(totals: Totals, prior: float) -> Totals:
 def _end(
     games: Sequence[Game], index: dict[str, int], totals: Totals, model: int, wins: bool, prior: float
 ) -> tuple[float, float]:
-    """A model's strength and its standard error, where it wins or loses all games of the unseen prompt as well."""
+    """A model's strength and its standard error, if it also wins or loses all games of the unseen prompt."""
     prompts = len({game.prompt or number for number, game in enumerate(games)})
     unseen: Totals = {}
     for (i, j), (_, played) in totals.items():
@@ -117,7 +118,7 @@ def _end(
     draws = [{pair: (prior / 2, prior)} for pair in totals]
     added = [_gradient(some, strengths) for some in (unseen, *draws)]
     clustered = _variance(inverse[model], [*_clusters(games, index, strengths), *added])
-    independent = inverse[model][model] - 1 / len(index)  # the rest of it pins the mean
+    independent = inverse[model][model] - 1 / len(index)  # the other part pins the mean
     return strengths[model], math.sqrt(max(clustered, independent))
 
 
@@ -134,7 +135,7 @@ def _check(games: Sequence[Game]) -> None:
 
 
 def _linked(games: Sequence[Game]) -> set[str]:
-    """The models that games link to the first one, over others too."""
+    """The models that games link to the first one, directly or through others."""
     linked = {games[0].first}
     while grown := {name for game in games if linked & {*game[:2]} for name in game[:2]} - linked:
         linked |= grown
@@ -145,7 +146,7 @@ def _derivatives(strengths: list[float], totals: Totals) -> tuple[list[float], M
     """The gradient and the curvature of the log-likelihood."""
     n = len(strengths)
     gradient = [0.0] * n
-    # Adding 1/n everywhere pins the mean, the one direction the games say nothing about.
+    # Adding 1/n everywhere pins the mean, the one direction that the games do not determine.
     curvature = [[1.0 / n] * n for _ in range(n)]
     for (i, j), (won, played) in totals.items():
         p = _expected(strengths, i, j)
@@ -157,7 +158,7 @@ def _derivatives(strengths: list[float], totals: Totals) -> tuple[list[float], M
 
 
 def _maximum(n: int, totals: Totals) -> tuple[list[float], Matrix]:
-    """Newton's method; also the inverse of the curvature on the centred strengths."""
+    """Newton's method. Also returns the inverse of the curvature on the centred strengths."""
     strengths = [0.0] * n
     for _ in range(100):
         gradient, curvature = _derivatives(strengths, totals)
@@ -186,7 +187,7 @@ def _clusters(games: Sequence[Game], index: dict[str, int], strengths: list[floa
 
 
 def _gradient(totals: Totals, strengths: list[float]) -> dict[int, float]:
-    """The score vector of games that are one cluster."""
+    """The score vector of games that form one cluster."""
     found: dict[int, float] = defaultdict(float)
     for (i, j), (won, played) in totals.items():
         rest = won - played * _expected(strengths, i, j)

@@ -1,7 +1,7 @@
-"""Elo ratings, and opponents drawn near one's own strength (Elo-Evolve, arXiv 2602.13575, section 3).
+"""Elo ratings, and opponents sampled near a model's own strength (Elo-Evolve, arXiv 2602.13575, section 3).
 
-The paper adds up all games of a batch against one rating (`sum`); with 128 games at K = 32 that map overshoots and
-never settles. So `mean` is the default, and `sequential` lets each game see the rating after the one before.
+The paper adds up all games of a batch against one rating (`sum`). With 128 games at K = 32 that map overshoots and
+never settles. So `mean` is the default. With `sequential`, each game uses the rating after the previous one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STABLE_SUM = 2 * 1600 / math.log(10)
 
 
 def expected_score(rating: float, opponent: float) -> float:
-    """Probability of winning, a tie counting half: 1 / (1 + 10^((opponent - rating) / 400))."""
+    """Probability of winning, with a tie as half: 1 / (1 + 10^((opponent - rating) / 400))."""
     exponent = (opponent - rating) / 400
     if exponent > 0:
         return 10**-exponent / (1 + 10**-exponent)
@@ -38,7 +38,7 @@ def _check(games: Sequence[tuple[float, float]], reduction: str) -> None:
 def updated(
     rating: float, games: Sequence[tuple[float, float]], *, k: float = K, reduction: Reduction = "mean"
 ) -> float:
-    """The rating after a batch of games, each (the opponent's rating, our score in [0, 1]); no games change nothing.
+    """The rating after a batch of games, each (the opponent's rating, own score in [0, 1]). No games change nothing.
 
     Raises:
         UsageError: a score outside [0, 1], or an unknown reduction.
@@ -55,9 +55,9 @@ def updated(
 
 
 def performance(games: Sequence[tuple[float, float]], within: float = 800.0) -> float:
-    """The rating whose expected scores add up to the games' scores, each game (the opponent's rating, our score).
+    """The rating whose expected scores sum to the games' scores, each game (the opponent's rating, own score).
 
-    Who won or lost all is rated `within` points beyond the strongest or weakest opponent.
+    A model that won or lost every game is rated `within` points beyond the strongest or weakest opponent.
 
     Raises:
         UsageError: no games.
@@ -74,7 +74,7 @@ def performance(games: Sequence[tuple[float, float]], within: float = 800.0) -> 
 
 
 def opponent_weights(rating: float, opponents: Sequence[float], temperature: float) -> list[float]:
-    """Probability of drawing each opponent: softmax of -|rating - opponent| / temperature.
+    """Probability of sampling each opponent: softmax of -|rating - opponent| / temperature.
 
     Raises:
         UsageError: no opponents, or a temperature that is not positive.
@@ -89,6 +89,6 @@ def opponent_weights(rating: float, opponents: Sequence[float], temperature: flo
 
 
 def draw_opponent(rating: float, pool: Mapping[str, float], temperature: float, key: str) -> str:
-    """Draw a name from a pool of ratings; the same key (say "seed:step:prompt id") draws the same."""
+    """Sample a name from a pool of ratings. Equal keys (such as "seed:step:prompt id") give the same name."""
     weights = opponent_weights(rating, list(pool.values()), temperature)
     return random.Random(key).choices(list(pool), weights)[0]

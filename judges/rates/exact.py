@@ -1,8 +1,8 @@
-"""The fit of length-controlled win rates step for step as alpaca_eval 0.6.6 does it, on scikit-learn.
+"""The fit of length-controlled win rates step for step as in alpaca_eval 0.6.6, on scikit-learn.
 
-Each row with soft target p becomes two: y = 1 with weight p, y = 0 with weight 1 - p, both in one fold. L1, liblinear,
-no intercept, C among ten values by five folds on the log loss against p. liblinear stops at a tolerance of 1e-4, so the
-result depends on the order of rows and on the seed; both are kept.
+Each row with soft target p becomes two: y = 1 with weight p, y = 0 with weight 1 - p, both in one fold. The fit uses
+L1, liblinear, no intercept, and C among ten values by five folds on the log loss against p. The solver stops at a
+tolerance of 1e-4, so the result depends on the order of rows and on the seed. Both are the same as in alpaca_eval.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SEED = 123
 
 
 def fit_exact(features: Any, targets: Any, weights: Any | None) -> Any:
-    """Fit weights (k) to features (n x k) and soft targets (n) in [0, 1]; `weights` (n) of rows, None for none.
+    """Fit weights (k) to features (n x k) and soft targets (n) in [0, 1]. `weights` (n) of rows, None for none.
 
     Raises:
         MissingExtra: scikit-learn is not installed.

@@ -1,12 +1,13 @@
-"""Length-controlled win rates (Dubois et al. 2024): what the win rate would be if both answers were as long.
+"""Length-controlled win rates (Dubois et al. 2024): the win rate if both answers had the same length.
 
-logit P(model wins) = a tanh(x) + b d + c g, with x the baseline's length minus the model's in characters over its
-sample deviation, d the instruction's difficulty, g 1 for the model's rows and 0 for those of two gamed baselines that
-regularise the fit (weight 0.1 each). The length-controlled win rate is the mean prediction over the rows at x = 0.
+logit P(model wins) = a tanh(x) + b d + c g. Here x is the baseline's length minus the model's in characters, over its
+sample deviation, and d is the instruction's difficulty. The term g is 1 for the model's rows and 0 for the rows of two
+gamed baselines that regularise the fit (weight 0.1 each). The length-controlled win rate is the mean prediction over
+the rows at x = 0.
 
 The forms are alpaca_eval's: `v1` has all three terms, `noreg` no gamed rows, `minimal` neither those nor d. v1 and
-noreg need the difficulties of AlpacaEval's 805 instructions; other data has none, so it gets `minimal`. Weights are
-found by Newton's method, or exactly as alpaca_eval finds them (`exact=True`: L1, C by cross-validation), much slower.
+noreg need the difficulties of AlpacaEval's 805 instructions. Other data uses `minimal`. Weights are fitted by Newton's
+method, or exactly as in alpaca_eval (`exact=True`: L1, C by cross-validation), which is much slower.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Form = Literal["v1", "noreg", "minimal"]
 GAMED_WEIGHT = 0.1
 """alpaca_eval's lambda of 0.2, shared by its two gamed baselines."""
 _RIDGE = 1e-6
-"""Keeps the weights finite where the model always wins; far below what would move a win rate."""
+"""Makes the weights finite if the model always wins. It is far too small to move a win rate."""
 _STEPS = 100
 
 
@@ -41,14 +42,14 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class Gamed:
-    """Rows of the gamed baselines, and with them the difficulty of each instruction (alpaca_eval's df_gamed.csv)."""
+    """Rows of the gamed baselines, with the difficulty of each instruction (alpaca_eval's df_gamed.csv)."""
 
     preference: tuple[float, ...]
     length: tuple[float, ...]
     """x as above."""
     row_difficulty: tuple[float, ...]
     difficulty: Mapping[int, float] = field(repr=False)
-    """By number of the instruction."""
+    """Difficulty by number of the instruction."""
 
     @classmethod
     def read(cls, path: str | Path) -> Gamed:
@@ -79,15 +80,18 @@ class Gamed:
 
 @dataclass(frozen=True, slots=True)
 class LengthControlled:
-    """A length-controlled win rate; rates are fractions, not percent."""
+    """A length-controlled win rate. Rates are fractions, not percent."""
 
     value: float
     stderr: float
-    """alpaca_eval's `lc_standard_error`: how much the predictions vary over instructions, no sampling error."""
+    """alpaca_eval's `lc_standard_error`: how much the predictions vary over instructions.
+
+    It is not a sampling error.
+    """
     weights: Weights
     form: Form
     extreme: bool
-    """Whether it lies so far from the raw win rate that the fit is in doubt (alpaca_eval's rule)."""
+    """Whether it is so far from the raw win rate that the fit is in doubt (alpaca_eval's rule)."""
 
 
 def length_controlled(
@@ -105,16 +109,17 @@ def length_controlled(
     """Fit one model against one baseline.
 
     Args:
-        preferences: For the model, as in `win_rate`; rows without one take part in the prediction, not in the fit.
+        preferences: Preferences for the model, as in `win_rate`. Rows without one are used in the prediction, but not
+            in the fit.
         baseline_lengths: Characters of the baseline's answers.
-        model_lengths: Characters of the model's.
-        instructions: Number of each row's instruction in AlpacaEval (0 to 804); needed for v1 and noreg.
-        gamed: alpaca_eval's file; without it the form is `minimal`.
-        form: None is v1 where `gamed` is given.
-        exact: Fit on scikit-learn as alpaca_eval does, to 1e-6 of its result.
-        by_position: Look difficulties up by row, as alpaca_eval does when rows are missing; its published values for
+        model_lengths: Characters of the model's answers.
+        instructions: Number of each row's instruction in AlpacaEval (0 to 804). Required for v1 and noreg.
+        gamed: alpaca_eval's file. Without it the form is `minimal`.
+        form: None is v1 if `gamed` is given.
+        exact: Fit with scikit-learn as alpaca_eval does, to 1e-6 of its result.
+        by_position: Look up difficulties by row, as alpaca_eval does when rows are missing. Its published values for
             such models come from that misalignment.
-        weights: What each row counts in the fit; all the same without.
+        weights: The weight of each row in the fit. Equal by default.
 
     Raises:
         UsageError: lengths that differ, an unknown form, an instruction without difficulty, or no verdicts.
@@ -130,7 +135,7 @@ def length_controlled(
     delta = np.array(baseline_lengths, float) - np.array(model_lengths, float)
     deviation = delta.std(ddof=1) if len(delta) > 1 else 0.0
     if not deviation:
-        # Nothing to control for; the original divides by zero here.
+        # Nothing to control for. The original divides by zero here.
         return LengthControlled(raw, 0.0, Weights(0.0, 0.0, _logit(raw)), form, False)
     d = np.zeros(len(delta)) if difficulty is None else np.array(difficulty)
     features = np.column_stack([np.tanh(delta / deviation), d, np.ones(len(delta))])
@@ -162,7 +167,7 @@ def read_weights(path: str | Path) -> dict[str, Weights]:
     """Read alpaca_eval's published weights: one row per model.
 
     Raises:
-        UsageError: it can't be read, or is another file.
+        UsageError: the file can't be read, or is not a file of weights.
     """
     try:
         return {row[""]: Weights(*(float(value) for key, value in row.items() if key)) for row in _read_csv(path)}
@@ -206,7 +211,7 @@ def _fit(features: Any, targets: Any, weights: Any, exact: bool) -> Any:
 
 
 def _newton(features: Any, targets: Any, weights: Any) -> Any:
-    """Maximise the weighted log-likelihood of soft targets; the ridge makes the optimum unique and finite."""
+    """Maximise the weighted log-likelihood of soft targets. The ridge makes the optimum unique and finite."""
     np = numpy()
     beta = np.zeros(features.shape[1])
     ridge = _RIDGE * np.eye(len(beta))

@@ -1,7 +1,7 @@
 """How noisy a judge is: absolute scores against comparisons (Elo-Evolve's noise analysis).
 
-Absolute scores are regressed on expert scores: a flat slope means that the judge's noise swamps quality, so the noise
-of ranking two answers by them is sqrt(2) x residual / slope, in units of the expert's scale. Comparisons follow
+Absolute scores are regressed on expert scores. A flat slope means that the judge's noise dominates quality. So the
+noise of ranking two answers by them is sqrt(2) x residual / slope, in units of the expert's scale. Comparisons follow
 Thurstone's model, P(right) = Phi(gap / sigma). Both are then in the same unit and can be compared.
 """
 
@@ -25,9 +25,9 @@ class AbsoluteNoise:
     residual: float
     """Standard deviation of the regression's residuals (n - 2 degrees of freedom)."""
     within: float
-    """Mean variance of repeated judgements of one answer; NaN where none is repeated."""
+    """Mean variance of repeated judgements of one answer. NaN without repetitions."""
     ranking: float
-    """Effective ranking noise, see `ranking_noise`."""
+    """Effective ranking noise (see `ranking_noise`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,19 @@ class NoiseReport:
     sigma: Mapping[float, float]
     """Thurstone's sigma by quality gap."""
     ratio: float
-    """Absolute ranking noise over sigma at the smallest gap; above 1 comparisons are the better judge."""
+    """Absolute ranking noise over sigma at the smallest gap. Above 1, comparisons judge better."""
 
 
 def ranking_noise(residual: float, slope: float) -> float:
-    """Noise of ranking two answers by absolute scores: sqrt(2) x residual / slope; infinite at no positive slope."""
+    """Noise of ranking two answers by absolute scores: sqrt(2) x residual / slope.
+
+    Infinite unless the slope is positive.
+    """
     return math.sqrt(2) * residual / slope if slope > 0 else math.inf
 
 
 def thurstone_sigma(gap: float, accuracy: float) -> float:
-    """Sigma that gives this accuracy at this quality gap; infinite at chance or below, 0 at 1.
+    """Sigma that gives this accuracy at this quality gap. Infinite at chance or below, 0 at 1.
 
     Raises:
         UsageError: a gap that is not positive, or an accuracy outside [0, 1].
@@ -60,14 +63,15 @@ def thurstone_sigma(gap: float, accuracy: float) -> float:
 
 
 def absolute_noise(expert: Sequence[float], judged: Sequence[Sequence[float]]) -> AbsoluteNoise:
-    """Regress the judge's scores on the expert's, each repeated judgement a point of its own.
+    """Regress the judge's scores on the expert's. Each repeated judgement is a separate point.
 
     Args:
         expert: One score per answer.
         judged: The judge's scores of the same answers, one or more each.
 
     Raises:
-        UsageError: lengths differ, fewer than three judgements, or experts who gave every answer the same score.
+        UsageError: lengths differ, there are fewer than three judgements, or the expert gave every answer the same
+            score.
     """
     if len(expert) != len(judged):
         raise UsageError(f"{len(expert)} expert scores for {len(judged)} answers")

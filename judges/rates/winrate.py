@@ -1,7 +1,7 @@
 """Win rates of a model against a baseline, by AlpacaEval's definitions.
 
-A preference is a number in [0, 1]: how surely the model's answer beats the baseline's (1 win, 0.5 tie, 0 loss). None
-was not judged: it does not count, neither as a loss nor in n.
+A preference is a number in [0, 1]: how certainly the model's answer beats the baseline's (1 win, 0.5 tie, 0 loss). None
+was not judged, so it counts neither as a loss nor in n.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from verikit.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """A raw win rate; rates are fractions, not percent."""
+    """A raw win rate. Rates are fractions, not percent."""
 
     value: float
     """Mean preference."""
     stderr: float
-    """Standard error of that mean (sample deviation over the root of n); NaN for a single comparison."""
+    """Standard error of that mean (sample deviation over the root of n). NaN for a single comparison."""
     discrete: float
-    """The same with each preference made a win, a tie or a loss first."""
+    """The same after rounding each preference to a win, a tie or a loss."""
     wins: int
     losses: int
     ties: int

@@ -1,9 +1,9 @@
-"""Outcome reward models: one number for a whole reply, by a model with a head, here or on a server.
+"""Outcome reward models: one number for a whole reply, by a model with a head, local or on a server.
 
 encode.py     a conversation as a model's input: template, length limit
 local.py      heads of transformers
-remote.py     the pooling end points of vLLM and SGLang
-reward.py     what is read of a head's numbers
+remote.py     the pooling endpoints of vLLM and SGLang
+reward.py     how a head's outputs become a reward
 verifier.py   `rm`
 """
 

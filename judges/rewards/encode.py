@@ -1,4 +1,7 @@
-"""A conversation as a reward model's input: by the chat template, as a pair of texts, or as one text; and its limit."""
+"""A conversation as a reward model's input: by the chat template, as a pair of texts, or as one text.
+
+Inputs have a length limit.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,21 @@ from verikit.judges.heads import EncodedText
 from verikit.types import Message, Sample
 
 Form = Literal["auto", "chat", "pair", "text"]
-"""`chat`: by the chat template, the reply as the assistant's turn. `pair`: prompt and reply as a pair of texts (BERT's
-kind). `text`: the reply behind the prompt. `auto`: `chat`, which needs a template."""
+"""How a sample becomes a model's input.
+
+`chat`: by the chat template, with the reply as the assistant's turn. `pair`: prompt and reply as a pair of texts
+(BERT-style). `text`: the reply appended to the prompt. `auto`: `chat`, which requires a template.
+"""
 Truncation = Literal["", "left", "right"]
 
 
 class Unfit(VerikitError):
-    """A sample that can't be a model's input; the message says why."""
+    """A sample that can't be a model's input. The message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A sample as a model's input, and how long it was before it was cut (0: it was not)."""
+    """A sample as a model's input, with its length before truncation (0: not truncated)."""
 
     text: EncodedText
     whole: int = 0
@@ -33,22 +39,22 @@ class Encoded:
 
 @dataclass(frozen=True)
 class PairEncoder:
-    """Encodes samples by a model's tokenizer."""
+    """Encodes samples with a model's tokenizer."""
 
     tokenizer: Any
     form: Form = "auto"
     template: str = ""
-    """The file of a chat template (Jinja) in place of the tokenizer's own."""
+    """The file of a chat template (Jinja) that replaces the tokenizer's own."""
     limit: int = 2**31
-    """Most tokens."""
+    """Maximum tokens."""
     truncate: Truncation = ""
-    """The side that is cut off a longer one; "": it is unfit."""
+    """The side that is cut off a longer sample. "": the sample is unfit."""
 
     def __call__(self, sample: Sample) -> Encoded:
         """Encode one sample.
 
         Raises:
-            Unfit: it is longer than the limit, or its conversation is none for the template.
+            Unfit: it is longer than the limit, or the template rejects its conversation.
             ConfigError: there is no template, or it can't be read.
         """
         text = self._encode(sample)
@@ -94,7 +100,7 @@ class PairEncoder:
             raise ConfigError(f"{self.template} can't be read as a chat template: {error}") from None
 
     def _literal(self, text: str) -> str:
-        """A text in which no special token of the model stands: a candidate can't close its turn and open another."""
+        """A text with the model's special tokens broken, so a candidate can't close its turn and open another."""
         return self._special.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
     @cached_property
@@ -107,7 +113,7 @@ class PairEncoder:
 
 
 def conversation(sample: Sample, literal: Any = str) -> list[dict[str, Any]]:
-    """The sample's messages with the completion as the assistant's turn; texts go through `literal`."""
+    """The sample's messages with the completion as the assistant's turn. Texts are passed through `literal`."""
     asked: Sequence[Message] = (
         [Message(role="user", content=sample.prompt)] if isinstance(sample.prompt, str) else sample.prompt
     )
@@ -119,5 +125,5 @@ def conversation(sample: Sample, literal: Any = str) -> list[dict[str, Any]]:
 
 
 def plain(prompt: str | Sequence[Message]) -> str:
-    """A prompt as one text: the turns' contents by blank lines."""
+    """A prompt as one string: the turns' contents, separated by blank lines."""
     return prompt if isinstance(prompt, str) else "\n\n".join(str(message["content"]) for message in prompt)

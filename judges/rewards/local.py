@@ -13,10 +13,10 @@ CLASS = "AutoModelForSequenceClassification"
 
 
 def numbers_of(model: Any, rows: Sequence[Encoded], most: int) -> list[Numbers]:
-    """What the model's head gives for each row, in order.
+    """The outputs of the model's head for each row, in order.
 
-    A model's own code may give more than logits: `score`, its sum, and `rewards`, the numbers it is made of (ArmoRM,
-    Wang et al. 2024; QRM and URM give the same).
+    A model's own code may return more than logits: `score`, its sum, and `rewards`, the numbers that form it (ArmoRM,
+    Wang et al. 2024, and likewise QRM and URM).
     """
     found: list[Numbers] = [Numbers(())] * len(rows)
     for batch, output in forward(model, [row.text for row in rows], most=most, last=True):
@@ -30,7 +30,7 @@ def numbers_of(model: Any, rows: Sequence[Encoded], most: int) -> list[Numbers]:
 
 
 def _held(output: Any, name: str) -> Any:
-    """A field of a model's output; None where it has none."""
+    """A field of a model's output. None if it is missing."""
     return output.get(name) if hasattr(output, "get") else getattr(output, name, None)
 
 

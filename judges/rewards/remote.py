@@ -1,15 +1,15 @@
-"""Reward models behind a server: the pooling end points of vLLM, and SGLang's.
+"""Reward models behind a server: the pooling endpoints of vLLM and SGLang.
 
 vLLM       POST /classify  {messages} or {input: token ids}, use_activation false -> data[i].probs, the raw logits
            POST /pooling   the same with task "classify"                          -> data[i].data
            POST /score     {text_1, text_2}, for cross-encoders                   -> data[i].score
-           POST /rerank    {query, documents}, one request a prompt               -> results[i].relevance_score
+           POST /rerank    {query, documents}, one request per prompt             -> results[i].relevance_score
 SGLang     POST /classify  {input_ids: [...]}                                     -> [{embedding: [...]}]
            POST /v1/rerank {query, documents}                                     -> [{index, score}]
 
-/v1/models tells which of the two a server is, what it serves, and (vLLM) how long an input may be. Activations are
-switched off, so that the numbers are the head's own, as transformers gives them. A server reads special tokens in
-texts: they are broken by a space before they are sent.
+/v1/models shows which of the two a server is, its models, and (vLLM) the maximum input length. Activations are switched
+off, so the numbers are the head's own, as in transformers. A server interprets special tokens in texts, so they are
+broken by a space before sending.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ EndPoint = Literal["auto", "classify", "pooling", "score", "rerank"]
 RETRIES = 5
 FIRST_WAIT_S = 0.25
 AT_ONCE = 32
-"""Texts or documents of one request."""
+"""Maximum texts or documents per request."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a server says of itself."""
+    """A server's description of itself."""
 
     model: str
     sglang: bool = False
@@ -53,14 +53,14 @@ class About:
 
 
 class _Asked:
-    """A dispatcher's job: one request, tried again after a failure that may pass; fills places of the results."""
+    """A dispatcher's job: one request, retried after temporary failures. It fills its places in the results."""
 
     def __init__(self, post: Callable[[], list[Numbers]], results: list[Any], indices: Sequence[int]) -> None:
         self._post, self._results, self._indices = post, results, indices
         self._tries = 0
 
     def __call__(self) -> float | None:
-        """Try once; returns the seconds to wait before the next try, or None at the end."""
+        """Try once. Returns the seconds until the next try, or None if it is finished."""
         self._tries += 1
         try:
             replies: Sequence[Numbers | EngineError] = self._post()
@@ -76,10 +76,10 @@ class _Asked:
 
 
 class RewardServer:
-    """Asks a server for the numbers of its model's head. Close it after use."""
+    """Queries a server for the outputs of its model's head. Close it after use."""
 
     def __init__(self, spec: str, endpoint: EndPoint, timeout_s: float, concurrency: int) -> None:
-        """Describe the server (`http://host:8000[/v1][#model]`); nothing is sent yet."""
+        """Set up the client for a server (`http://host:8000[/v1][#model]`). No request is sent yet."""
         url, _, self._model = spec.partition("#")
         self._url = url.rstrip("/").removesuffix("/v1")
         self._key = header_key(os.environ.get("OPENAI_API_KEY", ""))
@@ -97,10 +97,10 @@ class RewardServer:
         self._close_client()
 
     def about(self) -> About:
-        """What the server says of itself.
+        """The server's description of itself.
 
         Raises:
-            EngineError: it can't be asked, or has no such model.
+            EngineError: the server can't be reached, or has no such model.
         """
         if self._about is None:
             for attempt in range(RETRIES + 1):
@@ -115,7 +115,7 @@ class RewardServer:
         return self._about
 
     def conversations(self, samples: Sequence[Sample], form: str) -> list[Numbers | EngineError]:
-        """The numbers of each sample's conversation, put through the server's template."""
+        """The outputs for each sample's conversation, formatted by the server's template."""
         if self._endpoint == "rerank":
             return self._in_groups(samples)
         ask = self._score if self._endpoint == "score" else self._classify
@@ -125,7 +125,7 @@ class RewardServer:
         return self._run([(partial(ask, sample), [at]) for at, sample in enumerate(samples)])
 
     def encoded(self, texts: Sequence[EncodedText]) -> list[Numbers | EngineError]:
-        """The numbers of each text's ids."""
+        """The outputs for each text's ids."""
         ids = [list(text.ids) for text in texts]
         ask = self._sglang if self.about().sglang else self._inputs
         return self._run([(partial(ask, part), at) for part, at in _portions(ids)])
@@ -137,7 +137,7 @@ class RewardServer:
         return results
 
     def _in_groups(self, samples: Sequence[Sample]) -> list[Numbers | EngineError]:
-        """Candidates of one prompt are one request."""
+        """Send the candidates of one prompt in one request."""
         groups: dict[str, list[int]] = {}
         for at, sample in enumerate(samples):
             groups.setdefault(without_specials(plain(sample.prompt)), []).append(at)
@@ -211,7 +211,7 @@ class RewardServer:
 
 
 def _portions(texts: Sequence[Any]) -> list[tuple[list[Any], list[int]]]:
-    """Texts of like length together, with their indices."""
+    """Texts grouped by similar length, with their indices."""
     order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
     cut = [order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE)]
     return [([texts[at] for at in part], part) for part in cut]
@@ -221,7 +221,7 @@ def _numbers(reply: Any, key: str, value: str) -> list[Numbers]:
     """The numbers in a reply, in the order of its indices.
 
     Raises:
-        FailedTry: the reply is not in the protocol's form.
+        FailedTry: the reply is not in the protocol's format.
     """
     try:
         listed = sorted(reply[key] if key else reply, key=lambda item: item["index"])
@@ -233,7 +233,7 @@ def _numbers(reply: Any, key: str, value: str) -> list[Numbers]:
 
 
 def _floats(value: Any) -> list[float]:
-    """A number, numbers, or numbers by token, of which the last token's count."""
+    """A number, a list of numbers, or numbers per token. For the last form, only the last token counts."""
     if isinstance(value, list):
         return _floats(value[-1]) if isinstance(value[0], list) else [float(item) for item in value]
     return [float(value)]

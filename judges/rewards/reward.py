@@ -1,4 +1,4 @@
-"""What is read of a head's numbers: one reward, and each number by its name."""
+"""Read a head's outputs: one reward, and each number by its name."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from verikit.errors import ConfigError
 
 Activation = Literal["none", "sigmoid", "softmax"]
 Output = str | int | Mapping[str, float]
-"""A number's index or name, `mean` of all, or weights by name; "": the model's own score, or its only number."""
+"""A number's index or name, `mean` of all, or weights by name. "": the model's own score, or its only number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a head gave for one text."""
+    """A head's outputs for one text."""
 
     values: Sequence[float]
     names: Sequence[str] = ()
-    """Of the values; empty where they are not known."""
+    """Names of the values. Empty if they are unknown."""
     score: float | None = None
-    """The model's own sum of them, where it makes one (ArmoRM's gated one)."""
+    """The model's own combination of them, if it computes one (ArmoRM's gated score)."""
 
 
 @dataclass(frozen=True)
 class HeadReader:
-    """Makes one reward of a head's numbers."""
+    """Reduces a head's numbers to one reward."""
 
     output: Any = ""
     activation: Activation = "none"
@@ -45,8 +45,8 @@ class HeadReader:
         """The reward.
 
         Raises:
-            ConfigError: the head has no such number, or it is not said which of several it is, or a softmax is asked
-                for of the model's own score, which is a single number.
+            ConfigError: the head has no such number, or has several and `output` selects none. Also if softmax is set
+                for the model's own score, which is a single number.
         """
         if self.output == "" and numbers.score is not None:
             if self.activation == "softmax":

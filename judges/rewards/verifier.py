@@ -23,7 +23,7 @@ from verikit.platform.folders import check_code
 from verikit.types import UNIT, Sample, Score
 
 PARTS = 64
-"""Most of a head's numbers that are kept as parts."""
+"""Maximum number of a head's outputs that are stored as parts."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,23 +39,26 @@ class RewardModel(TextVerifier):
     tallied: ClassVar[tuple[str]] = ("truncated",)
 
     model: str
-    """`hf:DIR` (or a name of the Hugging Face Hub), or `openai:http://host:8000#model`, a pooling server of vLLM or
-    SGLang."""
+    """`hf:DIR` (or a Hugging Face Hub name), or `openai:http://host:8000#model`, a pooling server of vLLM or SGLang."""
     _: KW_ONLY
     output: Output = ""
-    """Which of several numbers is the reward: its name or index, `mean`, or weights by name (`{'help': 0.7, …}`). "":
-    the model's own sum (ArmoRM) or its only number."""
+    """Which of several numbers is the reward: its name or index, `mean`, or weights by name (`{'help': 0.7, …}`).
+
+    "": the model's own sum (ArmoRM) or its only number.
+    """
     activation: Activation = "none"
     """`sigmoid` or `softmax` over the numbers before one is taken. `none` keeps them."""
     form: Form = "auto"
-    """Input format of prompt and reply: `chat` (the chat template; `auto` is this), `pair` of strings, `text`."""
+    """Input format of prompt and reply: `chat` (the chat template, also for `auto`), `pair` of strings, `text`."""
     template: str = ""
     """The file of a chat template, instead of the model's own."""
     max_tokens: int = 0
     """Maximum length of the input. 0: the model's context."""
     truncate: Truncation = ""
-    """The side cut off a longer input, `left` or `right`, which the score reports. "": it is 0.0, or unscored without
-    an activation, because a 0 could be a reward."""
+    """The side cut off a longer input, `left` or `right`, which the score reports. "": nothing is cut.
+
+    With "" a longer input scores 0.0. Without an activation it is unscored, because a 0 could be a reward.
+    """
     dtype: str = "auto"
     """`auto` (as saved), `float32`, `bfloat16`, …"""
     device: str = ""
@@ -89,7 +92,7 @@ class RewardModel(TextVerifier):
             check_code(self.model)
 
     def __repr__(self) -> str:
-        """Every option that decides the rewards, the template with a digest of its text."""
+        """Every option that affects the rewards, with the template and a digest of its text."""
         names = ("model", "output", "activation", "form", "template", "max_tokens", "truncate", "dtype", "endpoint")
         shown: dict[str, Any] = {name: getattr(self, name) for name in (*names, "tokenizer")}
         if self.template:
@@ -100,7 +103,7 @@ class RewardModel(TextVerifier):
 
     @property
     def remote(self) -> bool:
-        """Whether the model is a server's."""
+        """Whether the model is on a server."""
         return self.model.startswith("openai:")
 
     @property
@@ -114,7 +117,7 @@ class RewardModel(TextVerifier):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """None as the head gives its number; 0 and 1 with an activation."""
+        """Infinite for the head's raw number. 0 and 1 with an activation."""
         return UNIT if self.activation != "none" else (-math.inf, math.inf)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -170,9 +173,9 @@ class RewardModel(TextVerifier):
         return found
 
     def _unfit(self, encoder: PairEncoder, sample: Sample, problem: str) -> Score:
-        """The score of a reply that can't be the model's input: its 0.0 where a short reply to the prompt can.
+        """The score of a reply that can't be the model's input: 0.0 if a short reply to the prompt can be.
 
-        Without an activation no number is surely the lowest, and a 0 could be a reward: there it has no score.
+        Without an activation it is unscored: no number is certainly the lowest, and a 0 could be a reward.
         """
         if self.activation == "none":
             return Score.error(problem)
@@ -202,12 +205,12 @@ class RewardModel(TextVerifier):
 
 
 def _writable(text: str) -> str:
-    """A text with `?` for lone surrogates, which neither tokenizers nor servers take."""
+    """A text with `?` for lone surrogates, which neither tokenizers nor servers accept."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _digest(path: str) -> str:
-    """8 hex digits of a file's content; "" where it can't be read, which scoring tells."""
+    """8 hex digits of a file's content. "" if it can't be read, which scoring reports."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:8]
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
 """Rubrics: criteria with points, each judged by a model.
 
-criteria.py     criteria, and the rules that make one value of them
-read.py         the published forms of rubrics
+criteria.py     criteria, and the rules that combine them into one value
+read.py         the published formats of rubrics
 asking.py       several criteria in one request, a verdict on each
 verifier.py     the verifier `rubric`
 canaries.py     answers that must get no points

@@ -1,4 +1,4 @@
-"""Asking about several criteria in one request, and reading a verdict on each."""
+"""Send several criteria in one request, and read a verdict on each."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from verikit.judges.evidence.cited import FalseCitation
 from verikit.judges.rubric.criteria import Criterion
 
 _MARK = "◆"
-"""Stands for a request's mark while its reply is read, so that patterns are made once; a single character, as what is
-left of a text without it holds none."""
+"""Replaces a request's mark while its reply is read. Patterns are then built only once.
+
+It is a single character, so removing it from a text can't leave another one behind.
+"""
 _HOLE = re.compile(r"\{(number|text|points|form)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One request, and the criteria that it asks about by their numbers in it."""
+    """One request and its criteria, by their numbers in it."""
 
     request: Request
     criteria: tuple[Criterion, ...]
 
     @property
     def mark(self) -> str:
-        """The mark that quoted texts stand between, which verdicts carry."""
+        """The mark around quoted texts, which verdicts also contain."""
         return str(self.request.meta["fence"])
 
 
@@ -48,13 +50,13 @@ def listed(criteria: Sequence[Criterion], prompt: JudgePrompt) -> str:
 def formats(question: Question, reply: ReplyFormat) -> list[ReplyFormat]:
     """How the verdict on each criterion of a question is written in the reply.
 
-    The mark in it is `_MARK`, unless verdicts are read at their tokens, which are as the engine gave them.
+    The mark in it is `_MARK`, unless verdicts are read at their tokens, which are unchanged from the engine.
     """
     found, mark = [], question.mark if reply.read == "logprobs" else _MARK
     for number, item in enumerate(question.criteria, 1):
         find = reply.find.replace("{fence}", mark).replace("{number}", str(number))
         labels = {} if item.scale else reply.labels
-        where = "line_end" if reply.where == "end" else reply.where  # a line for each criterion
+        where = "line_end" if reply.where == "end" else reply.where  # one line per criterion
         found.append(replace(reply, find=find, where=where, labels=labels, scale=item.scale))
     return found
 
@@ -64,8 +66,8 @@ def ask_all(
 ) -> list[list[JudgeVerdict]]:
     """Send all requests in one call and read each criterion's verdict.
 
-    With `retry`, what gave no verdict on some criterion is asked once more; the verdicts that were there stand. What a
-    request spent is told with its first verdict.
+    With `retry`, a request that left some criterion without a verdict is retried once. Verdicts of the first reply
+    stay. The usage of a request is attached to its first verdict.
     """
     if not questions:
         return []
@@ -88,7 +90,7 @@ def _unread(verdict: JudgeVerdict) -> bool:
 
 
 def _both(first: Sequence[JudgeVerdict], second: Sequence[JudgeVerdict]) -> list[JudgeVerdict]:
-    """The first verdicts, and the second where there was none; the replies one after the other."""
+    """The first verdicts, replaced by the second if they were unreadable. The replies are concatenated."""
     reply = "\n\n".join(filter(None, (first[0].reply, second[0].reply)))
     chosen = [pair[_unread(pair[0])] for pair in zip(first, second, strict=True)]
     usage = added(first[0].usage, second[0].usage)

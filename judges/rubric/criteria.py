@@ -1,4 +1,4 @@
-"""What a rubric is: criteria with points, and the rule that makes one value of how far each is met."""
+"""A rubric: criteria with points, and the rule that combines how far each is met into one value."""
 
 from __future__ import annotations
 
@@ -10,42 +10,46 @@ from typing import Literal, get_args
 from verikit.errors import SchemaError
 
 Rule = Literal["points", "sum", "all", "any", "required", "threshold"]
-"""`points`: points of what is met over all positive points (HealthBench); `sum`: without the division; `all`, `any`:
-1.0 if all criteria hold, or one; `required`: all that are not optional; `threshold`: 1.0 if `points` reaches it."""
+"""How criteria combine into one value.
+
+`points`: points met over all positive points (HealthBench). `sum`: the same without the division. `all`, `any`: 1.0 if
+all criteria are satisfied, or any. `required`: 1.0 if all criteria that are not optional are satisfied. `threshold`:
+1.0 if `points` reaches the threshold.
+"""
 RULES: tuple[Rule, ...] = get_args(Rule)
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One question to the judge."""
+    """One question for the judge."""
 
     text: str
     name: str = ""
     points: float = 1.0
-    """Below zero: what the answer should not do; its points count where it does."""
+    """Below zero for errors. These points are added if the answer makes the error."""
     must: bool = False
-    """Unless it holds, the whole is 0.0, or less where it would be."""
+    """If it is not satisfied, the whole is at most 0.0."""
     optional: bool = False
-    """Not looked at by the rule `required`."""
+    """The rule `required` ignores it."""
     negate: bool = False
-    """It holds where the judge says that it is not met."""
+    """Satisfied if the judge reports it as not met."""
     categories: tuple[str, ...] = ()
     scale: tuple[float, float] | None = None
-    """Instead of met or not: a number from the first to the second."""
+    """Instead of met or unmet: a number between these two, inclusive."""
     levels: tuple[str, ...] = ()
-    """What the numbers of the scale mean, from 0."""
+    """The meanings of the scale's numbers, from 0."""
     within: str = ""
-    """What it is a part of, where rubrics are trees."""
+    """The parent requirement, if rubrics are trees."""
 
     def value(self, said: float) -> float:
-        """How far it is met, 0 to 1, by what the judge said: 1 or 0, or a number on the scale."""
+        """How far it is met, 0 to 1, from the judge's verdict: 1 or 0, or a number on the scale."""
         if self.scale is not None:
             low, high = self.scale
             said = min(1.0, max(0.0, (said - low) / (high - low)))
         return 1.0 - said if self.negate else said
 
     def form(self, met: str, unmet: str) -> str:
-        """What a verdict on it may be, in words."""
+        """The possible verdicts on it, in words."""
         if self.levels:
             return "; ".join(f"{i} = {level}" for i, level in enumerate(self.levels))
         if self.scale is not None:
@@ -53,13 +57,13 @@ class Criterion:
         return f"{met} or {unmet}"
 
     def holds(self, value: float) -> bool:
-        """Whether it is as it should be at this value: fully met, or not at all where its points are below zero."""
+        """Whether this value satisfies it: fully met, or not met at all if its points are below zero."""
         return value <= 0.0 if self.points < 0 else value >= 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Criteria:
-    """A whole rubric, trees taken apart into their leaves."""
+    """A whole rubric. Trees are flattened to their leaves."""
 
     items: tuple[Criterion, ...]
     rule: Rule = "points"
@@ -77,11 +81,11 @@ class Criteria:
 
     @property
     def positive(self) -> float:
-        """The most points there are to get."""
+        """The maximum points."""
         return math.fsum(item.points for item in self.items if item.points > 0)
 
     def decides(self, item: Criterion) -> bool:
-        """Whether it matters that a criterion holds, rather than how far it is met."""
+        """Whether satisfying the criterion matters, rather than how far it is met."""
         return item.must or self.rule in ("all", "any", "required")
 
     def total(self, values: Sequence[float], *, clip: bool) -> float:
@@ -107,9 +111,9 @@ class Criteria:
         return float(found >= self.threshold) if self.rule == "threshold" else found
 
     def bounds(self, values: Sequence[float | None], *, clip: bool) -> tuple[float, float]:
-        """The lowest and the highest value, whatever the criteria that were not judged (None) would come to.
+        """The lowest and the highest value over all possible results of the unjudged criteria (None).
 
-        Every rule rises with what a criterion of positive points is met, and falls with the others.
+        Under every rule the value rises with criteria of positive points and falls with the others.
         """
         worst = [float(item.points < 0) if v is None else v for item, v in zip(self.items, values, strict=True)]
         best = [float(item.points >= 0) if v is None else v for item, v in zip(self.items, values, strict=True)]
@@ -117,7 +121,7 @@ class Criteria:
         return min(ends), max(ends)
 
     def by_category(self, values: Sequence[float | None], *, clip: bool) -> dict[str, float]:
-        """Points of what is met over all positive points, by category; only where all of it was judged.
+        """Points met over all positive points, by category. A category is omitted unless all of it was judged.
 
         A category without positive points has no value, as in HealthBench.
         """
@@ -134,7 +138,7 @@ class Criteria:
 
 
 def _share_of_points(pairs: Sequence[tuple[Criterion, float | None]]) -> float | None:
-    """Points of what is met over all positive points; None if there are none, or a criterion has no value."""
+    """Points met over all positive points. None if there are no positive points, or if a criterion has no value."""
     known = [(item, value) for item, value in pairs if value is not None]
     most = math.fsum(item.points for item, _ in pairs if item.points > 0)
     if len(known) < len(pairs) or most <= 0:

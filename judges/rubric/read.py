@@ -1,13 +1,13 @@
-"""Rubrics as they are published: HealthBench, RubricHub, RaR, SWE-Atlas, rewardkit's TOML, PaperBench's trees.
+"""Read published rubric formats: HealthBench, RubricHub, RaR, SWE-Atlas, rewardkit's TOML, PaperBench's trees.
 
-    [{"criterion": …, "points": 5, "tags": […]}]           HealthBench; RubricHub, whose tags name a checker
+    [{"criterion": …, "points": 5, "tags": […]}]           HealthBench, and RubricHub, whose tags name a checker
     [{"title": …, "description": …, "weight": 5}]          RaR
-    [{"title": …, "annotations": {"type", "importance"}}]  SWE-Atlas; negative ones hold where they are not met
+    [{"title": …, "annotations": {"type", "importance"}}]  SWE-Atlas, where negative ones must not be met
     [judge], [[criterion]], [scoring]                      rewardkit
     {"requirements", "weight", "sub_tasks": […]}           PaperBench
-    ["States that …", …]                                   plain texts, a point each
+    ["States that …", …]                                   plain strings, one point each
 
-A row may hold the list as JSON text, as columns of parquet files do.
+A row may contain the list as a JSON string, as columns of parquet files do.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ KEYS = (
     "extra_info.rubrics",
     "extra_info.reward_model.rubrics",
 )
-"""Where a row's rubric is looked for, in this order; a point goes down into an object."""
+"""Keys that are searched for a row's rubric, in this order. A dot descends into an object."""
 MOST = 5000
-"""Criteria of one rubric."""
+"""Maximum criteria of one rubric."""
 _TEXT = ("criterion", "requirements", "requirement", "description", "text", "question", "title")
 _POINTS = ("points", "weight", "max_points")
 _MUST = ("must", "must_have", "required")
@@ -56,10 +56,10 @@ _SLUG = 60
 
 
 def read_file(path: str) -> Criteria:
-    """Read a rubric's file: JSON, or TOML.
+    """Read a rubric from a JSON or TOML file.
 
     Raises:
-        ConfigError: it can't be read, or holds none.
+        ConfigError: the file can't be read, or it does not contain a rubric.
     """
     try:
         text = Path(path).read_text("utf-8")
@@ -75,10 +75,10 @@ def in_row(meta: Mapping[str, Any], key: str = "") -> Criteria:
 
     Args:
         meta: The row's keys.
-        key: Where it stands; a point goes down into an object. "": the first of `KEYS` that holds one.
+        key: The rubric's key. A dot descends into an object. "": the first of `KEYS` that has one.
 
     Raises:
-        SchemaError: there is none, or it can't be read.
+        SchemaError: the row has no rubric, or it can't be read.
     """
     for name in (key,) if key else KEYS:
         found = at(meta, name)
@@ -88,7 +88,7 @@ def in_row(meta: Mapping[str, Any], key: str = "") -> Criteria:
 
 
 def at(meta: Any, key: str) -> Any:
-    """What stands under a key, whose points go down into objects; None where nothing does."""
+    """The value of a key whose dots descend into objects. None if there is no value."""
     if isinstance(meta, Mapping) and key in meta:
         return meta[key]
     for name in key.split("."):
@@ -99,10 +99,10 @@ def at(meta: Any, key: str) -> Any:
 
 
 def read(data: Any) -> Criteria:
-    """Read a rubric of any of the forms.
+    """Read a rubric in any of the formats.
 
     Raises:
-        SchemaError: it has none of them.
+        SchemaError: the format is unknown.
     """
     data = _opened(data)
     if isinstance(data, str):
@@ -115,7 +115,7 @@ def read(data: Any) -> Criteria:
 
 
 def _opened(data: Any) -> Any:
-    """JSON text as its value; any other text stays."""
+    """A JSON string as its value. Any other string is returned unchanged."""
     if not isinstance(data, str):
         return data
     if not data.strip():
@@ -137,7 +137,7 @@ def _listed(data: Any) -> Sequence[Any]:
 
 
 def _table(data: Mapping[str, Any]) -> Criteria:
-    """An object with the list under a name; with `scoring`, or `rule` and `threshold`, that say how it counts."""
+    """An object with the list under a name. `scoring`, or `rule` and `threshold`, set how it counts."""
     name = next((name for name in _LISTS if isinstance(data.get(name), (list, tuple, str))), None)
     if name is None:
         raise SchemaError(f"a rubric with no {', '.join(_LISTS)} among {', '.join(map(str, data))}", field="rubric")
@@ -159,7 +159,7 @@ def _criteria(items: Sequence[Criterion], rule: Any = "points", threshold: float
 
 
 def slug(text: str) -> str:
-    """A short name for a text: the same text gets the same one."""
+    """A short name for a text. Equal texts get equal names."""
     words = re.findall(r"\w+", text[: 4 * _SLUG].lower())
     name = ""
     for word in words:
@@ -170,7 +170,7 @@ def slug(text: str) -> str:
 
 
 def _criterion(item: Any, *, kit: bool = False) -> Criterion:
-    """One criterion; a rewardkit file's importance does not gate, as it does not there."""
+    """One criterion. The importance in a rewardkit file does not gate, as in rewardkit itself."""
     if isinstance(item, str):
         return Criterion(_text(item))
     if not isinstance(item, Mapping):
@@ -182,7 +182,7 @@ def _criterion(item: Any, *, kit: bool = False) -> Criterion:
     notes = notes if isinstance(notes, Mapping) else {}
     importance = str(item.get("importance", notes.get("importance", ""))).lower().replace("_", " ")
     levels = tuple(map(str, item.get("levels") or ()))
-    weights = ("weight",) if kit or item.get("type") == "likert" else _POINTS  # there `points` are a scale's
+    weights = ("weight",) if kit or item.get("type") == "likert" else _POINTS  # here `points` is the size of the scale
     return Criterion(
         _text(item[key]),
         _name(item, key),
@@ -203,7 +203,7 @@ def _text(text: str) -> str:
 
 
 def _name(item: Mapping[str, Any], key: str) -> str:
-    """A name that a person gave it; ids that say nothing are none."""
+    """A name that a person gave it. Opaque ids do not count."""
     for name in ("name", "id", "title"):
         found = item.get(name)
         if name != key and isinstance(found, (str, int)) and not isinstance(found, bool):
@@ -255,7 +255,10 @@ def _number(value: Any, field: str) -> float:
 
 
 def _leaves(root: Mapping[str, Any]) -> Iterator[Criterion]:
-    """A tree's leaves; a node is the mean of its children by weight, so a leaf's points are its share of the whole."""
+    """A tree's leaves.
+
+    A node is the weighted mean of its children, so a leaf's points are its fraction of the whole.
+    """
     stack: list[tuple[Any, float, tuple[str, ...]]] = [(root, 1.0, ())]
     found = 0
     while stack:

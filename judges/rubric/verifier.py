@@ -1,4 +1,4 @@
-"""The verifier `rubric`: how many of a rubric's points an answer gets, by a judge's verdict on each criterion."""
+"""The verifier `rubric`: the fraction of a rubric's points that an answer gets, by a judge's verdict per criterion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from verikit.types import ASKS, LABEL, UNIT, Sample, Score
 OnMissing = Literal["unscored", "low", "high"]
 _SHOWN = 300
 _SPARE = 64
-"""Characters a criterion takes beside its text."""
+"""Characters of a criterion in addition to its text."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,9 +35,8 @@ class Rubric(Judge):
 
     The rubric is in the row (HealthBench, RubricHub, RaR, SWE-Atlas, PaperBench) or in a file (also rewardkit's).
     Negative points are for errors, and `must` criteria gate the whole. `parts` has each criterion's verdict. A missing
-    verdict leaves the whole without a value, unless it can't change the value. With `expected` a criterion counts by
-    the probability that it is met, or its mean place on its scale. If it gates the whole, its likeliest verdict is
-    used.
+    verdict leaves the whole unscored, unless it can't change the value. With `expected`, a criterion counts by the
+    probability that it is met, or its mean place on its scale. If it gates the whole, its likeliest verdict is used.
     """
 
     name = "rubric"
@@ -57,10 +56,13 @@ class Rubric(Judge):
     """Number of requests per criterion. The median is used, or with `expected` the mean. Requests differ in seed,
     temperature and order."""
     labels: str = ""
-    """The row's key with human labels of each criterion: a list, or an object by name, of true, false or numbers, or of
-    several people's. They do not affect the score. `verikit report` shows the judge's agreement with them."""
+    """The row's key with human labels of each criterion: a list, or an object by name.
+
+    Labels are true, false or numbers, or lists of several people's labels. They do not affect the score. `verikit
+    report` shows the judge's agreement with them.
+    """
     criteria: Criteria | None = field(init=False, compare=False)
-    """The rubric of every row; None: each has its own."""
+    """The rubric of every row. None: each row has its own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,12 +87,12 @@ class Rubric(Judge):
             raise ConfigError(f"rubric: {error}") from None
 
     def listed(self, criteria: Sequence[Criterion]) -> str:
-        """Criteria as the judge is shown them, numbered from 1."""
+        """The criteria as the judge sees them, numbered from 1."""
         return listed(criteria, self.file)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """0 and 1, or unclipped what the rubric can come to; nothing is known of rubrics that rows bring."""
+        """0 and 1, or the rubric's range if it is not clipped. Infinite if each row brings its own rubric."""
         if self.clip:
             return UNIT
         if self.criteria is None:
@@ -98,7 +100,7 @@ class Rubric(Judge):
         return span(0.0, *self.criteria.bounds([None] * len(self.criteria.items), clip=False))
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Judge every criterion of every sample, all in one call of the engine."""
+        """Judge every criterion of every sample in one call of the engine."""
         found = [self._of(sample) for sample in samples]
         shown = self.fitted(
             [
@@ -125,11 +127,11 @@ class Rubric(Judge):
         ]
 
     def _answered(self, questions: Sequence[Question | VerikitError]) -> list[list[JudgeVerdict]]:
-        """The verdicts on each question's criteria, all asked in one call; an error alone if none is asked."""
+        """The verdicts on each question's criteria, from one call. A single error if the question was not sent."""
         said = ask_all(
             self.asked, [asked for asked in questions if isinstance(asked, Question)], self.file, retry=self.retry
         )
-        # A reply counts as one, and as read if it holds any verdict.
+        # A reply counts as one, and as read if it contains any verdict.
         self._record.note([min(some, key=lambda verdict: bool(verdict.error)) for some in said], self.probe)
         answered = iter(said)
         return [
@@ -147,7 +149,7 @@ class Rubric(Judge):
             return Score.error(describe(error))
 
     def _texts(self, sample: Sample, rubric: Criteria) -> dict[str, Shown]:
-        """All that the requests about a sample show."""
+        """All strings that the requests for a sample show."""
         answer = self.shown_sample(sample)
         texts: dict[str, Shown] = {"prompt": sample.prompt, "answer": answer, "criteria": self.listed(rubric.items)}
         if self.file.needs_reference:
@@ -157,7 +159,7 @@ class Rubric(Judge):
     def _questions(
         self, texts: Mapping[str, Shown], rubric: Criteria
     ) -> Iterator[tuple[list[int], Question | VerikitError]]:
-        """Each request, or why there is none, with the numbers of its criteria in the rubric."""
+        """Each request, or the error that prevents it, with its criteria's indices in the rubric."""
         for number in range(self.asks):
             for numbers in self._batches(rubric.items):
                 turned = numbers[number % len(numbers) :] + numbers[: number % len(numbers)]
@@ -169,7 +171,7 @@ class Rubric(Judge):
                     yield turned, Question(repeated(request, number, self.asks), criteria)
 
     def _batches(self, items: Sequence[Criterion]) -> Iterator[list[int]]:
-        """The rubric cut up: so many criteria a request, and no more than the judge sees of a text."""
+        """Split the rubric: at most `per_call` criteria per request, and no more characters than the judge may see."""
         most = 1 if self.file.reply.member else self.per_call
         batch: list[int] = []
         size = 0
@@ -236,9 +238,10 @@ class Rubric(Judge):
         return Score.timeout(reason, **told) if late else Score.error(reason, **told)
 
     def _judged(self, verdicts: Sequence[JudgeVerdict], decides: bool) -> float | None:
-        """What the askings say together: the median, the lower one of two; None where none gave a verdict.
+        """The combined result of all requests: the median (the lower of two), or None without any verdict.
 
-        By log-probabilities the mean, or where it must be one verdict or the other, the median of the likeliest ones.
+        By log-probabilities it is the mean. If the criterion must be decided, it is the median of the likeliest
+        verdicts.
         """
         values = [float(verdict.value) for verdict in verdicts if verdict.value is not None]
         if not values:
@@ -254,7 +257,7 @@ class Rubric(Judge):
         return labels[verdict.label] if verdict.label in labels else float(verdict.label)
 
     def _part(self, item: Criterion, said: Sequence[JudgeVerdict], judged: float | None, label: float | None) -> Score:
-        """A criterion's part: how far it is met, as the judge says."""
+        """A criterion's part: how far it is met according to the judge."""
         more: dict[str, Score] = {}
         if label is not None:
             more[LABEL] = Score(label, reason="what people said")
@@ -277,10 +280,10 @@ class Rubric(Judge):
         return Score(_level(item, verdict.value), answer=verdict.label)
 
     def _labels(self, sample: Sample, items: Sequence[Criterion]) -> list[float | None]:
-        """What people said of each criterion, 0 to 1; None where nothing.
+        """The human label of each criterion, 0 to 1, or None if there is no label.
 
         Raises:
-            SchemaError: the labels are not a list as long as the rubric, nor an object by name.
+            SchemaError: the labels are neither a list as long as the rubric nor an object by name.
         """
         found = at(sample.meta, self.labels) if self.labels else None
         if found is None:
@@ -296,7 +299,7 @@ class Rubric(Judge):
 
 
 def _check_reply_format(reply: ReplyFormat) -> None:
-    """Raise if a prompt's replies can't hold a verdict on each criterion."""
+    """Raise if a prompt's replies can't contain a verdict on each criterion."""
     if not reply.member and ("{number}" not in reply.find or "{fence}" not in reply.find):
         raise ConfigError("a rubric prompt's find must contain {fence} and {number}", hint="<{fence} {number}: {}>")
     if len(reply.labels) != 2 or set(reply.labels.values()) != {0.0, 1.0}:
@@ -304,7 +307,7 @@ def _check_reply_format(reply: ReplyFormat) -> None:
 
 
 def _each(verdicts: list[JudgeVerdict], numbers: Sequence[int]) -> list[JudgeVerdict]:
-    """A verdict for each criterion: the same error for all where nothing was asked."""
+    """A verdict for each criterion. If no request was sent, all criteria share its error."""
     return verdicts if len(verdicts) == len(numbers) else verdicts * len(numbers)
 
 

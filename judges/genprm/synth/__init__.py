@@ -1,1 +1,1 @@
-"""Training data for a GenPRM, made from problems with answers."""
+"""Training data for a GenPRM, generated from problems with answers."""

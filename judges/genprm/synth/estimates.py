@@ -1,4 +1,4 @@
-"""Second stage: what each step of a solution is worth, by completing it many times from there."""
+"""Second stage: estimate the value of each step of a solution from many completions after it."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def estimate_values(
 ) -> list[list[dict[str, Any]]]:
     """Estimate the value after every step of every path of every row.
 
-    Step by step, all paths that go on in one call; a path stops at a step from where nothing is right, since what is
-    lost stays lost. The last step's value is whether the solution is right.
+    Each step completes all live paths in one call. A path stops at a step with no right completion, since it can't
+    recover. The last step's value is whether the solution is right.
 
     Args:
-        rows: Of the first stage.
-        engine: Completes begun solutions.
-        verifier: Says which completions are right; those it can't score count neither way.
-        asking: How it is asked.
-        completions: K for problems that are seldom, sometimes and mostly solved; None is the paper's.
+        rows: Rows of the first stage.
+        engine: Completes partial solutions.
+        verifier: Decides which completions are right. Unscored completions do not count.
+        asking: The format of the requests.
+        completions: K for problems that are rarely, sometimes and mostly solved. None uses the paper's values.
 
     Returns:
-        For each row its paths, each with `values`: (right, counted) for every step. A step of which nothing was counted
-        (the engine or the verifier failed) has (0, 0), and so have those after it: that path has no labels.
+        For each row its paths, each with `values`: (right, counted) for every step. If no completion of a step was
+        counted (the engine or the verifier failed), that step and all later ones have (0, 0): the path has no labels.
     """
     paths = [
         {**path, "id": f"{row['id']}/{number}", "problem": row["id"], "prompt": row["prompt"], "answer": row["answer"],

@@ -1,13 +1,14 @@
 """The synthesis of training data: problems to solutions, step values, labels, rationales, files to train on.
 
-    OUT/solutions/   what was drawn of each problem, and the balanced paths kept
+    OUT/solutions/   the sampled solutions of each problem, and the balanced paths
     OUT/values/      each path with the value after every step
-    OUT/rationales/  each labelled path with its reviewer's verdicts, kept or not
-    OUT/train.jsonl  conversations of the kept ones, for `verikit train sft`
+    OUT/rationales/  each labelled path with its reviewer's verdicts, accepted or not
+    OUT/train.jsonl  conversations of the accepted ones, for `verikit train sft`
     OUT/steps.jsonl  labelled steps of all paths, for `recipe = "step-labels"`
     OUT/report.json  the counts of every stage
 
-Each stage resumes where it stopped, to the result of an uninterrupted run. (GenPRM, arXiv 2504.00891, section 3.)
+Each stage resumes where it stopped, and gives the result of an uninterrupted run. (GenPRM, arXiv 2504.00891, section
+3.)
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """What the stages are made of."""
+    """The components and settings of the stages."""
 
     verifier: Verifier
-    """Says which solutions are right."""
+    """Decides which solutions are right."""
     policy: Engine
     completer: Engine
     reviewer: GenPRM
@@ -50,15 +51,15 @@ class Synthesis:
     asking: Asking = field(default_factory=Asking)
     balance: Balance = field(default_factory=Balance)
     completions: tuple[int, int, int] | None = None
-    """Other numbers than 128, 64 and 32."""
+    """Completion counts that replace 128, 64 and 32."""
     variant: Variant = "ratio"
     threshold: Fraction = Fraction(4, 5)
     batch: int = 64
-    """Problems (or solutions) to a call."""
+    """Problems (or solutions) per call."""
 
 
 def _begin(folder: Folder, config: Mapping[str, Any], out: Path) -> None:
-    """Write the config into a new folder; a folder with another one is refused."""
+    """Write the config into a new folder. A folder with a different config is rejected."""
     old = folder.read_json(CONFIG)
     if old is not None:
         check_same(old, dict(config), out)
@@ -75,14 +76,14 @@ def synthesise(
     """Run all stages into a folder and return the report.
 
     Args:
-        problems: With answers, in the order of the folder's first run.
-        out: The folder; made if absent.
+        problems: Problems with answers, in the order of the folder's first run.
+        out: The folder. It is created if absent.
         parts: Engines, verifier and settings.
-        config: What decides the result; a folder is only continued under the same.
-        progress: Called with a stage's name, the number of items done, and of all.
+        config: The settings that affect the result. A folder is resumed only with the same settings.
+        progress: Called with a stage's name, the number of finished items, and the total.
 
     Raises:
-        UsageError: the folder was made under another config, or is in use.
+        UsageError: the folder was created under another config, or is in use.
     """
     with Folder(out, ()) as folder:
         _begin(folder, config, out)
@@ -114,7 +115,7 @@ def synthesise(
 
 
 def has_values(path: Mapping[str, Any]) -> bool:
-    """Whether every step was counted."""
+    """Whether every step has counted completions."""
     return all(counted for _, counted in path["values"])
 
 

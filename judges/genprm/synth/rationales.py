@@ -1,4 +1,4 @@
-"""Third stage: a reviewer's rationale for each labelled solution, kept where its verdicts are the labels."""
+"""Third stage: a reviewer's rationale for each labelled solution, accepted if its verdicts match the labels."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from verikit.types import Message, Sample, Score
 
 
 def write_rationales(paths: Sequence[dict[str, Any]], reviewer: GenPRM) -> list[dict[str, Any]]:
-    """Review labelled solutions and say which are kept.
+    """Review labelled solutions and mark the accepted ones.
 
-    A solution is kept if the majority of drafts (the reviewer's paths) agrees with every label, and one draft does by
-    itself: that one is its rationale. A step without a verdict agrees with nothing.
+    A solution is accepted if the majority of drafts (the reviewer's paths) agrees with every label, and at least one
+    single draft does too. That draft is its rationale. A step without a verdict agrees with nothing.
 
     Args:
-        paths: With `prompt`, `steps` and `labels`.
-        reviewer: Any model led through the protocol, its code run.
+        paths: Paths with `prompt`, `steps` and `labels`.
+        reviewer: Any model that follows the protocol, with its code run.
 
     Returns:
-        A row a path: `kept`, why not, the reviewer's `verdicts` a draft, and the conversation of one that is kept.
+        One row per path: `kept`, why not, the reviewer's `verdicts` per draft, and the conversation if it is accepted.
     """
     read = [reviewer.solution(Sample(path["prompt"], meta={"steps": path["steps"]})) for path in paths]
     reviewed = reviewer.review([solution for solution in read if isinstance(solution, Solution)])
@@ -61,13 +61,13 @@ def _verdicts(draft: Path, steps: int) -> list[bool | None]:
 
 
 def _majority(said: Sequence[bool | None]) -> bool | None:
-    """What more than half of those say that say anything; None at a tie."""
+    """The majority label among the known ones. None at a tie."""
     yes, no = sum(label is True for label in said), sum(label is False for label in said)
     return None if yes == no else yes > no
 
 
 def conversation(solution: Solution, draft: Path, protocol: Protocol, mode: Mode) -> list[Message]:
-    """The review as training reads it: one user turn a step, the reviewer's turn with code and its output."""
+    """The review as training reads it: one user turn per step, and the reviewer's turn with code and its output."""
     messages = [protocol.opening(mode)]
     for index, step in enumerate(draft.steps):
         messages += [

@@ -1,4 +1,4 @@
-"""How the synthesis asks a policy: solutions from the start, and completions from the middle of one."""
+"""Requests of the synthesis to a policy: solutions from the start, and completions of partial ones."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from verikit.types import Message
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The form of a request to the policy or the completer."""
+    """The format of a request to the policy or the completer."""
 
     chat: bool = True
-    """Messages, by the model's chat template; else the problem as text, continued."""
+    """Send messages formatted by the model's chat template. Otherwise the problem is sent as text to continue."""
     system: str = "Please reason step by step, and put your final answer within \\boxed{}."
     lead: str = "Step 1:"
-    """What every solution is made to begin with, so that it is written in steps."""
+    """The start of every solution, to make the model write in steps."""
     joint: str = "\n\n"
-    """What stands between two steps."""
+    """The separator between two steps."""
     max_tokens: int = 2048
     temperature: float = 0.7
     top_p: float = 1.0
     seed: int = 0
 
     def request(self, problem: str, begun: str, n: int, *key: str | int) -> Request:
-        """Ask for `n` ways to go on from a begun solution; `key` says which request this is, for its seed."""
+        """A request for `n` continuations of a partial solution. `key` identifies the request for its seed."""
         prompt: EnginePrompt = problem + begun
         if self.chat:
             messages = [
@@ -46,11 +46,11 @@ class Asking:
         )
 
     def begun(self, steps: Sequence[str]) -> str:
-        """A solution that stops after some steps, up to where the next one begins."""
+        """A solution that stops after some steps, up to the start of the next one."""
         return self.joint.join(steps) + self.joint
 
 
 def draw_seed(*key: str | int) -> int:
-    """A seed that depends on nothing but the key, so that a resumed run draws what an uninterrupted one does."""
+    """A seed that depends only on the key, so a resumed run samples the same as an uninterrupted one."""
     digest = hashlib.blake2b(repr(key).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1

@@ -1,4 +1,4 @@
-"""First stage: solutions of each problem, right and wrong ones in balance."""
+"""First stage: solutions of each problem, with right and wrong ones in balance."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from verikit.types import Group, Sample
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How many solutions are drawn and kept of a problem."""
+    """How many solutions of a problem are sampled and stored."""
 
     paths: int = 16
-    """Most kept: half of them right where both kinds allow it."""
+    """Maximum stored solutions. Half of them are right if both kinds suffice."""
     attempts: int = 2048
-    """Most drawn until a right and a wrong one are found; a problem with one kind only is dropped."""
+    """Maximum samples until a right and a wrong one are found. A problem with only one kind is dropped."""
     draws: int = 64
-    """Drawn at a time."""
+    """Samples per request."""
 
 
 @dataclass(slots=True)
 class _Drawn:
-    """One problem while solutions are drawn."""
+    """One problem while solutions are sampled."""
 
     problem: Group
     tried: int = 0
@@ -45,15 +45,16 @@ class _Drawn:
 def sample_solutions(
     problems: Sequence[Group], engine: Engine, verifier: Verifier, asking: Asking, balance: Balance
 ) -> list[dict[str, Any]]:
-    """Draw solutions until each problem has a right and a wrong one, or its attempts are used up.
+    """Sample solutions until each problem has a right and a wrong one, or its attempts are used up.
 
-    All problems that go on are asked in one call. A solution that can't be scored counts neither way.
+    All unfinished problems are sent in one call. An unscored solution does not count.
 
     Raises:
-        EngineError: the engine is gone.
+        EngineError: the engine is unreachable.
 
     Returns:
-        A row a problem: how many were `tried` and `right` (pass@1), and its `paths`, none if it is dropped.
+        One row per problem: the numbers `tried` and `right` (pass@1), and its `paths`, which are empty if it is
+            dropped.
     """
     drawn = [_Drawn(problem) for problem in problems]
     while live := [drawing for drawing in drawn if not drawing.done(balance)]:

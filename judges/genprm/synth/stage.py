@@ -1,7 +1,7 @@
-"""One stage of a synthesis: items in, rows out, resumable.
+"""One stage of a synthesis: it turns items into rows, and can be resumed.
 
-Items go to the work in batches; a batch's rows are committed together, so a kill loses one batch at most. Draws are
-keyed by item, so where batches are cut changes no result.
+Items are processed in batches. A batch's rows are committed together, so a kill loses at most one batch. Samples are
+keyed by item, so batch boundaries do not affect results.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ def run_stage(
     batch: int,
     progress: Callable[[int, int], None],
 ) -> list[dict[str, Any]]:
-    """Work through items into a folder, going on where an earlier run stopped; return all rows.
+    """Process items into a folder, resuming where an earlier run stopped, and return all rows.
 
     Args:
-        folder: Made if absent.
-        items: The same, in the same order, as when the folder was made.
-        work: Returns a batch's rows, any number an item.
-        batch: Items to a call.
-        progress: Called with the number of items done, and of all.
+        folder: The folder. It is created if absent.
+        items: The same items, in the same order, as when the folder was created.
+        work: Returns a batch's rows, any number per item.
+        batch: Items per call.
+        progress: Called with the number of finished items, and the total.
 
     Raises:
-        UsageError: another run has the folder open, or it holds something else.
-        VerikitError: it can't be written.
+        UsageError: another run has the folder open, or the folder contains something else.
+        VerikitError: the folder can't be written.
     """
     with Folder(folder, (ROWS,)) as kept:
         done = kept.recover().line
