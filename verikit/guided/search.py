@@ -177,10 +177,10 @@ class PromptSearch:
         self.done, self._result, self._tasks = True, list(drafts), []
 
     def _planned(self) -> list[_Task]:
-        """The requests of all growths that the budget allows: each draft's first sample before any one's second.
+        """The requests of all growths that the budget allows. Every draft gets a first sample before any gets a second.
 
-        Whole solutions are given all their tokens, so only as many are begun as surely fit, at least one. Steps share
-        what is left alike.
+        Whole solutions get all their tokens, so only as many are started as surely fit, but at least one. Steps share
+        the remaining budget equally.
         """
         wanted = sorted((j, at) for at, growth in enumerate(self._growths) for j in range(growth.count))
         rooms = [self._room(self._growths[at]) for at in range(len(self._growths))]

@@ -39,7 +39,7 @@ class Foreign(NamedTuple):
 
 @cache
 def registered(kind: Kind) -> dict[str, EntryPoint]:
-    """Every registered name of a kind, sorted; of one that several distributions register, verikit's entry if any."""
+    """All registered names of a kind, sorted. verikit's entry wins if several distributions register a name."""
     return dict(sorted(_entries(kind).items()))
 
 
@@ -147,7 +147,7 @@ def _own(kind: str) -> dict[str, EntryPoint]:
 
 
 def _of_others(kind: str, own: Mapping[str, EntryPoint]) -> list[EntryPoint]:
-    """What other distributions register; of one that is on the path twice, the first counts, as in imports."""
+    """The entries of other distributions. The first counts if a distribution is on the path twice, as with imports."""
     found = entry_points(group=f"verikit.{kind}")
     named = {id(entry.dist): entry.dist for entry in found if entry.dist is not None}
     verikits = {key for key, distribution in named.items() if _named_verikit(distribution)}

@@ -96,7 +96,7 @@ class CompletionReward(FunctionVerifier):
         return [scored[index] if index in scored else Score.error(problem) for index, problem in enumerate(problems)]
 
     def _columns(self, sample: Sample) -> dict[str, Any]:
-        """All that one sample can give to a parameter, by name; the row's own columns win over the gold's names."""
+        """All values that a sample can pass to parameters, by name. The row's own columns override the gold's names."""
         golds = {} if sample.answer is None else dict.fromkeys(GOLD_KEYS, sample.answer)
         texts = dict.fromkeys(_COMPLETION, sample.completion)
         return {"question": sample.prompt, "prompt": sample.prompt} | golds | dict(sample.meta) | texts

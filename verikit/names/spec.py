@@ -74,7 +74,7 @@ def load(spec: str | Verifier) -> Verifier:
 
 
 def _check(spec: str) -> None:
-    """Reject a spec that is or may lead to code that is only named in a folder.
+    """Reject a spec that is, or may load, code that only the folder's settings name.
 
     Raises:
         SpecError: it is such a spec.
@@ -86,7 +86,7 @@ def _check(spec: str) -> None:
 
 
 def _named_within(text: str) -> tuple[str, dict[str, str]]:
-    """An expression with a name in the stead of each object or file's spec, of the same length, and what each is."""
+    """An expression with an equally long placeholder for each object or file's spec, and what each one stands for."""
     found: dict[str, str] = {}
 
     def named(match: re.Match[str]) -> str:

@@ -26,7 +26,7 @@ _UNSEEN = re.compile(f"({_FLAG})|{_BACKSPACE}|[{_ZERO_WIDTH}{_BLANK}{_CONTROL}]"
 _UNSEEN_ASCII = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _FILLER = re.compile(f"[{_BLANK}]")
 _JOINT = re.compile(f"(?<=[!-\u058f])(?:{_BACKSPACE}|[{_ZERO_WIDTH}{_CONTROL}])+(?=[!-\u058f])")
-"""Between two characters of alphabets that need no joiner in a word, as Persian, the scripts of India and emoji do."""
+"""Invisible characters inside a word whose alphabet needs no joiners, unlike Persian, Indic scripts and emoji."""
 
 _PHANTOM = re.compile(r"\\[hv]?phantom(?![A-Za-z])\s*(?:(?=\{)|\\[A-Za-z]+|[^{\\\s])|\\.|[{}]", re.DOTALL)
 _LAYOUT = re.compile(

@@ -31,7 +31,7 @@ class Read(NamedTuple):
 
 
 def view(sample: Sample, reads: Reads | None, *, media: bool) -> Read:
-    """A sample as a verifier sees it that reads this much of it, and perhaps pictures and other `media`."""
+    """The sample as seen by a verifier that reads this part of it and, with `media`, also pictures and other media."""
     if reads is None:
         return Read(sample)
     if sample.messages and not sample.completion.strip() and (found := media_said(sample.messages)):
