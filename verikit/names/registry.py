@@ -200,7 +200,7 @@ def _label(entry: EntryPoint) -> str:
 
 
 def _stated(distribution: Distribution, name: str) -> str:
-    """The metadata that a distribution declares for this name. Empty if there is none."""
+    """A field of a distribution's metadata. Empty if it is missing."""
     try:
         return str(distribution.metadata[name]) if name in distribution.metadata else ""
     except FileNotFoundError:

@@ -71,9 +71,9 @@ class _Parameters:
 
     @property
     def takes_sample(self) -> bool:
-        """Whether it is a function of a `Sample`: at most one parameter is required, and it is no completion by name.
+        """Whether it takes a `Sample`: it requires at most one parameter, and none is named like a completion.
 
-        `(completion)` alone takes a sample, as it always did.
+        For compatibility, `(completion)` as the only parameter takes a sample.
         """
         first = self.required[0] if self.required else ""
         return len(self.required) < 2 and not (self.open and first in _COMPLETION)

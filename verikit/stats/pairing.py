@@ -10,9 +10,9 @@ M = TypeVar("M")
 
 
 def pairs(wanted: Sequence[W], made: Sequence[M], fits: Callable[[W, M], bool]) -> dict[int, int]:
-    """Indices of made things, each with that of the wanted one it is paired with; as many pairs as there can be.
+    """Pair indices of `made` with indices of `wanted`, with the largest possible number of pairs.
 
-    Each augmenting path is found breadth first, so nothing recurses; O(pairs · edges).
+    Each augmenting path is found breadth first, without recursion. O(pairs · edges).
     """
     edges = [[i for i, thing in enumerate(made) if fits(want, thing)] for want in wanted]
     taken: dict[int, int] = {}
