@@ -1,8 +1,9 @@
 """Option letters: the one that a gold answer names, and those on which a text settles.
 
-A sentence settles on the letters it asserts. It must call them the answer, right or chosen, in any order ("The answer
-is (B)", "B is correct", "I choose B", "Die richtige Antwort ist B", "答案是B"). It must not deny, doubt or suppose it. The
-last such sentence counts. `answer` and `choice` read letters with the same function, `settled`.
+A sentence settles on the letters it asserts. It must call them the answer, right or chosen, in any order:
+"The answer is (B)", "B is correct", "I choose B", "Die richtige Antwort ist B", "答案是B".
+It must not deny, doubt or suppose it. The last such sentence is used. `answer` and `choice` read letters with the same
+function, `settled`.
 """
 
 from __future__ import annotations
@@ -45,8 +46,7 @@ _ANNOUNCING = (
 _TAGS = re.compile(r"</?(?:b|i|em|strong|u|p)>")
 _SENTENCE = re.compile(r"(?<=[?？])|[.!;](?=\s|$)|[。；！।\n]")
 _ASCII_SENTENCE = re.compile(r"[.!;\n](?:(?<=\n)|(?=\s|$))")
-"""The same pattern for text without questions. It is many times faster, since it starts with one of a few characters.
-"""
+"""The same for text without questions. Many times as fast, since it starts with one of a few characters."""
 _RETRACTS = re.compile(
     r"\s*(?:\w{1,8},?\s+)?(?:no|wait|actually|instead|rather|correction|sorry|however|but|therefore|so|thus|hence|on "
     r"second|looking|after|then|finally|in conclusion)\b",
@@ -109,8 +109,7 @@ def several_letters(text: str) -> frozenset[str]:
 
 
 def named(text: str, letters: str = LETTERS) -> frozenset[str]:
-    """The letters a short answer is or begins with ("(B)", "c)", "B. because …", "A and C"). Empty if there are none.
-    """
+    """The letters a short answer is or begins with: "(B)", "c)", "B. because …", "A and C". Empty if there are none."""
     plain = _plain_marks(unwrap(text)).strip()
     if match := _SHORT.fullmatch(plain):
         return _offered({match[1].upper()}, letters)

@@ -96,8 +96,7 @@ def unevaluated(answer: str, golds: Iterable[str], question: str = "") -> str:
 
 
 def claims(tree: Node, golds: Iterable[Node]) -> list[Node]:
-    """The values that an answer gives: the members of a chain of equalities that equal a gold answer, or all of them.
-    """
+    """The values that an answer gives: the members of a chain of equalities that equal a gold answer, or all of it."""
     if not _chain(tree):
         return [unlabelled(tree)]
     equal = [member for member in _members(tree) if any(same_value(gold, member) for gold in golds)]

@@ -158,7 +158,7 @@ def _numerals(case: _Case) -> AnswerVerdict | None:
 
 
 def _negation(case: _Case) -> AnswerVerdict | None:
-    """An answer that denies a value, such as "not independent": only a gold that says the same equals it."""
+    """Compare an answer that denies a value, such as "not independent". Only the same denial equals it."""
     if not is_negation(case.text):
         return None
     if case.found.form in _UNMARKED and closing.last_item(case.text) is not None:
@@ -300,7 +300,7 @@ def _readings(text: str, form: str) -> Iterator[str]:
 
 
 def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) -> EqualityResult:
-    """Compare trees; where they differ, the gold's other readings and a letter as a unit; where undecided, the tail."""
+    """Compare trees. If they differ, try the gold answer's other readings and units. If undecided, use the tail."""
     equality = terms.equality
     try:
         result = compare(gold, answer, equality)

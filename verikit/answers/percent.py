@@ -20,7 +20,7 @@ _ASKED = re.compile(
 
 
 def wrong_sense(gold: Node, answer: Node, question: str, equality: Equality) -> bool:
-    """Whether one is a percentage, the other a bare number, and they agree only in the sense the question excludes."""
+    """Whether a percentage and a bare number agree only in the sense that the question excludes."""
     if not equality.percent or {gold.op, answer.op} & (COLLECTIONS | {"rel"}):
         return False
     g, a = peel(gold), peel(answer)

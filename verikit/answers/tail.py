@@ -96,8 +96,7 @@ class Tail:
 
 
 def warm() -> None:
-    """Load and cache in the helper, before its workers are forked, what sympy needs at the first use of each operation.
-    """
+    """In the helper, before its workers are forked: load and cache what sympy needs at the first use of operations."""
     import sympy
 
     x, n = sympy.Symbol("x", real=True), sympy.Symbol("n", real=True)

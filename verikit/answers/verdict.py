@@ -168,8 +168,7 @@ def _shown_equal(a: Node, b: Node, equality: Equality) -> bool:
 
 
 def _letters(part: str, found: list[FoundAnswer], gold: ReadGold, terms: Terms) -> AnswerVerdict | None:
-    """Compare option letters with those of the text. None if a gold answer with several letters may be something else.
-    """
+    """Compare option letters with those in the text. None if a gold answer of several letters may be something else."""
     candidate = found[-1] if found else extract.last_line(part)
     settled = choices.settled(part, options=terms.options)
     if not settled.letters and candidate.form in ("####", "box") and not candidate.negated:

@@ -113,7 +113,7 @@ def _behind(text: str, token: re.Match[str]) -> int:
 
 
 def pieces(text: str) -> list[str] | None:
-    """The expressions of a list with commas; None if brackets or strings do not close. A comma may follow the last."""
+    """The expressions of a comma-separated list. None if brackets or strings do not close. It may end in a comma."""
     found: list[str] = []
     begun = 0
     try:

@@ -1,7 +1,7 @@
-"""Python-style calls whose arguments are plain literals, read in one pass: most are, and a syntax tree costs more.
+"""Reads Python-style calls with plain literal arguments in one pass, which is faster than building a syntax tree.
 
-What is not surely such a call (escapes, prefixes, arithmetic, names, anything that Python would refuse) is left to the
-parser: `read` gives what `verikit.calls` would, or None.
+Most calls are of this kind. Anything else (escapes, prefixes, arithmetic, names, anything Python would reject) is left
+to the parser. `read` returns the same result as `verikit.calls`, or None.
 """
 
 from __future__ import annotations

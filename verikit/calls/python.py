@@ -18,7 +18,7 @@ _STRING_OR_COMMENT = re.compile(
     r'''"""(?:[^"\\]|\\.?|"(?!""))*(?:""")?|"(?:[^"\\\n]|\\.?)*"?''',
     re.DOTALL,
 )
-"""A string, even if it does not end, so that no text is read twice. Or a comment."""
+"""A string, even an unclosed one, to read no text twice. Or a comment."""
 _SOURCE_NAME = "<tool call>"
 _QUIET = ("ignore", None, Warning, re.compile(_SOURCE_NAME), 0)
 
@@ -72,8 +72,7 @@ def keywords(node: ast.Call, depth: int) -> dict[str, Any]:
 
 
 def _literal(node: ast.expr, depth: int) -> Any:
-    """The value of a literal. Bare names and calls without arguments become strings, since datasets write variables so.
-    """
+    """The value of a literal. Bare names and calls without keywords become strings, as datasets write variables."""
     if type(node) is ast.Constant:  # the most common case
         if type(node.value) is int and node.value.bit_length() > MAX_BITS:
             raise Unreadable("a number out of range")

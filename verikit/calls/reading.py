@@ -61,8 +61,7 @@ Written = Callable[[str], list[ToolCall]]
 
 
 def calls_of(sample: Sample, language: Language = "python") -> list[ToolCall]:
-    """All calls of a completion in order: those in its messages, or if there are none, those in the text of its reply.
-    """
+    """All calls of a completion in order: those in its messages, or otherwise those in the text of its reply."""
     calls = calls_in(sample.messages) if sample.messages else []
     return calls or text_calls(reply_text(sample.completion), language)
 
@@ -145,13 +144,13 @@ def deeper_than(value: Any, limit: int) -> bool:
 
 
 def text_calls(text: str, language: Language = "python") -> list[ToolCall]:
-    """The calls in a reply: in a model family's tags, or a reply that is nothing but calls, as JSON or as source.
+    """The calls in a reply: in a model family's tags, or in a reply of nothing but calls, as JSON or as source.
 
-    Known tags: `<tool_call>`, `<function_call>`, `<TOOLCALL>`, `<function=NAME>`, `[TOOL_CALLS]`, `<|python_tag|>`.
-    The calls of all of them count, and so does a part between them that is nothing but calls: which of them a harness
-    would make isn't known here. Prose has no calls, whatever it mentions. What is over a cap is a call with that
-    problem, never no call: padding hides nothing. Of Java and JavaScript the arguments are strings: source, or the
-    text of a string literal.
+    Known tags: `<tool_call>`, `<function_call>`, `<TOOLCALL>`, `<function=NAME>`, `[TOOL_CALLS]`, `<|python_tag|>`. The
+    calls of all tags are included, since a harness could run any of them. The same applies to a part between tags that
+    consists only of calls. Prose never contains calls, even if it mentions some. Text over a limit becomes a call with
+    that problem, so padding can't hide calls. For Java and JavaScript the arguments are strings: source code, or the
+    content of a string literal.
     """
     if len(text) > MAX_CHARS:
         return [_unread(f"a reply of {len(text)} characters, over the cap of {MAX_CHARS}")]

@@ -1,5 +1,4 @@
-"""Verifiers that choose which verifier scores: by a condition, by the first that does not abstain, by a sample's key.
-"""
+"""Verifiers that select another verifier: by a condition, by the first that does not abstain, by a sample's key."""
 
 from __future__ import annotations
 
@@ -145,13 +144,12 @@ class By(Verifier):
         return [score for score in scores if score is not None]
 
     def equal(self, a: str, b: str) -> bool | None:
-        """The common result of all verifiers, or undecided, since the row that would select one is not available here.
-        """
+        """The common result of all verifiers, or undecided, since the row that would select one is not known here."""
         said = {chosen.equal(a, b) for chosen in (*self.verifiers.values(), *filter(None, [self.default]))}
         return said.pop() if len(said) == 1 else None
 
     def matches(self, score: Score) -> bool:
-        """Whether all verifiers count it as a match, since the row that would select one is not available here."""
+        """Whether all verifiers count it as a match, since the row that would select one is not known here."""
         return all(chosen.matches(score) for chosen in (*self.verifiers.values(), *filter(None, [self.default])))
 
     def _unknown(self, batch: Sequence[Sample]) -> list[Score]:

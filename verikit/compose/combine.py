@@ -34,7 +34,7 @@ _RULES: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
 
 @dataclass(frozen=True, repr=False)
 class Combined(Verifier):
-    """Several verifiers under one rule; the extracted answer is that of the heaviest part that found one."""
+    """Several verifiers under one rule. The extracted answer is from the heaviest part that found one."""
 
     name: str
     """The rule: sum, mean, minimum, maximum, all_of or majority."""

@@ -16,7 +16,7 @@ from verikit.types import Message, Sample, Score
 
 Rule = Literal["mean", "min", "last"]
 MAX_TURNS = 1000
-"""Maximum number of the model's turns. A longer conversation gets 0.0 and is not read."""
+"""Maximum number of the model's turns. A conversation with more gets 0.0 and is not read."""
 _KEPT = ("tool_calls", "tool_call_id", "name")
 _SLICE = re.compile(r"(-?\d{1,4})?(:)?(-?\d{1,4})?")
 

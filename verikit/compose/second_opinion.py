@@ -45,8 +45,7 @@ class Rescue(Verifier):
         return scores
 
     def _doubtful(self, sample: Sample, score: Score) -> bool:
-        """Whether the judge can help: the rule rejected or abstained, the answer is short, and there is a gold answer.
-        """
+        """Whether the judge can help: the rule rejected or abstained on a short answer, and there is a gold answer."""
         refused = score.status == "abstained" or (score.scored and not score.passed)
         if not refused or not score.answer or len(score.answer) > self.max_chars or not accepted(sample.answer):
             return False

@@ -171,10 +171,10 @@ class _Searches:
 
 
 def judged_together(prm: Verifier) -> bool:
-    """Whether a verifier is given the drafts of all prompts in one call.
+    """Whether a verifier scores the drafts of all prompts in one call.
 
-    One that asks an engine is: it wants many requests at once, and reviews a sample alike in any company. A model in
-    this process pads what it is given together, which shows in the last digits: it is given one prompt's at a time, so
-    that a run that goes on has the numbers of one that was never stopped.
+    This applies to verifiers that call an engine, which work best with many parallel requests and review a sample
+    independently of the batch. A model in this process pads its batch, which affects the last digits of its scores. It
+    scores one prompt's drafts at a time, so that a resumed run has the same numbers as an uninterrupted one.
     """
     return any(getattr(part, "engine", None) is not None for part in walk(prm))

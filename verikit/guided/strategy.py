@@ -11,8 +11,7 @@ from verikit.errors import UsageError
 from verikit.guided.draft import Draft, Growth
 
 Walk = Generator[Sequence[Growth], list[list[Draft]], list[Draft]]
-"""Yields growths, which are all made in parallel. It is sent the drafts of each, in order, and returns the solutions.
-"""
+"""Yields growths, which are sampled in parallel. It is sent the drafts of each, in order, and returns solutions."""
 
 
 @dataclass(slots=True)

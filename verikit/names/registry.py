@@ -138,7 +138,7 @@ def _claims(kind: str) -> dict[str, list[str]]:
 
 
 def _own(kind: str) -> dict[str, EntryPoint]:
-    """verikit's own entries of a kind."""
+    """The entries of a kind that verikit itself registers."""
     group = f"verikit.{kind}"
     if own := _distributions():
         return {entry.name: entry for found in reversed(own) for entry in found.entry_points if entry.group == group}
@@ -166,8 +166,7 @@ def _distributions() -> list[Distribution]:
 
 
 def _places(distribution: Distribution) -> Iterator[Path]:
-    """The folders where a distribution has the package: next to its metadata, or in an editable installation's folder.
-    """
+    """The folders that may contain a distribution's package: next to its metadata, or of an editable installation."""
     yield Path(str(distribution.locate_file("verikit"))).resolve()
     try:
         url = json.loads(distribution.read_text("direct_url.json") or "{}")["url"]
@@ -208,8 +207,7 @@ def _stated(distribution: Distribution, name: str) -> str:
 
 
 def misfit(make: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> tuple[str, str]:
-    """The arguments that the callee does not accept, and how to fix the call. Both empty if it accepts all arguments.
-    """
+    """The arguments that the callee does not accept, and how to fix the call. Both are empty if it accepts all."""
     try:
         taken = signature(make).parameters
     except (TypeError, ValueError):

@@ -26,8 +26,7 @@ FLIPS = 10_000
 EXACT = 12
 """Maximum number of differing clusters for which all signs are tried."""
 FEWEST = 6
-"""Minimum number of differing clusters for a significant result: with five, the least p-value is 2 / 2**5, above 0.05.
-"""
+"""Minimum number of differing clusters for significance: with five, the least p-value is 2 / 2**5, above 0.05."""
 POWER = 0.8
 LEVEL = 0.05
 _MOST_DRAWN = 20_000_000
@@ -82,7 +81,7 @@ class Difference:
     lost: int
     """Number of questions that are right in the first run and wrong in the second."""
     left_out: int
-    """Number of questions without a value in both runs."""
+    """Number of questions that lack a value in either run."""
     detectable: float
     """The smallest true difference that these questions would detect in 80 of 100 such comparisons."""
     changed: tuple[Change, ...] = field(default=(), repr=False)

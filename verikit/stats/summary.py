@@ -24,8 +24,7 @@ from verikit.stats.votes import Weighting, vote_at_k, vote_weights
 from verikit.types import PASS_MARK, UNIT, Score
 
 METRICS = ("mean@", "pass@", "pass^", "maj@", "bon@", "wmaj@")
-"""One random candidate, any of k right, all of k right, majority, best by ranking score, vote weighted by that score.
-"""
+"""One random candidate, any of k, all of k, majority, best by ranking score, vote weighted by that score."""
 
 
 def at_k(metric: str) -> tuple[str, int] | None:
@@ -150,7 +149,7 @@ class Summary:
         return mean
 
     def _count(self, scored: _Scored, ks: Iterable[int], mean: float | None) -> None:
-        """Count a group's estimates at these k, as far as it has so many candidates; `mean` is that of one."""
+        """Add a group's estimates at those k for which it has enough candidates. `mean` is for a single candidate."""
         reached = [k for k in ks if k <= len(scored.values)]
         if mean is not None:
             for k in reached:
@@ -173,7 +172,7 @@ class Summary:
         return heard, [0.0 if rank is None else next(weights) for rank in ranks]
 
     def _count_proven(self, scored: _Scored, ks: Iterable[int], n: int, mean: float | None) -> None:
-        """Count what the samples of a stopped group prove at these k of all n; what they don't is noted."""
+        """Add the values at these k of all n that a stopped group's samples determine, and record the others."""
         for k in ks:
             found = {"pass@": proven_pass(scored.values, n, k), "pass^": proven_all(scored.values, n, k)}
             if scored.votes is not None:
@@ -206,7 +205,7 @@ class Summary:
             self._monte_carlo[f"{metric}@{k}"] += vote.method == "monte carlo"
 
     def merge(self, other: Summary) -> None:
-        """Count what another summary of the same settings counted: workers each keep one, and the result has no order.
+        """Add the groups of another summary with the same settings. The order of merging does not matter.
 
         Raises:
             UsageError: the settings differ.
@@ -244,6 +243,5 @@ class Summary:
         return estimates
 
     def unproven(self) -> dict[str, int]:
-        """Metrics without an estimate because of groups stopped early, with the number of groups that leave them open.
-        """
+        """Metrics without an estimate because of groups stopped early, with the number of undetermined groups."""
         return {name: count for name, count in self._unproven.items() if count}

@@ -224,7 +224,7 @@ def role_after(right: Sequence[ClaimToken]) -> Role:
 
 
 def _is_denial(right: Sequence[ClaimToken], at: int, is_seen: bool, clause: bool) -> bool:
-    """Whether a word after a value denies it, where a verb `is_seen` before it, or a comma starts a `clause`."""
+    """Whether a word after a value denies it. `is_seen` is a verb before it, `clause` a comma that starts a clause."""
     kind, behind = right[at].role, right[at - 1].role if at else ""
     if kind == "wrong":
         return is_seen or _fails(right, at) or behind in ("but", "sure")

@@ -28,7 +28,7 @@ Solution = dict[str, str]
 
 
 class Assigned(NamedTuple):
-    """Solutions with the order of their names, which is () where there are only tuples; a tuple's names are numbers."""
+    """Solutions with the order of their names, () if there are only tuples. The names of a tuple are numbers."""
 
     order: tuple[str, ...]
     solutions: tuple[Solution, ...]

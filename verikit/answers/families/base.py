@@ -24,13 +24,13 @@ class Family(NamedTuple):
 
     name: str
     gold: Callable[[str], Any]
-    """What a gold's text means, None if it is not of this kind. Asked of every gold: has to say None fast."""
+    """The meaning of a gold answer, or None for other kinds. Called for every gold answer, so None must be fast."""
     match: Callable[[Any, str, Context], EqualityResult | None]
     """Compares the gold answer's meaning with an answer's text. None if this family can't decide."""
 
 
 def by_reading(name: str, read: Callable[[str], V | None], same: Callable[[V, V], bool]) -> Family:
-    """A family whose golds and answers are read alike; an answer that is not of the kind is left to others."""
+    """A family that reads gold answers and answers in the same way. Other answers are left to other families."""
 
     def match(gold: V, text: str, context: Context) -> EqualityResult | None:
         answer = read(text)

@@ -132,7 +132,7 @@ def _compare(gold: NumericGold, part: str, context: Context) -> EqualityResult |
 
 
 def _counted(part: str) -> Node | None:
-    """A number in words with what it counts, "thirty-three apples"; in digits where the parser can't read the noun."""
+    """A number in words with a counted noun, "thirty-three apples". In digits if the parser can't read the noun."""
     if part[:1].isdigit():
         found = None if part.isascii() else number_at(part)
         return found[0] if found and _FOREIGN_NOUN.fullmatch(part, found[1]) else None

@@ -197,7 +197,7 @@ def _core(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _aliases(gold: str, a: tuple[str, ...]) -> bool:
-    """A name the gold itself offers: in brackets, or a nickname in quotes with the family name."""
+    """Whether the answer is a name that the gold offers: in brackets, or a nickname in quotes with the family name."""
     bracket = re.search(r"^(.{2,200}?)\s*\(([^()]{2,80})\)\s*$", gold.strip())
     if bracket and a in (words(bracket[1]), words(bracket[2])):
         return True
