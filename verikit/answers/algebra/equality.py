@@ -24,13 +24,19 @@ class Equality:
     """The disputed rules, each with a default. `docs/answer.md` compares the rules of similar libraries."""
 
     policy: Strictness = "strict"
-    """`strict`, or `lenient`: a text may contain the gold or be contained in it, and units and percent signs may
-    disagree."""
+    """`strict` or `lenient`.
+
+    In `lenient` mode a text may contain the gold answer or be contained in it, and units and percent signs may
+    disagree.
+    """
     several: Several = "last"
-    """Of several marked answers the `last` counts; `unanimous`: all must agree; `reject`: different ones score 0."""
+    """With several marked answers: `last` uses the last, `unanimous` requires all to agree, `reject` scores 0."""
     units: UnitRule = "optional"
-    """`optional`: a unit may be left out, two must agree; `required`: the gold's must be there; `ignored`: none
-    matters."""
+    """`optional`, `required` or `ignored`.
+
+    With `optional` a unit may be omitted, but two units must agree. With `required` the gold answer's unit must be
+    present. With `ignored` units have no effect.
+    """
     percent: bool = True
     """Whether 5 and 0.05 both match 5%."""
     assignment: bool = True
@@ -38,8 +44,11 @@ class Equality:
     order: OrderRule = "typed"
     """`typed`: tuples in order, lists and sets in any order. Or all `ordered`, or all `unordered`."""
     rounding: Rounding = "gold"
-    """`gold`: an exact value that rounds to a decimal gold matches it (at least two places and three digits shown);
-    `off`: it does not."""
+    """`gold` or `off`.
+
+    With `gold` an exact value that rounds to a decimal gold answer matches it, if that shows at least two places and
+    three digits. With `off` it does not.
+    """
     tolerance: float = 0.0
     """Relative tolerance for numbers. 0 compares exactly."""
 

@@ -120,7 +120,7 @@ def _differ_between_branches(names: list[str], a: Node, b: Node, log_base: str) 
 
 
 def _differ_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str) -> bool:
-    """Whether two trees differ at a point beyond doubt; where large terms could hide it, floats are not believed."""
+    """Whether two trees certainly differ at a point. Floats are not used if large terms could hide the difference."""
     field = FloatField(point, log_base)
     outcome = _compare_at(point, a, b, log_base, field)
     if outcome == "skip" or (outcome == "same" and field.widest < _LARGE):

@@ -96,7 +96,7 @@ def _pieces(node: Node) -> Pieces | None:
 
 
 def _builder(variable: Node, conditions: tuple[Node, ...]) -> Pieces | None:
-    """The set that meets every condition. Sets of integers are listed if they are finite."""
+    """The set that meets every condition. Finite sets of integers are listed, larger ones give None."""
     found: Pieces = WHOLE_LINE
     lowest: float | None = None
     for condition in conditions:

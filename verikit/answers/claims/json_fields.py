@@ -169,7 +169,7 @@ class _Comparison:
             free: list[Any] = []
             copies: Counter[str] = Counter()
             for item, text in zip(value, texts, strict=True):
-                if unpaired[text] and copies[text] < len(left):  # more of one item than there are partners are no use
+                if unpaired[text] and copies[text] < len(left):  # copies beyond the number of partners are useless
                     unpaired[text] -= 1
                     copies[text] += 1
                     free.append(item)
