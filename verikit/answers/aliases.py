@@ -156,7 +156,7 @@ def _holds(question: str, answer: str) -> bool:
 
 
 def _may_be_element(gold: str, answer: str, question: str) -> bool:
-    """Whether an element is meant. A single letter or a symbol that is also a word needs a chemical question."""
+    """Whether an element is meant. A single letter, or a gold answer that is also a word, needs a chemical question."""
     keys = _key(gold), _key(answer)
     doubtful = keys[0] in _WORDLIKE or any(isinstance(key, str) and len(key) == 1 for key in keys)
     return not doubtful or _CHEMICAL.search(question) is not None

@@ -1,9 +1,9 @@
 """A number that distinguishes plain formulas without comparing them: the image modulo a prime.
 
-Votes over thousands of different answers can't compare all pairs. If an answer can be read in only one way, as a
-rational function with roots of small numbers, unequal images show that two such answers differ under every rule of
-`verify`. Everything else (text, units, percent, letters, relations, sets, functions, long decimals, members of a
-family) has no fingerprint, since it may equal a very different expression.
+Votes over thousands of different answers can't compare all pairs. The fingerprint needs an answer with only one
+reading, as a rational function with roots of small numbers. Unequal images then show that two answers differ under
+every rule of `verify`. Everything else has no fingerprint, since it may equal a very different expression. That is
+text, units, percent, letters, relations, sets, functions, long decimals, and members of a family.
 """
 
 from __future__ import annotations

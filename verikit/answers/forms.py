@@ -72,7 +72,7 @@ def written(text: str) -> Node | None:
 
 
 def unevaluated(answer: str, golds: Iterable[str], question: str = "") -> str:
-    """What an answer leaves to evaluate. Empty if nothing, or if no evaluated form is required.
+    """The operations of an answer left to evaluate. Empty if none, or if no evaluated form is required.
 
     Args:
         answer: An answer that is equal to one of the gold answers.
@@ -131,7 +131,7 @@ def same_value(gold: Node, tree: Node) -> bool:
 
 
 def _left(tree: Node, golds: list[Node]) -> str:
-    """What a tree leaves to evaluate beyond the gold answers."""
+    """The operations of a tree left to evaluate, beyond those of the gold answers."""
     tree = plain(tree)
     known = {kind for gold in golds for kind in kinds(gold)}
     if any(map(_decimal, golds)):

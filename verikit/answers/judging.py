@@ -52,7 +52,7 @@ class AnswerVerdict(NamedTuple):
     stage: str = ""
     extracted: str | None = None
     form: str = ""
-    """Where the answer was found: box, statement, ####, answer tag, last line…"""
+    """The place of the answer: box, statement, ####, answer tag, last line, and others."""
     gold: str = ""
     gold_tree: Node | None = None
     answer_tree: Node | None = None
@@ -212,7 +212,7 @@ def _by_family(case: _Case) -> AnswerVerdict | None:
 
 
 def _part(gold: str, answer: str, terms: Terms) -> EqualityResult:
-    """Compare a part of an answer with a part of a gold."""
+    """Compare a part of an answer with a part of a gold answer."""
     part = read_gold(gold)
     if part.problem:
         return EqualityResult("bad gold", part.problem)

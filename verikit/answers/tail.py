@@ -37,7 +37,7 @@ STEPS_PER_SECOND = 5_000_000
 FULL = 20
 """Maximum number of pairs in a group with a full budget each. More pairs share the total."""
 LEAST = 10
-"""A pair gets at least this fraction (one in so many) of a full budget."""
+"""A pair gets at least 1 / `LEAST` of a full budget."""
 BACKSTOP = 5
 """A call ends after this multiple of the usual CPU time of its steps, in case a single step is slow."""
 _WAIT_S = 60.0

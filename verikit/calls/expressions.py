@@ -164,7 +164,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def well_formed(expression: str) -> bool:
-    """Whether parts outside brackets can follow each other: those of `a.b(c) + 1` can, those of `John Smith` can't.
+    """Whether parts outside brackets can follow each other: `a.b(c) + 1` can, `John Smith` can't.
 
     Brackets must be balanced. Their contents may be omitted.
     """

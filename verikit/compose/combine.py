@@ -1,8 +1,8 @@
 """Verifiers built from verifiers.
 
 All sums follow the same rules. A part that abstains drops out. Weights are not renormalised, and only `mean` divides by
-the number of remaining parts. If all parts abstain, the whole abstains. If a part should have a score but failed
-(timeout, error), the whole has no value and the parts are stored, because an error is never a zero. A part passes with
+the number of remaining parts. If all parts abstain, the whole abstains. A part may fail where it should have a score
+(timeout, error). Then the whole has no value and stores its parts, because an error is never a zero. A part passes with
 a value of at least `PASS_MARK`.
 """
 

@@ -1,10 +1,10 @@
 """Splits a completion into thoughts and reply, in one place for all verifiers.
 
 Models mark their thoughts with tags, such as `<think>…</think>` or gpt-oss's channels. An opening tag starts a block of
-thoughts if it is at the start of the completion, follows another block, begins a line or is closed later. A closing tag
-without an opening one ends thoughts that the prompt opened. If there are several closing tags, the last one before some
-text ends the block, so thoughts can mention a closing tag. A tag in a code fence or in inline code is a mention, not a
-tag. The split takes one pass, linear in the length of the completion.
+thoughts at the start of the completion, after another block, or at the start of a line. Elsewhere it does so only if it
+is closed later. A closing tag without an opening one ends thoughts that the prompt opened. If there are several closing
+tags, the last one before some text ends the block, so thoughts can mention a closing tag. A tag in a code fence or in
+inline code is a mention, not a tag. The split takes one pass, linear in the length of the completion.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 from verikit.types import Prompt
 
 Reads = Literal["reply", "thoughts", "all"]
-"""The part of a completion that is read. `all` is both; separate thoughts are put before the reply in `<think>`."""
+"""The part of a completion to read. `all` is both, with separate thoughts in `<think>` before the reply."""
 
 TAGS_VARIABLE = "VERIKIT_THOUGHT_TAGS"
 """Environment variable with more tags, alternately opening and closing: `<plan> </plan> [COT] [/COT]`."""

@@ -1,7 +1,7 @@
 """An interval for the mean of values in [0, 1] that is valid near 0 and 1, and for values that hardly vary.
 
-Unseen values may differ from those seen: after 30 zeros, a 31st prompt could give a one. So each end of the interval is
-computed as if `UNSEEN` of another prompt had been seen at the far bound: at 0 for the lower end, at 1 for the upper. If
+Unseen values may differ from those seen: after 30 zeros, a 31st prompt could give a one. So each end of the interval
+assumes that `UNSEEN` of another prompt was seen at the far bound. That is 0 for the lower end and 1 for the upper. If
 the observations' weights follow a Dirichlet distribution, the mean has a distribution whose quantile is that end. A
 beta distribution with the same mean and variance approximates it, so only moments are needed. A whole unseen prompt
 gives Gaffke's bound (Gaffke 2005; Learned-Miller and Thomas 2019, "A new confidence interval for the mean of a bounded
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 UNSEEN = 0.75
-"""Weight of the unseen value: 95 % intervals of 0/1 values then cover 93.1 % or more at any rate, from 2 values on."""
+"""Weight of the unseen value. 95 % intervals of 2 or more 0/1 values then cover at least 93.1 % at any rate."""
 _STEPS = 20_000
 _TINY = 1e-300
 

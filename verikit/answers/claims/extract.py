@@ -2,7 +2,7 @@
 
 In order of trust: an ``<answer>`` tag, a box, a stated answer ("the answer is …", "#### …", 答案…), the last line. The
 last answer of the most trusted form is used. Boxes or statements that follow one another without an argument between
-them form one list, so that a list of guesses is not accepted as an answer. Thoughts are never read.
+them form one list. So a list of guesses is not accepted as an answer. Thoughts are never read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The claims of plain sentences without a marked answer: "The capital is Ottawa.", "That would be **Oslo**!".
 
-They are read from the only bold words, the predicate of the last sentence, or the subject of a sentence that only
-repeats the question ("Ottawa is the capital."). A short answer followed by its reasons ("Yes. It converges.") is read
-too.
+A claim may be the only bold words, or the predicate of the last sentence. It may also be the subject of a sentence that
+only repeats the question ("Ottawa is the capital."). A short answer followed by its reasons ("Yes. It converges.") is
+read too.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class FoundAnswer(NamedTuple):
 
     @property
     def negated(self) -> bool:
-        """Whether the reply rejects it."""
+        """Whether the reply does not assert it."""
         return self.role != "asserted"
 
 

@@ -72,7 +72,7 @@ def read_species(text: str) -> Species | None:
 
 
 def _isotope(text: str) -> Species | None:
-    """An isotope. If it shows an atomic number that is wrong for the element, the text is not an isotope."""
+    """An isotope, possibly with a wrong atomic number. If so, it is not an isotope of that element."""
     if match := _ISOTOPE.fullmatch(text):
         symbol, mass = match["symbol"], int(match["mass"] or match["high"])
         number = int(match["number"] or match["low"] or 0)

@@ -1,9 +1,9 @@
 """Formulas with arbitrary constants: antiderivatives, general solutions of linear differential equations.
 
-p + C_1 b_1 + … + C_n b_n is the same family of functions as q + K_1 d_1 + … + K_n d_n if each d and q - p is a
-combination of the b's. Whether a function is one is decided by a determinant of its values and the b's at a free point
-and at n fixed points, which must vanish identically. With a single additive constant, b_1 = 1, so the two may differ by
-a constant.
+Let p + C_1 b_1 + … + C_n b_n and q + K_1 d_1 + … + K_n d_n be two formulas. They are the same family of functions if
+each d and q - p is a combination of the b's. A determinant decides whether a function is one: that of its values and
+the b's at a free point and at n fixed points. It must vanish identically. With a single additive constant, b_1 = 1, so
+the two may differ by a constant.
 """
 
 from __future__ import annotations

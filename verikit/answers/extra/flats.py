@@ -1,8 +1,8 @@
 """Lines and planes in space, in the plane: points with directions, coordinates by parameters, equations.
 
-Every notation is read as an affine subspace with rational coordinates: a point and the directions from it, in reduced
-row echelon form, with the point's coordinates at the pivots equal to zero. That form is unique, so two texts have the
-same form exactly if they describe the same line or plane.
+Every notation is read as an affine subspace with rational coordinates: a point and the directions from it. The
+directions are in reduced row echelon form, and the point's coordinates at the pivots are zero. That form is unique, so
+two texts have the same form exactly if they describe the same line or plane.
 """
 
 from __future__ import annotations

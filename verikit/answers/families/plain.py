@@ -1,4 +1,4 @@
-"""Everyday answers as plain text: LaTeX markup removed, and sentences reduced to what they state.
+"""Everyday answers as plain text: LaTeX markup removed, and sentences reduced to their statement.
 
 Every reader of a family works on `plain` text. `stated` yields the parts of a sentence that may be its answer. Both are
 linear in the text and reject texts longer than `MAX_CHARS`.

@@ -2,8 +2,8 @@
 
 A text represents finitely many progressions a + dk, for any integer k: x = 3 mod 5, 5k - 2, x = pi/4 + k pi. Two unions
 of progressions are equal if they have the same residues modulo a common multiple of their steps. A formula in k is read
-this way only if one of the two texts states that k is an integer, is a congruence, or has steps that are multiples of
-pi.
+this way only under one of three conditions, which either text may meet. It states that k is an integer, is a
+congruence, or has steps that are multiples of pi.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Short texts: names, dates, places, phrases, compared word by word.
 
-Strict equality ignores differences that carry no information: case, accents, articles, quotes, honorifics, the order of
-a date, a middle initial, a counted noun, a generic word ("company", "county"), and a place's surroundings if only the
-gold answer has them. Lenient equality also accepts the gold answer inside the answer or vice versa, unless the extra
-words are numbers, dates or more answers.
+Strict equality ignores differences that carry no information: case, accents, articles, quotes, honorifics, and the
+order of a date. It also ignores a middle initial, a counted noun and a generic word ("company", "county"). A place's
+surroundings are ignored if only the gold answer has them. Lenient equality also accepts the gold answer inside the
+answer or vice versa, unless the extra words are numbers, dates or more answers.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _loosely(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> 
 
 
 def _is_counted(parts: tuple[str, ...]) -> bool:
-    """Whether words are a number and one or two words of what it counts."""
+    """Whether words are a number and a counted noun of one or two words."""
     nouns = parts[1:]
     return parts[0].isdigit() and 1 <= len(nouns) <= 2 and all(w.isalpha() and w not in _MONTHS for w in nouns)
 

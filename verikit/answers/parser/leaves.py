@@ -1,4 +1,4 @@
-"""The leaves of an expression: numbers (with a base as subscript too), symbols with subscripts and primes, dx."""
+"""The leaves of an expression: numbers (with an optional base as subscript), symbols with subscripts and primes, dx."""
 
 from __future__ import annotations
 

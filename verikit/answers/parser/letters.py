@@ -1,8 +1,8 @@
 """Runs of letters: products of one-letter symbols, names, or words.
 
-In a formula `xy` is x times y, so a run of letters is split into its letters, and a power after it applies only to the
-last one. The run stays whole if the context requires it: in a text command, as the capitals of points (`AB^2` is the
-square of a length), as a unit or noun after a number, or as a word of prose. Known names (`sin`, `pi`) are recognised
+In a formula `xy` is x times y. So a run of letters is split, and a power after it applies only to the last letter. The
+run stays whole if the context requires it: in a text command, as the capitals of points, or as a word of prose. `AB^2`
+is the square of a length. A unit or noun after a number also stays whole. Known names (`sin`, `pi`) are recognised
 within a run. One pass over the tokens examines each run once, with its two neighbours.
 """
 

@@ -1,8 +1,16 @@
 """Splits an answer into tokens in one linear pass, after checking the limits.
 
-A token is ``(kind, text, spaced)``. Kinds: ``num``, ``sym`` (a letter), ``cmd`` (a LaTeX command or a known function's
-name), ``run`` (several letters, which `verikit.answers.parser.letters` splits or makes a word), ``word`` (letters in a
-text command), ``unit`` (a unit in a text command), ``sep`` (comma, semicolon, and, or), ``op`` (any other character).
+A token is ``(kind, text, spaced)``. The kinds are:
+
+- ``num``: a number
+- ``sym``: a letter
+- ``cmd``: a LaTeX command or a known function's name
+- ``run``: several letters, which `verikit.answers.parser.letters` splits or makes a word
+- ``word``: letters in a text command
+- ``unit``: a unit in a text command
+- ``sep``: comma, semicolon, and, or
+- ``op``: any other character
+
 Spacing and size commands and dollar signs are dropped here.
 """
 
@@ -38,9 +46,9 @@ _PREFIXED = re.compile(
     r"0(?:([xX][0-9a-fA-F]{1,200}|[bB][01]{1,600}|[oO][0-7]{1,300})(?![0-9a-zA-Z.])|[xX][0-9a-fA-F]|[bBoO][0-9]"
     r"|(?<=^0)[xX][-+](?=[\d\\]))"
 )
-"""A malformed number with a base prefix, as in programs. It is never read as a product of 0 and x.
+"""A number with a base prefix, as in programs, well-formed or not. It is never read as a product of 0 and x.
 
-Its digits may be outside the base, or its sign may follow the base prefix ("0x-7").
+A malformed one has digits outside its base, or a sign after the prefix ("0x-7").
 """
 _REPEAT = re.compile(r"(\d*\.\d*)\s*\\(?:overline|dot|bar)\s*\{?(\d+)\}?")
 

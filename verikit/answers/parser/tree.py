@@ -1,8 +1,8 @@
 """The tree of an answer, and the limits that bound every later step.
 
 A `Node` is an operator and its operands. Leaves have plain values. Numbers are exact (`int` or `Fraction`), and a
-decimal literal also stores its number of decimal places. Nothing is evaluated here, only in the fields of
-`verikit.answers.fields`. Text over a limit raises `TooBig`, text that is not mathematics `NotMath`. Both are caught
+decimal literal also stores its number of decimal places. This module evaluates nothing. The fields in
+`verikit.answers.algebra` do. Text over a limit raises `TooBig`, text that is not mathematics `NotMath`. Both are caught
 within this package.
 """
 
