@@ -62,7 +62,7 @@ def respelled(text: str) -> str | None:
     if (signed := _BEFORE_KIND.fullmatch(text)) is not None and signed["sign"].lower() in _SIGNS:
         return _written([("", _SIGNS[signed["sign"].lower()], "0")], "")
     subject = _SUBJECT.match(text)
-    assert subject is not None  # every part may be left out
+    assert subject is not None  # every part is optional
     found = _conditions(text, subject.end())
     if found is None:
         return None

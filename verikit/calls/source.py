@@ -26,7 +26,7 @@ _AFTER = re.compile(r"\s*;?\s*(?:,?\s*(\Z)|,)")
 
 
 class SourceCall(NamedTuple):
-    """A call as it is written."""
+    """A call as written in the source."""
 
     name: str
     arguments: dict[str, str]

@@ -20,7 +20,7 @@ from verikit.replies.split import Reads
 from verikit.types import PASS_MARK, UNIT, Sample, Score, Status
 
 Part = Verifier | float
-"""A verifier, or a number that stands for a constant score."""
+"""A verifier, or a number as a constant score."""
 
 _RULES: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
     "sum": lambda values, weights: math.fsum(w * v for w, v in zip(weights, values, strict=True)),

@@ -35,7 +35,7 @@ class CriticLoop(SearchStrategy):
         for turn in range(1, self.turns + 1):
             if not live or not budget.left:
                 break
-            # Other numbers each turn: a solution that was only said again is not asked for in the same way again.
+            # Each turn has other sample numbers, so that a repeated solution is not continued with the same seeds.
             asked = [(number, number + turn * self.n) for number in live]
             grown = yield [Growth(Draft(), 1, at, whole=True, said=_doubted(found[number])) for number, at in asked]
             for number, drafts in zip(live, grown, strict=True):

@@ -73,7 +73,8 @@ def mean_at_k(truth: Sequence[float], k: int) -> float:
 def best_at_k(truth: Sequence[float], scores: Sequence[float], k: int) -> float:
     """Expected truth of the candidate with the highest score among k, ties averaged. O(n log n).
 
-    `scores` are parallel to `truth`; -inf stands for unscored. `best_at_k(truth, truth, k)` is the expected maximum.
+    `scores` are parallel to `truth`, with -inf for unscored candidates. `best_at_k(truth, truth, k)` is the expected
+    maximum.
 
     Raises:
         UsageError: not 1 <= k <= n.
@@ -82,9 +83,10 @@ def best_at_k(truth: Sequence[float], scores: Sequence[float], k: int) -> float:
 
 
 def ranked_truth(truth: Sequence[float], scores: Sequence[float]) -> Sequence[float]:
-    """Truth in descending order of score, each run of tied scores replaced by its mean; rank once for several k.
+    """Truth in descending order of score, with each run of tied scores replaced by its mean.
 
-    Averaging a run is exact: which of the tied candidates leads a subset does not depend on their truth.
+    Rank once for several k. Averaging a run is exact, because which of the tied candidates leads a subset does not
+    depend on their truth.
     """
     if len(truth) != len(scores):
         raise UsageError(f"{len(scores)} scores for {len(truth)} candidates")

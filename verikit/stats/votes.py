@@ -144,7 +144,7 @@ def win_probabilities(sizes: tuple[int, ...], blanks: int, k: int) -> dict[int, 
     of them that tie at j, are convolved cluster by cluster.
     """
     n = sum(sizes) + blanks
-    # Any success rate gives the same answer; k / (n + 1) keeps all terms near their mode, far from underflow.
+    # Any success rate gives the same answer. k / (n + 1) keeps all terms near their mode, far from underflow.
     rate = k / (n + 1)
     seats = {size: [_binomial(size, i, rate) for i in range(min(size, k) + 1)] for size in {*sizes, blanks}}
     wins = {}

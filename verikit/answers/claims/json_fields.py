@@ -242,7 +242,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _as_written(number: float) -> Fraction:
-    """A number as it is written: 0.1 is exactly one tenth."""
+    """The exact value of a number as written: 0.1 is one tenth."""
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
 
 

@@ -66,7 +66,7 @@ def _flat(point: Row, directions: list[Row], parametric: bool) -> Flat | None:
 
 
 def _affine(node: Node, names: list[str]) -> Row | None:
-    """Constant and coefficients of a scalar that is linear in `names` with rational coefficients; None otherwise."""
+    """Constant and coefficients of a scalar that is linear in `names` with rational coefficients. Otherwise None."""
 
     def at(values: dict[str, int]) -> Fraction | None:
         point = node
