@@ -1,6 +1,6 @@
-"""Typed answer verification: a parser, exact and modular equality, extraction, and a sympy tail for the rest.
+"""Typed answer verification: a parser, exact and modular equality, extraction, and sympy for undecided pairs.
 
-`verify` is the one function to call; `verikit.verifiers.answer` makes a verifier of it.
+`verify` is the entry point. `verikit.verifiers.answer` makes a verifier from it.
 """
 
 from verikit.answers.algebra.equality import Equality

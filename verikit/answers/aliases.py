@@ -1,12 +1,13 @@
 """Other names of the same thing: WWI and World War I, USA and United States, Fe and iron, m/s and metres per second.
 
-Rules can't know that two names mean one thing, so these stand in tables. `countries.json` holds the countries in 17
-languages, from the Unicode CLDR 48 (`LICENSE.unicode`). `short_names.json` holds months, days, common abbreviations
-and well-known compounds and was written for verikit, as was the table of elements. Units are read by their own parser.
+Rules can't tell that two names mean one thing, so they are listed in tables. `countries.json` contains the countries in
+17 languages, from the Unicode CLDR 48 (`LICENSE.unicode`). `short_names.json` contains months, days, common
+abbreviations and well-known compounds. Like the table of elements, it was written for verikit. Units have their own
+parser.
 
-A name of at most three characters counts only as it is written: "us" is not the country, "he" not the element. No
-other name is taken where the question asks for a form (a symbol, an abbreviation, what letters stand for) or holds the
-answer already.
+A name of at most three characters is case-sensitive: "us" is not the country, "he" not the element. Other names are
+rejected if the question asks for a format (a symbol, an abbreviation, the meaning of letters) or already contains the
+answer.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from verikit.answers.parser.units import COUNT, Unit, parse_unit, single
 from verikit.errors import UsageError
 
 MAX_CHARS = 120
-"""Characters of a name."""
+"""Maximum number of characters of a name."""
 MAX_FILE = 20_000_000
-"""Bytes of a user's file."""
+"""Maximum size of a user's file in bytes."""
 _SHORT = 3
-"""Characters up to which a name counts only as it is written."""
+"""Maximum number of characters of a name that is case-sensitive."""
 _FORM = re.compile(
     r"\b(?:symbols?|symbole|símbolo|simbolo|abbrev\w*|abkürzung\w*|abréviation\w*|abrevia\w*|acronyms?|initialism|sigla"
     r"|stands? for|short for|short form|long form|spell\w*|letters?|formulas?|formulae|full names?|official names?"
@@ -35,20 +36,21 @@ _FORM = re.compile(
     r"|english for|native name|what does \S+ mean)\b",
     re.IGNORECASE,
 )
-"""What a question has that asks for one name rather than for the thing."""
+"""Parts of a question that show that it asks for one name instead of the thing."""
 _CHEMICAL = re.compile(r"\b(?:element|atom|atomic|chemical|metal|gas|isotope|ion|compound|periodic)s?\b", re.IGNORECASE)
 _UNIT = re.compile(r"\bunits?\b", re.IGNORECASE)
 _UNIT_PARTS = re.compile(r"[^\W\d_]+|\^|-?\d+|[/*]")
 _EXPONENTS = str.maketrans({"²": "^2", "³": "^3", "·": "*", "⋅": "*"})
 _WORDLIKE = frozenset("Al Am As At Ba Be Co Es Ga He Ho In La Li Lu Mo Ne No Os Pa Pm Ra Re Se Te Ti".split())
-"""Symbols that are words, names or abbreviations in English or a language near it."""
+"""Symbols that are also words, names or abbreviations in English or a related language."""
 
 
 class Aliases:
     """Groups of names that mean the same.
 
     Args:
-        groups: The names of each thing. A name that several things share helps only where the gold has another.
+        groups: The names of each thing. A name shared by several things counts only if the gold answer has another
+            name.
     """
 
     def __init__(self, groups: Iterable[Iterable[str]]) -> None:
@@ -58,16 +60,16 @@ class Aliases:
                 self._things.setdefault(_key(name), set()).add(thing)
 
     def same(self, gold: str, answer: str) -> bool:
-        """Whether the gold names one thing, and the answer the same one."""
+        """Whether the gold answer names one thing, and the answer names the same one."""
         things = self._things.get(_key(gold), set())
         return len(things) == 1 and things <= self._things.get(_key(answer), set())
 
     @classmethod
     def read(cls, path: str) -> Aliases:
-        """The aliases of a user's file, a JSON object: `{"World War I": ["WWI", "First World War"]}`.
+        """Read a user's file, a JSON object: `{"World War I": ["WWI", "First World War"]}`.
 
         Raises:
-            UsageError: the file can't be read, or is no object of names with lists of names.
+            UsageError: the file can't be read, or is not an object that maps names to lists of names.
         """
         hint = '{"World War I": ["WWI", "First World War"], …}'
         try:
@@ -92,14 +94,14 @@ def _groups(named: Mapping[str, list[str]]) -> list[list[str]]:
 
 @lru_cache(maxsize=1024)
 def _key(name: str) -> tuple[str, ...] | str:
-    """What two spellings of a name have in common: its words, or a short name as it is written without its stops."""
+    """The key shared by two spellings of a name: its words, or a short name as written, without full stops."""
     if len(name) > MAX_CHARS:
         return ""
     bare = re.sub(r"[.\s]|^[Tt]he\s", "", plain(name))
     if len(bare) <= _SHORT:
         return bare
     if " " not in name.strip() and any(character.isdigit() for character in bare):
-        return re.sub(r"[_{}]", "", bare)  # a formula: its letters' case is meaning
+        return re.sub(r"[_{}]", "", bare)  # a formula, in which the case of letters matters
     return words(name)
 
 
@@ -126,12 +128,12 @@ def from_file(path: str) -> Aliases:
 
 
 def same_thing(gold: str, answer: str, question: str, more: Aliases | None = None) -> str | None:
-    """By which table the answer is another name of what the gold names; None if by none.
+    """The rule by which the answer is another name of the gold answer, or None if there is no such rule.
 
     Args:
-        gold: The gold's text.
+        gold: The gold answer's text.
         answer: The answer's text.
-        question: The question, which decides whether a name is asked for rather than a thing.
+        question: The question, which decides whether a name or a thing is requested.
         more: A user's own aliases.
     """
     if len(gold) > MAX_CHARS or len(answer) > MAX_CHARS or words(gold) == words(answer):
@@ -148,20 +150,20 @@ def same_thing(gold: str, answer: str, question: str, more: Aliases | None = Non
 
 
 def _holds(question: str, answer: str) -> bool:
-    """Whether an answer's words stand in the question, one after the other."""
+    """Whether the answer's words appear in the question consecutively."""
     said, asked = words(answer), words(question)
     return any(asked[start : start + len(said)] == said for start in range(len(asked) - len(said) + 1))
 
 
 def _may_be_element(gold: str, answer: str, question: str) -> bool:
-    """Whether a symbol is meant as one: a letter, or a gold that is a word too, only where elements are asked for."""
+    """Whether an element is meant. A single letter, or a gold answer that is also a word, needs a chemical question."""
     keys = _key(gold), _key(answer)
     doubtful = keys[0] in _WORDLIKE or any(isinstance(key, str) and len(key) == 1 for key in keys)
     return not doubtful or _CHEMICAL.search(question) is not None
 
 
 def _same_unit(gold: str, answer: str, question: str) -> bool:
-    """Whether two texts are the same unit, spelled out and in symbols, factor by factor: a newton metre is no joule."""
+    """Whether two texts are the same unit in words and symbols, factor by factor: a newton metre is not a joule."""
     left, right = _unit(gold), _unit(answer)
     if left is None or left != right:
         return False
@@ -171,12 +173,12 @@ def _same_unit(gold: str, answer: str, question: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _unit(text: str) -> tuple[Unit, int] | None:
-    """The unit that a text is, and how many factors it has."""
+    """The unit that a text spells, and its number of factors."""
     bare = plain(text.strip(" $.")).translate(_EXPONENTS)
     if any(character.isdigit() for character in re.sub(r"\^\s?[{(]?-?\d", "", bare)):
         return None
     if _UNIT_PARTS.sub("", bare).strip(" (){}*"):
-        return None  # a sign or a mark that is no part of a unit
+        return None  # a sign or a mark that is not part of a unit
     parts = _UNIT_PARTS.findall(bare)
     unit = parse_unit(parts) if parts else None
     return None if unit is None or unit.dimension == COUNT.dimension else (unit, sum(map(_is_factor, parts)))

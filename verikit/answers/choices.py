@@ -1,10 +1,9 @@
-"""Option letters: which one a gold names, and which ones a text settles on.
+"""Option letters: the one that a gold answer names, and those on which a text settles.
 
-A sentence settles on the letters it asserts: it has to call them the answer, right or chosen ("The answer is (B)",
-"B is
-correct", "I choose B", "Die richtige Antwort ist B",
-"答案是B"), in whatever order, and neither deny, doubt nor suppose it.
-The last such sentence counts. `answer` and `choice` read letters by the same function, `settled`.
+A sentence settles on the letters it asserts. It must call them the answer, right or chosen, in any order:
+"The answer is (B)", "B is correct", "I choose B", "Die richtige Antwort ist B", "答案是B".
+It must not deny, doubt or suppose it. The last such sentence is used. `answer` and `choice` read letters with the same
+function, `settled`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ ALTERNATIVES = "the text offers alternatives"
 UNARGUED = "several answers without an argument between them"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_READ = 20_000
-"""Characters of a text, from its end, in which letters are looked for."""
+"""Number of characters at the end of a text that are searched for letters."""
 _WRAP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textrm|mbox|textit|rm|bf)\s?\{([^{}]{0,400})\}")
 _LETTER_GOLD = re.compile(r"\(?([A-Z])\)?[.:)]?")
 _LETTER_TEXT_GOLD = re.compile(r"\(([A-Z])\)\s+(\S.{0,300})", re.DOTALL)
@@ -43,11 +42,11 @@ _HEADING = re.compile(r"\b(answer|antwort|réponse|respuesta|答案)[ \t]*\n\s*(
 _ANNOUNCING = (
     ":", "：", "is", "are", "est", "ist", "es", "是", "answer", "antwort", "réponse", "respuesta", "答案",
 )  # fmt: skip
-"""How a line ends, case aside, that `_COLON_BREAK` or `_HEADING` joins with the next one."""
+"""Ends of lines, in any case, that `_COLON_BREAK` or `_HEADING` joins with the next line."""
 _TAGS = re.compile(r"</?(?:b|i|em|strong|u|p)>")
 _SENTENCE = re.compile(r"(?<=[?？])|[.!;](?=\s|$)|[。；！।\n]")
 _ASCII_SENTENCE = re.compile(r"[.!;\n](?:(?<=\n)|(?=\s|$))")
-"""The same for what holds no question, many times as fast: it begins with one of a few characters."""
+"""The same for text without questions. Many times as fast, since it starts with one of a few characters."""
 _RETRACTS = re.compile(
     r"\s*(?:\w{1,8},?\s+)?(?:no|wait|actually|instead|rather|correction|sorry|however|but|therefore|so|thus|hence|on "
     r"second|looking|after|then|finally|in conclusion)\b",
@@ -57,28 +56,28 @@ _RETRACTS = re.compile(
 
 _BEFORE_OPTION = re.compile(r"(?<![A-Za-z])[(\[]?[A-Z](?:[)\]]\**[.:,]?|\**[.:,])[\s*\"“$]{0,4}$")
 MAX_MENTIONS = 64
-"""Places looked at where a reply repeats the text of one option."""
+"""Maximum number of places checked where a reply repeats the text of one option."""
 
 
 class Settled(NamedTuple):
-    """The option letters a text settles on, and the rule that found them, or why there are none."""
+    """The option letters on which a text settles and the rule that found them, or the reason why there are none."""
 
     letters: frozenset[str]
     rule: str
 
     @property
     def alternatives(self) -> bool:
-        """Whether the text offers letters to choose from instead of choosing."""
+        """Whether the text offers several letters instead of choosing."""
         return self.rule in (ALTERNATIVES, UNARGUED)
 
     @property
     def letter(self) -> str:
-        """The letter, '' where there is none or several."""
+        """The letter. Empty if there is none or there are several."""
         return next(iter(self.letters)) if len(self.letters) == 1 else ""
 
 
 def unwrap(text: str) -> str:
-    """The text without LaTeX text commands, dollar signs and surrounding punctuation."""
+    """Remove LaTeX text commands, dollar signs and surrounding punctuation."""
     text = text.strip().strip("$").strip()
     for _ in range(3):
         text, count = _WRAP.subn(r"\1", text)
@@ -88,7 +87,7 @@ def unwrap(text: str) -> str:
 
 
 def gold_letter(gold: str) -> tuple[str, str]:
-    """The letter a gold names and the text it gives with it; ('', '') if it names none."""
+    """The letter that a gold answer names and the text that follows it. ('', '') if it names none."""
     text = unwrap(gold)
     if match := _LETTER_GOLD.fullmatch(text):
         return match[1], ""
@@ -98,19 +97,19 @@ def gold_letter(gold: str) -> tuple[str, str]:
 
 
 def offers(question: str, letter: str) -> bool:
-    """Whether a question lists an option of this letter; one that is not known may."""
+    """Whether a question lists an option of this letter. True if its options can't be found."""
     return not question or re.search(rf"(?<![A-Za-z0-9]){letter}\s?[).:]|[(\[]{letter}\b", question) is not None
 
 
 def several_letters(text: str) -> frozenset[str]:
-    """The letters of an answer that names several options ("A, C" or "ACD"); empty if it is no such answer."""
+    """The letters of an answer with several options ("A, C" or "ACD"). Empty for other answers."""
     plain = unwrap(text)
     letters = _SEVERAL.fullmatch(plain) and re.findall(r"[A-J]", plain.replace("and", ""))
     return frozenset(letters) if letters and len(set(letters)) == len(letters) and "or" not in plain else NONE
 
 
 def named(text: str, letters: str = LETTERS) -> frozenset[str]:
-    """The letters a short answer is or begins with ("(B)", "c)", "B. because …", "A and C"); empty if none."""
+    """The letters a short answer is or begins with: "(B)", "c)", "B. because …", "A and C". Empty if there are none."""
     plain = _plain_marks(unwrap(text)).strip()
     if match := _SHORT.fullmatch(plain):
         return _offered({match[1].upper()}, letters)
@@ -127,7 +126,7 @@ def named(text: str, letters: str = LETTERS) -> frozenset[str]:
 
 
 def _plain_marks(text: str) -> str:
-    """The text without marks of formulas and emphasis."""
+    """Remove the marks of formulas and emphasis."""
     text = text.replace("\\(", "").replace("\\)", "")
     return (_TAGS.sub("", text) if "<" in text else text).translate(_MARKS)
 
@@ -137,9 +136,9 @@ def _offered(found: set[str] | frozenset[str], letters: str) -> frozenset[str]:
 
 
 def settled(text: str, letters: str = LETTERS, options: Sequence[str] = ()) -> Settled:
-    """The option letters a reply settles on: its last box, else its last sentence that chooses, else its last line.
+    """The option letters on which a reply settles: its last box, its last choosing sentence, or its last line.
 
-    A letter's own text of the `options` behind it says nothing more than the letter.
+    If a letter is followed by its own text from `options`, the text is ignored.
     """
     text = _without_texts(text[-MAX_READ:], options) if options else text
     found = boxes(text)
@@ -165,7 +164,7 @@ def settled(text: str, letters: str = LETTERS, options: Sequence[str] = ()) -> S
 
 
 def _without_breaks(text: str) -> str:
-    """A text in which what announces an answer stands in the line of that answer."""
+    """Join a line that announces an answer with the line of that answer."""
     *lines, _ = text.split("\n")
     for line in lines:
         if line.rstrip(" \t")[-9:].casefold().endswith(_ANNOUNCING):
@@ -180,7 +179,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _stated(text: str, letters: str) -> tuple[Settled | None, set[str]]:
-    """What the last sentence that chooses settles on, and the letters denied after it."""
+    """The result of the last sentence that chooses, and the letters denied after it."""
     denied: set[str] = set()
     last: frozenset[str] | None = None
     opening = ""
@@ -203,7 +202,7 @@ def _stated(text: str, letters: str) -> tuple[Settled | None, set[str]]:
 
 
 def _closing(text: str, letters: str, denied: set[str]) -> Settled:
-    """What the last line is or begins with, where no sentence chooses."""
+    """The letters that the last line is or begins with, used if no sentence chooses."""
     *before, line = text.rsplit("\n", 2)[-2:]
     line = line.strip()
     if _EITHER.fullmatch(line):
@@ -216,14 +215,14 @@ def _closing(text: str, letters: str, denied: set[str]) -> Settled:
 
 
 def option_letter(text: str, options: Sequence[str]) -> str:
-    """The letter of the option a text repeats word for word; '' if it repeats none or several."""
+    """The letter of the option that a text repeats word for word. Empty if it repeats none or several."""
     wanted = _plain(text)
     hits = [index for index, option in enumerate(options) if wanted and _plain(str(option)) == wanted]
     return chr(ord("A") + hits[0]) if len(hits) == 1 else ""
 
 
 def _without_texts(text: str, options: Sequence[str]) -> str:
-    """A text without the option's text behind each option's letter: "(B) not guilty" is "(B)"."""
+    """Remove the option's text after each option's letter: "(B) not guilty" becomes "(B)"."""
     for letter, option in zip(LETTERS, options, strict=False):
         option = option.strip().rstrip(".")
         start = text.find(option) if option else -1
@@ -240,7 +239,7 @@ def _without_texts(text: str, options: Sequence[str]) -> str:
 
 
 def _letter_before(text: str, start: int) -> str:
-    """The letter in the mark of an option right before a position."""
+    """The option letter right before a position."""
     return next((char for char in reversed(text[max(0, start - 12) : start]) if char.isalpha()), "")
 
 

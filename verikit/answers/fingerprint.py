@@ -1,9 +1,9 @@
-"""A number by which plain formulas are told apart without comparing them: the image modulo a prime.
+"""A number that distinguishes plain formulas without comparing them: the image modulo a prime.
 
-Votes over thousands of different answers can't compare all pairs. Where an answer can be read in one way only, as a
-rational function with roots of small numbers, unequal images prove that two such answers differ under every rule of
-`verify`. Everything else (text, units, percent, letters, relations, sets, functions, long decimals, whatever belongs to
-a family) has none: it may equal something written quite differently.
+Votes over thousands of different answers can't compare all pairs. The fingerprint needs an answer with only one
+reading, as a rational function with roots of small numbers. Unequal images then show that two answers differ under
+every rule of `verify`. Everything else has no fingerprint, since it may equal a very different expression. That is
+text, units, percent, letters, relations, sets, functions, long decimals, and members of a family.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _PLAIN = re.compile(r"(?:[0-9a-zA-Z{}()+\-*/^. ]|\\(?:[dt]?frac|sqrt|cdot|times|
 _WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{3,}")
 _EXACT = frozenset(("num", "sym", "add", "mul", "div", "neg", "pow"))
 _LONG = 10
-"""Digits from which a decimal may stand for an exact number that it rounds."""
+"""Number of digits at which a decimal may be a rounded exact number."""
 
 
 def fingerprint(text: str) -> int | None:
-    """The image of an answer's formula; None where equality with others can't be excluded by it."""
+    """The image of an answer's formula, or None if it can't rule out equality with others."""
     if len(text) > MAX_CHARS or not _PLAIN.fullmatch(text) or _WORD.search(text):
         return None
     if choices.named(text) or choices.several_letters(text) or gold_readings(text):
@@ -34,7 +34,7 @@ def fingerprint(text: str) -> int | None:
     gold = read_gold(text)
     if gold.kind != "math" or gold.tree is None or gold.problem or not _exact(gold.tree):
         return None
-    # A family tells a number in digits from words and numerals, which have no fingerprint themselves.
+    # A family compares a number in digits with words and numerals, which have no fingerprint themselves.
     if gold.meanings and not NUMERAL.fullmatch(text):
         return None
     field = ModularField(PRIMES[0])
@@ -46,7 +46,7 @@ def fingerprint(text: str) -> int | None:
 
 
 def _exact(tree: Node) -> bool:
-    """Whether a tree is made of exact operations, without long decimals."""
+    """Whether a tree contains only exact operations and no long decimals."""
     stack = [tree]
     while stack:
         node = stack.pop()

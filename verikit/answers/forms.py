@@ -1,9 +1,9 @@
-"""The form of a formula: what of it is left to compute, and the same formula without parts that change nothing.
+"""The form of a formula: the operations left to evaluate, and the formula without neutral parts.
 
-`unevaluated` says what an answer leaves to compute where an evaluated form is asked for: a gold is a plain number, or
-the question says so. An answer may have the kinds of operations that a gold has, and few operations more than
-it. `plain` drops neutral parts of a tree (+ 0, times 1, to the power of 1, double signs, a term and its negative), and
-`ordered` also the order of sums and products.
+`unevaluated` reports what an answer leaves to evaluate if an evaluated form is required. It is required if a gold
+answer is a plain number, or the question asks for a value. An answer may have the kinds of operations of a gold answer,
+and a few more operations than it. `plain` drops neutral parts of a tree (+ 0, times 1, to the power of 1, double signs,
+a term and its negative). `ordered` also ignores the order of sums and products.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from verikit.answers.parser.tree import ONE, ZERO, Node, NotMath, TooBig, childr
 from verikit.answers.spellings import respelled
 
 MORE = 1
-"""Operations that an answer may have beyond the gold's, where the gold is a plain number."""
+"""Operations that an answer may have beyond those of a gold answer that is a plain number."""
 MORE_EXACT = 4
-"""The same where the answer is an exact form with a root or a constant, or the gold is such a form."""
+"""The same number if the answer is an exact form with a root or a constant, or the gold answer is such a form."""
 MAX_CHARS = 2_000
-"""Characters that a formula may have beyond four times the gold's."""
+"""Characters that a formula may have beyond four times those of the gold answer."""
 MAX_EXPONENT = 64
-"""A power with a greater exponent is not evaluated."""
+"""Maximum exponent of a power that is evaluated."""
 MAX_FACTORIAL = 5
 _ASKS_FOR_VALUE = re.compile(
     r"\b(?:comput|evaluat|calculat)(?:e|ed|ing)\b|\b(?:find|determine|give|what (?:is|are))\b[^.?!]{0,40}\bvalues?\b",
@@ -64,7 +64,7 @@ def _written_short(text: str) -> Node | None:
 
 
 def written(text: str) -> Node | None:
-    """The tree of a formula as it is written, nothing computed; None if it can't be read."""
+    """The tree of a formula as written, without any evaluation, or None if it can't be read."""
     return _written_short(text) if len(text) <= MAX_CACHED else _written_short.__wrapped__(text)
 
 
@@ -72,12 +72,12 @@ def written(text: str) -> Node | None:
 
 
 def unevaluated(answer: str, golds: Iterable[str], question: str = "") -> str:
-    """What of an answer is left to compute; "" if nothing, or if an evaluated form is not asked for.
+    """The operations of an answer left to evaluate. Empty if none, or if no evaluated form is required.
 
     Args:
-        answer: An answer that is equal to one of the golds.
+        answer: An answer that is equal to one of the gold answers.
         golds: The accepted answers.
-        question: What was asked; it may ask for a value.
+        question: The question, which may ask for a value.
     """
     if NUMERAL.fullmatch(answer):
         return ""
@@ -96,7 +96,7 @@ def unevaluated(answer: str, golds: Iterable[str], question: str = "") -> str:
 
 
 def claims(tree: Node, golds: Iterable[Node]) -> list[Node]:
-    """What an answer gives as its value: of a chain of equalities the members that are equal to a gold, else all."""
+    """The values that an answer gives: the members of a chain of equalities that equal a gold answer, or all of it."""
     if not _chain(tree):
         return [unlabelled(tree)]
     equal = [member for member in _members(tree) if any(same_value(gold, member) for gold in golds)]
@@ -104,7 +104,7 @@ def claims(tree: Node, golds: Iterable[Node]) -> list[Node]:
 
 
 def unlabelled(tree: Node) -> Node:
-    """The values of a tree without their names: of x = 2 + 3 = 5 the simplest member if all are shown equal."""
+    """The values of a tree without their names. For x = 2 + 3 = 5, the simplest member if all are shown equal."""
     if tree.op in ("list", "tuple", "set"):
         return Node(tree.op, tuple(map(unlabelled, tree.args)))
     if not _chain(tree) or not (members := _members(tree)):
@@ -118,12 +118,12 @@ def _chain(tree: Node) -> bool:
 
 
 def _members(chain: Node) -> list[Node]:
-    """The members of a chain of equalities that are more than a name."""
+    """The members of a chain of equalities that are not just a name."""
     return [member for member in chain.args[1:] if member.op not in ("sym", "apply")]
 
 
 def same_value(gold: Node, tree: Node) -> bool:
-    """Whether two trees are shown to be equal in process."""
+    """Whether the in-process comparison shows that two trees are equal."""
     try:
         return bool(compare(gold, tree, Equality()))
     except (TooBig, RecursionError):
@@ -131,7 +131,7 @@ def same_value(gold: Node, tree: Node) -> bool:
 
 
 def _left(tree: Node, golds: list[Node]) -> str:
-    """What a tree leaves to compute beyond the golds."""
+    """The operations of a tree left to evaluate, beyond those of the gold answers."""
     tree = plain(tree)
     known = {kind for gold in golds for kind in kinds(gold)}
     if any(map(_decimal, golds)):
@@ -147,7 +147,7 @@ def _left(tree: Node, golds: list[Node]) -> str:
 
 
 def _plain_number(gold: Node) -> bool:
-    """Whether a gold is a number, a complex one too, or a collection of such, with nothing to compute."""
+    """Whether a gold answer is an evaluated number, including complex ones, or a collection of such numbers."""
     own = set(kinds(gold))
     return not symbols(gold) and own <= {"the constant i"} and size(gold) <= 2 * len(own)
 
@@ -157,7 +157,7 @@ def _decimal(node: Node) -> bool:
 
 
 def size(node: Node) -> int:
-    """The operations of a tree that can be carried out; a letter in a product may be a unit, and is not counted."""
+    """The number of operations in a tree. Letters in a product may be units and are not counted."""
     own = 0
     if node.op == "add":
         own = len(node.args) - 1
@@ -184,7 +184,7 @@ def _integer(node: Node) -> int | None:
 
 
 def kinds(node: Node) -> Iterator[str]:
-    """The kinds of a tree's operations beyond the four basic ones and powers."""
+    """The kinds of operations in a tree, except the four basic ones and powers."""
     stack = [node]
     while stack:
         top = stack.pop()
@@ -223,13 +223,13 @@ def _kind_of_power(base: Node, exponent: Node) -> str:
 
 
 def plain(node: Node) -> Node:
-    """The tree without neutral parts; linear in a tree but for the width of its sums and products."""
+    """The tree without neutral parts. Linear in the tree, except for the width of its sums and products."""
     node = _with_parts(node, plain)
     return _PLAIN[node.op](node) if node.op in _PLAIN else node
 
 
 def _with_parts(node: Node, change: Callable[[Node], Node]) -> Node:
-    """A node whose operands, entries of rows too, are changed."""
+    """Apply a change to a node's operands, including entries of rows."""
 
     def changed(arg: object) -> object:
         if type(arg) is Node:
@@ -305,7 +305,7 @@ def _plain_negative(node: Node) -> Node:
 
 
 def _is(node: Node, value: int) -> bool:
-    """Whether a node is this number, with decimals too: 1.0."""
+    """Whether a node is this number, including as a decimal (1.0)."""
     return node.op == "num" and bool(node.args[0] == value)
 
 
@@ -315,7 +315,7 @@ _PLAIN = {
 
 
 def ordered(node: Node) -> Node:
-    """The tree without neutral parts, its sums and products in one order and with one sign."""
+    """The tree without neutral parts, with sums and products in one order and with one sign."""
     return _in_order(plain(node))
 
 
@@ -337,14 +337,14 @@ def _in_order(node: Node) -> Node:
 
 
 def unsigned(node: Node) -> Node:
-    """A tree without the sign before it."""
+    """A tree without its leading sign."""
     return node.args[0] if node.op == "neg" else node
 
 
 def holds(tree: Node, part: Node) -> bool:
-    """Whether an ordered tree holds another: as a subtree, or as some terms of a sum or factors of a product.
+    """Whether an ordered tree contains another: as a subtree, as terms of a sum, or as factors of a product.
 
-    The sign before it is not looked at, which may stand further out.
+    Its leading sign is ignored, because it may have moved outwards.
     """
     part = unsigned(part)
     ways = [part.args, tuple(map(_negative, part.args))] if part.op == "add" else [part.args]

@@ -1,4 +1,4 @@
-"""Reads golds and answers: a gold's kind and tree, once, and what is wrong with it where something is."""
+"""Reads gold answers and answers: the kind and tree of a gold answer, and the problem with it, if any."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from verikit.answers.spellings import respelled
 from verikit.replies.unseen import without_unseen
 
 MAX_CACHED = 300
-"""Characters of a text whose tree is kept: 8,192 trees of such texts take a few tens of megabytes at most."""
+"""Maximum number of characters of a text whose tree is cached. 8,192 such trees take a few tens of megabytes."""
 MAX_WORDS = 60
-"""Words of a gold that is prose; a longer one is a whole solution, which no short answer could equal."""
+"""Maximum number of words of a gold answer in prose. A longer one is a solution, which no short answer can equal."""
 _NO_GOLD = frozenset(("nan", "n/a", "#n/a", "<na>", "null", "[null]", "[none]", "[invalid]", "[deleted]"))
-"""What tables hold where there is no gold."""
+"""Values in tables that mean that there is no gold answer."""
 NUMERAL = re.compile(r"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")
-"""A number in digits: it can be read in one way only."""
+"""A number in digits, which has only one reading."""
 
 
 _LETTER_WITH_WORDS = re.compile(
     r"(?:[A-Za-z]|\([A-Z]\))(?: [^\W\d_]{2,}){1,8}|[A-Z]{2,6}(?: [^\W\d_]+){0,7} [A-Z][a-z]+(?: [^\W\d_]+){0,7}"
 )
-"""A name that begins with a letter or an abbreviation, "C sharp minor", "HB Pencil": no symbols with a noun."""
+"""A name that begins with a letter or an abbreviation ("C sharp minor", "HB Pencil"), not a symbol with a noun."""
 
 
 class ReadGold(NamedTuple):
-    """A gold read once: its kind (letter, math, text), tree, and what is wrong with it."""
+    """A parsed gold answer: its kind (letter, math, text), its tree, and the problem with it, if any."""
 
     text: str
     kind: str
     tree: Node | None = None
     letters: frozenset[str] = frozenset()
-    """The option letters it names, several where several have to be chosen."""
+    """The option letters it names. More than one if several must be chosen."""
     problem: str = ""
     numeral: bool = False
-    """Whether it is a number in digits, which has no second reading."""
+    """Whether it is a number in digits, which has only one reading."""
     meanings: tuple[tuple[Family, Any], ...] = ()
-    """The families it belongs to, each with what it means there."""
+    """The families it belongs to, each with its meaning there."""
 
 
 class ReadText(NamedTuple):
-    """A text read as mathematics: its tree, or why it has none."""
+    """A text read as mathematics: its tree, or the reason why it has none."""
 
     tree: Node | None
     problem: str = ""
@@ -60,7 +60,7 @@ class ReadText(NamedTuple):
 
 
 def read(text: str) -> ReadText:
-    """The tree of a text, cached if it is short; never raises."""
+    """The tree of a text, cached if the text is short. Never raises."""
     return _read_short(text) if len(text) <= MAX_CACHED else _read(text)
 
 
@@ -85,7 +85,7 @@ _read_short = lru_cache(maxsize=4096)(_read)
 
 
 def read_gold(gold: str) -> ReadGold:
-    """A gold with its kind, cached if it is short; a problem if it can't be compared with at all."""
+    """A gold answer with its kind, cached if it is short. Has a problem if it can't be compared with anything."""
     return _gold_short(gold) if len(gold) <= MAX_CACHED else _gold(gold)
 
 
@@ -128,7 +128,7 @@ _CUT = re.compile(r"\\(?:[dtc]?frac|sqrt)\s*$")
 
 
 def _unreadable(text: str) -> str:
-    """Why a formula that was cut short can't be a gold."""
+    """Why a truncated formula can't be a gold answer."""
     if "\\" not in text:
         return ""
     depth = 0
@@ -154,7 +154,7 @@ def _undefined(tree: Node) -> str:
 
 
 def check_gold(gold: str | Sequence[str] | None) -> str | None:
-    """What is wrong with a gold, None if nothing is; `verikit doctor --data` asks for every row."""
+    """The problem with a gold answer, or None. `verikit doctor --data` checks every row."""
     golds = [gold] if isinstance(gold, str) else list(gold or [])
     if not golds:
         return "no gold answer"

@@ -1,4 +1,4 @@
-"""Other readings of a gold: a decimal comma, grouped digits or a list, a power of ten, a unit in plain letters."""
+"""Other readings of a gold answer: decimal comma, grouped digits or a list, power of ten, unit in plain letters."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PLAIN_UNIT = re.compile(
 
 
 def gold_readings(text: str) -> list[Node]:
-    """Other trees that a gold may stand for: a decimal comma, grouped digits or a list, a power of ten, a unit.
+    """Other trees of a gold answer: a decimal comma, grouped digits or a list, a power of ten, a unit.
 
-    An answer has one reading whatever its gold: `0,5` is a list, `1,234` a number and `2e - 5` a difference.
+    An answer has only one reading: `0,5` is a list, `1,234` a number and `2e - 5` a difference.
     """
     texts: list[str] = []
     if may_be_decimal(text):
@@ -36,12 +36,12 @@ def gold_readings(text: str) -> list[Node]:
 
 
 def _as_list(match: re.Match[str]) -> str:
-    """Grouped digits as a list; no list holds 000 or 045."""
+    """Read grouped digits as a list. A list does not contain items such as 000 or 045."""
     return match[0] if ",0" in match[0] else match[0].replace(",", ", ")
 
 
 def with_unit(text: str) -> list[Node]:
-    """The tree of a number with a known unit in plain letters, `5 g`, which the parser takes for a product."""
+    """The tree of a number with a known unit in plain letters, such as `5 g`, which the parser reads as a product."""
     match = _PLAIN_UNIT.fullmatch(text)
     if match is None or not (unit := parse_unit(_UNIT_PART.findall(match[2]))) or not unit.dimension:
         return []

@@ -1,4 +1,4 @@
-"""Inequalities in words, written as mathematics: "y is at most 9", "greater than 3 but less than 7"."""
+"""Converts inequalities in words to mathematics: "y is at most 9", "greater than 3 but less than 7"."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ _RAYS = {
 
 
 def respelled(text: str) -> str | None:
-    """The set that words of comparison describe, as an inequality where they name a variable; None for other texts."""
+    """The set that comparison words describe, as an inequality if they name a variable. None for other texts."""
     if len(text) > MAX_CHARS or not _LIKELY.search(text):
         return None
     text = " ".join(bare(text).strip().rstrip(".").split())
     if (signed := _BEFORE_KIND.fullmatch(text)) is not None and signed["sign"].lower() in _SIGNS:
         return _written([("", _SIGNS[signed["sign"].lower()], "0")], "")
     subject = _SUBJECT.match(text)
-    assert subject is not None  # every part may be left out
+    assert subject is not None  # every part is optional
     found = _conditions(text, subject.end())
     if found is None:
         return None
@@ -106,7 +106,7 @@ def _condition(text: str, position: int) -> tuple[list[tuple[str, str]], int]:
         ends = (match["ends"] or "").lower()
         closed, opened = ends == "inclusive", ends == "exclusive" or match["strictly"] is not None
         if closed == opened:
-            return [], position  # whether the ends belong to it is not said
+            return [], position  # it is not stated whether the endpoints are included
         low, high = (r"\ge", r"\le") if closed else (">", "<")
         return [(low, match[2]), (high, match[3])], match.end()
     if (match := _SIGNED.match(text, position)) and match[0].lower() in _SIGNS:
@@ -115,7 +115,7 @@ def _condition(text: str, position: int) -> tuple[list[tuple[str, str]], int]:
 
 
 def _written(conditions: list[tuple[str, str, str]], name: str) -> str:
-    """Conditions on a named variable, or the set they leave of the line."""
+    """Conditions as inequalities of a named variable, or as the set they describe on the number line."""
     if name:
         return "".join((rf" \text{{ {word} }} " if word else "") + f"{name} {sign} {v}" for word, sign, v in conditions)
     operators = {"": "", "and": r" \cap ", "or": r" \cup "}

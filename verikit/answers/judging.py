@@ -1,4 +1,4 @@
-"""One extracted answer against one gold: by text, as numbers, by family, by tree, each step leaving it to the next."""
+"""Compares one extracted answer with one gold answer in stages: by text, as numbers, by family, by tree."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ from verikit.answers.parser.tree import MAX_CHARS, SCALARS, Node, TooBig, childr
 from verikit.answers.percent import wrong_sense
 
 Tail = Callable[[Node, Node], EqualityResult]
-"""Decides two scalar trees that stayed undecided; `verikit.answers.tail.Tail` is the one there is."""
+"""Decides two scalar trees that are still undecided. The only implementation is `verikit.answers.tail.Tail`."""
 STRICT = Equality()
 _UNMARKED = ("whole text", "last line", "last lines")
-"""Forms in which nothing says that it is the answer."""
+"""Forms in which the answer is not marked as such."""
 _IN_PROSE = (*_UNMARKED, "statement", "final statement")
-"""Forms whose answer may be part of a sentence."""
+"""Forms in which the answer may be part of a sentence."""
 _PHRASE = re.compile(r"[^\W\d_]{3,20}(?:[ -][^\W\d_]{2,20}){0,5}")
 _SIGNED_ZERO = re.compile(r"[-−]\s?0,\d{1,40}")
-"""A decimal comma: no list begins with a zero that has a sign."""
+"""A decimal comma, since lists do not begin with a signed zero."""
 _CAPITALS = re.compile(r"[A-Z]{3,12}")
-"""An abbreviation or the corners of a figure, whose letters are in order, rather than a product of symbols."""
+"""An abbreviation or the corners of a figure, whose letters are ordered, as opposed to a product of symbols."""
 _PERCENT = re.compile(r"%|per ?cent|pct")
 _QUALIFIER = re.compile(r"[\s,]*(?:\\text\s*\{\s*,?\s*)?\b(?:where|for all|for any|for every|for some|when|not)\b")
 _CLASS = re.compile(r"(?<!\\)(?<!\\b)\bmod(?:ulo)?\b|\\pmod(?![a-z])|\\equiv|≡")
-"""Words of a class of residues; `\\bmod` and `\\mod` are operations, whose result is a number."""
+"""Words for a residue class. `\\bmod` and `\\mod` are operations, whose result is a number."""
 _ANY_MODULUS = re.compile(r"mod|equiv|≡|remainder|residue|congruen|divided by", re.IGNORECASE)
 _LETTER_UNIT = re.compile(r"(-?[\d.,]+)(?:\s+K|\s*(?:[mgsLlhNJWV]|[kcm]m|kg)(?:\^\{?[23]\}?)?)")
 
 
 class AnswerVerdict(NamedTuple):
-    """What was decided and by what; as text, a line for each part, the trees in prefix notation."""
+    """The result and its reason. `str` gives one line per part, with trees in prefix notation."""
 
     outcome: Outcome
     rule: str
     stage: str = ""
     extracted: str | None = None
     form: str = ""
-    """Where the answer stood: box, statement, ####, answer tag, last line…"""
+    """The place of the answer: box, statement, ####, answer tag, last line, and others."""
     gold: str = ""
     gold_tree: Node | None = None
     answer_tree: Node | None = None
     note: str = ""
-    """What of the answer was not understood, if anything."""
+    """The part of the answer that was not understood, if any."""
 
     @property
     def equal(self) -> bool:
@@ -74,7 +74,7 @@ class AnswerVerdict(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What a reply is compared under, the same for each of its golds; `verify` says what each is."""
+    """The terms of the comparison, the same for each gold answer. `verify` documents them."""
 
     question: str = ""
     options: Sequence[str] = ()
@@ -96,13 +96,13 @@ class _Case(NamedTuple):
     def verdict(
         self, result: EqualityResult, tree: Node | None = None, text: str | None = None, note: str = ""
     ) -> AnswerVerdict:
-        """What is decided, with all that is known of the two; `text` is the part of the answer that was read."""
+        """The verdict with all that is known of the pair. `text` is the part of the answer that was read."""
         text, form, gold = self.text if text is None else text, self.found.form, self.gold
         return AnswerVerdict(result.outcome, result.rule, result.stage, text, form, gold.text, gold.tree, tree, note)
 
 
 def judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
-    """Compare one extracted answer with the gold: a step that can't tell leaves it to the next."""
+    """Compare one extracted answer with the gold answer. A stage that can't decide passes it to the next."""
     if found.negated and not found.denies:
         return AnswerVerdict("different", "the answer is negated", "", found.text, found.form, gold.text)
     if len(found.text) > 2 * MAX_CHARS:
@@ -119,7 +119,7 @@ def judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
 
 
 def _is_in_words(gold: ReadGold) -> bool:
-    """Whether a gold is a name, a place or a word such as "no solution", not a formula or a number."""
+    """Whether a gold answer is a name, a place or a word such as "no solution", and not a formula or a number."""
     if gold.tree is None or _PHRASE.fullmatch(gold.text):
         return True
     return any(family is words.FAMILY for family, _ in gold.meanings)
@@ -148,7 +148,7 @@ def _same_text(case: _Case) -> AnswerVerdict | None:
 
 
 def _numerals(case: _Case) -> AnswerVerdict | None:
-    """Two numbers in digits, the answer's marked as such: no second reading is looked for."""
+    """Compare two numbers in digits, if the answer is marked as such. No other readings are tried."""
     if not case.gold.numeral or case.found.form in _UNMARKED or not NUMERAL.fullmatch(case.text):
         return None
     answer = read(case.text).tree
@@ -158,11 +158,11 @@ def _numerals(case: _Case) -> AnswerVerdict | None:
 
 
 def _negation(case: _Case) -> AnswerVerdict | None:
-    """An answer that denies a value, such as "not independent": only a gold that says the same equals it."""
+    """Compare an answer that denies a value, such as "not independent". Only the same denial equals it."""
     if not is_negation(case.text):
         return None
     if case.found.form in _UNMARKED and closing.last_item(case.text) is not None:
-        return None  # "Not ten: it is 10." denies, and goes on to assert
+        return None  # "Not ten: it is 10." denies, then asserts
     meanings = tuple(meant for meant in case.gold.meanings if meant[0] is words.FAMILY)
     context = Context(case.terms.question, case.terms.equality, partial(_part, terms=case.terms))
     result = compare_meanings(meanings, case.text, context)
@@ -172,7 +172,7 @@ def _negation(case: _Case) -> AnswerVerdict | None:
 
 
 def _another_name(case: _Case) -> AnswerVerdict | None:
-    """Another name of what the gold names; never where option letters or numbers are compared."""
+    """Accept another name of the gold answer, except for option letters and numbers."""
     gold, terms = case.gold, case.terms
     if gold.numeral or terms.aliases is False or terms.options or len(gold.text) < 2:
         return None
@@ -192,7 +192,7 @@ def _letters_or_denial(case: _Case) -> AnswerVerdict | None:
 
 
 def _share_for_percentage(case: _Case) -> AnswerVerdict | None:
-    """Refuse a share where the question asks for a percentage, and the other way round."""
+    """Reject a fraction if the question asks for a percentage, and vice versa."""
     text, gold, terms = case.text, case.gold, case.terms
     if gold.tree is None or not (_PERCENT.search(text) or _PERCENT.search(gold.text)):
         return None
@@ -203,7 +203,7 @@ def _share_for_percentage(case: _Case) -> AnswerVerdict | None:
 
 
 def _by_family(case: _Case) -> AnswerVerdict | None:
-    """What the families say that the gold belongs to (dates, ranges, formulas of chemistry, …)."""
+    """Compare by the families of the gold answer (dates, ranges, formulas of chemistry, …)."""
     if not case.gold.meanings:
         return None
     context = Context(case.terms.question, case.terms.equality, partial(_part, terms=case.terms))
@@ -212,7 +212,7 @@ def _by_family(case: _Case) -> AnswerVerdict | None:
 
 
 def _part(gold: str, answer: str, terms: Terms) -> EqualityResult:
-    """Compare a part of an answer with a part of a gold."""
+    """Compare a part of an answer with a part of a gold answer."""
     part = read_gold(gold)
     if part.problem:
         return EqualityResult("bad gold", part.problem)
@@ -221,7 +221,7 @@ def _part(gold: str, answer: str, terms: Terms) -> EqualityResult:
 
 
 def _by_text(case: _Case) -> AnswerVerdict:
-    """Compare with a gold that is no mathematics."""
+    """Compare with a gold answer that is not mathematics."""
     result = _against_text(case.text, case.gold, case.terms)
     return case.verdict(EqualityResult(result.outcome, result.rule, "text"))
 
@@ -239,12 +239,12 @@ def _against_text(text: str, gold: ReadGold, terms: Terms) -> EqualityResult:
 
 
 def _quoted(text: str, question: str) -> bool:
-    """Whether a sentence that no form marks as the answer stands in the question word for word."""
+    """Whether the question contains this unmarked sentence word for word."""
     return len(text) > 8 and text.strip() in question
 
 
 def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
-    """Compare with a gold that is mathematics: the first reading of the answer that is mathematics too decides."""
+    """Compare with a mathematical gold answer. The first mathematical reading of the answer decides."""
     note = ""
     if _CAPITALS.fullmatch(case.gold.text) and _CAPITALS.fullmatch(case.text):
         return case.verdict(different("other letters", "text"))  # the same text is equal already
@@ -267,7 +267,7 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
 
 
 def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
-    """Whether an answer is a class of residues, "3 mod 5", where neither the gold nor the question has a modulus.
+    """Whether an answer is a residue class, "3 mod 5", while gold answer and question have no modulus.
 
     A modulus that changes the number is an operation: "7 mod 5" is 2.
     """
@@ -287,7 +287,7 @@ def _is_reduced(node: Node) -> bool:
 
 
 def _readings(text: str, form: str) -> Iterator[str]:
-    """What of an extracted text may be the answer: all of it, all but a qualifier, its last formula or number."""
+    """Parts of an extracted text that may be the answer: all, all without a qualifier, the last formula or number."""
     yield text
     cut = _QUALIFIER.search(text)
     if cut and cut.start() > 0:
@@ -300,7 +300,7 @@ def _readings(text: str, form: str) -> Iterator[str]:
 
 
 def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) -> EqualityResult:
-    """Compare trees; where they differ, the gold's other readings and a letter as a unit; where undecided, the tail."""
+    """Compare trees. If they differ, try the gold answer's other readings and units. If undecided, use the tail."""
     equality = terms.equality
     try:
         result = compare(gold, answer, equality)

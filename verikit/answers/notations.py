@@ -1,4 +1,4 @@
-"""Matrices in code, maps, outward brackets and the real numbers in words, rewritten into the parser's notation."""
+"""Converts matrices in code, maps, outward brackets and the real numbers in words to the parser's notation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _matrix(rows: list[list[str]]) -> str | None:
 
 
 def _entries(text: str) -> list[str] | None:
-    """The entries of a bracketed list; None if a text is none."""
+    """The entries of a bracketed list, or None if the text is not one."""
     text = text.strip()
     return [part.text for part in pieces(text[1:-1], ",")] if text[:1] == "[" and text[-1:] == "]" else None
 
@@ -54,7 +54,7 @@ def code_matrix(text: str) -> str | None:
 
 
 def row_matrix(text: str) -> str | None:
-    """``[1 2; 3 4]``: rows parted by semicolons, entries by commas or spaces."""
+    """``[1 2; 3 4]``: rows separated by semicolons, entries by commas or spaces."""
     match = _ROWS.fullmatch(bare(text).strip()) if ";" in text and len(text) <= MAX_CHARS else None
     if match is None:
         return None

@@ -1,7 +1,7 @@
-"""One sentence about options: which letters it asserts to be the answer, and which it denies.
+"""Reads one sentence about options: the letters it asserts to be the answer, and those it denies.
 
-The sentence is read as a row of roles (answer, is, right, not, but, …), the same in every language; a letter is
-asserted where the sentence calls it the answer, right or chosen, outside of a negation, a condition and a doubt.
+The sentence is read as a sequence of roles (answer, is, right, not, but, …), the same in every language. A letter is
+asserted if the sentence calls it the answer, right or chosen, outside of negations, conditions and doubts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verikit.answers.claims.words import ROLES, SAYING
 
 NONE = frozenset[str]()
 MAX_SENTENCE = 600
-"""Characters of a sentence, from its end, that are read."""
+"""Number of characters read at the end of a sentence."""
 _LETTER = (
     r"(?<![A-Za-zÀ-ɏ0-9_+\-*/=^])[(\[]\s?(?P<wrapped>[A-Za-z])\s?[)\]](?![A-Za-z0-9_^]|\s?[+*/=^])"
     r"|(?<![A-Za-zÀ-ɏ0-9_'+*/=^\\-])(?P<bare>[A-Z])(?![A-Za-zÀ-ɏ0-9_'^!(]|-\w|\)?\s?[-+*/=<>^]\s?[\w(\\])"
@@ -38,27 +38,27 @@ _AFTER = frozenset(
 )  # fmt: skip
 _LOOSE_AFTER = _AFTER | {"option", "after", "filler", "so", "that", "sure", "think"}
 _WORD_LETTERS = frozenset("AEIOUY")
-"""Letters that are words in some language: nothing but what only an option is followed by may follow them."""
+"""Letters that are words in some language. They count as options only if the next word can only follow an option."""
 _SKIPPED = frozenset(("filler", "option", "so", "it", "all", "that", "sure", "think", "might", "would"))
 _CUES = frozenset(("answer", "right", "choose"))
 _TELLING = SAYING | {word for word, role in ROLES.items() if role in (*_CUES, "option", "remains")}
-"""Words without which a sentence that is not the last one neither chooses a letter nor sets one aside."""
+"""Words without which a sentence other than the last one neither chooses nor excludes a letter."""
 
 
 class Said(NamedTuple):
-    """The letters of a sentence by what it says of them."""
+    """The letters of a sentence by their role."""
 
     asserted: frozenset[str] = NONE
-    """Those that it calls the answer, right or chosen."""
+    """The letters called the answer, right or chosen."""
     denied: frozenset[str] = NONE
     alternatives: bool = False
-    """Whether it offers those it asserts as alternatives."""
+    """Whether the asserted letters are offered as alternatives."""
     unsettled: frozenset[str] = NONE
-    """Those it supposes, quotes, or offers beside others."""
+    """The letters supposed, quoted, or offered together with others."""
 
 
 def read_sentence(sentence: str, closing: bool = False) -> Said:
-    """What a sentence asserts and denies; a `closing` one may choose by "it is B" alone."""
+    """The letters that a sentence asserts and denies. With `closing`, "it is B" is enough to choose."""
     sentence = sentence[-MAX_SENTENCE:]
     if not _MAY_HOLD_LETTER.search(sentence) or sentence.rstrip().endswith(("?", "？")):
         return Said()
@@ -129,7 +129,7 @@ def _read(tokens: list[ClaimToken], closing: bool) -> Said:
 
 
 def _is_choice_of_others(before: list[ClaimToken]) -> bool:
-    """Whether a letter is what somebody else chooses: "Some people choose B"."""
+    """Whether a letter is chosen by other people: "Some people choose B"."""
     return len(before) > 1 and before[-1].role == "choose" and before[-2].role == "they"
 
 
@@ -138,7 +138,7 @@ def _plain(tokens: list[ClaimToken]) -> list[ClaimToken]:
 
 
 def _group(tokens: list[ClaimToken], at: int) -> tuple[int, set[str], bool]:
-    """Letters joined by commas, "and" or "or": where they end, which they are, and whether "or" joins them."""
+    """Letters joined by commas, "and" or "or": the end position, the letters, and whether "or" joins them."""
     letters, either = {tokens[at].text}, False
     end = at + 1
     while True:
@@ -194,14 +194,14 @@ def _is_contrasted(tokens: list[ClaimToken], at: int) -> bool:
 
 
 def _is_about_the_answer(tokens: list[ClaimToken], at: int, verb: int, closing: bool) -> bool:
-    """Whether what "is" a letter is the answer, an option, or in a `closing` sentence "it"."""
+    """Whether the subject of "is" before a letter is the answer, an option, or in a `closing` sentence "it"."""
     roles = {token.role for token in tokens[:at]}
     labelled = verb > 0 and tokens[verb - 1].role == "option"
     return labelled or not _CUES.isdisjoint(roles) or (closing and "it" in roles)
 
 
 def _called_right(tokens: list[ClaimToken], end: int, stated: bool) -> bool:
-    """Whether "is correct", "is the right answer" or the like follows."""
+    """Whether "is correct", "is the right answer" or similar follows."""
     for token in tokens[end : end + 6]:
         if token.role == "is":
             stated = True

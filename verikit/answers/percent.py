@@ -1,8 +1,8 @@
-"""Whether 0.99 may stand for 0.99 %: what the question asks decides.
+"""Whether 0.99 may mean 0.99 %, decided by the question.
 
-Asked for a percentage, a bare number counts percents: for a gold of 0.99 the answer 0.99 % is right and 99 % is wrong.
-Asked for anything else, a bare number is the share itself: 0.99 is 99 %. Without a question an answer in percent counts
-percents too, and a gold in percent takes both.
+If the question asks for a percentage, a bare number is in percent: for a gold answer of 0.99 the answer 0.99 % is right
+and 99 % is wrong. If it asks for anything else, a bare number is the fraction itself: 0.99 is 99 %. Without a question,
+an answer in percent is also compared in percent, and a gold answer in percent accepts both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ASKED = re.compile(
 
 
 def wrong_sense(gold: Node, answer: Node, question: str, equality: Equality) -> bool:
-    """Whether one is a percentage, the other a bare number, and they agree only in the sense the question excludes."""
+    """Whether a percentage and a bare number agree only in the sense that the question excludes."""
     if not equality.percent or {gold.op, answer.op} & (COLLECTIONS | {"rel"}):
         return False
     g, a = peel(gold), peel(answer)

@@ -1,4 +1,4 @@
-"""Other spellings of mathematics, rewritten into the parser's own: asked only where the parser can't read a text."""
+"""Converts other spellings of mathematics to the parser's notation. Used only if the parser can't read a text."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SPELLINGS: tuple[Callable[[str], str | None], ...] = (
     number_words, notations.code_matrix, notations.row_matrix, notations.choose, notations.maps_to,
     notations.outward_bracket, notations.reals, inequalities.respelled,
 )  # fmt: skip
-"""Each gives what a text says in the parser's notation, None where the spelling is not its own."""
+"""Each converts a text to the parser's notation, or returns None for other spellings."""
 
 
 def respelled(text: str) -> Iterator[str]:
-    """What a text the parser can't read may say in its notation."""
+    """Possible conversions of an unreadable text to the parser's notation."""
     for spelling in SPELLINGS:
         if (other := spelling(text)) is not None and other != text:
             yield other

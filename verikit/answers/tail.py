@@ -1,11 +1,11 @@
-"""The tail: sympy, for the few pairs of scalars that stay undecided, in a helper process, within a budget of steps.
+"""The tail: sympy decides the few undecided pairs of scalars, in a helper process, within a budget of steps.
 
-The helper gets our own trees as JSON and builds sympy objects from a whitelist of operators; no text is parsed by
-sympy, and nothing is evaluated that the caps did not let through. What runs out of steps or memory is a limit, which
-the candidate caused; a helper that can't be started is an error, which it did not.
+The helper receives verikit's trees as JSON and builds sympy objects from a whitelist of operators. sympy parses no
+text, and evaluates only what is within the caps. Running out of steps or memory is a limit caused by the candidate. A
+helper that can't be started is an error that the candidate did not cause.
 
-A step is a call or return within sympy, so no clock and no load of the machine decides a verdict. The pairs of a group
-share a budget: up to `FULL` of them have all of theirs, more have equal parts, whichever comes first.
+A step is a call or return within sympy, so no verdict depends on the clock or the machine's load. The pairs of a group
+share a budget. Up to `FULL` pairs have a full budget each. More pairs have equal parts, in any order.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ _FUNCTIONS = {
     "binom": "binomial", "sgn": "sign",
 }  # fmt: skip
 MAX_POWER = 2_000
-"""Exponents beyond it are not given to sympy."""
+"""Maximum exponent passed to sympy."""
 STEPS_PER_SECOND = 5_000_000
-"""About, on a usual processor."""
+"""Approximate rate on a typical CPU."""
 FULL = 20
-"""Pairs of a group that each have a full budget; more share what so many have."""
+"""Maximum number of pairs in a group with a full budget each. More pairs share the total."""
 LEAST = 10
-"""A pair's part of a full budget is never less than one of so many."""
+"""A pair gets at least 1 / `LEAST` of a full budget."""
 BACKSTOP = 5
-"""How much more of a processor's time than its steps usually take ends a call: for what is slow within one step."""
+"""A call ends after this multiple of the usual CPU time of its steps, in case a single step is slow."""
 _WAIT_S = 60.0
-"""Wall clock of a call, for a machine that is busy."""
+"""Wall-clock limit of a call, for a busy machine."""
 _KEPT = 4096
 _OUT_OF_STEPS = "out of steps"
 
 
 class Tail:
-    """Decides two scalar trees with sympy, in about `seconds` of a processor, counted in steps."""
+    """Decides two scalar trees with sympy, in about `seconds` of CPU time, counted in steps."""
 
     def __init__(self, seconds: float = 0.2, memory_mb: int = 2048, workers: int = 2) -> None:
         self.seconds = seconds
@@ -55,7 +55,7 @@ class Tail:
         self._known: OrderedDict[tuple[Node, Node, float], EqualityResult] = OrderedDict()
 
     def __call__(self, gold: Node, answer: Node) -> EqualityResult:
-        """Compare; a pair sympy can't decide stays undecided.
+        """Compare two trees. Pairs that sympy can't decide stay undecided.
 
         Raises:
             HelperError: the helper process could not be started or died, or the machine is too busy.
@@ -63,7 +63,7 @@ class Tail:
         return self._within(self.seconds, gold, answer)
 
     def shared(self, pairs: int) -> Callable[[Node, Node], EqualityResult]:
-        """The same for each of so many pairs of a group, with its part of the group's budget."""
+        """A comparison for each of this number of pairs, with its part of the group's budget."""
         seconds = self.seconds * min(1.0, max(1 / LEAST, FULL / max(1, pairs)))
         return lambda gold, answer: self._within(seconds, gold, answer)
 
@@ -83,7 +83,7 @@ class Tail:
                 "verikit.answers.tail:within", to_json(gold), to_json(answer), steps, cpu_s, timeout=_WAIT_S
             )
         except HelperTimeout as error:
-            if "time" in str(error):  # far more of it than a processor had to give
+            if "time" in str(error):  # far more CPU time than available
                 raise HelperError(f"the machine is too busy: no reply within {_WAIT_S:.0f} s") from None
             verdict = "out of memory" if "memory" in str(error) else _OUT_OF_STEPS
         if isinstance(verdict, str):
@@ -96,7 +96,7 @@ class Tail:
 
 
 def warm() -> None:
-    """In the helper, before its workers are forked: what sympy loads and caches at the first use of each operation."""
+    """In the helper, before its workers are forked: load and cache what sympy needs at the first use of operations."""
     import sympy
 
     x, n = sympy.Symbol("x", real=True), sympy.Symbol("n", real=True)
@@ -109,16 +109,16 @@ def warm() -> None:
 
 
 class _OutOfStepsError(BaseException):
-    """Past every `except Exception` of sympy's."""
+    """Derives from `BaseException` to pass every `except Exception` in sympy."""
 
 
 def within(gold: Any, answer: Any, steps: int, cpu_s: float) -> bool | str | None:
-    """In the helper: `decide`, or that it ran out of steps; the process ends where one step takes too long."""
+    """In the helper: the result of `decide`, or "out of steps". The process ends if one step takes too long."""
     import resource
 
     from sympy.core.cache import clear_cache
 
-    clear_cache()  # what an earlier pair left there would save this one steps
+    clear_cache()  # caches filled by an earlier pair would save steps of this one
     taken = 0
 
     def count(*_: Any) -> None:
@@ -141,7 +141,7 @@ def within(gold: Any, answer: Any, steps: int, cpu_s: float) -> bool | str | Non
 
 
 def decide(gold: Any, answer: Any) -> bool | None:
-    """In the helper: whether two trees are equal, None if sympy can't tell."""
+    """In the helper: whether two trees are equal, or None if sympy can't decide."""
     try:
         gap = build(from_json(gold)) - build(from_json(answer))
         return _zero(gap)
@@ -172,7 +172,7 @@ def build(node: Node) -> Any:
     """The sympy object of a scalar tree.
 
     Raises:
-        ValueError: an operator that is not on the whitelist, or a power too large.
+        ValueError: an operator that is not on the whitelist, or a power that is too large.
     """
     import sympy
 

@@ -1,4 +1,4 @@
-"""`verify`: one answer against one or several golds, with everything `explain` shows."""
+"""`verify`: compares one answer with one or several gold answers, with all the details that `explain` shows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from verikit.answers.parser.tree import MAX_CHARS, Node, TooBig
 from verikit.replies.unseen import without_phantoms, without_unseen
 
 MAX_TEXT = 20_000_000
-"""Characters of a completion; beyond it nothing is read."""
+"""Maximum number of characters of a completion. A longer one is not read."""
 MAX_REMEMBERED = 400
-"""Characters of a gold and an answer together whose verdict is kept."""
+"""Maximum number of characters of a gold answer and an answer together for their verdict to be cached."""
 _RANK = {"undecided": 1, "limit": 2, "different": 3, "bad gold": 4}
-"""Of the verdicts on several golds the first of these is told."""
+"""Order in which one of the verdicts on several gold answers is selected."""
 _WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{2}")
 
 
@@ -39,17 +39,17 @@ def verify(
     letters: bool = True,
     aliases: Aliases | bool = True,
 ) -> AnswerVerdict:
-    """Extract the answer of `prediction` and compare it with the gold, or with each of several accepted golds.
+    """Extract the answer of `prediction` and compare it with the gold answer, or with each of several accepted ones.
 
-    Never raises on any text. `question` helps to tell an answer from a quotation, `options` are the option texts of
-    multiple choice; `tail` decides pairs the in-process stages leave undecided; with `letters` off a gold that is a
-    single capital is a symbol, not an option. `aliases` says whether other names of the same thing count, and may add
-    names to those that ship.
+    Never raises on any text. `question` helps to distinguish an answer from a quotation. `options` are the option texts
+    of multiple choice. `tail` decides pairs that the in-process stages leave undecided. With `letters` off, a gold
+    answer that is a single capital is a symbol, not an option. `aliases` sets whether other names of the same thing are
+    accepted, and may add names to the built-in ones.
     """
     golds = (gold,) if isinstance(gold, str) else gold
     if len(prediction) > MAX_TEXT:
         return AnswerVerdict("limit", "the completion is too long")
-    if not prediction.isascii():  # in ASCII only controls are unseen, which `clean` drops or repairs
+    if not prediction.isascii():  # in ASCII only controls are invisible, and `clean` drops or repairs them
         prediction = without_unseen(prediction)
     if "phantom" in prediction:
         prediction = without_phantoms(prediction)
@@ -70,7 +70,7 @@ def verify(
 
 
 def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -> AnswerVerdict:
-    """Compare the answers found in a part of a reply with one gold."""
+    """Compare the answers found in a part of a reply with one gold answer."""
     several = terms.equality.several
     if found and several == "last" and _is_boxed(found[-1], gold_text):
         return AnswerVerdict("equal", "same text", "text", found[-1].text, "box", gold_text)
@@ -92,7 +92,7 @@ def _verify(part: str, found: list[FoundAnswer], gold_text: str, terms: Terms) -
 
 
 def _judged(candidate: FoundAnswer, gold: ReadGold, gold_text: str, terms: Terms) -> AnswerVerdict:
-    """`judge`, remembered by content where the texts are short: the samples of a group often end in the same answer."""
+    """`judge`, cached by content for short texts, since the samples of a group often end in the same answer."""
     question = terms.question
     if len(candidate.text) + len(gold_text) > MAX_REMEMBERED or len(question) > 10 * MAX_REMEMBERED:
         return judge(candidate, gold, terms)
@@ -111,7 +111,7 @@ def _remembered(
     letters: bool,
     aliases: Aliases | bool,
 ) -> AnswerVerdict | None:
-    """The verdict on a pair, whatever decides what the rules leave open; None where that is asked."""
+    """The verdict on a pair if the rules alone decide it. None if the tail would be called."""
     asked: list[Node] = []
 
     def tail(gold: Node, answer: Node) -> EqualityResult:
@@ -123,7 +123,7 @@ def _remembered(
 
 
 def _is_boxed(found: FoundAnswer, gold: str) -> bool:
-    """Whether a box holds the very text of the gold."""
+    """Whether a box contains exactly the text of the gold answer."""
     if found.form != "box" or found.negated or not gold:
         return False
     return (found.text == gold and not gold.isspace()) or same_but_spacing(found.text, gold)
@@ -134,13 +134,13 @@ def _is_one_long_line(part: str) -> bool:
 
 
 def _is_option(gold: ReadGold, terms: Terms) -> bool:
-    """Whether a gold names option letters; one with a text, "(B) …", does where the row or the question has options."""
+    """Whether a gold answer names option letters. "(B) …" does only if the row or the question has options."""
     letter, text = choices.gold_letter(gold.text) if gold.kind == "letter" else ("", "")
     return not text or bool(terms.options) or choices.offers(terms.question, letter)
 
 
 def _several(found: list[FoundAnswer], gold: ReadGold, equality: Equality) -> AnswerVerdict | None:
-    """Refuse a text that marks several answers that are not the same."""
+    """Reject a text that marks several different answers."""
     last = found[-1]
     for other in found[:-1]:
         if _same(other.text, last.text, equality):
@@ -160,7 +160,7 @@ def _same(a: str, b: str, equality: Equality) -> bool:
 
 
 def _shown_equal(a: Node, b: Node, equality: Equality) -> bool:
-    """Whether two trees are equal; a comparison over its budget shows nothing."""
+    """Whether two trees are shown to be equal. False if the comparison exceeds its budget."""
     try:
         return bool(compare(a, b, equality))
     except TooBig:
@@ -168,7 +168,7 @@ def _shown_equal(a: Node, b: Node, equality: Equality) -> bool:
 
 
 def _letters(part: str, found: list[FoundAnswer], gold: ReadGold, terms: Terms) -> AnswerVerdict | None:
-    """Option letters against what the text settles on; None where a gold of several may be something else."""
+    """Compare option letters with those in the text. None if a gold answer of several letters may be something else."""
     candidate = found[-1] if found else extract.last_line(part)
     settled = choices.settled(part, options=terms.options)
     if not settled.letters and candidate.form in ("####", "box") and not candidate.negated:

@@ -1,6 +1,6 @@
-"""Tool calls as models make them: in messages, and in text as JSON, in tags, or as source of a language.
+"""Tool calls as models write them: in messages, and in text as JSON, in tags, or as source code.
 
-`calls_of` and `text_calls` are the functions to call. Nothing that a model wrote is evaluated.
+`calls_of` and `text_calls` are the entry points. Text written by a model is never evaluated.
 """
 
 from verikit.calls.reading import (

@@ -1,7 +1,7 @@
-"""Expressions of Java and JavaScript: where they end, and whether they can be one. Nothing is parsed into a tree.
+"""Expressions of Java and JavaScript: finds their ends and checks whether they are plausible, without building a tree.
 
-Brackets, strings, comments, regular expressions and types with parameters are told apart by one pattern; each function
-is one pass over the text.
+One pattern distinguishes brackets, strings, comments, regular expressions and parameterised types. Each function is one
+pass over the text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _BLOCK = r'"""(?:[^"\\]|\\.|"(?!""))*"""' + r"|'''(?:[^'\\]|\\.|'(?!''))*'''"
 _STRING = r'"(?:[^"\\\n]|\\.)*"' + r"|'(?:[^'\\\n]|\\.)*'" + r"|`(?:[^`\\]|\\.)*`"
 _REGEX = r"/(?![/*])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.){0,200}\]){1,200}/[dgimsuvy]{0,8}"
 _OPERAND = r"[=(,:\[!&|?{};]"
-"""What a regular expression may follow."""
+"""Characters that may precede a regular expression."""
 GENERIC = r"<[^<>()]{0,200}(?:<[^<>()]{0,200}>[^<>()]{0,200}){0,9}>"
 _NEW = r"\bnew\s{1,20}[\w.$]{1,200}\s{0,20}"
 _RUN = r"[^\"'`/()\[\]{},<]*"
@@ -23,12 +23,12 @@ _TOKEN = re.compile(
     r"|(?P<angle><)|(?P<slash>/(?!\*))|(?P<open>[\"'`/])|\Z)",
     re.DOTALL,
 )
-"""Text with its strings, up to a bracket or comma, a comment, `<`, `/`, an end that is missing, or the end of all."""
+"""Text with its strings, up to a bracket, comma, comment, `<`, `/`, an unclosed string, or the end of the text."""
 _BEFORE = {"angle": re.compile(rf"{_NEW}\Z"), "slash": re.compile(rf"(?:^|{_OPERAND})\s{{0,20}}\Z")}
 LOOKED_BACK = 250
-"""Characters before `<` or `/` that are looked at: more than either can need."""
+"""Number of characters before `<` or `/` that are checked. More than either can need."""
 _SKIPPED = {"angle": re.compile(GENERIC), "slash": re.compile(_REGEX, re.DOTALL)}
-"""A type's parameters behind `new`, and a regular expression, each with what has to come before."""
+"""The parameters of a type after `new`, and a regular expression. `_BEFORE` has what must precede each."""
 _LITERAL = re.compile(rf"(?:{_BLOCK}|{_STRING})\Z", re.DOTALL)
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _HEX = "[0-9a-fA-F]"
@@ -50,25 +50,25 @@ _PART = re.compile(
 _WORDS = frozenset(
     "new function async await typeof void delete class instanceof in of extends implements yield final".split()
 )
-"""Words that stand between or before operands."""
+"""Words that appear between or before operands."""
 _NEXT = {
     "^": "akpsRSC", "b": "akpsRSC", "p": "akpsRSC", "s": "akpsRSC", "k": "akpsbRSC$",
     "a": "ksbRS$", "R": "akpsbRSC$", "S": "ksbRSC$", "C": "ksbRSC$", "x": "",
 }  # fmt: skip
-"""Which kinds of parts may follow each kind.
+"""The kinds of parts that may follow each kind.
 
-`a` is an operand, `b` an operator, `p` a prefix, `s` a sign, `k` one of the words, `R`, `S` and `C` are brackets.
+`a` is an operand, `b` an operator, `p` a prefix, `s` a sign, `k` one of the words, and `R`, `S` and `C` are brackets.
 """
 
 
 class NotSource(Exception):
-    """Text whose brackets, strings or comments do not close."""
+    """Text with unclosed brackets, strings or comments."""
 
 
 def breaks(text: str, position: int) -> Iterator[tuple[str, int, int]]:
-    """What divides a text outside brackets and strings: commas and whole brackets, each with its start and end.
+    """The commas and bracket pairs outside other brackets and strings, each with its start and end.
 
-    A pair of brackets is `()`, `[]` or `{}`. The last one is a bracket that was opened before, if there is one.
+    A pair of brackets is `()`, `[]` or `{}`. If there is an unmatched closing bracket, it comes last.
 
     Raises:
         NotSource: a bracket, a string or a comment does not end.
@@ -97,7 +97,7 @@ def breaks(text: str, position: int) -> Iterator[tuple[str, int, int]]:
 
 
 def _behind(text: str, token: re.Match[str]) -> int:
-    """Where the next token begins.
+    """The start of the next token.
 
     Raises:
         NotSource: a string or a comment does not end.
@@ -113,7 +113,7 @@ def _behind(text: str, token: re.Match[str]) -> int:
 
 
 def pieces(text: str) -> list[str] | None:
-    """The expressions of a list with commas; None if brackets or strings do not close. A comma may follow the last."""
+    """The expressions of a comma-separated list. None if brackets or strings do not close. It may end in a comma."""
     found: list[str] = []
     begun = 0
     try:
@@ -131,7 +131,7 @@ def pieces(text: str) -> list[str] | None:
 
 
 def uncommented(text: str) -> str:
-    """A text with a space in place of each comment, up to a string or a comment that does not end."""
+    """Replace each comment with a space, up to a string or a comment that does not end."""
     if "/*" not in text and "//" not in text:
         return text
     parts: list[str] = []
@@ -145,7 +145,7 @@ def uncommented(text: str) -> str:
 
 
 def literal_text(expression: str) -> str | None:
-    """The text that a lone string literal writes; None for anything else, templates with `${` among it."""
+    """The content of a lone string literal. None for anything else, including templates with `${`."""
     if expression[:1] not in ("'", '"', "`") or not _LITERAL.match(expression):
         return None
     if expression[0] == "`" and "${" in expression:
@@ -164,9 +164,9 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def well_formed(expression: str) -> bool:
-    """Whether parts outside brackets can follow each other: those of `a.b(c) + 1` can, those of `John Smith` can't.
+    """Whether parts outside brackets can follow each other: `a.b(c) + 1` can, `John Smith` can't.
 
-    Brackets must be balanced; their contents may be left out.
+    Brackets must be balanced. Their contents may be omitted.
     """
     shape, depth = "^", 0
     for part in _PART.finditer(expression):

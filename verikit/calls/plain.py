@@ -1,7 +1,7 @@
-"""Python-style calls whose arguments are plain literals, read in one pass: most are, and a syntax tree costs more.
+"""Reads Python-style calls with plain literal arguments in one pass, which is faster than building a syntax tree.
 
-What is not surely such a call (escapes, prefixes, arithmetic, names, anything that Python would refuse) is left to the
-parser: `read` gives what `verikit.calls` would, or None.
+Most calls are of this kind. Anything else (escapes, prefixes, arithmetic, names, anything Python would reject) is left
+to the parser. `read` returns the same result as `verikit.calls`, or None.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from keyword import iskeyword
 from typing import Any
 
 MAX_NESTING = 8
-"""Deeper lists and mappings are left to the parser."""
+"""Maximum nesting. Deeper lists and mappings are left to the parser."""
 Named = tuple[str, dict[str, Any]]
 _HEAD = re.compile(r" *([A-Za-z_][A-Za-z0-9_]{0,99}(?:\.[A-Za-z_][A-Za-z0-9_]{0,99}){0,9})(?=\()")
 _TEXT = r"""'([^'\\\x00-\x1f\x7f\ud800-\udfff]*)'|"([^"\\\x00-\x1f\x7f\ud800-\udfff]*)\""""
@@ -20,28 +20,28 @@ _PLAIN = (
     rf"(?:(?:{_TEXT}|(-?(?:0|[1-9][0-9]{{0,14}}))|(-?[0-9]{{1,15}}\.[0-9]{{1,15}})|(True|False|None))"
     r" *(?=[,)\]}]))?"
 )
-"""A literal with what may follow it, or nothing.
+"""A literal with the text that may follow it, or nothing.
 
-Its groups are a text in either quotes, a whole number, another number, and a word.
+The groups are a string in either quotes, an integer, another number, and a word.
 """
 _ARGUMENT = re.compile(rf" *([A-Za-z_][A-Za-z0-9_]{{0,99}}) *= *{_PLAIN}")
 _ITEM = re.compile(rf" *{_PLAIN}")
 _ENTRY = re.compile(rf" *(?:{_TEXT}) *: *{_PLAIN}")
 _EMPTY = re.compile(r"(?:\( *\)|\[ *\]|\{ *\}) *")
 _MAY_END = frozenset(" )]}")
-"""How an empty pair of brackets goes on."""
+"""Characters that may follow the opening bracket of an empty pair."""
 _READ: tuple[Callable[[str], Any], ...] = (
     str, str, int, float, {"True": True, "False": False, "None": None}.__getitem__,
 )  # fmt: skip
-"""What makes values of a literal's groups."""
+"""Converters from a literal's groups to values."""
 
 
 class _Other(Exception):
-    """Something that is no plain literal."""
+    """Something that is not a plain literal."""
 
 
 def read(text: str) -> list[Named] | None:
-    """The calls of `[f(a=1), g.h(b="x")]`, names with arguments; None where the parser has to look."""
+    """The calls of `[f(a=1), g.h(b="x")]` as names with arguments. None if the parser must read them."""
     found: list[Named] = []
     position, mark = 0, text[:1]
     try:
@@ -61,7 +61,7 @@ def read(text: str) -> list[Named] | None:
 
 
 def _arguments(text: str, position: int) -> tuple[dict[str, Any], int]:
-    """The arguments from an opening bracket to its closing one, and where what follows that begins."""
+    """The arguments between an opening bracket and its closing one, and the position after them."""
     found: dict[str, Any] = {}
     if text[position + 1 : position + 2] in _MAY_END and (empty := _EMPTY.match(text, position)):
         return found, empty.end()
@@ -82,7 +82,7 @@ def _arguments(text: str, position: int) -> tuple[dict[str, Any], int]:
 
 
 def _nested(text: str, position: int, left: int) -> tuple[Any, int]:
-    """A list or a mapping, and where what follows it begins."""
+    """A list or a mapping, and the position after it."""
     opening = text[position : position + 1]
     if opening not in ("[", "{") or not left:
         raise _Other
@@ -128,10 +128,10 @@ def _mapping(text: str, position: int, left: int) -> tuple[dict[str, Any], int]:
 
 
 def _closed(text: str, position: int, bracket: str) -> int:
-    """Where what follows a closing bracket begins.
+    """The position after a closing bracket and the spaces that follow it.
 
     Raises:
-        _Other: another character is there.
+        _Other: there is another character.
     """
     if not text.startswith(bracket, position):
         raise _Other

@@ -1,4 +1,4 @@
-"""Arguments in Python's syntax as values: literals and what data sets write beside them, read and never evaluated."""
+"""Arguments in Python syntax as values: literals and other forms found in datasets. They are read, never evaluated."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import warnings
 from typing import Any
 
 MAX_DEPTH = 50
-"""How deep arguments may be nested."""
+"""Maximum nesting of arguments."""
 MAX_BITS = 10_000
-"""Bits of a whole number in Python-style arguments; Python does not write much longer ones as digits."""
+"""Maximum bits of an integer in Python-style arguments. Python limits the conversion of much longer ones to digits."""
 NUMBER_BOUND = 10**18
-"""Arithmetic on constants in Python-style arguments is carried out below this."""
+"""Arithmetic on constants in Python-style arguments is evaluated if the values are below this bound."""
 _STRING_OR_COMMENT = re.compile(
     r"""'''(?:[^'\\]|\\.?|'(?!''))*(?:''')?|'(?:[^'\\\n]|\\.?)*'?|(#[^\n]*)|"""
     r'''"""(?:[^"\\]|\\.?|"(?!""))*(?:""")?|"(?:[^"\\\n]|\\.?)*"?''',
     re.DOTALL,
 )
-"""A string, whether it ends or not, so that nothing is read twice; or a comment."""
+"""A string, even an unclosed one, to read no text twice. Or a comment."""
 _SOURCE_NAME = "<tool call>"
 _QUIET = ("ignore", None, Warning, re.compile(_SOURCE_NAME), 0)
 
 
 def parsed(text: str) -> ast.expr:
-    """The syntax tree of an expression, without the warnings that a model's text would give (escapes, "1or 2").
+    """The syntax tree of an expression, without Python's warnings about the text (escapes, "1or 2").
 
-    A filter for this file name alone stays installed: to change filters and to change them back is not safe in threads.
+    A warning filter for this file name stays installed, because changing filters back and forth is not thread-safe.
     """
     if warnings.filters[:1] != [_QUIET]:
         warnings.filterwarnings("ignore", module=_SOURCE_NAME)
@@ -34,18 +34,18 @@ def parsed(text: str) -> ast.expr:
 
 
 def uncommented(text: str) -> str:
-    """A text without its comments."""
+    """Remove the comments from a text."""
     if "#" not in text:
         return text
     return _STRING_OR_COMMENT.sub(lambda found: "" if found[1] else found[0], text)
 
 
 class Unreadable(Exception):
-    """An argument that is no literal."""
+    """An argument that is not a literal."""
 
 
 def dotted(node: ast.expr) -> str:
-    """The name `a.b.c` of what is called; "" where it is none."""
+    """The name `a.b.c` of the called object. Empty if it is not such a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -59,7 +59,7 @@ def keywords(node: ast.Call, depth: int) -> dict[str, Any]:
     """The arguments of a call by name.
 
     Raises:
-        Unreadable: one has no name, comes twice, or is no literal.
+        Unreadable: an argument has no name, appears twice, or is not a literal.
     """
     if node.args:
         raise Unreadable("an argument without a name")
@@ -72,8 +72,8 @@ def keywords(node: ast.Call, depth: int) -> dict[str, Any]:
 
 
 def _literal(node: ast.expr, depth: int) -> Any:
-    """The value of a literal; a bare name and a call without names are their text, as data sets write variables."""
-    if type(node) is ast.Constant:  # as most are
+    """The value of a literal. Bare names and calls without keywords become strings, as datasets write variables."""
+    if type(node) is ast.Constant:  # the most common case
         if type(node.value) is int and node.value.bit_length() > MAX_BITS:
             raise Unreadable("a number out of range")
         return "..." if node.value is Ellipsis else node.value
@@ -116,7 +116,7 @@ def _source(node: ast.expr) -> str:
 
 
 def _number(node: ast.expr, depth: int) -> int | float:
-    """Arithmetic on numbers, carried out here within `NUMBER_BOUND`."""
+    """The result of arithmetic on numbers within `NUMBER_BOUND`."""
     if depth > MAX_DEPTH:
         raise Unreadable(f"nested deeper than {MAX_DEPTH} levels")
     value: int | float

@@ -1,7 +1,7 @@
-"""Tool calls as models make them: in messages, and in text as JSON, in tags or as Python-style calls.
+"""Tool calls as models write them: in messages, and in text as JSON, in tags, or as Python-style calls.
 
-What a model wrote is only ever parsed, within caps of size and depth, never evaluated. A call whose arguments can't be
-read stays a call, with the problem said.
+Text written by a model is only parsed, within limits of size and depth, and never evaluated. A call with unreadable
+arguments is still a call, with its problem recorded.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from verikit.replies.split import reply_text
 from verikit.types import Sample
 
 MAX_CHARS = 100_000
-"""Characters of a text, or of one call's arguments, that are read."""
+"""Maximum number of characters read of a text or of one call's arguments."""
 MAX_SOURCE = 20_000
-"""Characters of calls in a language's syntax that are parsed."""
+"""Maximum number of characters of calls that are parsed in a language's syntax."""
 MAX_CALLS = 256
-"""Calls of a completion that are read; more are one call with a problem."""
+"""Maximum number of calls read per completion. If there are more, the result is one call with a problem."""
 Language = Literal["python", "java", "javascript"]
-"""Languages in whose syntax calls are written."""
+"""Languages whose syntax is supported for calls."""
 
 _ARGUMENTS = ("arguments", "args", "parameters", "input", "kwargs")
 _CLOSINGS = {
     "<tool_call>": "</tool_call>", "<TOOLCALL>": "</TOOLCALL>", "<function_call>": "</function_call>",
     "<function=": "</function>",
 }  # fmt: skip
-"""Tags around calls; what follows `[TOOL_CALLS]` and `<|python_tag|>` has no closing one."""
+"""Tags around calls. `[TOOL_CALLS]` and `<|python_tag|>` have no closing tag."""
 _FUNCTION = re.compile("<function=")
 _OPENING = re.compile("|".join(map(re.escape, (*_CLOSINGS, "[TOOL_CALLS]", "<|python_tag|>"))))
 _NOT_JSON = "not JSON"
 _NAME = re.compile(r"[\w./:-]{1,200}")
 _PYTHON_CALL = re.compile(r"\[?\s{0,99}[^\W\d][\w.]{0,200}\s{0,9}\(")
 _PARSER_CAPS = ("Exceeds the limit", "too many nested", "parser stack overflow")
-"""How messages begin that say that Python's parser met a limit of its own, not that the syntax is wrong."""
+"""Prefixes of messages for limits of Python's parser, as opposed to syntax errors."""
 _FENCE = re.compile(r"```[ \t]*(?:json|python|py|java|javascript|js|tool_code|tool_call)?[ \t]*\n")
 
 
 class ToolCall(NamedTuple):
-    """One call: the tool's name and its arguments, or why they can't be read."""
+    """One call: the tool's name and its arguments, or the reason why they can't be read."""
 
     name: str
     arguments: Mapping[str, Any]
     problem: str = ""
     written: bool = False
-    """Whether it stood in the text rather than in a message's `tool_calls`."""
+    """Whether it was in the text instead of a message's `tool_calls`."""
     source: str = ""
-    """The arguments' own JSON text, where they came as one."""
+    """The arguments' JSON string, if they were given as one."""
 
 
 Written = Callable[[str], list[ToolCall]]
@@ -61,7 +61,7 @@ Written = Callable[[str], list[ToolCall]]
 
 
 def calls_of(sample: Sample, language: Language = "python") -> list[ToolCall]:
-    """All calls of a completion in order: those in its messages, else those in the text of its reply."""
+    """All calls of a completion in order: those in its messages, or otherwise those in the text of its reply."""
     calls = calls_in(sample.messages) if sample.messages else []
     return calls or text_calls(reply_text(sample.completion), language)
 
@@ -77,7 +77,7 @@ def calls_in(messages: Sequence[CompletionMessage]) -> list[ToolCall]:
 
 
 def read_call(raw: Any) -> ToolCall:
-    """One call as OpenAI, Anthropic or a data set writes it; JSON text of it counts too."""
+    """One call in the format of OpenAI, Anthropic or a dataset. A JSON string of one is accepted too."""
     if isinstance(raw, str):
         raw, problem = load_json(raw)
         if problem:
@@ -113,7 +113,7 @@ def _with_arguments(name: str, given: Any) -> ToolCall:
 
 
 def load_json(text: str) -> tuple[Any, str]:
-    """The JSON value of a text, and what is wrong with it; within the caps."""
+    """The JSON value of a text, and the problem with it, if any. The limits apply."""
     if len(text) > MAX_CHARS:
         return None, f"{len(text)} characters, over the cap of {MAX_CHARS}"
     try:
@@ -128,7 +128,7 @@ def load_json(text: str) -> tuple[Any, str]:
 
 
 def deeper_than(value: Any, limit: int) -> bool:
-    """Whether lists and mappings are nested deeper than a limit; without recursion."""
+    """Whether lists and mappings are nested deeper than a limit, without recursion."""
     level = [value]
     for _ in range(limit + 1):
         level = [
@@ -144,20 +144,20 @@ def deeper_than(value: Any, limit: int) -> bool:
 
 
 def text_calls(text: str, language: Language = "python") -> list[ToolCall]:
-    """The calls in a reply: in a model family's tags, or a reply that is nothing but calls, as JSON or as source.
+    """The calls in a reply: in a model family's tags, or in a reply of nothing but calls, as JSON or as source.
 
-    Known tags: `<tool_call>`, `<function_call>`, `<TOOLCALL>`, `<function=NAME>`, `[TOOL_CALLS]`, `<|python_tag|>`.
-    The calls of all of them count, and so does a part between them that is nothing but calls: which of them a harness
-    would make isn't known here. Prose has no calls, whatever it mentions. What is over a cap is a call with that
-    problem, never no call: padding hides nothing. Of Java and JavaScript the arguments are strings: source, or the
-    text of a string literal.
+    Known tags: `<tool_call>`, `<function_call>`, `<TOOLCALL>`, `<function=NAME>`, `[TOOL_CALLS]`, `<|python_tag|>`. The
+    calls of all tags are included, since a harness could run any of them. The same applies to a part between tags that
+    consists only of calls. Prose never contains calls, even if it mentions some. Text over a limit becomes a call with
+    that problem, so padding can't hide calls. For Java and JavaScript the arguments are strings: source code, or the
+    content of a string literal.
     """
     if len(text) > MAX_CHARS:
         return [_unread(f"a reply of {len(text)} characters, over the cap of {MAX_CHARS}")]
     written = python_calls if language == "python" else source_calls
     if "<" not in text and "[TOOL_CALLS]" not in text:  # no tags
         if language == "python" and text.endswith(")]") and len(text) <= MAX_SOURCE and (read := plain.read(text)):
-            return _capped(_written(read))  # as most are
+            return _capped(_written(read))  # the most common case
         return _capped(_whole(text, written))
     return _capped(list(_scanned(text, _OPENING, written)))
 
@@ -169,11 +169,11 @@ def _capped(calls: list[ToolCall]) -> list[ToolCall]:
 
 
 def _unread(problem: str) -> ToolCall:
-    return ToolCall("", {}, problem, written=True)  # what may be calls, but is not read
+    return ToolCall("", {}, problem, written=True)  # text that may contain calls, but is not read
 
 
 def _scanned(text: str, opening: re.Pattern[str], written: Written) -> Iterator[ToolCall]:
-    """The calls behind each opening, in order, and those of the parts between that are nothing but calls."""
+    """The calls after each opening tag, in order, and those of the parts between tags that consist only of calls."""
     position = 0
     while found := opening.search(text, position):
         yield from _whole(text[position : found.start()], written)
@@ -192,7 +192,7 @@ def _scanned(text: str, opening: re.Pattern[str], written: Written) -> Iterator[
         else:
             rest = (
                 [] if position else _whole(text[found.end() :], written)
-            )  # the first alone, so that time stays linear
+            )  # only the first one, so that time stays linear
             calls = rest or _whole(text[found.end() : upto], written)
             yield from calls or [ToolCall("", {}, f"{found[0]} is followed by no call")]
             position = len(text) if rest else upto
@@ -200,7 +200,7 @@ def _scanned(text: str, opening: re.Pattern[str], written: Written) -> Iterator[
 
 
 def _function(text: str) -> ToolCall:
-    """`NAME>` with JSON (Llama) or `<parameter=KEY>` blocks (Qwen coder) behind it."""
+    """The call in `NAME>` followed by JSON (Llama) or `<parameter=KEY>` blocks (Qwen coder)."""
     head, mark, body = text.partition(">")
     name = head.strip()
     if not mark or not _NAME.fullmatch(name):
@@ -222,7 +222,7 @@ def _parameters(body: str) -> Iterator[tuple[str, Any]]:
 
 
 def _whole(text: str, written: Written) -> list[ToolCall]:
-    """The calls of a text that is nothing else; none where it is."""
+    """The calls of a text that consists only of calls. Empty for other text."""
     text = text.strip()
     if text.startswith("```") and (fence := _FENCE.match(text)) and text.endswith("```") and text.count("```") == 2:
         text = text[fence.end() : -3].strip()
@@ -245,7 +245,7 @@ def _json_calls(value: Any) -> list[ToolCall]:
 
 
 def _json_call(item: Any, *, listed: bool) -> ToolCall | None:
-    """A call in JSON text; an object that only has a name is an answer, and so is a lone one of one key."""
+    """A call in JSON. An object with only a name is an answer instead, and so is an unlisted object with one key."""
     if not isinstance(item, dict):
         return None
     if "function" in item or ("name" in item and any(key in item for key in _ARGUMENTS)):
@@ -257,7 +257,7 @@ def _json_call(item: Any, *, listed: bool) -> ToolCall | None:
 
 
 def python_calls(text: str) -> list[ToolCall]:
-    """The calls of `[f(a=1), g(b="x")]`, or of one or several calls with commas; none where the text is not that.
+    """The calls of `[f(a=1), g(b="x")]`, or of comma-separated calls. Empty if the text is anything else.
 
     Comments are skipped.
     """
@@ -284,9 +284,9 @@ def python_calls(text: str) -> list[ToolCall]:
 
 
 def source_calls(text: str) -> list[ToolCall]:
-    """The calls of `[f(a=true, b=new int[]{1})]` with Java's or JavaScript's expressions, which stay source text.
+    """The calls of `[f(a=true, b=new int[]{1})]` with Java or JavaScript expressions, which stay source code.
 
-    A lone string literal is its text. None where the text is not that.
+    A lone string literal becomes its content. Empty if the text is anything else.
     """
     if len(text) > MAX_SOURCE:
         return _too_long(_bare(text)) if _may_call(text) else []

@@ -1,6 +1,7 @@
-"""Calls in the syntax of Java and JavaScript: `[f(a=3, b=new int[]{1, 2}), g(c={x: 1})]`.
+"""Calls in Java or JavaScript syntax: `[f(a=3, b=new int[]{1, 2}), g(c={x: 1})]`.
 
-An argument is a name, `=` and an expression, which stays source text; a lone string literal is its text. Linear.
+An argument is a name, `=` and an expression. The expression stays source code, except that a lone string literal
+becomes its content. Linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ _AFTER = re.compile(r"\s*;?\s*(?:,?\s*(\Z)|,)")
 
 
 class SourceCall(NamedTuple):
-    """A call as it is written."""
+    """A call as written in the source."""
 
     name: str
     arguments: dict[str, str]
     problem: str
-    """Why its arguments can't be read, or ""."""
+    """Why its arguments can't be read. Empty if they can."""
 
 
 def read(text: str) -> list[SourceCall] | None:
-    """The calls of a text without comments that is nothing but calls, with commas between; None if it is not that."""
+    """The calls of a comment-free text of comma-separated calls, or None if it is anything else."""
     found: list[SourceCall] = []
     position = 0
     while True:
@@ -55,7 +56,7 @@ def read(text: str) -> list[SourceCall] | None:
 
 
 def _arguments(text: str, position: int) -> tuple[dict[str, str], str, int]:
-    """The arguments from behind a bracket to its closing one, why they can't be read, and where what follows begins.
+    """The arguments up to the closing bracket, why they can't be read, and the position after them.
 
     Raises:
         NotSource: the call does not end.
@@ -89,7 +90,7 @@ def _problem(name: str, fits: bool, before: Mapping[str, str]) -> str:
 
 
 def _expression(text: str, start: int) -> tuple[str, bool, int]:
-    """The text or source of an argument, whether it can be an expression, and where the comma or bracket behind it is.
+    """The string or source of an argument, whether it can be an expression, and the position of the mark that ends it.
 
     Raises:
         NotSource: the call does not end.

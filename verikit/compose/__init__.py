@@ -1,1 +1,1 @@
-"""Verifiers made of verifiers: sums, choices, turns of a conversation, guards, and a judge where a rule ends."""
+"""Verifiers built from verifiers: sums, choices, conversation turns, guards, and a judge for doubtful rejections."""

@@ -1,4 +1,4 @@
-"""Verifiers that choose which verifier scores: by a condition, by who does not abstain, by a key of the sample."""
+"""Verifiers that select another verifier: by a condition, by the first that does not abstain, by a sample's key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verikit.types import Sample, Score
 
 @dataclass(frozen=True)
 class Gate(Verifier):
-    """One verifier where a condition passes, another where it does not; see `gate`."""
+    """One verifier if a condition passes, another if it does not. See `gate`."""
 
     cond: Verifier
     then: Verifier
@@ -25,7 +25,7 @@ class Gate(Verifier):
     reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score the condition, then each sample by the one branch it takes."""
+        """Score the condition, then each sample with the selected branch."""
         conditions = score_all(self.cond, samples)
         name = self.cond.name
         scores = [c if c.scored else whole({name: c}, None, c.status, f"{name}: {c.reason}") for c in conditions]
@@ -39,19 +39,19 @@ class Gate(Verifier):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """What the two branches span."""
+        """The range that the two branches span."""
         return span(*self.then.bounds, *self.otherwise.bounds)
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Ask the `then` branch."""
+        """Compare with the `then` branch."""
         return self.then.equal(a, b)
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
-        """Ask the `then` branch."""
+        """The keys of the `then` branch."""
         return self.then.keys(answer)
 
     def matches(self, score: Score) -> bool:
-        """Ask the `then` branch."""
+        """Whether the `then` branch counts the score as a match."""
         return self.then.matches(score)
 
 
@@ -70,14 +70,14 @@ def gate(cond: Verifier, then: Part, otherwise: Part = 0.0) -> Verifier:
 
 @dataclass(frozen=True)
 class FirstOf(Verifier):
-    """The first verifier that does not abstain; see `first_of`."""
+    """The first verifier that does not abstain. See `first_of`."""
 
     parts: tuple[Verifier, ...]
     name = "first_of"
     reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Pass what abstained on to the next part."""
+        """Pass the samples on which a part abstains to the next part."""
         names = unique_names(part.name for part in self.parts)
         tried: list[dict[str, Score]] = [{} for _ in samples]
         open_ = list(range(len(samples)))
@@ -92,7 +92,7 @@ class FirstOf(Verifier):
         return whole(parts, last.value, last.status, f"{name}: {last.reason}", decided_by=last)
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Equal for any part."""
+        """Whether the answers are equal for any part."""
         return equal_for_any(self.parts, a, b)
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
@@ -100,7 +100,7 @@ class FirstOf(Verifier):
         return keys_of_all(self.parts, answer)
 
     def matches(self, score: Score) -> bool:
-        """Ask the part that decided, the last that was tried."""
+        """Whether the part that decided, the last one tried, counts the score as a match."""
         return bool(score.parts) and self.parts[len(score.parts) - 1].matches(score)
 
 
@@ -120,7 +120,7 @@ def first_of(*parts: Part) -> Verifier:
 
 @dataclass(frozen=True)
 class By(Verifier):
-    """A verifier chosen by one of the sample's own keys; see `by`."""
+    """A verifier chosen by one of the sample's own keys. See `by`."""
 
     key: str
     verifiers: Mapping[str, Verifier] = field(hash=False)
@@ -129,7 +129,7 @@ class By(Verifier):
     reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample with the verifier its key names, one batch per verifier."""
+        """Score each sample with the verifier that its key names, in one batch per verifier."""
         scores: list[Score | None] = [None] * len(samples)
         groups: dict[str, list[int]] = {}
         for i, sample in enumerate(samples):
@@ -144,12 +144,12 @@ class By(Verifier):
         return [score for score in scores if score is not None]
 
     def equal(self, a: str, b: str) -> bool | None:
-        """What all the verifiers say, or undecided: the row that would choose one is not known here."""
+        """The common result of all verifiers, or undecided, since the row that would select one is not known here."""
         said = {chosen.equal(a, b) for chosen in (*self.verifiers.values(), *filter(None, [self.default]))}
         return said.pop() if len(said) == 1 else None
 
     def matches(self, score: Score) -> bool:
-        """Whether all the verifiers say so: the row that would choose one is not known here."""
+        """Whether all verifiers count it as a match, since the row that would select one is not known here."""
         return all(chosen.matches(score) for chosen in (*self.verifiers.values(), *filter(None, [self.default])))
 
     def _unknown(self, batch: Sequence[Sample]) -> list[Score]:

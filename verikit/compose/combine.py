@@ -1,8 +1,9 @@
-"""Verifiers made of verifiers.
+"""Verifiers built from verifiers.
 
-Sum rules, the same everywhere: a part that abstains drops out (weights are not renormalised; `mean` alone divides by
-what is left), all parts abstaining abstains, and a part that should have scored but could not (timeout, error) leaves
-the whole without a value, the parts kept: an error is never a zero. "Passes" means a value of at least `PASS_MARK`.
+All sums follow the same rules. A part that abstains drops out. Weights are not renormalised, and only `mean` divides by
+the number of remaining parts. If all parts abstain, the whole abstains. A part may fail where it should have a score
+(timeout, error). Then the whole has no value and stores its parts, because an error is never a zero. A part passes with
+a value of at least `PASS_MARK`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from verikit.replies.split import Reads
 from verikit.types import PASS_MARK, UNIT, Sample, Score, Status
 
 Part = Verifier | float
-"""Where a verifier is expected a plain number stands for that score."""
+"""A verifier, or a number as a constant score."""
 
 _RULES: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
     "sum": lambda values, weights: math.fsum(w * v for w, v in zip(weights, values, strict=True)),
@@ -33,7 +34,7 @@ _RULES: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
 
 @dataclass(frozen=True, repr=False)
 class Combined(Verifier):
-    """Several verifiers under one rule; the extracted answer is that of the heaviest part that found one."""
+    """Several verifiers under one rule. The extracted answer is from the heaviest part that found one."""
 
     name: str
     """The rule: sum, mean, minimum, maximum, all_of or majority."""
@@ -63,7 +64,7 @@ class Combined(Verifier):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Those of the rule; a part of a sum may drop out, so 0 lies within its share."""
+        """The bounds of the rule. A part of a sum may drop out, so its bounds are extended to include 0."""
         if self.name == "sum":
             pairs = list(zip(self.parts, self.weights, strict=True))
             shares = [span(0.0, *(w * end for end in part.bounds)) for part, w in pairs if w]
@@ -73,7 +74,7 @@ class Combined(Verifier):
         return span(*(end for part in self.parts for end in part.bounds))
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Equal for any part: one that has no view of its own compares as text, and only adds what is the same."""
+        """Whether the answers are equal for any part. A part without its own comparison compares them as text."""
         return equal_for_any(self.parts, a, b)
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
@@ -81,7 +82,7 @@ class Combined(Verifier):
         return keys_of_all(self.parts, answer)
 
     def matches(self, score: Score) -> bool:
-        """Whether a part says so of the same answer, whatever the rest makes of the value."""
+        """Whether a part with the same answer counts it as a match, regardless of the combined value."""
         found = [score.parts.get(name) for name in unique_names(part.name for part in self.parts)]
         return any(
             said is not None and said.answer == score.answer and part.matches(said)
@@ -96,7 +97,7 @@ class Combined(Verifier):
 
 
 def equal_for_any(parts: Sequence[Verifier], a: str, b: str) -> bool | None:
-    """Whether two answers are the same for any part; None where none says so and one can't tell."""
+    """Whether two answers are equal for any part. None if no part finds them equal and one can't decide."""
     undecided = False
     for part in parts:
         same = part.equal(a, b)
@@ -107,7 +108,7 @@ def equal_for_any(parts: Sequence[Verifier], a: str, b: str) -> bool | None:
 
 
 def keys_of_all(parts: Sequence[Verifier], answer: str) -> tuple[Hashable, ...] | None:
-    """The keys of all parts, told apart by part; None if one has none."""
+    """The keys of all parts, tagged by part. None if a part has no keys."""
     found: list[Hashable] = []
     for number, part in enumerate(parts):
         keys = part.keys(answer)
@@ -120,7 +121,7 @@ def keys_of_all(parts: Sequence[Verifier], answer: str) -> tuple[Hashable, ...] 
 def whole(
     parts: Mapping[str, Score], value: float | None, status: Status, reason: str, decided_by: Score | None = None
 ) -> Score:
-    """A score made of others: keeps them, sums what they spent, and names the answer of the one that decided."""
+    """A score built from others. It stores them, sums their usage, and takes the answer of the deciding one."""
     usage: dict[str, float] = {}
     for score in parts.values():
         for key, amount in score.usage.items():
@@ -191,7 +192,7 @@ def majority(*parts: Part) -> Verifier:
 
 
 def weighted(part: Verifier, weight: float) -> Verifier:
-    """Scale a verifier; what `0.8 * v` means.
+    """Scale a verifier. This is the meaning of `0.8 * v`.
 
     Raises:
         UsageError: the weight, or a product of weights, is not a finite number.
@@ -203,14 +204,14 @@ def weighted(part: Verifier, weight: float) -> Verifier:
 
 
 def add(left: Verifier, right: Verifier) -> Verifier:
-    """Sum two verifiers, flattening sums of sums; what `a + b` means."""
+    """Sum two verifiers, flattening sums of sums. This is the meaning of `a + b`."""
     sides = [v if isinstance(v, Combined) and v.name == "sum" else Combined("sum", (v,), (1.0,)) for v in (left, right)]
     return Combined("sum", sides[0].parts + sides[1].parts, sides[0].weights + sides[1].weights)
 
 
 @dataclass(frozen=True)
 class Constant(Verifier):
-    """The same value for every sample; what a plain number stands for inside a combinator."""
+    """The same value for every sample. A plain number inside a combinator becomes this verifier."""
 
     value: float
     name = "constant"
@@ -234,7 +235,7 @@ def _finite(number: float) -> bool:
 
 
 def as_verifier(part: Part) -> Verifier:
-    """Return the verifier, or the constant that a number stands for.
+    """Return the verifier, or the constant for a number.
 
     Raises:
         UsageError: it is neither.
@@ -253,7 +254,7 @@ def as_verifier(part: Part) -> Verifier:
 
 @dataclass(frozen=True, repr=False)
 class Mapped(Verifier):
-    """A verifier whose values pass through a function; made by `v >> fn`."""
+    """A verifier whose values are passed through a function. Created by `v >> fn`."""
 
     name: str
     part: Verifier
@@ -261,25 +262,25 @@ class Mapped(Verifier):
     reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Apply the function to the values; what has no value stays as it is."""
+        """Apply the function to the values. Scores without a value stay unchanged."""
         scores = score_all(self.part, samples)
         return [s if s.value is None else replace(s, value=float(self.fn(s.value))) for s in scores]
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The part's, clipped; nothing is known of another function, which is taken to keep to [0, 1]."""
+        """The part's bounds, clipped. Functions other than `Clip` are assumed to stay within [0, 1]."""
         return span(*map(self.fn, self.part.bounds)) if isinstance(self.fn, Clip) else UNIT
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Ask the part."""
+        """Compare with the part."""
         return self.part.equal(a, b)
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
-        """Ask the part."""
+        """The part's keys."""
         return self.part.keys(answer)
 
     def matches(self, score: Score) -> bool:
-        """Ask the part."""
+        """Whether the part counts the score as a match."""
         return self.part.matches(score)
 
     def __repr__(self) -> str:
@@ -288,7 +289,7 @@ class Mapped(Verifier):
 
 
 def mapped(part: Verifier, fn: Callable[[float], float]) -> Verifier:
-    """Pass a verifier's values through a function; what `v >> fn` means."""
+    """Pass a verifier's values through a function. This is the meaning of `v >> fn`."""
     return Mapped(part.name, part, fn)
 
 
@@ -300,7 +301,7 @@ class Clip:
     high: float
 
     def __call__(self, value: float) -> float:
-        """Return the value, or the bound it lies beyond."""
+        """Return the value, or the bound that it exceeds."""
         return min(max(value, self.low), self.high)
 
 

@@ -1,4 +1,4 @@
-"""`turns`: any verifier applied to chosen turns of a conversation, and their mean, least or last."""
+"""`turns`: applies any verifier to selected turns of a conversation, and takes their mean, minimum or last value."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from verikit.types import Message, Sample, Score
 
 Rule = Literal["mean", "min", "last"]
 MAX_TURNS = 1000
-"""A conversation of more turns of the model is 0.0 unread."""
+"""Maximum number of the model's turns. A conversation with more gets 0.0 and is not read."""
 _KEPT = ("tool_calls", "tool_call_id", "name")
 _SLICE = re.compile(r"(-?\d{1,4})?(:)?(-?\d{1,4})?")
 
 
 @dataclass(frozen=True)
 class Turns(Verifier):
-    """A verifier applied to chosen turns; see `turns`."""
+    """A verifier applied to selected turns. See `turns`."""
 
     part: Verifier
     which: str
@@ -32,7 +32,7 @@ class Turns(Verifier):
     reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score the chosen turns of all samples in one batch, then apply the rule to each sample's."""
+        """Score the selected turns of all samples in one batch, then apply the rule to each sample."""
         chosen = [self._chosen(sample) for sample in samples]
         scores = iter(
             score_all(self.part, [turn for found in chosen if not isinstance(found, Score) for turn in found])
@@ -72,16 +72,16 @@ class Turns(Verifier):
         return whole(parts, value, "ok", f"{self.rule} of {len(values)} turns: {deciding.reason}", decided_by=deciding)
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Ask the part."""
+        """Compare with the part."""
         return self.part.equal(a, b)
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
-        """Ask the part."""
+        """The part's keys."""
         return self.part.keys(answer)
 
 
 def _turn(sample: Sample, messages: Sequence[CompletionMessage], number: int) -> Sample:
-    """One turn as a sample: what came before it is its prompt."""
+    """One turn as a sample, with the earlier messages as its prompt."""
     asked = [Message(role="user", content=sample.prompt)] if isinstance(sample.prompt, str) else sample.prompt
     before = [_asked(turn) for turn in asked if turn.get("content") or turn.get("tool_calls")]
     before += map(_asked, messages[:number])
@@ -94,13 +94,13 @@ def _turn(sample: Sample, messages: Sequence[CompletionMessage], number: int) ->
 
 
 def _asked(message: CompletionMessage) -> Message:
-    """A message as one of a prompt: its text, with the calls made and answered beside."""
+    """A message converted to a prompt message: its text, plus its tool calls and their results."""
     kept = {key: message[key] for key in _KEPT if message.get(key)}
     return cast(Message, {"role": str(message.get("role", "assistant")), "content": _text(message), **kept})
 
 
 def _text(message: CompletionMessage) -> str:
-    """A message's text; content in a form that can't be read has none."""
+    """A message's text. Empty if its content has an unreadable format."""
     try:
         return content_text(message.get("content"))
     except UsageError:
@@ -108,10 +108,10 @@ def _text(message: CompletionMessage) -> str:
 
 
 def _slice(which: str) -> slice:
-    """The turns that a text names.
+    """The turns that a string selects.
 
     Raises:
-        UsageError: it names none.
+        UsageError: it selects no turns.
     """
     named = {"all": slice(None), "first": slice(0, 1), "last": slice(-1, None), "said": slice(None)}
     if which in named:

@@ -1,4 +1,4 @@
-"""Guards around a verifier: a cap on length, a memory, a deadline. None changes what a score means."""
+"""Guards around a verifier: a length cap, a cache, a deadline. None of them changes the meaning of a score."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from verikit.types import Sample, Score
 
 @dataclass(frozen=True)
 class LengthGuard(Verifier):
-    """A verifier behind a cap on the text's length; see `length_guard`."""
+    """A verifier behind a cap on the completion's length. See `length_guard`."""
 
     part: Verifier
     max_chars: int
@@ -30,7 +30,7 @@ class LengthGuard(Verifier):
     reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score what is within the cap; the rest gets 0.0 unread."""
+        """Score the samples within the cap. The others get 0.0 without being read."""
         short = iter(score_all(self.part, [s for s in samples if len(s.completion) <= self.max_chars]))
         return [next(short) if len(s.completion) <= self.max_chars else self._too_long(s) for s in samples]
 
@@ -38,15 +38,15 @@ class LengthGuard(Verifier):
         return Score(0.0, reason=f"{len(sample.completion)} characters, over the cap of {self.max_chars}")
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Ask the part."""
+        """Compare with the part."""
         return self.part.equal(a, b)
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
-        """Ask the part."""
+        """The part's keys."""
         return self.part.keys(answer)
 
     def matches(self, score: Score) -> bool:
-        """Ask the part."""
+        """Whether the part counts the score as a match."""
         return self.part.matches(score)
 
 
@@ -67,7 +67,7 @@ def length_guard(part: Part, max_chars: int) -> Verifier:
 
 @dataclass(frozen=True)
 class Cached(Verifier):
-    """A verifier with a memory; see `cached`."""
+    """A verifier with a cache. See `cached`."""
 
     part: Verifier
     size: int
@@ -77,7 +77,7 @@ class Cached(Verifier):
     reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score what is not remembered, each distinct sample once."""
+        """Score the samples that are not cached, each distinct one once."""
         keys = [_key(sample) or f"only here: {i}" for i, sample in enumerate(samples)]
         with self._lock:
             known = {key: self._memory[key] for key in keys if key in self._memory}
@@ -85,14 +85,14 @@ class Cached(Verifier):
         scored = dict(zip(fresh, score_all(self.part, list(fresh.values())), strict=True))
         known |= scored
         self._remember(known)
-        # Whoever comes first has what was spent; who comes later spent nothing.
+        # The first of several equal samples gets the usage. The others get none.
         return [
             scored.pop(key) if key in scored else replace(known[key], usage={"cached": 1.0}, seconds=0.0)
             for key in keys
         ]
 
     def _remember(self, scores: Mapping[str, Score]) -> None:
-        """Keep scores, and forget those that were not asked for the longest."""
+        """Cache scores, and evict the least recently used ones."""
         with self._lock:
             for key, score in scores.items():
                 if score.status in ("ok", "abstained") and not key.startswith("only here"):
@@ -102,15 +102,15 @@ class Cached(Verifier):
                 self._memory.popitem(last=False)
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Ask the part."""
+        """Compare with the part."""
         return self.part.equal(a, b)
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
-        """Ask the part."""
+        """The part's keys."""
         return self.part.keys(answer)
 
     def matches(self, score: Score) -> bool:
-        """Ask the part."""
+        """Whether the part counts the score as a match."""
         return self.part.matches(score)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -118,7 +118,7 @@ class Cached(Verifier):
 
 
 def _key(sample: Sample) -> str | None:
-    """A digest of all that a verifier can see; None for a sample with meta that JSON can't tell apart."""
+    """A digest of everything a verifier can see. None if JSON can't represent the sample's meta unambiguously."""
     content = (sample.prompt, sample.completion, sample.answer, sample.id, sample.meta, sample.thoughts)
     try:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -145,7 +145,7 @@ def cached(part: Part, size: int = 65536) -> Verifier:
 
 @dataclass(frozen=True)
 class WithTimeout(Verifier):
-    """A verifier with a deadline for each sample; see `with_timeout`."""
+    """A verifier with a deadline for each sample. See `with_timeout`."""
 
     part: Verifier
     seconds: float
@@ -172,15 +172,15 @@ class WithTimeout(Verifier):
         return _rebuilt(row)
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Ask the part."""
+        """Compare with the part."""
         return self.part.equal(a, b)
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
-        """Ask the part."""
+        """The part's keys."""
         return self.part.keys(answer)
 
     def matches(self, score: Score) -> bool:
-        """Ask the part."""
+        """Whether the part counts the score as a match."""
         return self.part.matches(score)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -188,7 +188,7 @@ class WithTimeout(Verifier):
 
 
 def score_row(part: Verifier, sample: Sample) -> dict[str, Any]:
-    """In a worker process: one sample's score as plain data."""
+    """One sample's score as plain data, computed in a worker process."""
     return score_all(part, [sample])[0].as_dict()
 
 

@@ -1,9 +1,9 @@
-"""`rescue`: a judge asked only where a rule says no without proof, or can't decide.
+"""`rescue`: a judge for the samples that a rule rejects without certainty, or can't decide.
 
-Rules are cheap and don't take a wrong answer for a right one, but refuse right answers in words they don't know. A
-judge knows the words, costs a call, and can be talked into things. So it sees what the rule found and nothing of the
-reply around it: the question, the gold and the extracted answer. What the rule accepts stands, and so does a no that
-rests on proof (`Verifier.doubts`).
+Rules are cheap and rarely accept a wrong answer, but they reject right answers in unknown wordings. A judge understands
+the wording, but costs a call and can be persuaded by the text. So it sees the question, the gold answer and the
+extracted answer, and no other part of the reply. Answers that the rule accepts, or rejects with certainty
+(`Verifier.doubts`), are not sent to the judge.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from verikit.types import Sample, Score
 
 @dataclass(frozen=True)
 class Rescue(Verifier):
-    """A rule with a judge for what it refuses; see `rescue`."""
+    """A rule with a judge for the answers that it rejects. See `rescue`."""
 
     rule: Verifier
     judge: Verifier
@@ -32,7 +32,7 @@ class Rescue(Verifier):
     tallied: ClassVar[tuple[str, ...]] = ("judge_calls", "rescued")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score by the rule, then ask the judge about what it doubts, equal questions once, in one batch."""
+        """Score by the rule, then send doubtful samples to the judge in one batch. Equal questions are sent once."""
         scores = score_all(self.rule, samples)
         asked: dict[Hashable, list[int]] = {}
         for i, (sample, score) in enumerate(zip(samples, scores, strict=True)):
@@ -45,14 +45,14 @@ class Rescue(Verifier):
         return scores
 
     def _doubtful(self, sample: Sample, score: Score) -> bool:
-        """Whether there is something to ask about: a no or no decision of the rule, an answer of some words, a gold."""
+        """Whether the judge can help: the rule rejected or abstained on a short answer, and there is a gold answer."""
         refused = score.status == "abstained" or (score.scored and not score.passed)
         if not refused or not score.answer or len(score.answer) > self.max_chars or not accepted(sample.answer):
             return False
         return score.status == "abstained" or self.rule.doubts(score)
 
     def _shown(self, sample: Sample, score: Score) -> Sample:
-        """What the judge sees: nothing of the completion but the answer that was read in it."""
+        """The sample for the judge, in which the completion is only the extracted answer."""
         return Sample(sample.prompt, score.answer or "", sample.answer, sample.id)
 
     def _decided(self, first: Score, second: Score, *, called: bool) -> Score:
@@ -70,15 +70,15 @@ class Rescue(Verifier):
         return replace(kept, reason=reason if second.scored else f"{reason}: {second.reason}", parts=parts, usage=usage)
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Ask the rule."""
+        """Compare with the rule."""
         return self.rule.equal(a, b)
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
-        """Ask the rule."""
+        """The rule's keys."""
         return self.rule.keys(answer)
 
     def matches(self, score: Score) -> bool:
-        """Right answers are the gold's if they are so for the rule."""
+        """Whether the rule counts the score as a match with the gold answer."""
         return self.rule.matches(score)
 
 

@@ -5,5 +5,5 @@ template.py    `{{item.x}}` and `{{sample.output_text}}`
 formula.py     `calculate_output` of a multi grader
 similarity.py  the metrics of `text_similarity`
 
-The verifier that grades by them asks models too, so it is `verikit.judges.graders`.
+The verifier that uses them can also call models, so it is in `verikit.judges.graders`.
 """

@@ -1,4 +1,4 @@
-"""`calculate_output`: arithmetic over graders' names, read by a grammar of its own and never evaluated as code.
+"""`calculate_output`: arithmetic over graders' names, parsed with a dedicated grammar and never evaluated as code.
 
 sum     := product (('+' | '-') product)*
 product := sign (('*' | '/') sign)*
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from verikit.errors import UsageError
 
 LONGEST, MOST, DEEPEST = 10_000, 600, 100
-"""Characters, tokens, and brackets in brackets."""
+"""Maximum numbers of characters, tokens, and nested brackets."""
 _TOKEN = re.compile(r"\s*(?:((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)|([A-Za-z_]\w*)|([-+*/^(),]))")
 FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "min": lambda *values: min(values),
@@ -30,7 +30,7 @@ FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "log": math.log,
 }
 _ANY = ("min", "max")
-"""Functions of any number of values; the others have one."""
+"""Functions of any number of values. The other functions take one value."""
 _BINARY: Mapping[str, Callable[[float, float], float]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -52,13 +52,13 @@ class FormulaNode:
 
 
 class Formula:
-    """A formula that was read."""
+    """A parsed formula."""
 
     def __init__(self, text: str) -> None:
-        """Read it.
+        """Parse the formula.
 
         Raises:
-            UsageError: it is none.
+            UsageError: the text is not a formula.
         """
         if not isinstance(text, str) or len(text) > LONGEST:
             raise UsageError(f"calculate_output is a formula of at most {LONGEST} characters")
@@ -73,7 +73,7 @@ class Formula:
 
     @property
     def names(self) -> frozenset[str]:
-        """The graders that it names."""
+        """The graders that the formula names."""
         found, stack = set(), [self.root]
         while stack:
             node = stack.pop()
@@ -83,10 +83,10 @@ class Formula:
         return frozenset(found)
 
     def value(self, scores: Mapping[str, float]) -> float:
-        """What it comes to.
+        """The value of the formula.
 
         Raises:
-            ArithmeticError, ValueError: a division by zero, a root or logarithm of what has none, an overflow.
+            ArithmeticError, ValueError: a division by zero, a root or logarithm outside its domain, or an overflow.
             KeyError: a name without a score.
         """
         found = _value(self.root, scores)
@@ -96,7 +96,7 @@ class Formula:
 
     @property
     def grades_the_best(self) -> bool:
-        """Whether it has a value where every grade is 1: where it has none, other grades are not to blame."""
+        """Whether the formula has a value if every grade is 1. If not, the formula is wrong, not the grades."""
         try:
             self.value(dict.fromkeys(self.names, 1.0))
         except (ArithmeticError, ValueError):
@@ -107,7 +107,7 @@ class Formula:
         return UsageError(f"calculate_output {self.text[:200]!r}: {problem}", hint="e.g. 0.5*a + 0.5*min(b, c)")
 
     def _next(self, *wanted: str) -> str:
-        """The next token if it is one of these signs."""
+        """The next token, if it is one of these signs."""
         if self._at < len(self._tokens) and self._tokens[self._at] in [("sign", sign) for sign in wanted]:
             self._at += 1
             return self._tokens[self._at - 1][1]
@@ -168,10 +168,10 @@ class Formula:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """A formula with its graders under other names; functions, also of a grader's name, stay as they are.
+    """A formula with its graders renamed. Functions stay unchanged, even if a grader has the same name.
 
     Raises:
-        UsageError: it is no formula.
+        UsageError: the text is not a formula.
     """
     wanted = Formula(text).names
     tokens = list(_tokens(text))

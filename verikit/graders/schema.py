@@ -16,10 +16,10 @@ from verikit.graders.similarity import METRICS, REFUSED
 from verikit.graders.template import check
 
 LARGEST = 4 * 2**20
-"""Bytes of a file."""
+"""Maximum size of a file in bytes."""
 _WRAPPED = (("method", "reinforcement", "grader"), ("reinforcement", "grader"), ("grader",), ("testing_criteria",))
 SOURCE = 256 * 1024
-"""Bytes of a Python grader's source, as OpenAI has it."""
+"""Maximum size of a Python grader's source in bytes, as defined by OpenAI."""
 
 
 class _Grader(BaseModel):
@@ -30,7 +30,7 @@ class _Grader(BaseModel):
 
 
 class StringCheck(_Grader):
-    """Texts that are equal, differ, or hold one another: 1 or 0."""
+    """Checks whether two strings are equal, differ, or contain one another: 1 or 0."""
 
     type: Literal["string_check"]
     input: str
@@ -44,7 +44,7 @@ class StringCheck(_Grader):
 
 
 class TextSimilarity(_Grader):
-    """How like two texts are."""
+    """The similarity of two strings."""
 
     type: Literal["text_similarity"]
     input: str
@@ -72,11 +72,11 @@ class Python(_Grader):
     type: Literal["python"]
     source: str = Field(max_length=SOURCE)
     image_tag: str | None = Field(None, repr=False)
-    """OpenAI's image that it runs in; decides nothing here."""
+    """OpenAI's image for running the program. It has no effect here."""
 
 
 class GraderTurn(BaseModel):
-    """One message to the model that grades."""
+    """One message to the grading model."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
@@ -86,7 +86,7 @@ class GraderTurn(BaseModel):
     @field_validator("content", mode="before")
     @classmethod
     def _text(cls, content: Any) -> str:
-        """The text of a content, also of one in parts."""
+        """The text of a content, which may consist of parts."""
         parts = content if isinstance(content, list) else [content]
         texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
         if not all(isinstance(text, str) for text in texts):
@@ -95,7 +95,7 @@ class GraderTurn(BaseModel):
 
 
 class GraderSampling(BaseModel):
-    """How the model that grades is sampled."""
+    """Sampling settings of the grading model."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
@@ -104,7 +104,7 @@ class GraderSampling(BaseModel):
     seed: int | None = None
     max_tokens: int = Field(4096, ge=1)
     reasoning_effort: str | None = Field(None, repr=False)
-    """Kept for what is written; engines are not told."""
+    """Stored for output only. It is not passed to engines."""
 
     @model_validator(mode="before")
     @classmethod
@@ -129,7 +129,7 @@ class _Model(_Grader):
 
 
 class ScoreModel(_Model):
-    """A number that a model gives."""
+    """A number given by a model."""
 
     type: Literal["score_model"]
     range: tuple[float, float] = (0.0, 1.0)
@@ -144,7 +144,7 @@ class ScoreModel(_Model):
 
 
 class LabelModel(_Model):
-    """A label that a model gives; 1 where it is one of those that pass."""
+    """A label given by a model. The score is 1 if it is one of the passing labels."""
 
     type: Literal["label_model"]
     labels: tuple[str, ...] = Field(min_length=1)
@@ -161,7 +161,7 @@ Single = Annotated[StringCheck | TextSimilarity | Python | ScoreModel | LabelMod
 
 
 class Multi(_Grader):
-    """A formula over graders by their names."""
+    """A formula over named graders."""
 
     type: Literal["multi"]
     graders: dict[str, Single] = Field(min_length=1)
@@ -170,7 +170,7 @@ class Multi(_Grader):
     @field_validator("graders", mode="before")
     @classmethod
     def _by_name(cls, graders: Any) -> Any:
-        """Graders in a list, or one alone, by their own names."""
+        """Map a list of graders, or a single grader, to their own names."""
         if isinstance(graders, Mapping) and isinstance(graders.get("type"), str):
             graders = [graders]
         if isinstance(graders, list) and all(isinstance(grader, Mapping) for grader in graders):
@@ -200,10 +200,10 @@ def _checked(text: str) -> str:
 
 
 def read_grader(data: Any) -> Grader:
-    """A grader from its JSON; also where it stands in a job (`method.reinforcement.grader`) or a request (`grader`).
+    """Read a grader from JSON, which may be nested in a job (`method.reinforcement.grader`) or a request (`grader`).
 
     Raises:
-        ConfigError: it is none; every wrong key is named.
+        ConfigError: the data is not a grader. The message lists every wrong key.
     """
     data = _unwrapped(data)
     try:
@@ -230,10 +230,10 @@ def _unwrapped(data: Any) -> Any:
 
 
 def read_grader_file(path: str) -> Grader:
-    """A grader from a JSON file.
+    """Read a grader from a JSON file.
 
     Raises:
-        ConfigError: it can't be read, or holds none.
+        ConfigError: the file can't be read, or does not contain a grader.
     """
     try:
         if Path(path).stat().st_size > LARGEST:

@@ -1,8 +1,8 @@
 """The metrics of `text_similarity`, 0 to 1.
 
-`fuzzy_match` is rapidfuzz's `WRatio` with its default processing, as in the example of OpenAI's guide; `bleu` is
-sacrebleu's sentence BLEU; `rouge_*` are rouge-score's F1 without stemming; `gleu` is Google's BLEU (Wu et al. 2016) as
-NLTK has it. `meteor` needs WordNet and `cosine` an embedding model of OpenAI's: they are refused.
+`fuzzy_match` is rapidfuzz's `WRatio` with its default processing, as in the example of OpenAI's guide. `bleu` is
+sacrebleu's sentence BLEU. `rouge_*` are rouge-score's F1 without stemming. `gleu` is Google's BLEU (Wu et al. 2016) as
+in NLTK. `meteor` needs WordNet and `cosine` an OpenAI embedding model, so they are not supported.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any
 from verikit.errors import MissingExtra
 
 MAX_CHARS = 100_000
-"""Characters of each text that are compared."""
+"""Maximum number of characters compared of each text."""
 REFUSED = {
     "meteor": "needs WordNet's synonyms, which are not shipped",
     "cosine": "needs OpenAI's embedding model text-embedding-3-large",
 }
-"""Metrics that can't be had here, and why."""
+"""Metrics that are not available here, with the reason."""
 
 
 def similarity(metric: str, text: str, reference: str) -> float:
-    """How like a reference a text is.
+    """The similarity of a text to a reference.
 
     Raises:
         MissingExtra: the metric's package is not installed.
-        KeyError: there is no such metric.
+        KeyError: the metric does not exist.
     """
     try:
         return METRICS[metric](text[:MAX_CHARS], reference[:MAX_CHARS])
@@ -37,7 +37,7 @@ def similarity(metric: str, text: str, reference: str) -> float:
 
 
 def gleu(text: str, reference: str) -> float:
-    """Google's BLEU of two texts by white space: the smaller of precision and recall over their 1- to 4-grams."""
+    """Google's BLEU of two texts split at whitespace: the smaller of precision and recall over their 1- to 4-grams."""
     mine, gold = _grams(text.split()), _grams(reference.split())
     most = max(mine.total(), gold.total())
     return (mine & gold).total() / most if most else 0.0
@@ -77,4 +77,4 @@ METRICS: Mapping[str, Callable[[str, str], float]] = {
     **{f"rouge_{n}": _rouge(f"rouge{n}") for n in range(1, 6)},
     "rouge_l": _rouge("rougeL"),
 }
-"""By OpenAI's names."""
+"""The metrics by OpenAI's names."""

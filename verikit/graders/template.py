@@ -1,7 +1,8 @@
 """Templates: `{{ item.key }}` and `{{ sample.output_json.names[0] }}` in a text, filled in once.
 
-A path is a namespace and then keys by points, or in brackets as numbers or quoted texts. What is filled in is never
-read as a template again. A path into `item` that leads nowhere is the data's fault, one into `sample` the candidate's.
+A path is a namespace and then keys separated by points, or in brackets as numbers or quoted strings. Inserted values
+are never read as templates. If a path into `item` doesn't exist, the data is wrong. If a path into `sample` doesn't
+exist, the candidate is wrong.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ _STEP = re.compile(
 )
 NAMESPACES = ("item", "sample")
 SAMPLE = ("output_text", "output_json", "output_tools", "choices", "output_audio")
-"""What `sample` holds."""
+"""The keys of `sample`."""
 
 
 class NoValue(LookupError):
-    """A path leads nowhere; `namespace` says who is at fault."""
+    """A path does not exist. `namespace` tells whether the data or the candidate caused it."""
 
     def __init__(self, namespace: str, path: str) -> None:
         super().__init__(f"{path} leads nowhere")
@@ -35,10 +36,10 @@ Path = tuple[str | int, ...]
 
 
 def parse(path: str) -> Path:
-    """The steps of a path, its namespace first.
+    """The steps of a path, starting with its namespace.
 
     Raises:
-        UsageError: it is none, or its namespace is unknown.
+        UsageError: the text is not a path, or its namespace is unknown.
     """
     text, at = path.strip(), 0
     steps: list[str | int] = []
@@ -56,12 +57,12 @@ def parse(path: str) -> Path:
 
 
 def check(text: str) -> None:
-    """Refuse a template that can't be filled in.
+    """Reject a template that can't be filled in.
 
-    JSON in a template is left as it is: its `}}` closes two brackets that stand open.
+    JSON in a template is allowed. Its `}}` closes two open brackets.
 
     Raises:
-        UsageError: a path that is none, or doubled brackets around none.
+        UsageError: an invalid path, or doubled brackets without a path between them.
     """
     for hole in _HOLE.finditer(text):
         parse(hole[1])
@@ -75,10 +76,10 @@ def check(text: str) -> None:
 
 
 def lookup(path: Path, values: Mapping[str, Any]) -> Any:
-    """What stands at a path.
+    """The value at a path.
 
     Raises:
-        NoValue: nothing.
+        NoValue: the path does not exist or its value is null.
     """
     found: Any = values
     for step in path:
@@ -100,20 +101,20 @@ def _at(held: Any, step: str | int) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """A value as a template shows it: a text as it is, all else as JSON."""
+    """A value as shown in a template: strings unchanged, all else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def filled(text: str, values: Mapping[str, Any], show: Callable[[Path, str], str] = lambda path, text: text) -> str:
-    """A template with its values.
+    """Fill a template with values.
 
     Args:
         text: The template.
         values: `item` and `sample`.
-        show: What becomes of each value's text, by its path.
+        show: Transforms each value's text, given its path.
 
     Raises:
-        NoValue: a path leads nowhere.
+        NoValue: a path does not exist.
     """
 
     def fill(hole: re.Match[str]) -> str:

@@ -1,15 +1,15 @@
-"""Process-guided search: a policy writes step by step, a verifier says which begun solutions are worth going on with.
+"""Process-guided search: a policy writes step by step, and a verifier selects the partial solutions to continue.
 
-    draft.py      a solution so far, and what may be asked for
-    strategy.py   what a strategy is; the budget
+    draft.py      a partial solution, and requests to extend it
+    strategy.py   the interface of a strategy, and the budget
     best_of.py, stepwise.py, beam.py, dvts.py, critic.py   the strategies
-    search.py     one prompt's search: events in, requests and drafts to judge out
-    run.py        many prompts at once
-    files.py      what a run that goes on needs
+    search.py     the search for one prompt: events in, requests and drafts to judge out
+    run.py        many prompts in parallel
+    files.py      the files needed to resume a run
     spec.py       `--search`
 
-A strategy of your own subclasses `SearchStrategy`: a generator that yields lists of `Growth` and is sent the grown
-drafts with their scores. It knows neither engines nor batches nor files.
+A custom strategy subclasses `SearchStrategy`. It is a generator that yields lists of `Growth` and is sent the grown
+drafts with their scores. It does not depend on engines, batches or files.
 """
 
 from verikit.guided.beam import Beam

@@ -1,9 +1,9 @@
-"""`beam(width, expand)`: the best few begun solutions go on, each in several ways.
+"""`beam(width, expand)`: continues the best few partial solutions, each in several ways.
 
 Snell et al., "Scaling LLM test-time compute optimally" (arXiv 2408.03314, section 5.1): sample width * expand first
-steps, keep the `width` best by the reward model, sample `expand` next steps of each, and so on. Here an ended solution
-keeps its place among the best as long as none goes past it, and comes back when those sink below it, so with an
-aggregation that can only fall (min, product) no ended solution is lost to one that turns out worse.
+steps, keep the `width` best by the reward model, sample `expand` next steps of each, and so on. Here a finished
+solution stays among the best until others overtake it, and returns if those fall below it. With an aggregation that can
+only fall (min, product), no finished solution loses to one that turns out worse.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ class Beam(SearchStrategy):
     """Beam search over steps."""
 
     width: int = 4
-    """Drafts kept after each step."""
+    """Drafts that remain after each step."""
     expand: int = 4
-    """Next steps sampled of each; of the first step width * expand."""
+    """Next steps sampled per draft. The first step is sampled width * expand times."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check(width=self.width, expand=self.expand)
 
     def search(self, budget: TokenBudget) -> Walk:
-        """Grow the best drafts until the best are ended."""
+        """Grow the best drafts until the best ones are finished."""
         live, ended = [Draft()], list[Draft]()
         count = self.width * self.expand
         while live and budget.left:

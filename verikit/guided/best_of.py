@@ -1,4 +1,4 @@
-"""`best_of(n)`: whole solutions, the best of which is taken; what every search is to be measured beside."""
+"""`best_of(n)`: samples whole solutions and takes the best. It is the baseline for all other searches."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from verikit.guided.strategy import SearchStrategy, TokenBudget, Walk, sampled
 
 @dataclass(frozen=True)
 class BestOf(SearchStrategy):
-    """Best of n: the n samples that `verikit sample -n` gives with the same seed, judged when they are whole."""
+    """Best of n: judges the whole samples that `verikit sample -n` produces with the same seed."""
 
     n: int = 8
-    """Solutions."""
+    """Number of solutions."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check(n=self.n)
 
     def search(self, budget: TokenBudget) -> Walk:
-        """Sample, and return all."""
+        """Sample the solutions and return all of them."""
         return (yield from sampled(self.n, budget))

@@ -1,7 +1,7 @@
-"""`critic(turns)`: the first doubtful step is shown to the policy, which thinks again (GenPRM, arXiv 2504.00891).
+"""`critic(turns)`: shows the first doubtful step to the policy, which tries again (GenPRM, arXiv 2504.00891).
 
-Each turn starts from the latest solution alone, as in the authors' repository. `verikit.judges.genprm.Critic` is the
-same loop over solutions that are there already.
+Each turn starts only from the latest solution, as in the authors' repository. `verikit.judges.genprm.Critic` is the
+same loop for existing solutions.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ DOUBT = "There might be some problem in this paragraph of your reasoning, please
 
 @dataclass(frozen=True)
 class CriticLoop(SearchStrategy):
-    """Whole solutions, each refined for as long as a step of it is doubtful."""
+    """Whole solutions, each refined as long as it has a doubtful step."""
 
     turns: int = 3
-    """Refinements at most."""
+    """Maximum number of refinements."""
     n: int = 1
-    """Solutions that are refined."""
+    """Number of solutions to refine."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check(turns=self.turns, n=self.n)
 
     def search(self, budget: TokenBudget) -> Walk:
-        """Sample, then refine what is doubtful."""
+        """Sample solutions, then refine the doubtful ones."""
         found = yield from sampled(self.n, budget)
         live = [number for number, draft in enumerate(found) if draft.doubtful >= 0]
         for turn in range(1, self.turns + 1):
             if not live or not budget.left:
                 break
-            # Other numbers each turn: a solution that was only said again is not asked for in the same way again.
+            # Each turn has other sample numbers, so that a repeated solution is not continued with the same seeds.
             asked = [(number, number + turn * self.n) for number in live]
             grown = yield [Growth(Draft(), 1, at, whole=True, said=_doubted(found[number])) for number, at in asked]
             for number, drafts in zip(live, grown, strict=True):
@@ -55,13 +55,13 @@ def _has_value(grown: list[Draft]) -> bool:
 
 
 def _refined(draft: Draft, grown: list[Draft]) -> Draft:
-    """What takes a solution's place: the new one, if it could be judged."""
+    """The draft that replaces a solution: the new one, if it could be judged."""
     if not _has_value(grown):
         return draft
     return replace(grown[0], history=(*draft.history, replace(draft, history=())))
 
 
 def doubt(step: str, said: str) -> str:
-    """What the policy is told: the doubtful step, quoted, and what is said against it, if anything is."""
+    """The message to the policy: the doubtful step, quoted, and the criticism of it, if any."""
     quoted = ">" + step.replace("\n", "\n>")
     return DOUBT + quoted + (f"\n\n{said}" if said else "")

@@ -1,4 +1,4 @@
-"""What a search holds and asks for: a solution as far as it is written (`Draft`), and more of it (`Growth`)."""
+"""The data of a search: a solution as far as it is written (`Draft`), and a request to extend it (`Growth`)."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from verikit.types import PASS_MARK, JsonObject, Message
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A solution so far, with what the reward model says of it; the empty one is where every search begins."""
+    """A partial solution with the reward model's scores. Every search begins with the empty draft."""
 
     text: str = ""
-    """As the policy continues it: after a step, with what separates steps."""
+    """The text that the policy continues. After a step it ends with the separator of steps."""
     finish: str = ""
-    """Why it ended: `stop`, or `length` where its tokens, its steps or the context were used up; "" if it goes on."""
+    """Why it ended: `stop`, or `length` if its tokens, steps or context ran out. Empty if it is unfinished."""
     tokens: int = 0
-    """Its own, those of drafts it came of by further steps included."""
+    """Tokens of the whole solution, including those of the drafts that it continues."""
     steps: tuple[str, ...] = ()
     scores: tuple[float, ...] = ()
-    """One a step where the verifier scores steps; else its value after each of them."""
+    """One score per step if the verifier scores steps. Otherwise the value after each step."""
     value: float | None = None
-    """The verifier's score of all that is written; None where it gave none."""
+    """The verifier's score of the whole text, or None if it has no score."""
     criticism: str = ""
-    """What the verifier says against the first doubtful step, if it says anything."""
+    """The verifier's criticism of the first doubtful step, if any."""
     history: tuple[Draft, ...] = ()
-    """Earlier solutions that this one took the place of."""
+    """Earlier solutions that this one replaced."""
 
     @property
     def doubtful(self) -> int:
-        """The first step (counted from 0) below `PASS_MARK`; -1 where none is, or steps were not scored."""
+        """Index of the first step below `PASS_MARK`, or -1 if no step is below it or steps were not scored."""
         scored = self.scores if len(self.scores) == len(self.steps) and self.value is not None else ()
         return next((number for number, score in enumerate(scored) if score < PASS_MARK), -1)
 
     def told(self) -> JsonObject:
-        """The draft as a candidate of a row holds it."""
+        """The draft in the format of a row's candidate."""
         found: dict[str, object] = {"text": self.text, "steps": list(self.steps), "step_scores": list(self.scores)}
         if self.value is not None:
             found["value"] = self.value
@@ -46,23 +46,24 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Asks for more of a draft: `count` samples of its next step, or of all that follows.
+    """Requests more of a draft: `count` samples of its next step, or of the whole rest.
 
-    The sample of a number is the same in every search: its seed comes of what it continues, and its number.
+    A sample with a given number is the same in every search. Its seed is derived from the text it continues and from
+    its number.
     """
 
     draft: Draft
     count: int
     first: int = 0
-    """The number of the first of them."""
+    """The number of the first sample."""
     whole: bool = False
-    """To the solution's end instead of the step's."""
+    """Whether to continue to the end of the solution instead of the end of the step."""
     said: tuple[Message, ...] = ()
-    """Turns of the conversation after the prompt, before the draft."""
+    """Turns of the conversation between the prompt and the draft."""
 
 
 def distinct(drafts: Iterable[Draft]) -> list[Draft]:
-    """The drafts, each text once: equal ones would go on alike."""
+    """The drafts without duplicates, since equal drafts would continue identically."""
     found: dict[tuple[str, str], Draft] = {}
     for draft in drafts:
         found.setdefault((draft.text, draft.finish), draft)
@@ -70,12 +71,12 @@ def distinct(drafts: Iterable[Draft]) -> list[Draft]:
 
 
 def ranked(drafts: Iterable[Draft]) -> list[Draft]:
-    """The drafts that have a value, best first; among equals those before come first."""
+    """The drafts that have a value, best first. Drafts with equal values keep their order."""
     return sorted((draft for draft in drafts if draft.value is not None), key=lambda draft: -(draft.value or 0.0))
 
 
 def steps_of(text: str, separator: str) -> tuple[str, ...]:
-    """A text's steps, stripped, none of them empty; what a separator holds beside white space belongs to the next."""
+    """The nonempty steps of a text, stripped. Visible characters of a separator belong to the step after it."""
     first, *others = text.split(separator)
     parts = [first, *(separator + part for part in others)]
     blank = separator.strip()
@@ -83,5 +84,5 @@ def steps_of(text: str, separator: str) -> tuple[str, ...]:
 
 
 def ordered(drafts: Sequence[Draft]) -> list[Draft]:
-    """A search's result, best first: solutions that came to their end before those that were cut."""
+    """A search's result, best first. Finished solutions come before those that were cut off."""
     return sorted(drafts, key=lambda draft: (draft.finish != "stop", draft.value is None, -(draft.value or 0.0)))

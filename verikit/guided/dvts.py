@@ -1,8 +1,8 @@
 """`dvts(width, expand)`: diverse verifier tree search (Beeching, Tunstall and Rush, 2024).
 
-"Scaling test-time compute with open models": the width * expand first steps are split into `width` trees that know
-nothing of each other, and each goes on greedily from its best step. A beam that falls for one wrong step falls whole;
-here the other trees are left.
+"Scaling test-time compute with open models": the width * expand first steps are split into `width` independent trees.
+Each tree continues greedily from its best step. If one wrong step misleads a beam, the whole beam is lost. Here the
+other trees remain.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ class DVTS(SearchStrategy):
     """Several greedy searches, independent of each other."""
 
     width: int = 4
-    """Trees; each gives one solution."""
+    """Number of trees. Each gives one solution."""
     expand: int = 4
-    """Next steps sampled in each."""
+    """Next steps sampled per tree."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check(width=self.width, expand=self.expand)
 
     def search(self, budget: TokenBudget) -> Walk:
-        """Grow every tree that is not ended by its best next step."""
+        """Extend every unfinished tree by its best next step."""
         trees = [Draft()] * self.width
         live = list(range(self.width))
         while live and budget.left:
-            # Numbers of its own, or trees that meet in a text would go on alike.
+            # Each tree has its own sample numbers. Otherwise trees with equal text would continue identically.
             grown = yield [Growth(trees[tree], self.expand, tree * self.expand) for tree in live]
             for tree, drafts in zip(live, grown, strict=True):
                 best = ranked(drafts)

@@ -1,6 +1,6 @@
-"""The file of a search run: rows as `verikit sample` writes them, and in the journal every event of rows to come.
+"""The files of a search run: rows as `verikit sample` writes them, and a journal with the events of unfinished rows.
 
-A row's events can't be had from the row, so they stay in the journal until every row is there and none has failed.
+A row's events can't be recovered from the row. They stay in the journal until every row is written and none has failed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from verikit.types import JsonObject
 
 
 class SearchFile(SampleFile):
-    """OUT and its journal, open and locked; a context manager."""
+    """OUT and its journal, open and locked. A context manager."""
 
     _failing = False
 
@@ -21,9 +21,9 @@ class SearchFile(SampleFile):
         self._failing = self._failing or bool(row.failed)
 
     def finish(self) -> None:
-        """Leave the plan alone in the journal, unless a row is to be asked for again."""
+        """Reduce the journal to the plan, unless some row must be requested again."""
         if not self._failing:
             super().finish()
 
     def _put_back(self, row: JsonObject) -> None:
-        """Nothing: its events are in the journal."""
+        """Do nothing, since the row's events are in the journal."""

@@ -1,4 +1,4 @@
-"""Prompts to rows by search, many prompts at once: their requests go out in waves, their drafts are judged together."""
+"""Runs the searches of many prompts in parallel: requests are sent in waves, and drafts are judged in batches."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from verikit.sampling.settings import SamplingSettings
 from verikit.types import Group, Sample, Score
 
 OPEN = 256
-"""Prompts that are searched at once, at most; finished ones wait among them for those before them."""
+"""Maximum number of prompts searched in parallel, including finished ones that wait for earlier prompts."""
 JUDGED = 16
-"""Drafts that wait before some are judged while others are still being written."""
+"""Number of waiting drafts from which judging starts while other drafts are still being written."""
 
 
 def _check_settings(engine: Engine, settings: SamplingSettings, budget: int | None) -> None:
-    """Refuse what a search can't do.
+    """Reject settings that a search does not support.
 
     Raises:
         UsageError: log-probabilities, a budget below 1, or an engine of large batches.
@@ -48,26 +48,26 @@ def guided_search(
     keep: Keep = keep_none,
     answered: bool = False,
 ) -> Iterator[SearchedRow]:
-    """Search for each prompt's solution, and yield its row when those before it are done.
+    """Search for each prompt's solution, and yield its row when all earlier prompts are done.
 
     Args:
-        engine: The policy; it must continue a begun reply, and tell what ended a step (hf, vLLM).
-        prompts: Numbered groups without completions, with ids that differ; read as they are needed.
-        settings: What is asked; `n` is not looked at, `max_tokens` are those of one solution.
-        strategy: How to search, and by which verifier.
-        budget: Most tokens for a prompt, those of judging included; None: as many as the strategy takes.
-        kept: Events of an earlier run, by their numbers, which need not happen again.
-        keep: Is told every event when it happens, failed requests included.
-        answered: Whether an earlier run had replies to such requests: then those that fail alike are to blame
-            themselves.
+        engine: The policy. It must continue the start of a reply and report what ended a step (hf, vLLM).
+        prompts: Numbered groups without completions, with distinct ids. They are read as needed.
+        settings: The sampling settings. `n` is ignored, and `max_tokens` applies to one solution.
+        strategy: The search strategy, with its verifier.
+        budget: Maximum number of tokens per prompt, including those of judging. With None there is no limit.
+        kept: Returns the events of an earlier run by number, which are not repeated.
+        keep: Called with every event when it happens, including failed requests.
+        answered: Whether an earlier run got replies to such requests. If so, requests that all fail in the same way are
+            themselves considered the cause.
 
     Raises:
-        EngineError: nothing comes back any more, and no request is to blame; or every request failed alike from the
-            start.
-        UsageError: the settings don't go with a search, or the verifier was set up wrong.
+        EngineError: the engine stops replying and no request is the cause, or every request fails in the same way from
+            the start.
+        UsageError: the settings are not valid for a search, or the verifier was set up wrong.
     """
     _check_settings(engine, settings, budget)
-    # A verifier that knows how (`genprm`) goes on from what it said of a draft before, instead of beginning anew.
+    # A verifier with a guiding form (`genprm`) continues from its earlier review of a draft instead of starting over.
     guiding: Callable[[], Verifier] | None = getattr(strategy.prm, "guiding", None)
     strategy = strategy if guiding is None else replace(strategy, prm=guiding())
     lanes, health = Lanes(engine), EngineHealth(answered=answered)
@@ -76,7 +76,7 @@ def guided_search(
         while True:
             while lanes.free and (wave := run.wave(lanes.size)) is not None:
                 lanes.start(wave)
-            # While a model in this process writes, it is not asked to judge as well: it may be the same.
+            # A model in this process does not judge while it writes, since policy and judge may be the same model.
             if (not lanes.busy or engine.tokenizer is None) and run.judge(at_least=JUDGED if lanes.busy else 1):
                 continue
             yield from run.finished()
@@ -100,7 +100,7 @@ def guided_search(
 
 
 class _Searches:
-    """The prompts under way."""
+    """The searches in progress."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class _Searches:
         """Whether the last prompt was read."""
 
     def wave(self, size: int) -> Wave | None:
-        """The next requests, at most `size` and one prompt's more; None where there is nothing to ask now."""
+        """The next requests: at most `size` plus those of one prompt. None if there is nothing to send now."""
         tags, requests = [], []
         for search in self._searches():
             for number, request in search.requests():
@@ -131,7 +131,7 @@ class _Searches:
         return Wave(tags, requests) if tags else None
 
     def _searches(self) -> Iterator[PromptSearch]:
-        """The searches that are open, then new ones as far as there may be more."""
+        """The open searches, then new ones as long as more may be opened."""
         yield from list(self._open)
         while len(self._open) < OPEN and not self._read:
             if (pair := next(self._prompts, None)) is None:
@@ -144,7 +144,7 @@ class _Searches:
             yield search
 
     def judge(self, at_least: int) -> bool:
-        """Score what waits, if so many drafts do; says whether it did."""
+        """Score the waiting drafts if there are at least this many. Returns whether it did."""
         waiting = [search for search in self._open if search.waiting]
         if sum(len(search.waiting) for search in waiting) < at_least:
             return False
@@ -171,10 +171,10 @@ class _Searches:
 
 
 def judged_together(prm: Verifier) -> bool:
-    """Whether a verifier is given the drafts of all prompts in one call.
+    """Whether a verifier scores the drafts of all prompts in one call.
 
-    One that asks an engine is: it wants many requests at once, and reviews a sample alike in any company. A model in
-    this process pads what it is given together, which shows in the last digits: it is given one prompt's at a time, so
-    that a run that goes on has the numbers of one that was never stopped.
+    This applies to verifiers that call an engine, which work best with many parallel requests and review a sample
+    independently of the batch. A model in this process pads its batch, which affects the last digits of its scores. It
+    scores one prompt's drafts at a time, so that a resumed run has the same numbers as an uninterrupted one.
     """
     return any(getattr(part, "engine", None) is not None for part in walk(prm))

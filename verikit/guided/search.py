@@ -1,8 +1,7 @@
-"""One prompt's search: a strategy's growths become requests, their results drafts, and these are judged.
+"""Search for one prompt: a strategy's growths become requests, and their results become drafts that are judged.
 
-Everything that comes from outside, a generation or a score, is an event with a number of its own. What a search does
-next follows from its events alone, so one that is begun again with the events of an earlier run comes to the same
-point, and on to the same row.
+Every external result (a generation or a score) is a numbered event. The search's next step depends only on its events.
+A search that is restarted with the events of an earlier run reaches the same point and then the same row.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from verikit.sampling.settings import SamplingSettings, candidate_of, sample_see
 from verikit.types import Group, JsonObject, Message, Sample, Score
 
 FEWEST = 16
-"""Tokens that a step is given at least where the budget runs short: fewer drafts are grown then."""
+"""Minimum number of tokens for a step if the budget runs short. Fewer drafts are grown instead."""
 CHARS_A_TOKEN = 4
-"""Where an engine tells neither ids nor counts."""
+"""Characters per token, used if an engine reports neither ids nor counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchedRow(SampledRow):
-    """A prompt with the solutions that a search came to, the best first."""
+    """A prompt with the solutions that a search found, best first."""
 
     search: JsonObject = field(default_factory=dict)
-    """What it took: `generated`, `judged` and `read` tokens, `requests`, `rounds`, `unscored` drafts."""
+    """The cost: `generated`, `judged` and `read` tokens, `requests`, `rounds`, and `unscored` drafts."""
 
     def to_json(self) -> JsonObject:
-        """The row as `verikit score` reads it."""
+        """The row in the format that `verikit score` reads."""
         return {**SampledRow.to_json(self), "search": dict(self.search)}
 
 
@@ -45,11 +44,11 @@ class _Task:
 
     growth: int
     number: int
-    """The sample's, of what it continues."""
+    """The number of the sample among the continuations of its draft."""
     room: int
-    """Most tokens."""
+    """Maximum number of tokens."""
     index: int
-    """Its event's number."""
+    """The number of its event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +57,15 @@ class _Judgement:
 
     draft: Draft
     old: Draft
-    """What it continues."""
+    """The draft that it continues."""
     index: int
-    """Its event's number."""
+    """The number of its event."""
 
 
 class PromptSearch:
-    """A search under way.
+    """A search in progress.
 
-    It wants `requests` answered (`take`) or `waiting` samples scored (`give`), until it is `done`.
+    Until it is `done`, answer its `requests` with `take`, or score its `waiting` samples and pass the scores to `give`.
     """
 
     def __init__(
@@ -101,12 +100,12 @@ class PromptSearch:
         self._go_on()
 
     def requests(self) -> list[tuple[int, Request]]:
-        """What is to be asked now, each with its event's number; every request is given out once."""
+        """The requests to send now, each with its event's number. Every request is returned only once."""
         tasks, self._todo = self._todo, []
         return [(task.index, self._request(task)) for task in tasks]
 
     def take(self, index: int, generation: Generation) -> JsonObject:
-        """Note a request's result; returns its event."""
+        """Record a request's result and return its event."""
         task = self._tasks[index - self._tasks[0].index]
         event = self._event(task, generation)
         self._known[index] = event
@@ -114,9 +113,10 @@ class PromptSearch:
         return event
 
     def give(self, scores: Sequence[Score]) -> list[JsonObject]:
-        """Note the scores of what was waiting, in order; returns their events, none where they ended the search.
+        """Record the scores of the waiting samples, in order, and return their events.
 
-        Then nothing had a score, which the same run may ask for again.
+        If the scores ended the search, no events are returned. In that case no draft had a score, and a rerun may score
+        them again.
         """
         events: list[JsonObject] = []
         for asked, score in zip(self._judging.values(), scores, strict=True):
@@ -127,7 +127,7 @@ class PromptSearch:
         return [] if self._failed else events
 
     def row(self) -> SearchedRow:
-        """The result; without solutions where something failed."""
+        """The result. It has no solutions if something failed."""
         search = {
             "generated": self._budget.generated,
             "judged": self._budget.judged,
@@ -148,7 +148,7 @@ class PromptSearch:
         return {**own.told(), "finish_reason": draft.finish or "budget", "index": index, "usage": usage}
 
     def _go_on(self) -> None:
-        """Go as far as the events that are known lead."""
+        """Advance as far as the known events allow."""
         while not self.done and not self.waiting and all(task.index in self._known for task in self._tasks):
             if not self._drafts:
                 self._grow()
@@ -158,7 +158,7 @@ class PromptSearch:
                 self.waiting = [self._shown(asked.draft) for asked in self._judging.values()]
 
     def _advance(self, grown: list[list[Draft]] | None) -> None:
-        """Let the strategy say what is wanted next."""
+        """Let the strategy choose the next growths."""
         try:
             self._growths = next(self._walk) if grown is None else self._walk.send(grown)
         except StopIteration as end:
@@ -177,10 +177,10 @@ class PromptSearch:
         self.done, self._result, self._tasks = True, list(drafts), []
 
     def _planned(self) -> list[_Task]:
-        """The requests of all growths that the budget allows: each draft's first sample before any one's second.
+        """The requests of all growths that the budget allows. Every draft gets a first sample before any gets a second.
 
-        Whole solutions are given all their tokens, so only as many are begun as surely fit, at least one. Steps share
-        what is left alike.
+        Whole solutions get all their tokens, so only as many are started as surely fit, but at least one. Steps share
+        the remaining budget equally.
         """
         wanted = sorted((j, at) for at, growth in enumerate(self._growths) for j in range(growth.count))
         rooms = [self._room(self._growths[at]) for at in range(len(self._growths))]
@@ -233,7 +233,7 @@ class PromptSearch:
         return event
 
     def _grow(self) -> None:
-        """Make drafts of the results, or fail by them."""
+        """Turn the results into drafts, or end the search if a request failed."""
         self._failed = [self._known[task.index] for task in self._tasks if "error" in self._known[task.index]]
         if self._failed:
             self._end(())
@@ -249,7 +249,7 @@ class PromptSearch:
                 self._have_judged(draft, growth.draft)
 
     def _have_judged(self, draft: Draft, old: Draft) -> None:
-        """Have a draft with new steps judged, once if several have the same text."""
+        """Queue a draft with new steps for judging. Several drafts with the same text are judged once."""
         new = draft.steps != old.steps or old.value is None
         if new and draft.text not in self._judging:
             self._judging[draft.text] = _Judgement(draft, old, self._events)
@@ -259,7 +259,7 @@ class PromptSearch:
         return tokens >= self._settings.max_tokens or len(steps) >= self._strategy.max_steps
 
     def _grown(self, growth: Growth, task: _Task, event: JsonObject) -> Draft:
-        """The draft that a result makes of the one it continues; as yet with that one's scores."""
+        """The draft that continues the old one with a result. It still has the old draft's scores."""
         old, separator = growth.draft, self._strategy.step
         by, written = event.get("stopped_by", ""), event["usage"]["completion_tokens"]
         text = old.text + event["text"]
@@ -274,11 +274,11 @@ class PromptSearch:
         return replace(old, text=text, finish=finish, tokens=tokens, steps=steps)
 
     def _shown(self, draft: Draft) -> Sample:
-        """The draft as the verifier sees it: without the gold answer, at which a search does not look."""
+        """The draft as the verifier sees it: without the gold answer, which a search never uses."""
         return Sample(self.group.prompt, draft.text, None, self.group.id, {"steps": list(draft.steps)})
 
     def _score(self) -> None:
-        """Give the drafts their scores and the strategy its drafts, unless none of them has any."""
+        """Give the drafts their scores and pass them to the strategy. If no draft has a score, end the search."""
         scores = {text: self._known[asked.index] for text, asked in self._judging.items()}
         self._budget.judged += sum(event["judged"] for event in scores.values())
         grown = [
@@ -296,7 +296,7 @@ class PromptSearch:
 
 
 def _begun(prompt: EnginePrompt, said: Sequence[Message], begun: str) -> EnginePrompt:
-    """A prompt with more of its conversation, and a begun reply to go on with."""
+    """A prompt with more turns of its conversation, and the start of a reply to continue."""
     if isinstance(prompt, str):
         return prompt + "".join(f"{message['content']}\n\n" for message in said) + begun
     turns: list[Any] = [*prompt, *said]
@@ -311,18 +311,18 @@ def _usage(read: int, written: int) -> JsonObject:
 
 
 def _written(generation: Generation, output: Output) -> int:
-    """Tokens of an output; from the output where it tells them, since a cache leaves the usage out."""
+    """Number of tokens of an output. The output's own count comes first, since a cache omits the usage."""
     told = len(output.ids) or len(output.tokens) or int(generation.usage.get("completion_tokens", 0))
     return told or max(1, len(output.text) // CHARS_A_TOKEN)
 
 
 def _left(draft: Draft) -> list[Draft]:
-    """A draft that was not grown, for want of budget."""
+    """The draft that was not grown because the budget ran out."""
     return [draft] if draft.text else []
 
 
 def _with(draft: Draft, old: Draft, event: JsonObject | None) -> Draft:
-    """A grown draft with its scores; it keeps those of the old one where it has no new step."""
+    """A grown draft with its scores. It keeps the old draft's scores if it has no new step."""
     if event is None:
         return draft
     value, scores = event["value"], tuple(event["steps"])
@@ -332,7 +332,7 @@ def _with(draft: Draft, old: Draft, event: JsonObject | None) -> Draft:
 
 
 def _judged(prm: Any, asked: _Judgement, score: Score) -> JsonObject:
-    """A score as an event."""
+    """Convert a score to an event."""
     told = [step.value for step in score.steps] if score.scored else []
     event: dict[str, Any] = {"index": asked.index, "value": score.value, "steps": told}
     event["judged"] = _spent(prm, asked, score)
@@ -346,9 +346,9 @@ def _judged(prm: Any, asked: _Judgement, score: Score) -> JsonObject:
 
 
 def _spent(prm: Any, asked: _Judgement, score: Score) -> int:
-    """Tokens of a judgement: written ones, or read ones of a verifier that writes none.
+    """Tokens of a judgement: the tokens written, or the tokens read if the verifier writes none.
 
-    Of one that only reviews what is new, those of the steps that were not judged with what the draft continues.
+    If the verifier only reviews new steps, steps that were judged with the draft's predecessor are not counted.
     """
     parts: Sequence[Score] = (score,)
     if getattr(prm, "incremental", False) and score.steps:

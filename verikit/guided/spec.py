@@ -1,4 +1,4 @@
-r"""`--search`: a strategy as text.
+r"""`--search`: a strategy as a string.
 
 beam(4, 4, prm=prm('models/my-prm'))
 dvts(4, 4, prm="my.py:prm", step='\n', step_tokens=64)
@@ -29,16 +29,16 @@ STRATEGIES: Mapping[str, tuple[type[SearchStrategy], tuple[str, ...]]] = {
     "dvts": (DVTS, ("width", "expand")),
     "stepwise": (Stepwise, ("n",)),
 }
-"""By name, with the options that may be given without theirs."""
+"""The strategies by name, each with its positional options."""
 _COMMON = ("prm", "step", "step_tokens", "max_steps")
 _EXAMPLE = "beam(4, 4, prm=prm('DIR'))"
 
 
 def load_strategy(spec: str) -> SearchStrategy:
-    """Make the strategy that a spec describes.
+    """Create the strategy that a spec describes.
 
     Raises:
-        SpecError: it can't be read, names no strategy, or names a verifier that isn't there.
+        SpecError: the spec can't be parsed, names no strategy, or names a verifier that does not exist.
         UsageError: an option is out of range.
     """
     if names_object(spec.strip()):
@@ -73,5 +73,5 @@ def _literal(name: str, text: str) -> Any:
 
 
 def _unquoted(text: str) -> str:
-    """A verifier's spec; it may stand in quotes as well."""
+    """A verifier's spec, which may be quoted."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text

@@ -1,4 +1,4 @@
-"""`stepwise(n)`: best of n at each step, one solution all the way."""
+"""`stepwise(n)`: best of n at each step, for a single solution."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from verikit.guided.strategy import SearchStrategy, TokenBudget, Walk
 
 @dataclass(frozen=True)
 class Stepwise(SearchStrategy):
-    """Best of n next steps, again and again: greedy, with nothing kept to go back to."""
+    """Best of n next steps, repeated. The search is greedy and never goes back."""
 
     n: int = 8
-    """Next steps sampled."""
+    """Number of next steps sampled."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check(n=self.n)
 
     def search(self, budget: TokenBudget) -> Walk:
-        """Take the best next step until the solution is ended."""
+        """Take the best next step until the solution is finished."""
         draft = Draft()
         while not draft.finish and budget.left:
             (grown,) = yield [Growth(draft, self.n)]

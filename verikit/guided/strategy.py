@@ -1,4 +1,4 @@
-"""What every strategy is: a generator that asks for growths and is sent the grown drafts, which are judged by then."""
+"""The interface of all strategies: a generator that yields growths and is sent the grown and judged drafts."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from verikit.errors import UsageError
 from verikit.guided.draft import Draft, Growth
 
 Walk = Generator[Sequence[Growth], list[list[Draft]], list[Draft]]
-"""Yields growths, all of which are made at once; is sent the drafts of each, in order; returns the solutions."""
+"""Yields growths, which are sampled in parallel. It is sent the drafts of each, in order, and returns solutions."""
 
 
 @dataclass(slots=True)
 class TokenBudget:
-    """One prompt's tokens: those the policy wrote, and those that were spent on judging."""
+    """The tokens of one prompt: those written by the policy, and those spent on judging."""
 
     limit: int | None = None
-    """None: no limit."""
+    """Maximum number of tokens, or None for no limit."""
     generated: int = 0
-    """Written by the policy."""
+    """Tokens written by the policy."""
     judged: int = 0
-    """Written by the reward model, or read by it where it writes none."""
+    """Tokens written by the reward model, or read by it if it writes none."""
 
     @property
     def spent(self) -> int:
-        """Both together, which is what the limit is for."""
+        """The sum of both, to which the limit applies."""
         return self.generated + self.judged
 
     @property
     def left(self) -> float:
-        """How many may still be spent; 0 where more were."""
+        """Number of tokens that may still be spent. 0 if the limit is exceeded."""
         return float("inf") if self.limit is None else max(0, self.limit - self.spent)
 
 
 @dataclass(frozen=True)
 class SearchStrategy(ABC):
-    """A way to search for a solution, by any verifier's scores of what is written so far.
+    """A way to search for a solution, guided by a verifier's scores of the text so far.
 
     Raises:
         UsageError: an option is out of range.
@@ -46,13 +46,13 @@ class SearchStrategy(ABC):
 
     _: KW_ONLY
     prm: Verifier
-    """Scores begun and ended solutions: a process reward model, or any verifier that needs no gold answer."""
+    """Scores partial and finished solutions. A process reward model, or any verifier that needs no gold answer."""
     step: str = "\n\n"
-    """The text that ends a step."""
+    """The string that ends a step."""
     step_tokens: int = 256
-    """A longer step is judged, and goes on, as far as it is written."""
+    """Maximum tokens of a step. A longer step is judged as far as it is written, and then continues."""
     max_steps: int = 64
-    """A solution with so many ends there."""
+    """Maximum steps of a solution, which ends at this number."""
 
     def __post_init__(self) -> None:
         if not self.step:
@@ -60,10 +60,10 @@ class SearchStrategy(ABC):
         self.check(step_tokens=self.step_tokens, max_steps=self.max_steps)
 
     def check(self, **counts: int) -> None:
-        """Refuse counts below 1.
+        """Reject counts below 1.
 
         Raises:
-            UsageError: one is.
+            UsageError: a count is below 1.
         """
         for name, count in counts.items():
             if not isinstance(count, int) or count < 1:
@@ -73,16 +73,16 @@ class SearchStrategy(ABC):
     def search(self, budget: TokenBudget) -> Walk:
         """Search for one prompt's solutions.
 
-        A growth that the budget cuts short comes back with fewer drafts than were asked for, at least one a yield; a
-        draft that was not grown at all comes back as it was. Drafts without a value have no score and are no zeros.
+        If the budget cuts a growth short, fewer drafts than requested are returned, but at least one per yield. A draft
+        that was not grown is returned unchanged. Drafts without a value are unscored, which is not the same as zero.
 
         Args:
-            budget: What is spent; to be looked at before each yield.
+            budget: The tokens spent so far. Check it before each yield.
         """
 
 
 def sampled(count: int, budget: TokenBudget) -> Generator[Sequence[Growth], list[list[Draft]], list[Draft]]:
-    """Ask for whole solutions, the first so many of the prompt's samples, as far as the budget goes."""
+    """Request whole solutions, the first `count` of the prompt's samples, as far as the budget allows."""
     found: list[Draft] = []
     while len(found) < count and budget.left:
         (grown,) = yield [Growth(Draft(), count - len(found), len(found), whole=True)]

@@ -1,1 +1,1 @@
-"""Names to objects: entry points, specs as text, settings that a person wrote, functions of other stacks."""
+"""Maps names to objects: entry points, specs as strings, user-written settings, and functions of other stacks."""

@@ -1,6 +1,6 @@
-"""A call written as text, `name(1, option=spec)`, cut into its arguments; each argument stays the text that it is.
+"""Splits a call written as text, `name(1, option=spec)`, into its arguments. Each argument stays unparsed text.
 
-The arguments may be whatever `verikit.names.spec` reads, with brackets, quotes and `file.py:name` in them.
+An argument may be anything that `verikit.names.spec` reads, including brackets, quotes and `file.py:name`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class NamedCall:
 
     name: str
     plain: tuple[str, ...]
-    """Those without a name, in order."""
+    """The positional arguments, in order."""
     named: dict[str, str]
 
     def bound(self, names: Sequence[str]) -> dict[str, str]:
-        """Every argument by its name, those without one by `names` in order.
+        """All arguments by name. Positional arguments get their names from `names`, in order.
 
         Raises:
-            ValueError: there are too many, one comes twice, or one has a name that is not among `names`.
+            ValueError: there are too many arguments, one is given twice, or one has a name that is not in `names`.
         """
         if unknown := [name for name in self.named if name not in names]:
             raise ValueError(f"there is no option {unknown[0]!r}")
@@ -42,7 +42,7 @@ class NamedCall:
 
 
 def read_call(spec: str) -> NamedCall | None:
-    """Read a call, or a name alone; None where the text is neither.
+    """Read a call, or a name without arguments. None if the text is neither.
 
     Raises:
         SpecError: a bracket or quote is not closed, or an argument is empty.
@@ -61,7 +61,7 @@ def read_call(spec: str) -> NamedCall | None:
 
 
 def _split(text: str, spec: str) -> Iterator[str]:
-    """The parts between commas that stand in no bracket and no quotes."""
+    """The parts between commas that are outside brackets and quotes."""
     waiting: list[str] = []
     quote, start, escaped = "", 0, False
     for i, char in enumerate(text):

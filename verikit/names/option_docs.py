@@ -1,6 +1,6 @@
-"""What each option of a verifier, selector, engine or recipe means, with its type and default, read from its source.
+"""Reads the meaning, type and default of each option of a verifier, selector, engine or recipe from its source.
 
-A dataclass says it under each field, a function or `__init__` in its `Args`, a pydantic model under each field too.
+Dataclasses and pydantic models document an option under its field. Functions and `__init__` document it in `Args`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Option(NamedTuple):
     name: str
     type: str
     default: str
-    """As in source; empty where the option has to be given."""
+    """The default as in the source. Empty if the option is required."""
     meaning: str
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class Option(NamedTuple):
 def options(made: Callable[..., Any]) -> list[Option]:
     """The options of a class or function, in the order of its signature.
 
-    What only passes options on to its class (`OpenAI.from_spec`) has that class's.
+    A function that only passes options on to its class (`OpenAI.from_spec`) has that class's options.
     """
     meanings = _meanings(made)
     parameters = _parameters(made)
@@ -51,7 +51,7 @@ def options(made: Callable[..., Any]) -> list[Option]:
 
 @cache
 def explain(made: Callable[..., Any]) -> Callable[..., Any]:
-    """Write the options of a verifier or selector into its docstring, for `help()`; returns it."""
+    """Add the options of a verifier or selector to its docstring, for `help()`, and return it."""
     listed = [f"    {option}" + textwrap.indent(f"\n{option.meaning}", " " * 8) for option in options(made)]
     if listed:
         made.__doc__ = "\n".join([inspect.getdoc(made) or "", "", "Options:", *listed])
@@ -71,15 +71,15 @@ def _parameters(made: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _hints(made: Callable[..., Any]) -> dict[str, Any]:
-    """Types by option: a dataclass's fields', each read where its class was written; a function's."""
+    """Types by option. A dataclass's field types are resolved in the module where its class is defined."""
     try:
         return get_type_hints(made if dataclasses.is_dataclass(made) else inspect.unwrap(made), include_extras=True)
-    except (NameError, TypeError):  # a type that is imported for checkers alone
+    except (NameError, TypeError):  # a type that is imported only for type checkers
         return {}
 
 
 def _typed(parameter: inspect.Parameter, hints: dict[str, Any]) -> inspect.Parameter:
-    if not isinstance(parameter.annotation, str):  # pydantic's already holds the limits, which hints leave out
+    if not isinstance(parameter.annotation, str):  # pydantic's annotations already contain the limits, which hints omit
         return parameter
     return parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
 
@@ -98,7 +98,7 @@ def _type(annotation: Any) -> str:
 
 
 def _limit(limit: Any) -> str:
-    """A bound of pydantic's as it is written in mathematics."""
+    """A pydantic bound in mathematical notation."""
     signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
     return " ".join(f"{sign} {getattr(limit, name)}" for name, sign in signs.items() if hasattr(limit, name))
 
@@ -113,7 +113,7 @@ def _default(parameter: inspect.Parameter) -> str:
 
 
 def _meanings(made: Callable[..., Any]) -> dict[str, str]:
-    """What the source says of each option; the nearest class of a family speaks first."""
+    """The documentation of each option in the source. A subclass takes precedence over its base classes."""
     found: dict[str, str] = {}
     owner = made if isinstance(made, type) else getattr(made, "__self__", None)
     for base in reversed(owner.__mro__) if isinstance(owner, type) else ():
@@ -138,7 +138,7 @@ def _under_fields(owner: type) -> dict[str, str]:
 
 
 def _text(node: ast.stmt) -> str:
-    """The text that a statement is, as docstrings are."""
+    """The string of a statement that is only a string, as docstrings are."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return node.value.value
     return ""

@@ -1,8 +1,8 @@
-"""Verifiers, judges, selectors, engines and recipes by name: each is an entry point, ours and other packages' alike.
+"""Verifiers, judges, selectors, engines and recipes by name. Each is an entry point of verikit or another package.
 
-verikit's own names come from the metadata of the package that runs, or of a source tree from its pyproject.toml. Any
-package may add names. A name that two distributions register is refused, since metadata alone would otherwise decide
-what `answer` means.
+verikit's own names come from the metadata of the running package, or from pyproject.toml in a source tree. Any package
+may add names. A name that two distributions register is rejected, since otherwise metadata alone would decide which
+verifier `answer` is.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ class Foreign(NamedTuple):
     name: str
     value: str
     distribution: str
-    """Its name and version."""
+    """The distribution's name and version."""
     others: tuple[str, ...] = ()
-    """The distributions that register the name as well; with any, it is refused."""
+    """The other distributions that register the name. If there are any, the name is rejected."""
 
 
 @cache
 def registered(kind: Kind) -> dict[str, EntryPoint]:
-    """Every registered name of a kind, sorted; of one that several distributions register, verikit's entry if any."""
+    """All registered names of a kind, sorted. verikit's entry wins if several distributions register a name."""
     return dict(sorted(_entries(kind).items()))
 
 
 def tables() -> dict[str, EntryPoint]:
-    """What else `verikit list` shows: by kind, a function that gives each name with a line of help.
+    """The other tables of `verikit list`: by kind, a function that gives each name with a line of help.
 
     Raises:
-        SpecError: two distributions register one.
+        SpecError: two distributions register the same table.
     """
     found = _entries("tables")
     for name in found:
@@ -56,10 +56,10 @@ def tables() -> dict[str, EntryPoint]:
 
 
 def answer_families() -> dict[str, EntryPoint]:
-    """The rare families of answers, sorted by name: each entry is a `verikit.answers.extra.Extra`.
+    """The rare answer families, sorted by name. Each entry is a `verikit.answers.extra.Extra`.
 
     Raises:
-        SpecError: two distributions register one.
+        SpecError: two distributions register the same family.
     """
     found = _entries("answer_families")
     for name in found:
@@ -68,11 +68,11 @@ def answer_families() -> dict[str, EntryPoint]:
 
 
 def find(kind: Kind, name: str) -> Callable[..., Any]:
-    """Load what is registered under a name.
+    """Load the object registered under a name.
 
     Raises:
-        SpecError: nothing is (the hint holds the nearest names), what is can't be imported, or two distributions
-            register it.
+        SpecError: the name is not registered (the hint lists the nearest names), the object can't be imported, or two
+            distributions register the name.
     """
     entries = registered(kind)
     if name not in entries:
@@ -88,7 +88,7 @@ def find(kind: Kind, name: str) -> Callable[..., Any]:
 
 
 def foreign() -> list[Foreign]:
-    """Every name that another distribution than verikit's registers, of all kinds."""
+    """All names, of all kinds, that distributions other than verikit register."""
     found = []
     for kind in (*get_args(Kind), "tables"):
         own = _own(kind)
@@ -100,13 +100,13 @@ def foreign() -> list[Foreign]:
 
 
 def version() -> str:
-    """The version of the package that runs."""
+    """The version of the running package."""
     own = _distributions()
     return own[0].version if own else str(_project().get("version", "unknown"))
 
 
 def requirements() -> list[str]:
-    """What the package that runs requires, by extra."""
+    """The requirements of the running package, by extra."""
     own = _distributions()
     return list((own[0].requires if own else None) or [])
 
@@ -127,7 +127,7 @@ def _check_single(kind: str, name: str) -> None:
 
 @cache
 def _claims(kind: str) -> dict[str, list[str]]:
-    """Which distributions register each name, verikit's first."""
+    """The distributions that register each name, verikit's first."""
     own = _own(kind)
     found: dict[str, list[str]] = {}
     for entry in (*own.values(), *_of_others(kind, own)):
@@ -138,7 +138,7 @@ def _claims(kind: str) -> dict[str, list[str]]:
 
 
 def _own(kind: str) -> dict[str, EntryPoint]:
-    """Verikit's own entries of a kind."""
+    """The entries of a kind that verikit itself registers."""
     group = f"verikit.{kind}"
     if own := _distributions():
         return {entry.name: entry for found in reversed(own) for entry in found.entry_points if entry.group == group}
@@ -147,18 +147,18 @@ def _own(kind: str) -> dict[str, EntryPoint]:
 
 
 def _of_others(kind: str, own: Mapping[str, EntryPoint]) -> list[EntryPoint]:
-    """What other distributions register; of one that is on the path twice, the first counts, as in imports."""
+    """The entries of other distributions. The first counts if a distribution is on the path twice, as with imports."""
     found = entry_points(group=f"verikit.{kind}")
     named = {id(entry.dist): entry.dist for entry in found if entry.dist is not None}
     verikits = {key for key, distribution in named.items() if _named_verikit(distribution)}
-    # Without a distribution nobody can be named: verikit's own entry stays.
+    # Without its distribution, the conflicting package can't be named, so verikit's own entry is used.
     return [e for e in found if (e.name not in own if e.dist is None else id(e.dist) not in verikits)]
 
 
 def _distributions() -> list[Distribution]:
-    """The metadata of the package that runs; other versions' metadata may be on the path as well.
+    """The metadata of the running package. Other versions' metadata may be on the path as well.
 
-    A copy of the package that has none of its own is described by what is installed as verikit.
+    A copy of the package without metadata uses the metadata of the installed verikit.
     """
     found = [each for each in distributions(name="verikit") if _named_verikit(each)]
     own = [each for each in found if _PACKAGE in _places(each)]
@@ -166,7 +166,7 @@ def _distributions() -> list[Distribution]:
 
 
 def _places(distribution: Distribution) -> Iterator[Path]:
-    """Where a distribution has the package: beside its metadata, or in the folder of an editable installation."""
+    """The folders that may contain a distribution's package: next to its metadata, or of an editable installation."""
     yield Path(str(distribution.locate_file("verikit"))).resolve()
     try:
         url = json.loads(distribution.read_text("direct_url.json") or "{}")["url"]
@@ -178,7 +178,7 @@ def _places(distribution: Distribution) -> Iterator[Path]:
 
 @cache
 def _project() -> Mapping[str, Any]:
-    """The source tree's own description, where the package runs from one that is not installed; empty elsewhere."""
+    """The project table of the source tree if the package runs from a tree that is not installed. Otherwise empty."""
     try:
         table = tomllib.loads((_PACKAGE.parent / "pyproject.toml").read_text("utf-8")).get("project", {})
     except (OSError, ValueError):
@@ -199,7 +199,7 @@ def _label(entry: EntryPoint) -> str:
 
 
 def _stated(distribution: Distribution, name: str) -> str:
-    """What a distribution's metadata say of it; empty where they say nothing."""
+    """A field of a distribution's metadata. Empty if it is missing."""
     try:
         return str(distribution.metadata[name]) if name in distribution.metadata else ""
     except FileNotFoundError:
@@ -207,7 +207,7 @@ def _stated(distribution: Distribution, name: str) -> str:
 
 
 def misfit(make: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]) -> tuple[str, str]:
-    """What of a call's arguments the callee does not take, and what to do about it; two empty texts if it takes all."""
+    """The arguments that the callee does not accept, and how to fix the call. Both are empty if it accepts all."""
     try:
         taken = signature(make).parameters
     except (TypeError, ValueError):

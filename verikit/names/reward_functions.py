@@ -1,8 +1,8 @@
-"""Reward functions written for other stacks as verifiers, called by the names of their parameters.
+"""Uses reward functions of other stacks as verifiers, calling them by the names of their parameters.
 
 TRL's functions take a batch, `(prompts, completions, answer, **columns)`, with one list per column of the dataset.
 verl's take one completion, `(data_source, solution_str, ground_truth, extra_info)`. Both read the whole completion,
-thoughts included. A function with a single parameter takes a `Sample`.
+including thoughts. A function with a single parameter takes a `Sample`.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from verikit.errors import SpecError
 from verikit.types import Sample, Score
 
 GOLD_KEYS = ("answer", "ground_truth", "solution", "gold", "target", "label")
-"""Columns a gold answer is looked for in, in this order."""
+"""Columns searched for a gold answer, in this order."""
 _COMPLETION = ("completion", "response", "solution_str")
-"""What one completion is called."""
+"""Parameter names of a single completion."""
 _BATCH = "completions"
 _LOGGING: Mapping[str, Any] = MappingProxyType(
     {"trainer_state": None, "log_extra": lambda column, values: None, "log_metric": lambda name, value: None}
 )
-"""What TRL passes besides columns, for functions that name it; nothing is logged here."""
+"""Arguments that TRL passes in addition to columns, for functions that name them. They log nothing here."""
 
 
 def function_verifier(function: Callable[..., Any]) -> FunctionVerifier:
-    """Make a verifier of a function of a sample, or of a reward function in TRL's or verl's form.
+    """Create a verifier from a function of a sample, or from a reward function for TRL or verl.
 
     Raises:
-        SpecError: its parameters are those of neither.
+        SpecError: its parameters match neither.
     """
     parameters = _Parameters.of(function)
     if _BATCH in parameters.names:
@@ -51,12 +51,12 @@ def function_verifier(function: Callable[..., Any]) -> FunctionVerifier:
 
 @dataclass(frozen=True)
 class _Parameters:
-    """The names by which a function is called."""
+    """The parameter names of a function."""
 
     names: tuple[str, ...]
     required: tuple[str, ...]
     open: bool
-    """Whether it takes any other name too (`**columns`)."""
+    """Whether it also accepts any other name (`**columns`)."""
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> _Parameters:
@@ -71,16 +71,16 @@ class _Parameters:
 
     @property
     def takes_sample(self) -> bool:
-        """Whether it is a function of a `Sample`: at most one parameter is required, and it is no completion by name.
+        """Whether it takes a `Sample`: it requires at most one parameter, and none is named like a completion.
 
-        `(completion)` alone takes a sample, as it always did.
+        For compatibility, `(completion)` as the only parameter takes a sample.
         """
         first = self.required[0] if self.required else ""
         return len(self.required) < 2 and not (self.open and first in _COMPLETION)
 
 
 class CompletionReward(FunctionVerifier):
-    """A function of one completion, its gold and the row's other columns."""
+    """A function of one completion, its gold answer and the row's other columns."""
 
     def __init__(self, function: Callable[..., Any], parameters: _Parameters) -> None:
         super().__init__(cast(Scorer, function), reads="all")
@@ -88,7 +88,7 @@ class CompletionReward(FunctionVerifier):
         self._parameters = parameters
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Call the function on the samples that have all the columns it requires; the others are errors."""
+        """Call the function on the samples that have all required columns. The others become errors."""
         columns = [self._columns(sample) for sample in samples]
         problems = [self._problem(own) for own in columns]
         sound = [index for index, problem in enumerate(problems) if not problem]
@@ -96,7 +96,7 @@ class CompletionReward(FunctionVerifier):
         return [scored[index] if index in scored else Score.error(problem) for index, problem in enumerate(problems)]
 
     def _columns(self, sample: Sample) -> dict[str, Any]:
-        """All that one sample can give to a parameter, by name; the row's own columns win over the gold's names."""
+        """All values that a sample can pass to parameters, by name. The row's own columns override the gold's names."""
         golds = {} if sample.answer is None else dict.fromkeys(GOLD_KEYS, sample.answer)
         texts = dict.fromkeys(_COMPLETION, sample.completion)
         return {"question": sample.prompt, "prompt": sample.prompt} | golds | dict(sample.meta) | texts
@@ -109,20 +109,20 @@ class CompletionReward(FunctionVerifier):
         return [score for own in rows for score in self._timed(own, lambda reward: [reward])]
 
     def _chosen(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Of all columns those that the function takes."""
+        """The columns that the function accepts."""
         known = {**_LOGGING, **columns}
         named = {name: known[name] for name in self._parameters.names if name in known}
         return {**columns, **named} if self._parameters.open else named
 
     def _timed(self, columns: Mapping[str, Any], rewards: Callable[[Any], Sequence[Any]]) -> list[Score]:
-        """Call the function once and read its rewards as scores; each has its part of the seconds."""
+        """Call the function once and convert its rewards to scores. Each score gets an equal part of the time."""
         start = time.perf_counter()
         found = rewards(self._call(**self._chosen(columns)))
         seconds = (time.perf_counter() - start) / max(1, len(found))
         return [self._read(reward, seconds) for reward in found]
 
     def _read(self, reward: Any, seconds: float) -> Score:
-        value = reward["score"] if isinstance(reward, dict) else reward  # verl's functions may return a table
+        value = reward["score"] if isinstance(reward, dict) else reward  # verl's functions may return a dict
         if value is None:
             return Score.abstained(f"{self.name} does not apply", seconds=seconds)
         return value if isinstance(value, Score) else Score(float(value), seconds=seconds)
@@ -139,7 +139,7 @@ class BatchReward(CompletionReward):
         for name in _COMPLETION:
             one.pop(name)
         text = sample.completion
-        # As in TRL: a conversational prompt has a conversational completion.
+        # As in TRL, a conversational prompt gets a conversational completion.
         completion = text if isinstance(sample.prompt, str) else [{"role": "assistant", "content": text}]
         return one | dict(sample.meta) | {"prompts": sample.prompt, _BATCH: completion}
 

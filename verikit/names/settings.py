@@ -1,4 +1,4 @@
-"""Settings that a person wrote, checked against a pydantic model."""
+"""Checks user-written settings against a pydantic model."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def checked(kind: type[Model], table: Any, prefix: str = "", *, where: str = "") -> Model:
-    """Make a pydantic model of a table.
+    """Create a pydantic model from a table.
 
     Args:
         kind: The model.
-        table: What was written.
-        prefix: Stands before each key: the table's own place, such as `options.`.
-        where: Stands before the message, such as a file's name.
+        table: The settings as written.
+        prefix: Prefix of each key in messages, such as `options.` for a table within the file.
+        where: Prefix of the message, such as a file name.
 
     Raises:
-        ConfigError: every wrong key or value in one message, unknown keys with the nearest known one.
+        ConfigError: any key or value is wrong. One message lists all of them, and unknown keys with the nearest known
+            one.
     """
     try:
         return kind.model_validate(table)
@@ -40,7 +41,7 @@ def checked(kind: type[Model], table: Any, prefix: str = "", *, where: str = "")
 
 
 def _keys(kind: Any, loc: Sequence[int | str]) -> list[str]:
-    """The known keys of the table at a place."""
+    """The known keys of the table at a location."""
     for name in loc:
         if isinstance(name, str):
             kind = _table(get_type_hints(kind)[name])
@@ -48,6 +49,6 @@ def _keys(kind: Any, loc: Sequence[int | str]) -> list[str]:
 
 
 def _table(annotation: Any) -> Any:
-    """The class of a table in an annotation: itself, or in `X | None` and `list[X]`."""
+    """The class of a table in an annotation: the annotation itself, or the class in `X | None` and `list[X]`."""
     parts = [annotation, *get_args(annotation)]
     return next(part for part in parts if isinstance(part, type) and get_type_hints(part))

@@ -1,16 +1,16 @@
-"""Specs: the same verifier as text, for the command line, configs and other stacks.
+"""Specs: a verifier as a string, for the command line, configs and other stacks.
 
     answer                                      a registered name
     0.9*answer + 0.1*tags('think', 'answer')    an expression over registered names
     package.module:attr    file.py:attr         an object in Python code: a verifier, its class, a function of a sample,
-                                                or a reward function in TRL's or verl's form
-    file.toml#name                              a spec in a TOML file's [verifiers] table, which may use the others;
-                                                files it names lie beside it
+                                                or a reward function for TRL or verl
+    file.toml#name                              a spec in a TOML file's [verifiers] table, which may use the others.
+                                                Files that it names are relative to the TOML file
     grader.json                                 one of OpenAI's graders, see `openai_grader`
 
-Names within an expression may be objects and specs of files too: `0.8*answer + 0.2*my.py:brief`. An expression is
-parsed with `ast` and walked over a whitelist (names, calls, literals, `*`, `+`, unary minus); it is never evaluated.
-`load_selector` reads the same forms for selectors.
+Names in an expression may also be objects and specs from files: `0.8*answer + 0.2*my.py:brief`. An expression is parsed
+with `ast` and walked over a whitelist (names, calls, literals, `*`, `+`, unary minus). It is never evaluated.
+`load_selector` reads the same syntax for selectors.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _WITHIN = re.compile(
     r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?P<named>[A-Za-z_~./][\w./~-]*(?::[A-Za-z_][\w.]*|\.toml\#[\w-]+))""",
     re.ASCII,
 )
-"""Texts, in which nothing is named, or an object or a file's spec within an expression."""
+"""A quoted string, in which names are ignored, or an object or a file's spec within an expression."""
 _OPERAND = re.compile(_WITHIN.pattern + r"\s*[*+(]", re.ASCII)
-"""What an expression may begin with."""
+"""The characters that may start an expression."""
 _GRADER = re.compile(r"[^'\"()*]+\.json")
 _FILE = re.compile(r"[^\s()'\"*+#:]+\.(py|toml)(?=[\s#:]|$)")
 _PREFIX = "verikit_file_"
-"""Of the names of modules that are files."""
+"""Prefix of the module names of imported files."""
 _MAX_LENGTH = 10_000
 _BAD_ARGUMENTS = (TypeError, ValueError, AttributeError, ArithmeticError, LookupError)
 _IMPORTING = threading.RLock()
@@ -59,10 +59,10 @@ _WARNINGS = threading.Lock()
 
 
 def load(spec: str | Verifier) -> Verifier:
-    """Make the verifier that a spec describes; a verifier is returned as it is.
+    """Create the verifier that a spec describes. A verifier is returned unchanged.
 
     Raises:
-        SpecError: the spec can't be read, or names something that is not there or no verifier.
+        SpecError: the spec can't be parsed, or names something that does not exist or is not a verifier.
     """
     if isinstance(spec, Verifier):
         return spec
@@ -74,10 +74,10 @@ def load(spec: str | Verifier) -> Verifier:
 
 
 def _check(spec: str) -> None:
-    """Refuse a spec that is, or may lead to, code that only a folder names.
+    """Reject a spec that is, or may load, code that only the folder's settings name.
 
     Raises:
-        SpecError: it is one.
+        SpecError: it is such a spec.
     """
     if isinstance(spec, str) and (
         _IN_FILE.fullmatch(spec.strip()) or _OBJECT.fullmatch(spec.strip()) or _named_within(spec.strip())[1]
@@ -86,7 +86,7 @@ def _check(spec: str) -> None:
 
 
 def _named_within(text: str) -> tuple[str, dict[str, str]]:
-    """An expression with a name in the stead of each object or file's spec, of the same length, and what each is."""
+    """An expression with an equally long placeholder for each object or file's spec, and what each one stands for."""
     found: dict[str, str] = {}
 
     def named(match: re.Match[str]) -> str:
@@ -100,7 +100,7 @@ def _named_within(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
-    """Read one spec; `scope` holds the other specs of the same TOML file, which lies in `folder`."""
+    """Read one spec. `scope` contains the other specs of the same TOML file, which is in `folder`."""
     if not isinstance(spec, str):
         raise SpecError(f"a spec must be a string, got {spec!r}", hint="e.g. '0.9*answer + 0.1*boxed'")
     text = spec.strip()
@@ -132,7 +132,7 @@ def _read(spec: str, kind: Kind, scope: Mapping[str, str], folder: Path) -> Any:
 
 
 class _Reader:
-    """Walks an expression's tree; whatever is not on the whitelist is refused with the place it stands at."""
+    """Walks an expression's tree. Anything not on the whitelist is rejected with its position."""
 
     def __init__(self, text: str, kind: Kind, scope: Mapping[str, str], folder: Path, named: Mapping[str, str]) -> None:
         self.text, self.scope, self.folder, self.named = text, scope, folder, named
@@ -174,7 +174,7 @@ class _Reader:
         return self._call(node, find(self.kind, name), [], {})
 
     def _argument(self, node: ast.expr, option: str = "") -> Any:
-        """An argument of a call. A bare word that names nothing is most often a text without its quotes."""
+        """An argument of a call. A bare word that is not a known name is usually a string without its quotes."""
         try:
             return self.value(node)
         except SpecError as error:
@@ -241,24 +241,24 @@ def _from_python(text: str, kind: Kind, folder: Path) -> Any:
 def _import(module: str) -> Any:
     try:
         return importlib.import_module(module)
-    except (ImportError, TypeError, ValueError) as error:  # the latter two: no module's name
+    except (ImportError, TypeError, ValueError) as error:  # the latter two: not a module name
         raise SpecError(f"can't import {module!r}: {error}", hint="is it installed, or on PYTHONPATH?") from None
     except Exception as error:
         raise _broken(module, error) from error
 
 
 def _broken(name: str, error: Exception) -> SpecError:
-    """What to say of code that raises while it is imported."""
+    """The error for code that raises while it is imported."""
     return SpecError(f"{name} can't be imported: {describe(error)}{raised_at(error)}")
 
 
 def import_file(file: Path) -> Any:
-    """Import a file once per process, under a name of its own so that it can't shadow an installed module.
+    """Import a file once per process, under a unique name so that it can't shadow an installed module.
 
     The name is the same in every process.
 
     Raises:
-        SpecError: there is no such file, or its code raises.
+        SpecError: the file does not exist, or its code raises.
     """
     try:
         file = file.resolve()
@@ -285,7 +285,7 @@ def import_file(file: Path) -> Any:
 
 
 def imported_files() -> list[str]:
-    """The files imported so far: what pickles from them needs in another process, by `import_file`."""
+    """The files imported so far. Another process must pass them to `import_file` to unpickle objects from them."""
     return [str(module.__file__) for name, module in list(sys.modules.items()) if name.startswith(_PREFIX)]
 
 
@@ -295,10 +295,10 @@ def names_object(text: str) -> bool:
 
 
 def import_object(text: str, folder: Path = Path()) -> Any:
-    """What Python code holds under `package.module:Name` or `file.py:Name`; files are looked for in `folder`.
+    """The object that `package.module:Name` or `file.py:Name` refers to. File paths are relative to `folder`.
 
     Raises:
-        SpecError: the text has another form, or there is no such thing.
+        SpecError: the text has another format, or the object does not exist.
     """
     match = _OBJECT.fullmatch(text)
     if match is None:
@@ -313,10 +313,10 @@ def import_object(text: str, folder: Path = Path()) -> Any:
 
 
 def load_selector(spec: str | Selector, verifier: Verifier | None = None) -> Selector:
-    """Make the selector that a spec describes; one that compares answers compares them as the verifier does.
+    """Create the selector that a spec describes. A selector that compares answers uses the verifier's comparison.
 
     Raises:
-        SpecError: the spec can't be read, or names something that is not there or no selector.
+        SpecError: the spec can't be parsed, or names something that does not exist or is not a selector.
     """
     from verikit.select import Selector, comparing
 

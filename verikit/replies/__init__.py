@@ -1,1 +1,1 @@
-"""A model's output as text: its thoughts and its reply, normalisers, and characters that show nothing."""
+"""Splitting a model's output into thoughts and reply, normalisers, and invisible characters."""

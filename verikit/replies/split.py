@@ -1,10 +1,10 @@
-"""What of a completion is thoughts and what is the reply: read once, here, for every verifier.
+"""Splits a completion into thoughts and reply, in one place for all verifiers.
 
-Models set their thoughts off by tags (`<think>…</think>` and its kin, gpt-oss's channels). A block of thoughts stands
-at the start of the completion or after another one, begins a line, or is closed further on; a closing tag without an
-opening one ends thoughts that the prompt has opened. Of several closing tags the last one before some text counts, so
-thoughts that mention one stay thoughts. A tag in a code fence or in inline code is a mention, not a tag. One pass,
-linear in the text.
+Models mark their thoughts with tags, such as `<think>…</think>` or gpt-oss's channels. An opening tag starts a block of
+thoughts at the start of the completion, after another block, or at the start of a line. Elsewhere it does so only if it
+is closed later. A closing tag without an opening one ends thoughts that the prompt opened. If there are several closing
+tags, the last one before some text ends the block, so thoughts can mention a closing tag. A tag in a code fence or in
+inline code is a mention, not a tag. The split takes one pass, linear in the length of the completion.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, Literal, NamedTuple
 from verikit.types import Prompt
 
 Reads = Literal["reply", "thoughts", "all"]
-"""What of a completion is read; `all` is both, with thoughts that came apart put before the reply in `<think>`."""
+"""The part of a completion to read. `all` is both, with separate thoughts in `<think>` before the reply."""
 
 TAGS_VARIABLE = "VERIKIT_THOUGHT_TAGS"
-"""Environment variable with more tags, opening and closing in turn: `<plan> </plan> [COT] [/COT]`."""
+"""Environment variable with more tags, alternately opening and closing: `<plan> </plan> [COT] [/COT]`."""
 TAGS: tuple[tuple[str, str], ...] = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -35,12 +35,12 @@ TAGS: tuple[tuple[str, str], ...] = (
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
 )
-"""The tags around thoughts; gpt-oss's channels are known beside them."""
+"""The tags around thoughts. gpt-oss's channels are recognised in addition to them."""
 
 FINISH_KEYS = ("finish_reason", "finish_reasons", "stop_reason")
-"""Keys of a completion that tell why the model stopped writing."""
+"""Keys of a completion with the reason why the model stopped writing."""
 CUT = ("length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_length", "budget")
-"""What they say of a reply that a token limit cut off."""
+"""Values of these keys for a reply that was cut off by a token limit."""
 
 _CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
 _OPENING_CHANNEL = _CHANNEL + r"(?:analysis|commentary)[^<\n]{0,200}(?:<\|constrain\|>[^<\n]{0,50})?<\|message\|>"
@@ -51,34 +51,34 @@ _FENCE = (
     r"^[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+){0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`\n<\[◁]{0,200})(?:$|(?=[<\[◁]))"
 )
 _BARE_CHANNELS = ("analysis", "assistantfinal")
-"""What is left of gpt-oss's channels where the special tokens were dropped in decoding."""
+"""The rest of gpt-oss's channel marks after decoding dropped the special tokens."""
 
 Bounds = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A completion, split."""
+    """A completion, split into thoughts and reply."""
 
     reply: str
-    """All that is for the user; without thoughts the whole completion as it stands, else stripped."""
+    """The text for the user. Stripped if there are thoughts, otherwise the whole completion unchanged."""
     thoughts: str = ""
     closed: bool = True
-    """Whether the last thoughts end; those that don't leave no reply after them."""
+    """Whether the last thoughts end. If they don't, no reply follows them."""
     reply_bounds: tuple[Bounds, ...] = ()
     """[start, end) in the completion of each piece of the reply, in order."""
     thought_bounds: tuple[Bounds, ...] = ()
-    """The same for the thoughts; tags belong to neither."""
+    """[start, end) of each piece of the thoughts, in order. Tags belong to neither reply nor thoughts."""
 
     @property
     def missing(self) -> str:
-        """Why there is no reply; "" where there is one, or where there are no thoughts either."""
+        """The reason why there is no reply. Empty if there is a reply, or if there are no thoughts either."""
         if self.reply.strip() or not self.thought_bounds:
             return ""
         return "no reply: nothing follows the thoughts" if self.closed else "no reply: the thoughts never end"
 
     def at(self, offset: int) -> int:
-        """Where a character of `reply` stands in the completion."""
+        """The position in the completion of a character of `reply`."""
         for start, end in self.reply_bounds:
             if offset <= end - start:
                 return start + offset
@@ -89,7 +89,8 @@ class Reply:
 def split(completion: str) -> Reply:
     """Split a completion into thoughts and reply.
 
-    Pieces of the reply that thoughts stand between are joined by a line break, and so are pieces of the thoughts.
+    Pieces of the reply that are separated by thoughts are joined by a line break. Pieces of the thoughts are joined
+    likewise.
     """
     known = _known(_more_tags())
     if not _may_think(completion, known):
@@ -101,7 +102,7 @@ def split(completion: str) -> Reply:
     tags = _tags(completion, known)
     thoughts, reply, closed = _blocks(completion, tags)
     if not closed and (loose := [i for i, tag in enumerate(tags) if tag.loose]):
-        # Thoughts may leave a fence open, which then takes in their end.
+        # Thoughts may leave a fence open, which then hides the tag that ends them.
         tags[loose[-1]] = tags[loose[-1]]._replace(quoted=False)
         thoughts, reply, closed = _blocks(completion, tags)
     if not thoughts:
@@ -110,32 +111,32 @@ def split(completion: str) -> Reply:
 
 
 def finish_reason(meta: Mapping[str, Any]) -> str:
-    """Why the model stopped writing, by a completion's own keys; "" where they don't tell."""
+    """The reason why the model stopped writing, from a completion's keys. Empty if there is none."""
     return next((told for key in FINISH_KEYS if isinstance(told := meta.get(key), str) and told), "")
 
 
 _ENVIRONMENT: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
-"""The mapping beneath `os.environ`, where there is one: it is asked in a tenth of the time, for every completion."""
+"""The mapping beneath `os.environ`, if there is one. A lookup for every completion takes a tenth of the time."""
 _ENCODED = TAGS_VARIABLE if _ENVIRONMENT is os.environ else os.environ.encodekey(TAGS_VARIABLE)
 
 
 def _more_tags() -> str:
-    """The tags of the environment, at little cost where there are none."""
+    """The value of the environment variable with tags. The lookup is cheap if it is not set."""
     return os.environ.get(TAGS_VARIABLE, "") if _ENCODED in _ENVIRONMENT else ""
 
 
 def may_think(completion: str) -> bool:
-    """Whether something in a completion looks like thoughts: a cheap test before `split`."""
+    """Whether a completion contains something that looks like thoughts. A cheap test before `split`."""
     return _may_think(completion, _known(_more_tags()))
 
 
 def reply_text(completion: str) -> str:
-    """`split(completion).reply`, at little cost where nothing in the completion looks like thoughts."""
+    """`split(completion).reply`. Cheap if the completion contains nothing that looks like thoughts."""
     return split(completion).reply if may_think(completion) else completion
 
 
 def reply_texts(completions: Iterable[str]) -> list[str]:
-    """`reply_text` of each completion; the environment is looked at once."""
+    """`reply_text` of each completion. The environment is read only once."""
     known = _known(_more_tags())
     return [split(text).reply if _may_think(text, known) else text for text in completions]
 
@@ -144,7 +145,7 @@ _OPEN_CHANNEL = re.compile(_OPENING_CHANNEL + r"\Z")
 
 
 def opens_thoughts(prompt: Prompt | Mapping[str, Any]) -> bool:
-    """Whether a prompt ends in an opened mark of thoughts, so that the completion starts within the thoughts."""
+    """Whether a prompt ends in an opening tag of thoughts, so that the completion starts within the thoughts."""
     if isinstance(prompt, str):
         text = prompt
     else:
@@ -162,27 +163,27 @@ class _Tag(NamedTuple):
     end: int
     opens: bool
     quoted: bool
-    """In code: a mention."""
+    """Whether the tag is in code and so only a mention."""
     loose: bool = False
-    """A closing tag that begins a line within a fence that holds no opening one."""
+    """Whether this closing tag begins a line within a fence that contains no opening tag before it."""
 
 
 class _Known(NamedTuple):
-    """What tells thoughts from the reply."""
+    """The patterns that separate thoughts from the reply."""
 
     pattern: re.Pattern[str]
-    """All that decides."""
+    """Matches tags, code fences and inline code."""
     marks: tuple[str, ...]
-    """Texts one of which every completion with thoughts in tags holds."""
+    """Strings of which every completion with tagged thoughts contains at least one."""
     openings: tuple[str, ...]
     marks_by_sign: tuple[tuple[str, tuple[str, ...]], ...]
-    """The marks by their last character."""
+    """The marks grouped by their last character."""
     starts: re.Pattern[str]
-    """A character that a tag or inline code may start with."""
+    """Matches a character that a tag or inline code can start with."""
 
 
 def _may_think(completion: str, known: _Known) -> bool:
-    """Whether there is a mark of thoughts anywhere: False for most completions, and fast then."""
+    """Whether a completion contains any mark of thoughts. Usually False, and then fast."""
     for sign, marks in known.marks_by_sign:
         if sign in completion:
             for mark in marks:
@@ -194,7 +195,7 @@ def _may_think(completion: str, known: _Known) -> bool:
 
 @cache
 def _known(more: str) -> _Known:
-    """The tags of this package and `more`."""
+    """The patterns for the built-in tags and the tags in `more`."""
     words = more.split()
     pairs = [*TAGS, *zip(words[::2], words[1::2], strict=False)]
     openings = "|".join(re.escape(opening) for opening, _ in pairs)
@@ -220,7 +221,7 @@ def _by_last_sign(marks: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ..
 
 
 def _matches(text: str, known: _Known) -> Iterator[re.Match[str]]:
-    """Every match of the pattern, tried only where it may begin: most characters begin none."""
+    """Yield every match of the pattern, tried only at positions where a match can start."""
     begins = [match.start() for match in known.starts.finditer(text)]
     if lines := _fence_lines(text):
         begins = sorted({*begins, *lines})
@@ -232,7 +233,7 @@ def _matches(text: str, known: _Known) -> Iterator[re.Match[str]]:
 
 
 def _fence_lines(text: str) -> list[int]:
-    """Where the lines start that may open or close a fence."""
+    """The starts of lines that may open or close a fence."""
     starts = []
     for mark in ("```", "~~~"):
         at = text.find(mark)
@@ -244,7 +245,7 @@ def _fence_lines(text: str) -> list[int]:
 
 
 def _tags(text: str, known: _Known) -> list[_Tag]:
-    """Every tag in order, with whether it is a mention in code."""
+    """All tags in order, each with whether it is a mention in code."""
     found: list[_Tag] = []
     fence, inside = "", 0  # the open fence's mark, and the first tag within
     run, since, line_end = 0, 0, -1  # the open backticks' number, the first tag after them, and the end of their line
@@ -281,7 +282,7 @@ def _tags(text: str, known: _Known) -> list[_Tag]:
 
 
 def _quote_fenced(text: str, found: list[_Tag], start: int) -> None:
-    """Mark the tags of a fence that has just been closed as mentions."""
+    """Mark the tags in a fence that has just closed as mentions."""
     opened = False
     for i in range(start, len(found)):
         tag = found[i]
@@ -291,7 +292,7 @@ def _quote_fenced(text: str, found: list[_Tag], start: int) -> None:
 
 
 def _blocks(text: str, tags: Sequence[_Tag]) -> tuple[list[Bounds], list[Bounds], bool]:
-    """The bounds of thoughts and of the reply, and whether the last thoughts end."""
+    """The bounds of the thoughts and of the reply, and whether the last thoughts end."""
     live = [tag for tag in tags if not tag.quoted]
     last_closing = max((tag.start for tag in live if not tag.opens), default=-1)
     content_end = _content_end(text, live)
@@ -320,14 +321,14 @@ def _blocks(text: str, tags: Sequence[_Tag]) -> tuple[list[Bounds], list[Bounds]
 
 
 def _begins(text: str, start: int, position: int) -> bool:
-    """Whether nothing but space stands before a position, in its line or since `start`."""
+    """Whether only spaces and tabs precede a position, in its line or since `start`."""
     while position > start and text[position - 1] in " \t":
         position -= 1
     return position <= start or text[position - 1] == "\n"
 
 
 def _content_end(text: str, live: Sequence[_Tag]) -> int:
-    """Where the text ends, but for closing tags and space."""
+    """The end of the text, excluding closing tags and whitespace at its end."""
     end = _rstripped(text, len(text))
     for tag in reversed(live):
         if tag.opens or tag.end < end:
@@ -357,7 +358,7 @@ def _reply(text: str, thoughts: Sequence[Bounds], reply: Sequence[Bounds], close
 
 
 def _trimmed(text: str, bounds: Sequence[Bounds]) -> list[Bounds]:
-    """Bounds without surrounding space; empty ones are left out."""
+    """Bounds without surrounding whitespace. Empty ones are dropped."""
     found = []
     for start, end in bounds:
         piece = text[start:end]

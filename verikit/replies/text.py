@@ -1,4 +1,4 @@
-"""Reading text a model wrote: named normalisers, word overlap, boxes, tags. All linear in the text's length."""
+"""Reads model output: named normalisers, word overlap, boxes, tags. All are linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def squad(text: str) -> str:
 
 
 def r1_searcher(text: str) -> str:
-    """R1-Searcher's form: True/False read as yes/no, punctuation (curly quotes too) becomes a space, not nothing."""
+    """R1-Searcher's normaliser: True/False become yes/no, and punctuation (including curly quotes) becomes a space."""
     text = {"True": "yes", "False": "no"}.get(text.strip(), text)
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_BLANK_PUNCTUATION)).split())
 
@@ -37,14 +37,14 @@ NORMALIZERS: dict[Normalizer, Callable[[str], str]] = {
     "hotpotqa": squad,
     "r1-searcher": r1_searcher,
 }
-"""HotpotQA's script normalises as SQuAD's does; the two differ in how F1 treats yes and no."""
+"""HotpotQA's script normalises like SQuAD's. The two differ in how F1 treats yes and no."""
 
 
 def token_f1(prediction: str, gold: str, normalizer: Normalizer) -> float:
     """Harmonic mean of word precision and recall, as multisets, after normalising.
 
-    Under `hotpotqa` and `r1-searcher` it is 0 where either side is yes/no/noanswer and the two differ (HotpotQA's
-    evaluation script). Two texts that normalise to nothing are equal: 1.0.
+    Under `hotpotqa` and `r1-searcher` it is 0 if either side is yes/no/noanswer and the two differ (HotpotQA's
+    evaluation script). Two strings that are both empty after normalising are equal: 1.0.
     """
     normalize = NORMALIZERS[normalizer]
     a, b = normalize(prediction), normalize(gold)
@@ -60,9 +60,9 @@ def token_f1(prediction: str, gold: str, normalizer: Normalizer) -> float:
 def boxes(text: str) -> list[str]:
     r"""Contents of the closed top-level `\boxed{…}` (or `\fbox`, `\framebox`), in order.
 
-    Braces nest; escaped ones (`\{`) don't count. An open box at the end gives nothing, so that a truncated answer is
-    not read as a whole one. Of `\boxed 42` the next word counts, less the punctuation behind it.
-    What stands in a LaTeX comment is no box.
+    Braces nest, and escaped ones (`\{`) don't count. An open box at the end is skipped, so that a truncated answer is
+    not read as a whole one. For `\boxed 42` the next word is used, without the punctuation after it. Boxes in a LaTeX
+    comment are skipped.
     """
     found: list[str] = []
     position = 0
@@ -82,13 +82,13 @@ def boxes(text: str) -> list[str]:
 
 
 def _commented(text: str, position: int) -> bool:
-    """Whether a LaTeX comment starts before a position in its line, or in its last 1,000 characters."""
+    """Whether a LaTeX comment starts before a position in its line. Only the last 1,000 characters are checked."""
     mark = text.rfind("%", max(0, position - 1_000), position)
     return mark >= 0 and (mark == 0 or text[mark - 1].isspace()) and text.find("\n", mark, position) < 0
 
 
 def _closing_braces(text: str) -> dict[int, int]:
-    """Where each opening brace that is closed is closed, in one pass."""
+    """The position of the closing brace for each opening brace that is closed, found in one pass."""
     closing: dict[int, int] = {}
     stack: list[int] = []
     for match in re.finditer(r"\\.|[{}]", text, re.DOTALL):
@@ -100,14 +100,14 @@ def _closing_braces(text: str) -> dict[int, int]:
 
 
 def tagged(text: str, name: str) -> str | None:
-    """Content of the last closed `<name>…</name>`, stripped; None where there is none."""
+    """Content of the last closed `<name>…</name>`, stripped, or None if there is no such tag."""
     opening, closing = f"<{name}>", f"</{name}>"
     start = text.rfind(opening, 0, max(text.rfind(closing), 0))
     return text[start + len(opening) : text.find(closing, start)].strip() if start >= 0 else None
 
 
 def extract(text: str, how: Extract) -> str | None:
-    """Take the part of a completion that is its answer; None where it has no such part."""
+    """Extract the answer from a completion, or return None if it has no such part."""
     if how == "whole":
         return text.strip()
     if how == "boxed":
@@ -120,7 +120,7 @@ def extract(text: str, how: Extract) -> str | None:
 
 
 def accepted(answer: Gold) -> list[str]:
-    """The accepted answers of a gold as a list; empty where there is no gold."""
+    """The accepted answers of a sample as a list. Empty if there is no gold answer."""
     if answer is None:
         return []
     return [answer] if isinstance(answer, str) else list(answer)

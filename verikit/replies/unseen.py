@@ -1,7 +1,7 @@
-"""Characters that show nothing: zero-width ones, joiners, variation selectors, fillers, controls, and empty LaTeX.
+"""Invisible characters: zero-width ones, joiners, variation selectors, fillers, controls, and empty LaTeX.
 
-They count as nothing. Who counts words needs two readings: `without_unseen` leaves such characters out, and `unjoined`
-splits the words that they join. The reading that pays less counts.
+They must not affect the score. Code that counts words needs two readings: `without_unseen` removes such characters, and
+`unjoined` splits the words that they join. The reading with the lower reward is used.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ _ZERO_WIDTH = (
     "\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Unicode's default ignorable characters, for a class of a regular expression."""
+"""Unicode's default ignorable characters, for a character class of a regular expression."""
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Fillers: letters and signs that look like a space."""
 _CONTROL = r"\x00-\x07\x0e-\x1b\x7f-\x84\x86-\x9f"
-"""Controls that are not white space, without the backspace."""
+"""Control characters other than whitespace and the backspace."""
 _BACKSPACE = r"\x08(?!oxed|inom|egin|eta|ig|ar|m[od])"
-r"""A backspace, unless a JSON decoder made it of the start of `\boxed` or the like."""
+r"""A backspace, unless a JSON decoder produced it from the start of `\boxed` or a similar command."""
 _TAGS = {name: "".join(chr(0xE0000 + ord(char)) for char in name) for name in ("gbeng", "gbsct", "gbwls")}
 _FLAG = f"\U0001f3f4(?:{'|'.join(_TAGS.values())})\U000e007f"
-"""The flags of England, Scotland and Wales: only tags tell them apart."""
+"""The flags of England, Scotland and Wales, which differ only in their tag characters."""
 _UNSEEN = re.compile(f"({_FLAG})|{_BACKSPACE}|[{_ZERO_WIDTH}{_BLANK}{_CONTROL}]")
 _UNSEEN_ASCII = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
 _FILLER = re.compile(f"[{_BLANK}]")
 _JOINT = re.compile(f"(?<=[!-\u058f])(?:{_BACKSPACE}|[{_ZERO_WIDTH}{_CONTROL}])+(?=[!-\u058f])")
-"""Between two characters of alphabets that need no joiner in a word, as Persian, the scripts of India and emoji do."""
+"""Invisible characters inside a word whose alphabet needs no joiners, unlike Persian, Indic scripts and emoji."""
 
 _PHANTOM = re.compile(r"\\[hv]?phantom(?![A-Za-z])\s*(?:(?=\{)|\\[A-Za-z]+|[^{\\\s])|\\.|[{}]", re.DOTALL)
 _LAYOUT = re.compile(
@@ -36,17 +36,17 @@ _LAYOUT = re.compile(
     r"|boldsymbol|bm|ensuremath)(?![A-Za-z])"
     r"|[hvm]?(?:skip|kern)\s*-?[\d.]+\s*(?:pt|em|ex|mu|cm|mm|in)|(?:[hv]space\*?|color|label)\s*\{[^{}]*\})"
 )
-"""LaTeX that sets space, size or type, and shows nothing by itself."""
+"""LaTeX commands for space, size or font, which show nothing on their own."""
 _BARE = re.compile(r"[\s{}]+")
 
 
 def without_unseen(text: str) -> str:
-    """A text without the characters that show nothing."""
+    """Remove the invisible characters from a text."""
     return _UNSEEN.sub(r"\1", text) if _holds_unseen(text) else text
 
 
 def unjoined(text: str) -> str:
-    """The same text with a space in place of each filler, and where such characters join words."""
+    """Replace each filler with a space, and separate words that invisible characters join."""
     return without_unseen(_JOINT.sub(" ", _FILLER.sub(" ", text))) if _holds_unseen(text) else text
 
 
@@ -55,7 +55,7 @@ def _holds_unseen(text: str) -> bool:
 
 
 def shows_nothing(text: str) -> bool:
-    r"""Whether a text, as LaTeX too, shows nothing: `\,`, `{}`, `\phantom{…}`, `\text{}` and their like."""
+    r"""Whether a text shows nothing, including as LaTeX: `\,`, `{}`, `\phantom{…}`, `\text{}` and similar."""
     left = without_unseen(text)
     if "\\" in left:
         left = _LAYOUT.sub("", without_phantoms(left))
@@ -63,7 +63,7 @@ def shows_nothing(text: str) -> bool:
 
 
 def without_phantoms(text: str) -> str:
-    """A text without the arguments of phantoms, which take place and show nothing."""
+    """Remove the arguments of phantoms, which take up space but show nothing."""
     kept: list[str] = []
     start, depth, hidden = 0, 0, -1
     for match in _PHANTOM.finditer(text):

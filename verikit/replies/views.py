@@ -1,4 +1,4 @@
-"""What of a sample a verifier sees: the reply, the thoughts or both, and why there is no reply."""
+"""The part of a sample that a verifier sees (the reply, the thoughts or both), and why there is no reply."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Read(NamedTuple):
     """A sample as a verifier sees it."""
 
     sample: Sample
-    """Its completion is what is read, its `thoughts` are the thoughts; one without thoughts is the sample as it was."""
+    """The sample with the part to read as its completion. A sample without thoughts is unchanged."""
     missing: str = ""
-    """Why there is no reply; "" where there is one."""
+    """The reason why there is no reply. Empty if there is one."""
     told: str = ""
-    """One line on what of the completion is read; "" where that is all of it."""
+    """One line on which part of the completion is read. Empty if all of it is read."""
     media: str = ""
-    """A word for a reply without text that the verifier can't see (`picture`); else nothing."""
+    """The type of a reply without text that the verifier can't see (`picture`). Otherwise empty."""
 
     @property
     def complete(self) -> bool:
@@ -31,7 +31,7 @@ class Read(NamedTuple):
 
 
 def view(sample: Sample, reads: Reads | None, *, media: bool) -> Read:
-    """A sample as a verifier sees it that reads this much of it, and perhaps pictures and other `media`."""
+    """The sample as seen by a verifier that reads this part of it and, with `media`, also pictures and other media."""
     if reads is None:
         return Read(sample)
     if sample.messages and not sample.completion.strip() and (found := media_said(sample.messages)):
@@ -40,7 +40,7 @@ def view(sample: Sample, reads: Reads | None, *, media: bool) -> Read:
 
 
 def read(sample: Sample, reads: Reads) -> Read:
-    """A sample as a verifier that reads the reply, the thoughts or all sees it."""
+    """The sample as a verifier sees it that reads the reply, the thoughts or all."""
     apart, completion = sample.thoughts, sample.completion
     if not apart and opens_thoughts(sample.prompt) and not split(completion).thought_bounds:
         if reads == "reply":
@@ -72,10 +72,10 @@ def _told(found: Reply, reads: Reads, apart: int, length: int) -> str:
 
 
 def seen(sample: Sample, reads: Reads) -> tuple[Sample, str]:
-    """The sample that is read, and why there is no reply, if so; see `read`."""
+    """The sample to read, and the reason why there is no reply, if so. See `read`."""
     return read(sample, reads)[:2]
 
 
 def text_read(completion: str, reads: Reads) -> str:
-    """What is read of a completion that stands alone, such as an opponent's."""
+    """The part that is read of a standalone completion, such as an opponent's."""
     return read(Sample(completion=completion), reads).sample.completion

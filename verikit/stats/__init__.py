@@ -1,8 +1,8 @@
-"""Estimators: what a policy, a selector or a vote would score at k candidates, from one set of n >= k.
+"""Estimators: the expected score of a policy, a selector or a vote at k candidates, from one set of n >= k.
 
-Every `…_at_k` is the expectation over all size-k subsets of a group's candidates, ties averaged, so several k come from
-one n and nothing depends on the order of candidates. `Summary` averages groups (prompts) and gives intervals over
-prompts, in constant memory. docs/estimators.md has each definition and its source.
+Every `…_at_k` is the expectation over all size-k subsets of a group's candidates, with ties averaged. So one n gives
+results for several k, and nothing depends on the order of candidates. `Summary` averages groups (prompts) and gives
+intervals over prompts, in constant memory. docs/estimators.md has each definition and its source.
 """
 
 from verikit.stats.beta import beta_interval

@@ -1,12 +1,12 @@
-"""An interval for the mean of values in [0, 1] that is honest near 0 and 1 and where the values hardly vary.
+"""An interval for the mean of values in [0, 1] that is valid near 0 and 1, and for values that hardly vary.
 
-What was not seen may still be there: to 30 zeros a 31st prompt could add a one. So each end of the interval is taken as
-if `UNSEEN` of a prompt more had been seen at the far bound: at 0 for the lower end, at 1 for the upper. With the
-observations' weights drawn from a Dirichlet distribution, the mean then has a distribution whose quantile is the end; a
-beta distribution of the same mean and variance stands for it, so that moments are all that is needed. A whole unseen
-prompt gives Gaffke's bound (Gaffke 2005; Learned-Miller and Thomas 2019, "A new confidence interval for the mean of a
-bounded random variable"), which for 0/1 values is the exact interval of Clopper and Pearson (1934); half a prompt is
-its mid-P kin, which covers too little for some rates.
+Unseen values may differ from those seen: after 30 zeros, a 31st prompt could give a one. So each end of the interval
+assumes that `UNSEEN` of another prompt was seen at the far bound. That is 0 for the lower end and 1 for the upper. If
+the observations' weights follow a Dirichlet distribution, the mean has a distribution whose quantile is that end. A
+beta distribution with the same mean and variance approximates it, so only moments are needed. A whole unseen prompt
+gives Gaffke's bound (Gaffke 2005; Learned-Miller and Thomas 2019, "A new confidence interval for the mean of a bounded
+random variable"). For 0/1 values that is the exact interval of Clopper and Pearson (1934). Half a prompt is the mid-P
+variant, whose coverage is too low for some rates.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 UNSEEN = 0.75
-"""Weight of the unseen value: 95 % intervals of 0/1 values then cover 93.1 % or more at any rate, from 2 values on."""
+"""Weight of the unseen value. 95 % intervals of 2 or more 0/1 values then cover at least 93.1 % at any rate."""
 _STEPS = 20_000
 _TINY = 1e-300
 
@@ -31,13 +31,13 @@ def beta_interval(
     """Both ends of the interval of a mean, from the moments of n values in [0, 1].
 
     Args:
-        mean: Of the values.
-        variance: Their mean squared distance from it (divided by n, not n - 1); no more than mean x (1 - mean) counts.
-        n: How many independent values there are; the effective number where they weigh differently.
+        mean: Mean of the values.
+        variance: Mean squared distance from the mean (divided by n, not n - 1). It is capped at mean x (1 - mean).
+        n: Number of independent values, or the effective number if they have different weights.
         level: Confidence, in (0, 1).
-        unseen: The unseen value that the lower end counts in, and that of the upper end.
-        seen: The least and the greatest value that was seen. Where they are far from 0 and 1 the ends are also taken on
-            the narrower range, whose beta distribution is as skewed as one unseen value makes it, and the wider counts.
+        unseen: The unseen value that the lower end includes, and that of the upper end.
+        seen: The least and the greatest value seen. If they are far from 0 and 1, the ends are also computed on the
+            narrower range, with a beta distribution as skewed as one unseen value makes it. The wider interval is used.
     """
     tail, variance = (1 - level) / 2, min(variance, mean * (1 - mean))
     below = _lower(mean, variance, n, tail, unseen[0], seen[1])
@@ -46,7 +46,7 @@ def beta_interval(
 
 
 def _lower(mean: float, variance: float, n: float, tail: float, unseen: float, highest: float = 1.0) -> float:
-    """The lower end, where the unseen value is counted in; of the ranges up to 1 and up to `highest` the lower one."""
+    """The lower end, including the unseen value. The lower one of the ranges up to 1 and up to `highest` is used."""
     if mean <= unseen:
         return unseen
     if highest < 1:
@@ -61,7 +61,7 @@ def _lower(mean: float, variance: float, n: float, tail: float, unseen: float, h
 
 
 def beta_quantile(p: float, a: float, b: float) -> float:
-    """The x in [0, 1] up to which the beta distribution of a and b has the probability p, by bisection."""
+    """The x in [0, 1] at which the cumulative beta distribution with parameters a and b reaches p, by bisection."""
     low, high = 0.0, 1.0
     while high - low > 1e-15 * high and high > _TINY:
         middle = (low + high) / 2

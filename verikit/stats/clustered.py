@@ -1,4 +1,4 @@
-"""A mean over values of which those of one cluster are correlated: labels of a prompt's candidates, say."""
+"""A mean over values that are correlated within clusters, such as labels of a prompt's candidates."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from verikit.stats.intervals import Estimate, check_interval
 
 
 def clustered_mean(clusters: Iterable[Sequence[float]], level: float = 0.95) -> Estimate:
-    """The mean of all values, each counting the same, with its beta interval over clusters.
+    """The mean of all values, equally weighted, with its beta interval over clusters.
 
-    The interval is that of Kish's effective number of clusters, (sum of sizes)^2 / sum of squared sizes, with the
-    variance of the ratio estimator. Clusters of one value each give the interval of `mean_interval`.
+    The interval uses Kish's effective number of clusters, (sum of sizes)^2 / sum of squared sizes, with the variance of
+    the ratio estimator. Clusters of one value each give the interval of `mean_interval`.
 
     Args:
-        clusters: The values of each cluster, in [0, 1]. Empty clusters do not count.
+        clusters: The values of each cluster, in [0, 1]. Empty clusters are ignored.
         level: Confidence.
 
     Raises:

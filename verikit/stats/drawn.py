@@ -1,8 +1,8 @@
-"""Figures of many units together that are no plain mean of them: shares of all steps, F1, areas under curves.
+"""Metrics over many units that are not plain means: fractions of all steps, F1, areas under curves.
 
-The units (questions, solutions) get random weights, those of the Bayesian bootstrap (Rubin 1981). What was not seen may
-still be there: each end of the interval adds `UNSEEN` of a unit that pulls the figure its way. For a mean of 0/1 values
-these are the beta distributions of `verikit.stats.beta`.
+The units (questions, solutions) get random weights of the Bayesian bootstrap (Rubin 1981). Unseen values may differ
+from those seen, so each end of the interval adds `UNSEEN` of a unit that pulls the metric that way. For a mean of 0/1
+values these are the beta distributions of `verikit.stats.beta`.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ def drawn_estimate(
     level: float = 0.95,
     draws: int = DRAWS,
 ) -> Estimate | None:
-    """A figure of units with its interval, seeded; None where the figure is NaN or there are no units.
+    """A metric of units with its seeded interval. None if the metric is NaN or there are no units.
 
     Args:
-        units: Independent of each other.
-        figure: Of units with their weights; NaN where they give none.
-        worst: Units that pull the figure down, one for each part of it that has units of its own.
-        best: Units that pull it up.
+        units: Independent units.
+        figure: Computes the metric from units and their weights. NaN if it is not defined for them.
+        worst: Units that lower the metric, one for each part of it that has its own units.
+        best: Units that raise it.
         level: Confidence.
-        draws: Of each end.
+        draws: Number of draws per end.
 
     Raises:
-        UsageError: a level outside (0, 1), or no draws.
+        UsageError: the level is outside (0, 1), or there are no draws.
     """
     check_interval(level)
     if draws < 1:
         raise UsageError(f"an interval requires at least one draw, got {draws}")
-    # Equal units are drawn together: a sum of n weights is a gamma variable of shape n.
+    # Equal units are sampled together, since a sum of n weights is a gamma variable of shape n.
     counts = Counter(units)
     value = figure([(unit, float(count)) for unit, count in counts.items()]) if counts else math.nan
     if math.isnan(value):
@@ -66,7 +66,7 @@ def _drawn_ends(
     ends: tuple[Sequence[T], Sequence[T]],
     draws: int,
 ) -> tuple[list[float], list[float]]:
-    """Figures of drawn weights, with the unseen units of one end and with those of the other; the same in each run."""
+    """The metric for random weights, with the unseen units of each end. The values are the same in each run."""
     rng = random.Random(0)
     figures: tuple[list[float], list[float]] = ([], [])
     for _ in range(draws):
@@ -77,6 +77,6 @@ def _drawn_ends(
 
 
 def typical(sizes: Sequence[float]) -> float:
-    """The size of a unit, larger ones counting more (Kish): the sum of squares over the sum."""
+    """The average size of a unit, weighted by size (Kish): the sum of squares over the sum."""
     whole = math.fsum(sizes)
     return math.fsum(size * size for size in sizes) / whole if whole else 0.0

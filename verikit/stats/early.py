@@ -1,12 +1,12 @@
-"""What the samples of a prompt that was stopped early say about all n that were asked for.
+"""Estimates at all n requested samples for prompts whose sampling was stopped early.
 
-A rule that looks at the samples before it stops makes what it leaves a biased draw: easy prompts stop first, and right
-after the sample that settles them. Two things stay sound.
+A rule that looks at the samples before it stops leaves a biased sample. Easy prompts stop first, and right after the
+sample that settles them. Two kinds of estimates stay valid.
 
-The first `least` samples of a prompt come whatever they hold, since no rule stops before. They are a plain draw, so
-every estimate at k <= `least` uses them alone, of every prompt, and has no bias.
+The first `least` samples of a prompt are always taken, since no rule stops before. They are an unbiased sample, so
+every estimate at k <= `least` uses only these, for every prompt, and is unbiased.
 
-At a larger k the samples can prove a value: it is the same however the missing ones turn out.
+At a larger k the samples can determine a value, if it is the same for every possible outcome of the missing samples.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from verikit.stats.subsets import all_at_k, pass_at_k
 from verikit.types import PASS_MARK
 
 EARLY_STOP = "early_stop"
-"""The key of a row that tells how its samples came."""
+"""The key of a row with the way its samples were taken."""
 WHOLE = "without --until"
-"""How samples came that no rule could end."""
+"""The value for samples that no rule could stop early."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyStop:
-    """How the samples of one prompt came, where a rule could end them early."""
+    """The sampling of one prompt that a rule could stop early."""
 
     rule: str
-    """The rule, as `--until` takes it."""
+    """The rule, in the format of `--until`."""
     n: int
-    """Samples that were asked for."""
+    """Number of samples requested."""
     least: int
-    """Samples before which the rule cannot stop."""
+    """Minimum number of samples before the rule can stop."""
     first: int
-    """How many of the row's completions are among these: fewer where requests failed."""
+    """Number of the row's completions among these first samples. Lower if requests failed."""
     why: str | None
-    """Why the rule stopped; None where all n samples were asked for."""
+    """The reason why the rule stopped, or None if all n samples were requested."""
 
     @classmethod
     def of(cls, meta: Mapping[str, Any]) -> EarlyStop | None:
-        """Read it from a row's keys; None where the row does not tell it."""
+        """Read it from a row's keys. None if the row does not have it."""
         found = meta.get(EARLY_STOP)
         if not isinstance(found, Mapping) or any(type(found.get(key)) is not int for key in ("n", "least", "first")):
             return None
@@ -57,29 +57,29 @@ class EarlyStop:
         )
 
     def as_row(self) -> dict[str, Any]:
-        """Return it for a file."""
+        """Return it in the format of a file."""
         return asdict(self)
 
     def told(self) -> str:
-        """Return the rule and n, which two runs must share to be compared."""
+        """Return the rule and n. Two runs can be compared only if these are equal."""
         return f"--until {self.rule}, n = {self.n}"
 
 
 def proven_pass(values: Sequence[float], n: int, k: int) -> float | None:
-    """Return pass@k of all n; None where the samples that are missing could change it."""
+    """Return pass@k of all n, or None if the missing samples could change it."""
     return _bounded(pass_at_k, values, n, k)
 
 
 def proven_all(values: Sequence[float], n: int, k: int) -> float | None:
-    """Return pass^k of all n; None where the samples that are missing could change it."""
+    """Return pass^k of all n, or None if the missing samples could change it."""
     return _bounded(all_at_k, values, n, k)
 
 
 def proven_majority(values: Sequence[float], votes: Sequence[int | None], n: int) -> float | None:
-    """Return the truth of the majority answer of all n; None where the missing samples could change the answer.
+    """Return the truth of the majority answer of all n, or None if the missing samples could change the answer.
 
-    A tie goes to the answer that came first. The votes for one answer must agree in their truth: else that of the
-    missing ones is open.
+    A tie goes to the answer that came first. All votes for one answer must have the same truth. Otherwise the truth of
+    the missing votes is unknown.
     """
     counts = Counter(vote for vote in votes if vote is not None)
     if not counts or not is_settled(counts, n - len(values)):
@@ -90,11 +90,11 @@ def proven_majority(values: Sequence[float], votes: Sequence[int | None], n: int
 
 
 def is_settled(votes: Mapping[int, int], remaining: int) -> bool:
-    """Whether the leading answer stays so, however the remaining samples vote.
+    """Whether the leading answer stays in the lead regardless of the remaining votes.
 
     Args:
-        votes: By answer, numbered in order of first appearance: a tie goes to the lower number.
-        remaining: Samples still to come.
+        votes: Votes per answer, numbered in order of first appearance. A tie goes to the lower number.
+        remaining: Number of samples still to come.
     """
     leader = min(votes, key=lambda number: (-votes[number], number))
     most = votes[leader]
@@ -103,7 +103,7 @@ def is_settled(votes: Mapping[int, int], remaining: int) -> bool:
 
 
 def _bounded(of: Callable[[int, int, int], float], values: Sequence[float], n: int, k: int) -> float | None:
-    """The value at k of all n where it is the same if every missing sample is wrong and if every one is right."""
+    """The value at k of all n if it is the same whether all missing samples are wrong or all are right."""
     right, missing = sum(value >= PASS_MARK for value in values), n - len(values)
     low, high = of(n, right, k), of(n, right + missing, k)
     return low if math.isclose(low, high, rel_tol=0.0, abs_tol=1e-12) else None

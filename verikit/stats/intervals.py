@@ -1,10 +1,10 @@
-"""Means over prompts with intervals that stay honest near 0 % and 100 %, and where prompts hardly vary.
+"""Means over prompts, with intervals that stay valid near 0 % and 100 % and for prompts that hardly vary.
 
-A prompt's candidates are correlated, so the prompt is the unit: each gives one number per metric, and the interval is
-over prompts. Numbers within known bounds get the interval of `verikit.stats.beta`, which never has zero width. The
-percentile bootstrap over prompts is there too, and for numbers without known bounds it is all there is. Beyond
-`MAX_BOOTSTRAP` prompts it is the normal interval that it converges to. Where such numbers are all the same, nothing
-bounds how far the next could lie (Bahadur and Savage 1956), and the interval is the whole line.
+A prompt's candidates are correlated, so the prompt is the unit. Each prompt gives one number per metric, and the
+interval is over prompts. Numbers within known bounds get the interval of `verikit.stats.beta`, which never has zero
+width. The percentile bootstrap over prompts is also available, and is the only method for numbers without known bounds.
+Beyond `MAX_BOOTSTRAP` prompts it is replaced by the normal interval to which it converges. If unbounded numbers are all
+equal, nothing limits the next one (Bahadur and Savage 1956), and the interval is the whole line.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from verikit.types import UNIT
 RESAMPLES = 1000
 """Bootstrap resamples: the ends of a 95 % interval are the 26th and 975th of the sorted resampled means."""
 MAX_BOOTSTRAP = 1000
-"""Prompts up to which the interval is bootstrapped, and single values are kept."""
+"""Maximum number of prompts for which the interval is bootstrapped and single values are stored."""
 LARGEST = 1e100
-"""The largest value a mean takes: far from where sums of squares overflow."""
+"""The largest value that a mean accepts, far below the point where sums of squares overflow."""
 Interval = Literal["beta", "bootstrap"]
 _UNIT = 1 << 60
 _ROUNDING = 1e-12
@@ -40,19 +40,19 @@ class Estimate:
 
     value: float
     low: float
-    """-inf where nothing can be said, and `high` is inf."""
+    """The lower end. If nothing is known it is -inf, and `high` is inf."""
     high: float
     stderr: float
-    """Standard error over prompts; where they don't vary, the interval's half width over z: no hollow 0."""
+    """Standard error over prompts. If they don't vary, the interval's half width over z instead of a misleading 0."""
     n: int
-    """Independent units behind it: prompts, or the subsets looked at in one group."""
+    """Number of independent units: prompts, or the subsets examined in one group."""
     method: str
-    """How it was made: `beta`, `draws`, `bootstrap`, `normal`, `none`; in one group `exact` or `monte carlo`."""
+    """The method: `beta`, `draws`, `bootstrap`, `normal`, `none`. Within one group `exact` or `monte carlo`."""
     left_out: int = 0
-    """Groups that could not take part: fewer than k scored candidates, no ranking, or no answers."""
+    """Groups that were excluded: fewer than k scored candidates, no ranking, or no answers."""
 
     def as_row(self) -> dict[str, Any]:
-        """The estimate for a file; what is infinite is None there, since JSON has no infinity."""
+        """The estimate in the format of a file. Infinite values are None, since JSON has no infinity."""
         return {name: None if value in (-math.inf, math.inf) else value for name, value in asdict(self).items()}
 
 
@@ -64,7 +64,7 @@ def mean_interval(
     bounds: tuple[float, float] = UNIT,
     seed: int = 0,
 ) -> Estimate:
-    """The mean of one value per prompt, with its interval over prompts; see `Mean.estimate`."""
+    """The mean of one value per prompt, with its interval over prompts. See `Mean.estimate`."""
     mean = Mean()
     for value in values:
         mean.add(value)
@@ -72,9 +72,10 @@ def mean_interval(
 
 
 class Mean:
-    """A streaming mean over prompts, in constant memory, equal to the last bit whatever the order of the prompts.
+    """A streaming mean over prompts, in constant memory. The result is bit-identical for any order of the prompts.
 
-    Sums are kept in integer multiples of 2**-60 (squares: of 2**-120): integer addition is exact, so it has no order.
+    Sums are stored as integer multiples of 2**-60 (squares: of 2**-120). Integer addition is exact, so the order does
+    not matter.
     """
 
     __slots__ = ("_highest", "_lowest", "_squares", "_sum", "_values", "n")
@@ -86,14 +87,14 @@ class Mean:
         self._values = array("d")
 
     def add(self, value: float) -> None:
-        """Count one prompt's value.
+        """Add one prompt's value.
 
         Raises:
             UsageError: a value beyond 1e100, or NaN.
         """
         if not -LARGEST <= value <= LARGEST:
             raise UsageError(f"a value of {value!r} can't be averaged", hint="truth scores belong in [0, 1]")
-        # Rounding must not pass for spread: 1 - 1e-16 is a 1.
+        # Rounding must not count as spread: 1 - 1e-16 is a 1.
         if abs(value - round(value)) < _ROUNDING:
             value = round(value)
         self.n += 1
@@ -105,7 +106,7 @@ class Mean:
         self._keep((value,))
 
     def merge(self, other: Mean) -> None:
-        """Count what another mean counted, as if its values had been added here."""
+        """Add the values of another mean, as if they had been added here."""
         self.n += other.n
         self._sum += other._sum
         self._squares += other._squares
@@ -128,16 +129,16 @@ class Mean:
         seed: int = 0,
         left_out: int = 0,
     ) -> Estimate:
-        """The mean and its interval; `left_out` is passed on.
+        """The mean and its interval. `left_out` is passed on.
 
         Args:
             level: Confidence.
-            interval: `bootstrap` asks for the percentile bootstrap wherever the values vary.
-            bounds: Between which values can lie, [-1, 1] for differences of scores; -inf and inf where that is not
-                known. Values without bounds, or beyond them, have no beta interval: they are bootstrapped, and without
-                any spread nothing is known of their mean.
-            seed: Of the bootstrap.
-            left_out: Groups that could not take part.
+            interval: `bootstrap` selects the percentile bootstrap if the values vary.
+            bounds: The range of possible values, [-1, 1] for differences of scores, -inf and inf if unknown. Values
+                without bounds, or beyond them, have no beta interval and are bootstrapped. If they don't vary either,
+                nothing is known of their mean.
+            seed: Seed of the bootstrap.
+            left_out: Groups that were excluded.
 
         Raises:
             UsageError: nothing was added, a level outside (0, 1), or an unknown interval.
@@ -196,10 +197,10 @@ def _resamples(n: int, seed: int) -> list[Callable[[Sequence[float]], tuple[floa
 
 
 def check_interval(level: float, interval: Interval = "beta") -> None:
-    """Refuse a confidence level outside (0, 1), or an interval of another name.
+    """Reject a confidence level outside (0, 1) and an unknown interval name.
 
     Raises:
-        UsageError: just that.
+        UsageError: the level or the name is invalid.
     """
     if not 0 < level < 1:
         raise UsageError(f"level must be between 0 and 1, got {level!r}")

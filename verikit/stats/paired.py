@@ -1,9 +1,9 @@
-"""Is one run really better than another on the same questions, and how large a difference could these questions show?
+"""Tests whether one run is really better than another on the same questions, and the smallest detectable difference.
 
-Values are paired by the id of a question, and ids that ask the same question form a cluster, the independent unit. The
-p-value is that of a sign-flip test of the clusters' sums (all signs up to 12 clusters that differ, else seeded draws).
-The interval of the mean difference is the beta interval over clusters. It holds 0 exactly if the p-value is 0.05 or
-more. Where several differences are looked at together, Holm's correction keeps the chance of any false one.
+Values are paired by question id. Ids of the same question form a cluster, which is the independent unit. The p-value is
+that of a sign-flip test of the clusters' sums (all signs up to 12 clusters that differ, otherwise seeded samples). The
+interval of the mean difference is the beta interval over clusters. It contains 0 exactly if the p-value is 0.05 or
+more. For several differences, Holm's correction bounds the chance of any false positive.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from verikit.types import PASS_MARK, UNIT
 
 FLIPS = 10_000
 EXACT = 12
-"""Clusters that differ up to which all signs are tried."""
+"""Maximum number of differing clusters for which all signs are tried."""
 FEWEST = 6
-"""Clusters that must differ before the test can find anything: the least p-value of five is 2 / 2**5, above 0.05."""
+"""Minimum number of differing clusters for significance: with five, the least p-value is 2 / 2**5, above 0.05."""
 POWER = 0.8
 LEVEL = 0.05
 _MOST_DRAWN = 20_000_000
 _FEWEST_FLIPS = 1000
 _ROUNDING = 1e-9
 _HAIR = 1e-12
-"""How near to 0 an end comes that may not reach it."""
+"""The distance from 0 of an interval's end that must not reach it."""
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """One metric of a run, by question: what two runs are paired on."""
+    """One metric of a run by question, on which two runs are paired."""
 
     task: str
     metric: str
     values: Mapping[str, float]
-    """By the question's id; ids without a value are missing."""
+    """Value by question id. Ids without a value are missing."""
     questions: Mapping[str, str]
-    """What each id asks, also those without a value; ids that ask the same are one cluster."""
+    """The question of each id, including ids without a value. Ids of the same question form one cluster."""
     bounds: tuple[float, float] = UNIT
-    """Between which values can lie; -inf and inf where that is not known."""
+    """The range of possible values, -inf and inf if unknown."""
     drawn: str = ""
-    """The rule that could end the sampling early, and its n; "" where all samples were asked for."""
+    """The rule that could stop the sampling early, and its n. Empty if all samples were requested."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """The second run less the first on one metric."""
+    """The second run minus the first on one metric."""
 
     task: str
     metric: str
@@ -73,19 +73,19 @@ class Difference:
     low: float
     high: float
     p: float
-    """Of a difference at least this large where there is none."""
+    """Probability of a difference at least this large if there is no true difference."""
     docs: int
     clusters: int
     gained: int
-    """Questions wrong in the first run and right in the second."""
+    """Number of questions that are wrong in the first run and right in the second."""
     lost: int
-    """The other way round."""
+    """Number of questions that are right in the first run and wrong in the second."""
     left_out: int
-    """Questions of either run that have no value in both."""
+    """Number of questions that lack a value in either run."""
     detectable: float
-    """The smallest true difference that these questions would show to be real in 80 of 100 such comparisons."""
+    """The smallest true difference that these questions would detect in 80 of 100 such comparisons."""
     changed: tuple[Change, ...] = field(default=(), repr=False)
-    """By the size of the change."""
+    """The changed questions, sorted by the size of the change."""
 
     @property
     def value(self) -> float:
@@ -94,7 +94,7 @@ class Difference:
 
 
 def paired_difference(first: Outcomes, second: Outcomes) -> Difference | None:
-    """Compare two runs on the questions that have a value in both; None where there are none."""
+    """Compare two runs on the questions that have a value in both. None if there are none."""
     before, after = first.values, second.values
     shared = [key for key in before if key in after]
     if not shared:
@@ -127,17 +127,17 @@ def paired_difference(first: Outcomes, second: Outcomes) -> Difference | None:
 
 
 def detectable_difference(variance: float, n: float, *, power: float = POWER, level: float = LEVEL) -> float:
-    """The true difference that n questions show to be real with this power, by the normal approximation.
+    """The true difference that n questions detect with this power, by the normal approximation.
 
     Args:
-        variance: Of the questions' differences. Two runs of 0 and 1 that disagree on a share d of the questions have
-            at most d; two that share nothing have p1 (1 - p1) + p2 (1 - p2).
-        n: Questions.
-        power: Chance to find it.
-        level: Of the two-sided test.
+        variance: Variance of the questions' differences. For two runs of 0 and 1 that disagree on a fraction d of the
+            questions it is at most d. For two independent runs it is p1 (1 - p1) + p2 (1 - p2).
+        n: Number of questions.
+        power: Probability of detecting the difference.
+        level: Level of the two-sided test.
 
     Raises:
-        UsageError: no questions, or a share outside (0, 1).
+        UsageError: no questions, or a fraction outside (0, 1).
     """
     if n <= 0:
         raise UsageError(f"{n} questions show nothing")
@@ -145,10 +145,10 @@ def detectable_difference(variance: float, n: float, *, power: float = POWER, le
 
 
 def questions_needed(difference: float, variance: float, *, power: float = POWER, level: float = LEVEL) -> int:
-    """How many questions show a true difference to be real: `detectable_difference` solved for n.
+    """Number of questions needed to detect a true difference: `detectable_difference` solved for n.
 
     Raises:
-        UsageError: a difference of 0, or a share outside (0, 1).
+        UsageError: a difference of 0, or a fraction outside (0, 1).
     """
     if not difference:
         raise UsageError("a difference of 0 can't be detected with any number of questions")
@@ -165,7 +165,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def sign_flip(sums: Iterable[float], *, seed: int = 0) -> float:
-    """Two-sided p-value of the clusters' differences being symmetric about zero."""
+    """Two-sided p-value for the hypothesis that the clusters' differences are symmetric about zero."""
     live = [value for value in sums if abs(value) > _ROUNDING]
     if not live:
         return 1.0
@@ -179,7 +179,7 @@ def sign_flip(sums: Iterable[float], *, seed: int = 0) -> float:
 
 
 def _flipped(live: Sequence[float], rng: random.Random) -> list[float]:
-    """Sums under random signs. Equal sizes are flipped together: how many of them are positive is a count of bits."""
+    """Sums under random signs. Equal sizes are flipped together, with a bit count as the number of positive ones."""
     sizes = Counter(round(abs(value), 9) for value in live)
     alone = [size for size, count in sizes.items() if count == 1]
     many = [(size, count) for size, count in sizes.items() if count > 1]
@@ -208,7 +208,7 @@ def _clusters(questions: Sequence[str], differences: Sequence[float]) -> tuple[l
 
 
 def _moments(sums: Sequence[float], counts: Sequence[int]) -> tuple[float, float]:
-    """Kish's effective number of clusters, and the variance of a difference among as many."""
+    """Kish's effective number of clusters, and the variance of a difference for that number."""
     total, squares = sum(counts), sum(count**2 for count in counts)
     rate = math.fsum(sums) / total
     variance = math.fsum((value - rate * count) ** 2 for value, count in zip(sums, counts, strict=True)) / squares
@@ -216,11 +216,11 @@ def _moments(sums: Sequence[float], counts: Sequence[int]) -> tuple[float, float
 
 
 class _Reach(NamedTuple):
-    """How far the values of one question can differ."""
+    """The largest possible difference between the values of one question."""
 
     farthest: float
     known: bool
-    """Whether that follows from the bounds; else it is how far any two values lie apart that were seen."""
+    """Whether it follows from the bounds. Otherwise it is the largest distance between any two values seen."""
 
 
 def _reach(values: Sequence[float], bounds: tuple[float, float]) -> _Reach:
@@ -229,15 +229,15 @@ def _reach(values: Sequence[float], bounds: tuple[float, float]) -> _Reach:
 
 
 def _interval(sums: Sequence[float], counts: Sequence[int], p: float, reach: _Reach) -> tuple[float, float]:
-    """The beta interval of sum over count, which holds 0 exactly if the test finds no difference.
+    """The beta interval of sum over count. It contains 0 exactly if the test finds no difference.
 
-    The unseen question differs by at most as much as the largest difference seen: a mean of many samples moves little.
-    If too few clusters differ for the test, it may differ by as much as values can. If that hides a difference that
-    the test finds, the end next to 0 takes the unseen question for one that does not differ.
+    The unseen question differs by at most the largest difference seen, because a mean of many samples changes little.
+    If too few clusters differ for the test, it may differ by the full range of values. If that hides a difference that
+    the test finds, the end next to 0 assumes an unseen question that does not differ.
     """
     rates = [value / count for value, count in zip(sums, counts, strict=True)]
     if not reach.known and max(rates) - min(rates) <= _ROUNDING:
-        return -math.inf, math.inf  # Nothing bounds these values, and not even their spread is known.
+        return -math.inf, math.inf  # Nothing bounds these values, and even their spread is unknown.
     farthest = max(map(abs, rates))
     if sum(abs(value) > _ROUNDING for value in sums) < FEWEST:
         farthest = max(farthest, reach.farthest)
@@ -259,7 +259,7 @@ def _interval(sums: Sequence[float], counts: Sequence[int], p: float, reach: _Re
 
 
 def _without_zero(low: float, high: float, mean: float, inner: tuple[float, float]) -> tuple[float, float]:
-    """An interval that leaves 0 out: if it doesn't, the end next to 0 is that of an inner interval."""
+    """An interval that excludes 0. If it includes 0, the end next to 0 is taken from an inner interval."""
     if mean > 0 and low <= 0:
         return max(inner[0], _HAIR), high
     if mean < 0 and high >= 0:

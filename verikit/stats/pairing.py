@@ -1,4 +1,4 @@
-"""A largest pairing of wanted things with made ones: maximum bipartite matching by augmenting paths."""
+"""A largest pairing of wanted items with produced ones: maximum bipartite matching by augmenting paths."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ M = TypeVar("M")
 
 
 def pairs(wanted: Sequence[W], made: Sequence[M], fits: Callable[[W, M], bool]) -> dict[int, int]:
-    """Indices of made things, each with that of the wanted one it is paired with; as many pairs as there can be.
+    """Pair indices of `made` with indices of `wanted`, with the largest possible number of pairs.
 
-    Each augmenting path is found breadth first, so nothing recurses; O(pairs · edges).
+    Each augmenting path is found breadth first, without recursion. O(pairs · edges).
     """
     edges = [[i for i, thing in enumerate(made) if fits(want, thing)] for want in wanted]
     taken: dict[int, int] = {}
@@ -23,7 +23,7 @@ def pairs(wanted: Sequence[W], made: Sequence[M], fits: Callable[[W, M], bool]) 
 
 
 def _augment(start: int, edges: Sequence[Sequence[int]], taken: dict[int, int], held: dict[int, int]) -> None:
-    """Pair one more wanted thing, moving others along a path where that is needed and possible."""
+    """Pair another item of `wanted`, moving other pairs along a path if needed and possible."""
     came: dict[int, int] = {}
     queue = [start]
     for want in queue:

@@ -1,4 +1,4 @@
-"""The plain mean of figures that have nothing in common: tasks of a group, subsets of a benchmark."""
+"""The plain mean of independent estimates, such as the tasks of a group or the subsets of a benchmark."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from verikit.stats.intervals import Estimate
 
 
 def mean_of_parts(parts: Sequence[Estimate]) -> Estimate:
-    """The plain mean; each end lies as far off as the parts' ends do together.
+    """The plain mean, with an interval that combines the intervals of the parts.
 
-    That is the square root of their summed squared distances (Zou and Donner 2008), so no part counts as certain.
+    Each end's distance from the mean is the square root of the parts' summed squared distances (Zou and Donner 2008).
+    So no part is treated as certain.
 
     Args:
-        parts: At least one; independent of each other.
+        parts: At least one estimate. They must be independent of each other.
     """
     count = len(parts)
     value = math.fsum(part.value for part in parts) / count

@@ -1,8 +1,8 @@
 """Closed forms over all size-k subsets of one group: pass@k, pass^k, mean@k and best-of-k by a ranking score.
 
 Truth is a number per scored candidate, usually 0 or 1. Binomial ratios are built up as products of factors below 1, so
-nothing overflows at any n. Ranking many candidates is the one place that uses numpy, where it is installed and worth
-it; results agree to 1e-12 with and without.
+nothing overflows at any n. Only the ranking of many candidates uses numpy, if it is installed and faster. Results with
+and without it agree to 1e-12.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 from verikit.errors import UsageError
 
 _LARGE = 512
-"""Candidates from which numpy's sort repays the conversion."""
+"""Number of candidates at which numpy's faster sort outweighs the conversion."""
 
 
 def check_k(n: int, k: int) -> None:
-    """Refuse a k that no subset of n candidates has.
+    """Reject a k for which n candidates have no subset.
 
     Raises:
         UsageError: not 1 <= k <= n.
@@ -34,7 +34,7 @@ def check_k(n: int, k: int) -> None:
 
 @lru_cache(maxsize=4096)
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """Probability that at least one of k candidates drawn from n is among the c right ones: 1 - C(n-c, k) / C(n, k).
+    """Probability that at least one of k candidates sampled from n is among the c right ones: 1 - C(n-c, k) / C(n, k).
 
     Chen et al. 2021 (Codex), section 2.1.
 
@@ -44,13 +44,13 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     check_k(n, k)
     if not 0 <= c <= n:
         raise UsageError(f"{c} of {n} candidates can't be right")
-    # C(n-c, k) / C(n, k) is symmetric in c and k: the shorter product is taken.
+    # C(n-c, k) / C(n, k) is symmetric in c and k, so the shorter product is used.
     few, many = sorted((c, k))
     return 1.0 - math.prod(1 - many / (n - i) for i in range(few)) if n - c >= k else 1.0
 
 
 def all_at_k(n: int, c: int, k: int) -> float:
-    """Probability that all of k candidates drawn from n are among the c right ones, pass^k: C(c, k) / C(n, k).
+    """Probability that all of k candidates sampled from n are among the c right ones, pass^k: C(c, k) / C(n, k).
 
     Yao et al. 2024 (tau-bench), section 3.
 
@@ -61,7 +61,7 @@ def all_at_k(n: int, c: int, k: int) -> float:
 
 
 def mean_at_k(truth: Sequence[float], k: int) -> float:
-    """Expected mean truth of k candidates: the mean of all, whatever k is (also what `first` and `random` get).
+    """Expected mean truth of k candidates: the mean of all, for any k (also the result of `first` and `random`).
 
     Raises:
         UsageError: not 1 <= k <= n.
@@ -73,7 +73,8 @@ def mean_at_k(truth: Sequence[float], k: int) -> float:
 def best_at_k(truth: Sequence[float], scores: Sequence[float], k: int) -> float:
     """Expected truth of the candidate with the highest score among k, ties averaged. O(n log n).
 
-    `scores` are parallel to `truth`; -inf stands for unscored. `best_at_k(truth, truth, k)` is the expected maximum.
+    `scores` are parallel to `truth`, with -inf for unscored candidates. `best_at_k(truth, truth, k)` is the expected
+    maximum.
 
     Raises:
         UsageError: not 1 <= k <= n.
@@ -82,9 +83,10 @@ def best_at_k(truth: Sequence[float], scores: Sequence[float], k: int) -> float:
 
 
 def ranked_truth(truth: Sequence[float], scores: Sequence[float]) -> Sequence[float]:
-    """Truth in descending order of score, each run of tied scores replaced by its mean; rank once for several k.
+    """Truth in descending order of score, with each run of tied scores replaced by its mean.
 
-    Averaging a run is exact: which of the tied candidates leads a subset does not depend on their truth.
+    Rank once for several k. Averaging a run is exact, because which of the tied candidates leads a subset does not
+    depend on their truth.
     """
     if len(truth) != len(scores):
         raise UsageError(f"{len(scores)} scores for {len(truth)} candidates")

@@ -1,11 +1,13 @@
 """Streaming summary of scored groups: pass@k, pass^k, maj@k, bon@k and wmaj@k for several k from one n, with intervals.
 
-Fed one group at a time; what is kept is one `Mean` per metric, so memory is constant and the result has no order.
-Candidates whose truth is unscored are left out, as if never drawn (n shrinks); a group with fewer than k scored
-candidates is left out for that k, and each estimate says how many were. Every prompt counts the same, whatever its n.
+Groups are added one at a time. Only one `Mean` per metric is stored, so memory is constant and the order does not
+matter. Candidates whose truth is unscored are excluded as if never sampled (n shrinks). A group with fewer than k
+scored candidates is excluded for that k, and each estimate reports the number of excluded groups. Every prompt has the
+same weight, regardless of its n.
 
-Groups whose samples a rule could end early (`early.py`) count their first samples up to the k at which no rule stops,
-and beyond it what their samples prove. A metric that some stopped group does not prove is `unproven`: no estimate.
+Groups whose samples a rule could stop early (`early.py`) use their first samples up to the k at which no rule stops.
+Beyond it they use only values that their samples determine. A metric that some stopped group does not determine is
+`unproven` and has no estimate.
 """
 
 from __future__ import annotations
@@ -22,22 +24,22 @@ from verikit.stats.votes import Weighting, vote_at_k, vote_weights
 from verikit.types import PASS_MARK, UNIT, Score
 
 METRICS = ("mean@", "pass@", "pass^", "maj@", "bon@", "wmaj@")
-"""One random candidate; any of k right; all of k; majority; best by ranking score; vote weighted by that score."""
+"""One random candidate, any of k, all of k, majority, best by ranking score, vote weighted by that score."""
 
 
 def at_k(metric: str) -> tuple[str, int] | None:
-    """The kind, one of `METRICS`, and the k of a metric's name; None of one that has no k."""
+    """The kind (one of `METRICS`) and the k in a metric's name. None if the name has no k."""
     kind, k = metric.rstrip("0123456789"), metric[len(metric.rstrip("0123456789")) :]
     return (kind, int(k)) if kind in METRICS and k else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """The candidates of a group that have a truth."""
+    """The candidates of a group whose truth is known."""
 
     values: list[float]
     ranks: list[float | None]
-    """Their ranking scores; none where the group has no ranking."""
+    """Their ranking scores. Empty if the group has no ranking."""
     votes: list[int | None] | None
 
     @classmethod
@@ -52,12 +54,12 @@ class _Scored:
         )
 
     def head(self, count: int) -> _Scored:
-        """The first of them."""
+        """The first `count` of them."""
         return _Scored(self.values[:count], self.ranks[:count], None if self.votes is None else self.votes[:count])
 
 
 def _filled(ranks: Sequence[float | None]) -> list[float]:
-    """Ranking scores; a candidate without one ranks last."""
+    """Ranking scores, with the lowest rank for candidates without one."""
     return [-math.inf if rank is None else rank for rank in ranks]
 
 
@@ -70,8 +72,8 @@ def _check_lengths(n: int, *lists: Sequence[object] | None) -> None:
 class Summary:
     """Estimates over prompts, named `mean`, and for each k `mean@k`, `pass@k`, `pass^k`, `maj@k`, `bon@k`, `wmaj@k`.
 
-    `maj` needs clusters, `bon` a ranking, `wmaj` both. `mean@k` is the mean over the groups that reach k, to compare
-    the others at k with.
+    `maj` requires clusters, `bon` a ranking, `wmaj` both. `mean@k` is the mean over the groups with at least k
+    candidates, as the baseline for the other metrics at k.
     """
 
     def __init__(
@@ -84,9 +86,9 @@ class Summary:
         seed: int = 0,
         bounds: tuple[float, float] = UNIT,
     ) -> None:
-        """Set up for these k; `seed` is that of the bootstrap and of votes that must be drawn.
+        """Set up for these k. `seed` is used for the bootstrap and for sampled votes.
 
-        `bounds` are those of truth (`Verifier.bounds`), which intervals rest on.
+        `bounds` are the bounds of truth (`Verifier.bounds`), on which intervals depend.
 
         Raises:
             UsageError: a k below 1, an unknown weighting or interval, or a level outside (0, 1).
@@ -113,10 +115,10 @@ class Summary:
         clusters: Sequence[int | None] | None = None,
         early: EarlyStop | None = None,
     ) -> None:
-        """Count one group: the truth of its candidates, their ranking scores, their clusters of equal answers.
+        """Add one group: the truth of its candidates, their ranking scores, and their clusters of equal answers.
 
-        A candidate without a ranking score ranks below all that have one, and casts no weighted vote; a group where
-        none has one is left out of `bon` and `wmaj`. `early` tells that a rule could end its sampling.
+        A candidate without a ranking score ranks below all others and casts no weighted vote. A group in which no
+        candidate has one is excluded from `bon` and `wmaj`. `early` describes sampling that a rule could stop early.
 
         Raises:
             UsageError: lists of different lengths, or a truth beyond 1e100.
@@ -147,7 +149,7 @@ class Summary:
         return mean
 
     def _count(self, scored: _Scored, ks: Iterable[int], mean: float | None) -> None:
-        """Count a group's estimates at these k, as far as it has so many candidates; `mean` is that of one."""
+        """Add a group's estimates at those k for which it has enough candidates. `mean` is for a single candidate."""
         reached = [k for k in ks if k <= len(scored.values)]
         if mean is not None:
             for k in reached:
@@ -170,7 +172,7 @@ class Summary:
         return heard, [0.0 if rank is None else next(weights) for rank in ranks]
 
     def _count_proven(self, scored: _Scored, ks: Iterable[int], n: int, mean: float | None) -> None:
-        """Count what the samples of a stopped group prove at these k of all n; what they don't is noted."""
+        """Add the values at these k of all n that a stopped group's samples determine, and record the others."""
         for k in ks:
             found = {"pass@": proven_pass(scored.values, n, k), "pass^": proven_all(scored.values, n, k)}
             if scored.votes is not None:
@@ -203,7 +205,7 @@ class Summary:
             self._monte_carlo[f"{metric}@{k}"] += vote.method == "monte carlo"
 
     def merge(self, other: Summary) -> None:
-        """Count what another summary of the same settings counted: workers each keep one, and the result has no order.
+        """Add the groups of another summary with the same settings. The order of merging does not matter.
 
         Raises:
             UsageError: the settings differ.
@@ -220,11 +222,12 @@ class Summary:
         return (self.ks, self.weighting, self.interval, self.level, self.seed, self.bounds)
 
     def estimates(self) -> dict[str, Estimate]:
-        """Every metric at least one group took part in; `n` counts those groups, `left_out` the others.
+        """All metrics with at least one group. `n` is the number of those groups, `left_out` the number of the others.
 
-        What a group that was stopped early leaves open has none, see `unproven`.
+        Metrics that a group stopped early leaves undetermined have no estimate. See `unproven`.
 
-        A method such as `beta, 3 groups by monte carlo` names the groups whose votes could not be had exactly.
+        A method such as `beta, 3 groups by monte carlo` gives the number of groups whose votes could not be counted
+        exactly.
         """
         estimates = {}
         for name, mean in self._means.items():
@@ -240,5 +243,5 @@ class Summary:
         return estimates
 
     def unproven(self) -> dict[str, int]:
-        """Metrics without an estimate since groups were stopped early, each with how many groups leave it open."""
+        """Metrics without an estimate because of groups stopped early, with the number of undetermined groups."""
         return {name: count for name, count in self._unproven.items() if count}

@@ -1,9 +1,10 @@
 """Majority and weighted votes: the expectation over all size-k subsets of one group.
 
-A candidate votes for its cluster of equal answers; one without an answer (cluster None) casts no vote. The value of an
-election is the mean truth of the winning cluster's voters (they normally share one truth), averaged over tied clusters;
-where nobody votes, the mean truth of the subset. Plain majority is counted exactly for nearly any n. Weighted votes are
-enumerated up to `MAX_SUBSETS` subsets; beyond, both fall back on seeded Monte Carlo, which states its standard error.
+A candidate votes for its cluster of equal answers. A candidate without an answer (cluster None) casts no vote. The
+value of an election is the mean truth of the winning cluster's voters (they normally share one truth), averaged over
+tied clusters. Without any votes, it is the mean truth of the subset. Plain majority is counted exactly for nearly any
+n. Weighted votes are enumerated up to `MAX_SUBSETS` subsets. Beyond that, both use seeded Monte Carlo and report its
+standard error.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from verikit.stats.subsets import check_k
 Weighting = Literal["raw", "sigmoid", "softmax"]
 
 MAX_SUBSETS = 20_000
-"""Subsets up to which a weighted vote is enumerated."""
+"""Maximum number of subsets for which a weighted vote is enumerated."""
 MAX_COUNTING = 2_000_000
-"""Steps (at most about 0.1 microseconds each) up to which a plain vote is counted."""
+"""Maximum number of steps (at most about 0.1 microseconds each) for which a plain vote is counted."""
 DRAWS = 2_000
-"""Subsets drawn where neither is affordable: a standard error of at most 0.011 in one group."""
+"""Number of subsets sampled if both are too expensive: a standard error of at most 0.011 in one group."""
 _TIE = 1e-12
 _FAR = 700.0
 
@@ -37,10 +38,11 @@ Ballot = tuple[float, int | None, float]
 
 
 def vote_weights(scores: Sequence[float], weighting: Weighting) -> list[float]:
-    """What each candidate's vote weighs, up to a common factor (which decides nothing).
+    """The weight of each candidate's vote, up to a common factor (which decides nothing).
 
-    `raw` is the score itself: a negative one counts against its own cluster. `sigmoid` is 1 / (1 + exp(-score)),
-    `softmax` is exp(score). A score more than 700 below 0 (sigmoid) or below the best (softmax) weighs as one at 700.
+    `raw` is the score itself, so a negative one counts against its own cluster. `sigmoid` is 1 / (1 + exp(-score)),
+    `softmax` is exp(score). A score more than 700 below 0 (sigmoid) or below the best (softmax) is clipped to 700
+    below.
     """
     if weighting not in get_args(Weighting):
         raise UsageError(f"weighting {weighting!r} not found", hint=f"one of {', '.join(get_args(Weighting))}")
@@ -62,10 +64,10 @@ def vote_at_k(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Estimate:
-    """Expected truth of the answer that wins a vote of k candidates; without `weights` each vote counts one.
+    """Expected truth of the answer that wins a vote of k candidates. Without `weights` each vote counts one.
 
-    `clusters[i]` names candidate i's cluster of equal answers, None that it has no vote. Sources: Wang et al. 2022
-    (self-consistency); Li et al. 2022 (weighted votes).
+    `clusters[i]` is candidate i's cluster of equal answers. None means that the candidate has no vote. Sources: Wang et
+    al. 2022 (self-consistency); Li et al. 2022 (weighted votes).
 
     Raises:
         UsageError: not 1 <= k <= n, or lists of different lengths.
@@ -83,14 +85,14 @@ def vote_at_k(
     if math.comb(n, k) <= MAX_SUBSETS:
         values = list(map(_elect, combinations(ballots, k)))
         return _exact(math.fsum(values) / len(values), len(values))
-    # Keyed by the ballots themselves, so that the draws don't depend on the order of groups.
+    # The key contains the ballots themselves, so that the samples don't depend on the order of groups.
     rng = random.Random(f"{seed}:{k}:{ballots}")
     drawn = mean_interval(_elect(rng.sample(ballots, k)) for _ in range(draws))
     return replace(drawn, method="monte carlo")
 
 
 def _sizes(clusters: Sequence[int | None]) -> Counter[int]:
-    """How many candidates each cluster has."""
+    """The number of candidates in each cluster."""
     return Counter(cluster for cluster in clusters if cluster is not None)
 
 
@@ -109,14 +111,14 @@ def _elect(ballots: Sequence[Ballot]) -> float:
             gross += abs(weight)
     if not totals:
         return sum(truth for truth, _, _ in ballots) / len(ballots)
-    # Sums that differ by rounding alone are tied.
+    # Sums that differ only by rounding are tied.
     bar = max(totals.values()) - _TIE * gross
     leaders = [truths[cluster] for cluster, total in totals.items() if total >= bar]
     return sum(sum(leader) / len(leader) for leader in leaders) / len(leaders)
 
 
 def _count(truth: Sequence[float], clusters: Sequence[int | None], sizes: Counter[int], k: int) -> float:
-    """Majority by counting: each cluster's chance of winning times its mean truth."""
+    """Majority by counting: the sum over clusters of the chance of winning times the mean truth."""
     sums: dict[int | None, float] = defaultdict(float)
     for value, cluster in zip(truth, clusters, strict=True):
         sums[cluster] += value
@@ -137,12 +139,12 @@ def _counting_steps(sizes: Iterable[int], k: int) -> int:
 def win_probabilities(sizes: tuple[int, ...], blanks: int, k: int) -> dict[int, float]:
     """For each cluster size: the chance that one such cluster wins a plain vote of k, a t-fold tie counting 1/t.
 
-    Exact, without enumeration: the seats the clusters take in a random size-k subset are independent binomials,
-    conditioned on their sum being k. So for each number j of seats, the other clusters' seats below j, and how many of
-    them tie at j, are convolved cluster by cluster.
+    Exact, without enumeration: the seats of the clusters in a random size-k subset are independent binomials,
+    conditioned on their sum being k. So for each number j of seats, the other clusters' seats below j, and the number
+    of them that tie at j, are convolved cluster by cluster.
     """
     n = sum(sizes) + blanks
-    # Any success rate gives the same answer; k / (n + 1) keeps all terms near their mode, far from underflow.
+    # Any success rate gives the same answer. k / (n + 1) keeps all terms near their mode, far from underflow.
     rate = k / (n + 1)
     seats = {size: [_binomial(size, i, rate) for i in range(min(size, k) + 1)] for size in {*sizes, blanks}}
     wins = {}
@@ -160,7 +162,7 @@ def win_probabilities(sizes: tuple[int, ...], blanks: int, k: int) -> dict[int, 
 
 
 def _ties(others: list[list[float]], j: int, room: int) -> list[list[float]]:
-    """`rows[t][x]`: the chance that the others take x <= room seats, t of them exactly j and none more."""
+    """`rows[t][x]`: the chance that the others get x <= room seats, with t of them at exactly j and none above it."""
     rows = [[1.0] + [0.0] * room]
     for seats in others:
         grown = [[0.0] * (room + 1) for _ in range(min(len(rows) + 1, room // j + 1))]

@@ -1,8 +1,8 @@
-"""Numeric evaluation at real sample points: floats first, many digits (mpmath) to confirm.
+"""Numeric evaluation at real sample points: floats first, then many digits (mpmath) to confirm.
 
-A field tracks the largest term of any sum, so a difference counts only beyond what rounding could make or hide; what
-floats can't be trusted with (huge arguments of periodic functions) is left to `ManyDigits`. Principal values, except
-that odd roots of negative numbers are real.
+A field tracks the largest term of any sum, so a difference counts only if it exceeds the possible rounding error.
+Values for which floats are unreliable (huge arguments of periodic functions) are left to `ManyDigits`. Principal values
+are used, except that odd roots of negative numbers are real.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PERIODIC = frozenset("sin cos tan sec csc cot".split())
 
 
 class AnalyticField(Field):
-    """What floats and many digits share; `point` maps symbol names to exact sample values."""
+    """The common part of floats and many digits. `point` maps symbol names to exact sample values."""
 
     def __init__(self, point: Mapping[str, Fraction], log_base: str = "e") -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class AnalyticField(Field):
         self.scale: Any = 0
         """The largest term of any sum, and the largest argument of a periodic function."""
         self.widest: Any = 0
-        """The largest number met, which says how many digits to look at."""
+        """The largest number so far, which determines how many digits are compared."""
         self.is_complex: bool = False
         self.huge_argument: bool = False
 
@@ -61,13 +61,13 @@ class AnalyticField(Field):
         return self.note(a * b)
 
     def divide(self, a: Any, b: Any) -> Any:
-        """Quotient; a divisor within rounding of zero has none."""
+        """Quotient. A divisor within rounding error of zero is undefined."""
         if not b or abs(b) <= self.tiny * self.scale:
             raise Undefined("a division by zero")
         return self.note(a / b)
 
     def add(self, values: list[Any]) -> Any:
-        """Sum; the largest term bounds what rounding can hide."""
+        """Sum. The largest term bounds the rounding error."""
         for value in values:
             if abs(value) > self.scale:
                 self.scale = abs(value)
@@ -77,7 +77,7 @@ class AnalyticField(Field):
     largest: Any = 1e300
 
     def note(self, value: Any) -> Any:
-        """A result that is no number, or out of a float's range, is undefined."""
+        """Record a value. A result that is not a number, or out of a float's range, is undefined."""
         size = abs(value)
         if not size < self.largest or 0 < size < 1 / self.largest:
             raise Overflow("a number out of a float's range")
@@ -86,7 +86,7 @@ class AnalyticField(Field):
         return value
 
     def power(self, base: Any, exponent: Node, base_node: Node) -> Any:
-        """Real powers where they are real, odd roots of negative numbers included."""
+        """Real powers if they exist, including odd roots of negative numbers."""
         e = self.exact(exponent)
         value = self.number(e) if e is not None else self.value(exponent)
         try:
@@ -113,7 +113,7 @@ class AnalyticField(Field):
         raise OpaqueTerm(node.op)
 
     def function(self, name: str, values: list[Any], free: bool) -> Any:
-        """A function's principal value; a free one is some smooth function fixed by its name."""
+        """A function's principal value. A free function is some smooth function determined by its name."""
         x = values[0]
         if free:
             return self.note(self._free(name, values))
@@ -190,11 +190,11 @@ class FloatField(AnalyticField):
         return float(self.point[name])
 
     def complex_value(self, value: Any) -> bool:
-        """Whether Python made it complex."""
+        """Whether Python returned a complex number."""
         return type(value) is complex
 
     def apply(self, name: str, x: Any) -> Any:
-        """The real function where it is defined, else the complex one."""
+        """The real function if it is defined, otherwise the complex one."""
         try:
             if type(x) is not complex:
                 try:
@@ -223,7 +223,7 @@ _FLOAT_CONSTANTS: dict[str, Any] = {"pi": math.pi, "e": math.e, "i": 1j}
 
 
 class ManyDigits(AnalyticField):
-    """mpmath numbers in a context of the thread's own, so threads don't share a precision."""
+    """mpmath numbers in a context per thread, so that threads don't share a precision."""
 
     def __init__(self, point: Mapping[str, Fraction], log_base: str = "e", digits: int = DIGITS) -> None:
         super().__init__(point, log_base)
@@ -250,7 +250,7 @@ class ManyDigits(AnalyticField):
         return self.number(self.point[name])
 
     def complex_value(self, value: Any) -> bool:
-        """Whether mpmath made it complex."""
+        """Whether mpmath returned a complex number."""
         return isinstance(value, self.context.mpc)
 
     def apply(self, name: str, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Chains that end in a rounded value: x = 17/6 ≈ 2.83 gives both, provided that the one rounds to the other."""
+"""Chains that end in a rounded value: x = 17/6 ≈ 2.83 gives both, if one rounds to the other."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ D = TypeVar("D")
 ABOUT = "≈"
 _GROUPS = ("list", "set", "tuple")
 _NEAR = 0.005
-"""Relative gap of a rounded value that shows few digits, 312 ≈ 313.5."""
+"""Relative gap of a rounded value with few digits, 312 ≈ 313.5."""
 
 
 def readings(node: Node) -> list[Node]:
-    """The exact and the rounded reading of a chain, or of a list of chains; anything else is its only reading."""
+    """The exact and the rounded reading of a chain, or of a list of chains. Anything else is its only reading."""
     if node.op in _GROUPS and any(arg.op == "rel" and ABOUT in arg.args[0] for arg in node.args):
         found = [readings(arg) for arg in node.args]
         return [Node(node.op, tuple(item[index] for item in found)) for index in (0, -1)]
@@ -50,6 +50,6 @@ def _rounds_to(exact: Node, rounded: Node) -> bool:
 
 
 def _places(node: Node, other: D) -> int | D:
-    """The decimal places that a number shows; `other` for anything else."""
+    """The decimal places that a number shows, or `other` for anything else."""
     inner = node.args[0] if node.op == "neg" else node
     return (inner.args[1] or 0) if inner.op == "num" else other

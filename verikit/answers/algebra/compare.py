@@ -1,7 +1,7 @@
-"""Two trees under rules of equality, typed by the gold: scalars, relations, collections, matrices and real sets.
+"""Compares two trees under rules of equality: scalars, relations, collections, matrices and real sets.
 
-Both trees come in `normal` form (plus-minus expanded, arithmetic on matrices and tuples carried out); `compare`
-dispatches on what the gold is.
+Both trees are in `normal` form (plus-minus expanded, arithmetic on matrices and tuples evaluated). `compare` selects
+the comparison by the type of the gold answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RELATED = frozenset(("rel", "union", "inter"))
 
 
 def compare(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
-    """Compare an answer's tree with a gold's, both in normal form.
+    """Compare an answer's tree with a gold answer's, both in normal form.
 
     Raises:
         TooBig: over a budget.
@@ -44,7 +44,7 @@ def compare(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
 
 
 def contradiction(node: Node, equality: Equality) -> EqualityResult | None:
-    """A chain of equalities between constants that are not equal is no answer at all."""
+    """Reject a chain of equalities between constants that are not equal."""
     if node.op in ("list", "set", "tuple"):
         return next((found for arg in node.args if (found := contradiction(arg, equality)) is not None), None)
     if node.op != "rel" or set(node.args[0]) != {"="}:
@@ -61,7 +61,7 @@ def contradiction(node: Node, equality: Equality) -> EqualityResult | None:
 
 
 def is_label(node: Node) -> bool:
-    """Whether the left side of an equality only names what the right side gives: x, f(n), AB, (p, q), A : B."""
+    """Whether the left side of an equality only names the value on the right: x, f(n), AB, (p, q), A : B."""
     if node.op in ("sym", "apply") or (node.op == "const" and str(node.args[0]) not in ("pi", "inf")):
         return True
     if node.op == "fn":
@@ -77,7 +77,7 @@ def is_label(node: Node) -> bool:
 
 
 def assigned(node: Node) -> Node | None:
-    """What a chain of equalities assigns: its last value, or its first if only that is one."""
+    """The value that a chain of equalities assigns: its last value, or its first if only that is a value."""
     if node.op != "rel" or set(node.args[0]) != {"="}:
         return None
     operands: tuple[Node, ...] = node.args[1:]
@@ -132,7 +132,7 @@ def _with_relation(gold: Node, answer: Node, equality: Equality) -> EqualityResu
 
 
 def _solves(equation: Node, value: Node) -> bool:
-    """Whether a value is the solution of an equation for a variable it is linear in."""
+    """Whether a value solves an equation for a variable in which it is linear."""
     if equation.args[0] != ("=",) or {equation.args[1].op, equation.args[2].op} & COLLECTIONS:
         return False
     gap = Node("add", (equation.args[1], Node("neg", (equation.args[2],))))
@@ -146,7 +146,7 @@ def _solves(equation: Node, value: Node) -> bool:
 
 
 def compare_relations(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
-    """Two relations: the same values assigned, the same solution set, or the same up to scaling."""
+    """Compare two relations: the same assigned values, the same solution set, or equality up to scaling."""
     operators, others = gold.args[0], answer.args[0]
     if set(operators) == set(others) == {"="}:
         match = _assignments(gold, answer, equality)
@@ -166,7 +166,7 @@ def compare_relations(gold: Node, answer: Node, equality: Equality) -> EqualityR
 
 
 def _assignments(gold: Node, answer: Node, equality: Equality) -> EqualityResult | None:
-    """Y = f(x) against y = g(x), also with the function's argument renamed; None if they are no such pair."""
+    """Compare y = f(x) with y = g(x), allowing a renamed argument. None if they are not such a pair."""
     value, other = assigned(gold), assigned(answer)
     if value is None or other is None:
         return None
@@ -264,12 +264,12 @@ def _real_sets(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
 
 
 def _as_set(node: Node) -> Node:
-    """A bare list of values as the set of them."""
+    """Convert a bare list of values to a set."""
     return Node("set", node.args) if node.op == "list" and all(a.op in SCALARS for a in node.args) else node
 
 
 def _conditions(node: Node) -> bool:
-    """Whether a tree is made of inequalities alone, which name their variable."""
+    """Whether a tree consists only of inequalities, which name their variable."""
     return node.op in _RELATED and (node.op == "rel" or all(map(_conditions, node.args)))
 
 
@@ -296,7 +296,7 @@ def _collections(gold: Node, answer: Node, equality: Equality) -> EqualityResult
 
 
 def _values_of(gold: Node, answer: Node, equality: Equality) -> tuple[list[Node], list[Node]]:
-    """The values of both collections: each once where one is a set, without the names of numbered roots."""
+    """The values of both collections, without duplicates if one is a set, and without the names of numbered roots."""
     items, others = _flat(gold), _flat(answer)
     if len(items) != len(others) and "set" in (gold.op, answer.op):
         items, others = _distinct(items, equality), _distinct(others, equality)
@@ -333,7 +333,7 @@ def _distinct(items: list[Node], equality: Equality) -> list[Node]:
 
 
 def _any_order(items: list[Node], others: list[Node], equality: Equality) -> EqualityResult:
-    """Pair the values, whatever their order."""
+    """Pair the values in any order."""
     if all(a.op == "num" for a in (*items, *others)):
         same = sorted(a.args[0] for a in items) == sorted(a.args[0] for a in others)
         return equal("same numbers in any order", "exact numbers") if same else different("other numbers")
@@ -375,7 +375,7 @@ def _ratios(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
 
 
 def _matrices(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
-    """Matrices entry by entry; a row or column also matches a tuple or a sum of unit vectors."""
+    """Compare matrices entry by entry. A row or column also matches a tuple or a sum of unit vectors."""
     matrix, other = (gold, answer) if gold.op == "matrix" else (answer, gold)
     size = len(matrix.args) * len(matrix.args[0])
     if other.op != "matrix" and (parts := components(other, size)) is not None:

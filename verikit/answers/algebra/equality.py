@@ -1,4 +1,4 @@
-"""What counts as equal where mathematicians differ, and what a comparison says."""
+"""The rules of equality on which conventions differ, and the result of a comparison."""
 
 from __future__ import annotations
 
@@ -21,27 +21,36 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Equality:
-    """The disputed questions, each with a default; `docs/answer.md` lists what each peer does."""
+    """The disputed rules, each with a default. `docs/answer.md` compares the rules of similar libraries."""
 
     policy: Strictness = "strict"
-    """`strict`, or `lenient`: a text may contain the gold or be contained in it, and units and percent signs may
-    disagree."""
+    """`strict` or `lenient`.
+
+    In `lenient` mode a text may contain the gold answer or be contained in it, and units and percent signs may
+    disagree.
+    """
     several: Several = "last"
-    """Of several marked answers the `last` counts; `unanimous`: all must agree; `reject`: different ones score 0."""
+    """With several marked answers: `last` uses the last, `unanimous` requires all to agree, `reject` scores 0."""
     units: UnitRule = "optional"
-    """`optional`: a unit may be left out, two must agree; `required`: the gold's must be there; `ignored`: none
-    matters."""
+    """`optional`, `required` or `ignored`.
+
+    With `optional` a unit may be omitted, but two units must agree. With `required` the gold answer's unit must be
+    present. With `ignored` units have no effect.
+    """
     percent: bool = True
     """Whether 5 and 0.05 both match 5%."""
     assignment: bool = True
     """Whether 5 matches x = 5, and x = 5 matches 5."""
     order: OrderRule = "typed"
-    """`typed`: tuples in order, lists and sets in any; or all `ordered`, or all `unordered`."""
+    """`typed`: tuples in order, lists and sets in any order. Or all `ordered`, or all `unordered`."""
     rounding: Rounding = "gold"
-    """`gold`: an exact value that rounds to a decimal gold matches it (at least two places and three digits shown);
-    `off`: it does not."""
+    """`gold` or `off`.
+
+    With `gold` an exact value that rounds to a decimal gold answer matches it, if that shows at least two places and
+    three digits. With `off` it does not.
+    """
     tolerance: float = 0.0
-    """Relative tolerance for numbers; 0 compares exactly."""
+    """Relative tolerance for numbers. 0 compares exactly."""
 
     def __post_init__(self) -> None:
         for field, choices in _CHOICES.items():
@@ -57,7 +66,7 @@ class Equality:
 
     @property
     def strict(self) -> Equality:
-        """The same rules, strict ones."""
+        """A copy of the rules with the strict policy."""
         return replace(self, policy="strict") if self.lenient else self
 
 
@@ -74,22 +83,22 @@ class EqualityResult:
 
 
 def different(rule: str, stage: str = "") -> EqualityResult:
-    """The two are not the same."""
+    """A result for two different trees or texts."""
     return EqualityResult("different", rule, stage)
 
 
 def equal(rule: str, stage: str = "") -> EqualityResult:
-    """The two are the same."""
+    """A result for two equal trees or texts."""
     return EqualityResult("equal", rule, stage)
 
 
 def undecided(rule: str, stage: str = "") -> EqualityResult:
-    """Neither could be shown."""
+    """A result if neither equality nor difference could be shown."""
     return EqualityResult("undecided", rule, stage)
 
 
 def all_of(matches: list[EqualityResult], rule: str) -> EqualityResult:
-    """Equal if every part is; the first difference, else the first doubt, speaks for all."""
+    """Equal if every part is. Otherwise the first difference is returned, or else the first undecided part."""
     for outcome in ("different", "limit", "undecided"):
         for match in matches:
             if match.outcome == outcome:

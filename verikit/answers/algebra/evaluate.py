@@ -1,8 +1,8 @@
 """Evaluates a tree over a field: exact fractions, integers modulo a prime, floats, or many digits.
 
-One walk serves all fields; `verikit.answers.algebra.modular` and `verikit.answers.algebra.analytic` hold the inexact
-ones. Every node costs one step of a budget and finite sums are unrolled within it, so the work is bounded whatever the
-tree says.
+One traversal serves all fields. `verikit.answers.algebra.modular` and `verikit.answers.algebra.analytic` contain the
+inexact ones. Every node uses one step of a budget and finite sums are unrolled within it, so the work is bounded for
+any tree.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from verikit.answers.parser.tree import MAX_BITS, ONE, Node, Number, TooBig, num
 
 MAX_STEPS = 6_000
-"""Nodes visited in one evaluation."""
+"""Maximum number of nodes visited in one evaluation."""
 MAX_TERMS = 1_000
-"""Terms of a finite sum or product."""
+"""Maximum number of terms of a finite sum or product."""
 
 
 class Undefined(Exception):
-    """The value does not exist here: a division by zero, an overflow, a point outside of the domain."""
+    """The value does not exist: a division by zero, an overflow, a point outside the domain."""
 
 
 class Overflow(Undefined):
@@ -29,16 +29,16 @@ class Overflow(Undefined):
 
 
 class OpaqueTerm(Exception):
-    """The tree holds something this field can't evaluate (an integral, a limit, an endless sum)."""
+    """The tree contains something that this field can't evaluate (an integral, a limit, an infinite sum)."""
 
 
 class Field(ABC):
-    """Arithmetic on one kind of value; subclasses say what numbers, symbols and functions are."""
+    """Arithmetic on one kind of value. Subclasses define numbers, symbols and functions."""
 
     def __init__(self) -> None:
         self.steps: int = 0
         self.known: dict[int, tuple[Node, Number | None]] = {}
-        """Exact values found so far by the node's identity; the node is kept so that its identity stays its own."""
+        """Exact values found so far by the node's identity. The node is stored so that its identity is not reused."""
 
     @abstractmethod
     def number(self, value: Number) -> Any:
@@ -54,7 +54,7 @@ class Field(ABC):
 
     @abstractmethod
     def divide(self, a: Any, b: Any) -> Any:
-        """Quotient; raises `Undefined` at zero."""
+        """Quotient. Raises `Undefined` at zero."""
 
     @abstractmethod
     def add(self, values: list[Any]) -> Any:
@@ -62,18 +62,18 @@ class Field(ABC):
 
     @abstractmethod
     def power(self, base: Any, exponent: Node, base_node: Node) -> Any:
-        """A power; the exponent's tree tells integers and roots apart."""
+        """A power. The exponent's tree distinguishes integers and roots."""
 
     @abstractmethod
     def function(self, name: str, values: list[Any], free: bool) -> Any:
-        """A named function; `free` means nothing is known of it but its name."""
+        """A named function. `free` means that only its name is known."""
 
     @abstractmethod
     def opaque(self, node: Node) -> Any:
-        """What can't be computed; a field may stand a token of its structure in for it."""
+        """A value for what can't be computed. A field may use a token of its structure."""
 
     def exact(self, node: Node) -> Number | None:
-        """The rational value of a tree, None if it has none or is too large; each node is tried once."""
+        """The rational value of a tree, or None if there is none or it is too large. Each node is tried once."""
         if node.op == "num":
             value: Number = node.args[0]
             return value
@@ -238,7 +238,7 @@ def substitute(node: Node, name: str, value: Node) -> Node:
 
 
 def numerator(node: Node) -> tuple[Node, Node]:
-    """A tree as numerator and denominator, cleared of divisions in sums, products and whole powers."""
+    """A tree as numerator and denominator, without divisions in sums, products and integer powers."""
     if node.op == "neg":
         top, bottom = numerator(node.args[0])
         return Node("neg", (top,)), bottom
@@ -277,7 +277,7 @@ def _bits(value: Number) -> int:
 
 
 class ExactField(Field):
-    """Fractions; whatever is no fraction is `Opaque`."""
+    """Fractions. Anything else is opaque."""
 
     def number(self, value: Number) -> Number:
         """The number itself, below the cap on bits."""
@@ -304,7 +304,7 @@ class ExactField(Field):
         return self.number(_tidy(sum(values)))
 
     def power(self, base: Number, exponent: Node, base_node: Node) -> Number:
-        """Integer powers within the cap, and roots that come out even."""
+        """Integer powers within the cap, and roots with a rational result."""
         e = self.value(exponent)
         if isinstance(e, int):
             if not base and e < 0:
@@ -320,7 +320,7 @@ class ExactField(Field):
         return self.power(root, num(e.numerator), base_node)
 
     def function(self, name: str, values: list[Any], free: bool) -> Number:
-        """No function of a fraction is known to be one, but those computed exactly before."""
+        """Functions of fractions are not exact, except for those computed exactly before."""
         raise OpaqueTerm(name)
 
     def opaque(self, node: Node) -> Number:
@@ -329,12 +329,12 @@ class ExactField(Field):
 
 
 def exact(node: Node) -> Number | None:
-    """The rational value of a tree, None if it is not known to have one or is too large."""
+    """The rational value of a tree, or None if it has no known rational value or is too large."""
     return ExactField().exact(node)
 
 
 def exact_root(base: Number, degree: int) -> Number | None:
-    """The rational root, if there is one; real roots of negative numbers for odd degrees."""
+    """The rational root, if there is one. For odd degrees, negative numbers have real roots."""
     if base < 0:
         if degree % 2 == 0:
             return None

@@ -1,8 +1,8 @@
-"""Are two scalar trees equal everywhere? Exact first, then modulo primes, then at sample points.
+"""Whether two scalar trees are equal everywhere: exactly, then modulo primes, then at sample points.
 
-Equal images modulo two primes prove equality; unequal ones prove difference unless something had no image. Then real
-sample points of both signs decide: one clear difference is a difference; agreement is believed only when 60 digits
-confirm it. Points where either side is undefined or leaves the reals say nothing.
+Equal images modulo two primes show equality. Unequal images show a difference, unless a part had no image. Otherwise
+real sample points of both signs decide. One clear difference is a difference, and agreement is accepted only if 60
+digits confirm it. Points at which either side is undefined or not real are skipped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from verikit.answers.algebra.samples import TRIALS, branch_points, branched, spr
 from verikit.answers.parser.tree import Node, TooBig, symbols
 
 NEEDED = 3
-"""Sample points that have to agree, where there are symbols at all."""
+"""Minimum number of sample points that must agree, if there are symbols."""
 _LOG = frozenset(("log",))
 _STEPPED = frozenset(("floor", "ceil", "mod", "sgn", "max", "min"))
 _WHOLE = frozenset("nmkjl")
@@ -29,9 +29,9 @@ _LARGE = 1e4
 def identical(a: Node, b: Node) -> tuple[bool | None, str]:
     """Whether two scalars are the same function of their symbols, and the stage that decided.
 
-    A log without a base in `a`, the gold, may be natural or decimal; one in `b` alone is natural.
+    A log without a base in `a`, the gold answer, may be natural or decimal. A log only in `b` is natural.
 
-    None: undecided (no common domain found, or something only a computer algebra system can judge).
+    None: undecided (no common domain found, or only a computer algebra system can decide).
 
     Raises:
         TooBig: over a budget.
@@ -67,7 +67,7 @@ def _identical(a: Node, b: Node, log_base: str) -> tuple[bool | None, str]:
 
 
 def _modular(a: Node, b: Node, log_base: str) -> bool | None:
-    """Equality of images modulo each prime; None where unequal images prove nothing."""
+    """Equality of images modulo each prime. None if unequal images are inconclusive."""
     for seed, prime in enumerate(PRIMES):
         field = ModularField(prime, seed, log_base)
         try:
@@ -120,7 +120,7 @@ def _differ_between_branches(names: list[str], a: Node, b: Node, log_base: str) 
 
 
 def _differ_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str) -> bool:
-    """Whether two trees differ at a point beyond doubt; where large terms could hide it, floats are not believed."""
+    """Whether two trees certainly differ at a point. Floats are not used if large terms could hide the difference."""
     field = FloatField(point, log_base)
     outcome = _compare_at(point, a, b, log_base, field)
     if outcome == "skip" or (outcome == "same" and field.widest < _LARGE):
@@ -129,7 +129,7 @@ def _differ_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str) -> b
 
 
 def _at_whole_numbers(names: list[str], a: Node, b: Node, log_base: str) -> bool | None:
-    """Functions of n, k, m that have no value between the integers, like (-1)**n."""
+    """Compare functions of n, k, m that have no value between the integers, like (-1)**n."""
     for trial in range(6):
         point = {name: Fraction(trial * (index + 1) % 7 + 1) for index, name in enumerate(names)}
         outcome = _compare_at(point, a, b, log_base, ManyDigits(point, log_base))

@@ -9,7 +9,7 @@ MAX_ENTRIES = 400
 
 
 def fold(node: Node) -> Node:
-    """The tree with arithmetic on collections carried out; other trees come back as they are."""
+    """The tree with arithmetic on collections evaluated. Other trees are returned unchanged."""
     if node.op in ("mul", "neg", "div") and any(type(a) is Node and a.op in COLLECTIONS | {"rel"} for a in node.args):
         node = _multiple(node)
     if node.op == "matrix" or "matrix" not in operators(node):
@@ -22,7 +22,7 @@ def fold(node: Node) -> Node:
 
 
 def _carried_out(node: Node, args: tuple[Node, ...]) -> Node | None:
-    """The operation on matrices; None where their shapes don't allow it, or it is none of ours."""
+    """The result of an operation on matrices. None if the shapes don't match, or it is not a matrix operation."""
     if node.op == "det":
         return _determinant(args[0])
     if node.op == "add" and all(a.op == "matrix" for a in args):
@@ -105,7 +105,7 @@ def _product(left: Node, right: Node) -> Node | None:
 
 
 def entry_rows(node: Node) -> list[list[Node]] | None:
-    """The rows of a matrix, or of a tuple, list or nested tuples that may stand for one; None for anything else."""
+    """The rows of a matrix, or of a tuple, list or nested tuples that may represent one. None for anything else."""
     if node.op == "matrix":
         return [list(row) for row in node.args]
     if node.op in ("tuple", "list", "interval"):
@@ -120,5 +120,5 @@ def entry_rows(node: Node) -> list[list[Node]] | None:
 
 
 def as_row(rows: list[list[Node]]) -> list[list[Node]]:
-    """A column as a row; other rows as they are."""
+    """A column as a row. Other rows are unchanged."""
     return [[row[0] for row in rows]] if all(len(row) == 1 for row in rows) else rows

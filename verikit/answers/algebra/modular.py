@@ -1,11 +1,11 @@
-"""Identity testing modulo primes: exact for rational functions and for roots of rationals, however large the powers.
+"""Identity testing modulo primes: exact for rational functions and for roots of rationals, with powers of any size.
 
-A tree is a function of its symbols; at random points modulo a 57-bit prime two different rational functions agree with
+A tree is a function of its symbols. At random points modulo a 57-bit prime, two different rational functions agree with
 probability about degree / 2**57 (Schwartz 1980, Zippel 1979). Both primes are 1 mod 24 and have square roots of the
-primes below 43 and sixth roots of 2, 3, 5, so roots of such numbers have images too: the real roots of distinct primes
-are independent (Besicovitch 1940), so any choice of roots is a ring homomorphism, and unequal images prove unequal
-numbers. What has no image (sin, a symbolic exponent) is stood in for by a hash of its name and its arguments' images:
-then equal images still prove equality, but unequal ones prove nothing, which `opaque_seen` records.
+primes below 43 and sixth roots of 2, 3, 5, so roots of such numbers have images too. The real roots of distinct primes
+are independent (Besicovitch 1940), so any choice of roots is a ring homomorphism, and unequal images show unequal
+numbers. A part without an image (sin, a symbolic exponent) is replaced by a hash of its name and its arguments' images.
+Then equal images still show equality, but unequal ones are inconclusive, which `opaque_seen` records.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _hash(prime: int, *parts: Any) -> int:
 
 @lru_cache(maxsize=256)
 def _root(prime: int, q: int, degree: int) -> int | None:
-    """A `degree`-th root (2, 3 or 6) of a small prime q modulo `prime`, consistent over the degrees; None if none."""
+    """A `degree`-th root (2, 3 or 6) of a small prime q modulo `prime`, consistent over the degrees, or None."""
     top = 6 if q in (2, 3, 5) else 2
     if top % degree:
         return None
@@ -84,7 +84,7 @@ def _discrete_log(target: int, base: int, r: int, power: int, prime: int) -> int
 
 
 class ModularField(Field):
-    """Integers modulo one of `PRIMES`; symbols are random points, drawn by name and `seed`."""
+    """Integers modulo one of `PRIMES`. Symbols are random points, determined by name and `seed`."""
 
     def __init__(self, prime: int, seed: int = 0, log_base: str = "e") -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class ModularField(Field):
         return value.numerator * pow(bottom, -1, self.prime) % self.prime
 
     def leaf(self, op: str, name: str) -> int:
-        """A random point; i is a square root of -1."""
+        """A random point. i is a square root of -1."""
         if op == "const":
             if name == "i":
                 return _imaginary(self.prime)
@@ -127,7 +127,7 @@ class ModularField(Field):
         return sum(values) % self.prime
 
     def power(self, base: int, exponent: Node, base_node: Node) -> int:
-        """Integer powers however large; roots of rationals whose primes have images; a stand-in for the rest."""
+        """Integer powers of any size, roots of rationals whose primes have images, and a stand-in for other powers."""
         e = self.exact(exponent)
         if e is None:
             self.opaque_seen = True
@@ -146,7 +146,7 @@ class ModularField(Field):
         return image
 
     def _rational_root(self, base_node: Node, e: Fraction) -> int | None:
-        """The image of the e-th power of a rational tree; None if it has none."""
+        """The image of the e-th power of a rational tree, or None if it has none."""
         base = self.exact(base_node)
         if base is None or abs(e.numerator) > 1_000 or e.denominator > 12:
             return None
@@ -189,7 +189,7 @@ class ModularField(Field):
                     return None
                 result = result * pow(root, rest.numerator, self.prime) % self.prime
         if number > 1:
-            # What is left is one opaque generator; it may share factors with another, so nothing is proved apart.
+            # The rest is one opaque generator. It may share factors with another, so a difference can't be shown.
             self.opaque_seen = True
             result = (
                 result * pow(_hash(self.prime, "root", number, e.denominator), e.numerator, self.prime) % self.prime
@@ -207,7 +207,7 @@ class ModularField(Field):
         return _hash(self.prime, name, *values)
 
     def opaque(self, node: Node) -> int:
-        """A stand-in by structure: bound variables renamed, the parts by their images."""
+        """A stand-in derived from the structure, with bound variables renamed and the images of the parts."""
         self.opaque_seen = True
         parts: list[Any] = [node.op]
         bound = node.args[0].args[0] if node.op in ("sum", "prod", "int", "lim", "deriv") else None

@@ -1,4 +1,4 @@
-"""The normal form trees are compared in: arithmetic on collections carried out, plus-minus written as a list."""
+"""The normal form for comparing trees: arithmetic on collections evaluated, plus-minus written as a list."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from verikit.answers.algebra.matrices import fold
 from verikit.answers.parser.tree import COLLECTIONS, ZERO, Node, TooBig, operators
 
 MAX_ITEMS = 64
-"""Values of plus-minus signs, and items of a list that are matched with one another in any order."""
+"""Maximum number of values of plus-minus signs, and of list items that are paired in any order."""
 
 
 def normal(node: Node) -> Node:

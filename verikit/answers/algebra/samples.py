@@ -1,8 +1,8 @@
-"""Sample points for an identity: spread in sign and size and, where branches are possible, on every side of them.
+"""Sample points for an identity: spread in sign and size and, for functions with branches, on every side of them.
 
-Roots, absolute values and steps hold pieces together that agree on some of the line only: `sqrt((x - 50)**2)` is
-`x - 50` beyond 50 and its negative before. Such pieces meet where some sum in the trees changes its sign, so a point is
-taken on either side of every sign change that a scan of each variable finds.
+Roots, absolute values and steps combine pieces that agree only on a part of the line: `sqrt((x - 50)**2)` is `x - 50`
+beyond 50 and its negative before. Such pieces meet at a sign change of some sum in the trees. So a point is sampled on
+either side of every sign change that a scan of each variable finds.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from verikit.answers.parser.tree import Node, children, symbols
 
 Point = dict[str, Fraction]
 TRIALS = 8
-"""Points for trees without branches."""
+"""Number of points for trees without branches."""
 MAX_SUMS = 12
-"""Sums whose signs are followed."""
+"""Maximum number of sums whose signs are tracked."""
 MAX_STEPS = 40_000
-"""Nodes evaluated in looking for sign changes from one base point."""
+"""Maximum number of nodes evaluated while searching for sign changes from one base point."""
 MAX_CELLS = 24
-"""Pieces of one variable's line that get a point."""
+"""Maximum number of pieces of one variable's line that get a point."""
 _BRANCHED = frozenset("abs sgn max min floor ceil mod arcsin arccos arctan arccot arcsec arccsc".split())
 _GRID = sorted({s * k * 10.0**e for e in (-2, -1, 0, 1, 2, 3) for k in (1.1, 3.7) for s in (1, -1)} | {0.003})
 
@@ -37,7 +37,7 @@ def _sample(name: str, trial: int) -> Fraction:
 
 
 def spread_points(names: tuple[str, ...], factor: int = 1) -> Iterator[Point]:
-    """One point for constants; else positive, mixed, negative, small, large ones in turn, `factor` times as far."""
+    """One point for constants. Otherwise positive, mixed, negative, small and large ones, `factor` times as far."""
     if not names:
         yield {}
         return
@@ -58,7 +58,7 @@ def spread_points(names: tuple[str, ...], factor: int = 1) -> Iterator[Point]:
 
 
 def branched(node: Node) -> bool:
-    """Whether a tree holds together pieces: steps, absolute values, inverse functions, roots of symbols."""
+    """Whether a tree combines pieces: steps, absolute values, inverse functions, roots of symbols."""
     stack = [node]
     while stack:
         top = stack.pop()
@@ -77,7 +77,7 @@ def _whole(exponent: Node) -> bool:
 
 
 def branch_points(names: tuple[str, ...], a: Node, b: Node, log_base: str) -> Iterator[Point]:
-    """Points of every sign, and on either side of the sign changes of both trees' sums, one variable moving."""
+    """Points of every sign, and on either side of the sign changes of both trees' sums along one variable."""
     yield from _orthants(names)
     sums = list(dict.fromkeys((*_sums(a), *_sums(b), a, b)))[-MAX_SUMS:]
     for trial, base in enumerate(spread_points(names)):
@@ -89,7 +89,7 @@ def branch_points(names: tuple[str, ...], a: Node, b: Node, log_base: str) -> It
 
 
 def _orthants(names: tuple[str, ...]) -> Iterator[Point]:
-    """A small and a larger point for each pattern of signs; of more than four variables, some move together."""
+    """A small and a larger point for each pattern of signs. With more than four variables, some move together."""
     for trial, base in enumerate(spread_points(names)):
         if trial in (0, 4):
             for signs in product((1, -1), repeat=min(len(names), 4)):
@@ -107,7 +107,7 @@ def _sums(node: Node) -> Iterator[Node]:
 
 
 class _Scan:
-    """Looks for sign changes along one variable, the others as in `base`, within a budget of steps."""
+    """Searches for sign changes along one variable, with the others fixed at `base`, within a budget of steps."""
 
     def __init__(self, base: Point, log_base: str) -> None:
         self.base = base
@@ -125,7 +125,7 @@ class _Scan:
         return [cuts[0] - 1.7, cuts[-1] + 1.9, *inner, -0.4, 0.3, -12.3, 1e4, -1e4]
 
     def _sign_changes(self, node: Node, name: str) -> list[float]:
-        """Where a sum changes its sign: the roots of parabolas, a scan and halving for others."""
+        """The sign changes of a sum: the roots of parabolas, or a scan with bisection."""
         known = [(x, value) for x in _GRID if (value := self._value(node, name, x)) is not None]
         if (roots := _parabola(known)) is not None:
             return roots
@@ -157,7 +157,7 @@ class _Scan:
 
 
 def _parabola(known: list[tuple[float, float]]) -> list[float] | None:
-    """The roots of the parabola (or line) that all points lie on; None if they lie on none."""
+    """The roots of the parabola (or line) through all points, or None if there is no such parabola."""
     if len(known) < 6:
         return None
     (x0, y0), (x1, y1), (x2, y2) = known[0], known[len(known) // 2], known[-1]

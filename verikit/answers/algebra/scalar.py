@@ -1,4 +1,4 @@
-"""Two scalars: units, percent and money peeled off, decimals rounded where the gold asks for it."""
+"""Compares two scalars: units, percent and money are removed, and decimals rounded if the gold answer is rounded."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from verikit.answers.parser.units import Unit
 _MARKS = frozenset(("pct", "deg", "qty"))
 _HUNDRED = num(100)
 _LONG_DECIMAL = 10
-"""Significant digits from which a decimal stands for the exact number it rounds."""
+"""Number of significant digits at which a decimal can represent the exact number that it rounds."""
 
 
 class Peeled(NamedTuple):
-    """A value without its outermost mark, and the mark: '' or 'pct', 'deg', 'qty' with its unit."""
+    """A value without its outermost mark, and the mark: '', 'pct', 'deg', or 'qty' with its unit."""
 
     value: Node
     mark: str
@@ -26,7 +26,7 @@ class Peeled(NamedTuple):
 
 
 def peel(node: Node) -> Peeled:
-    """Take a leading sign inside and the outermost percent sign, degree sign or unit off."""
+    """Move a leading sign inwards and remove the outermost percent sign, degree sign or unit."""
     if node.op == "neg" and node.args[0].op in _MARKS:
         inner = peel(node.args[0])
         return Peeled(Node("neg", (inner.value,)), inner.mark, inner.unit)
@@ -92,7 +92,7 @@ def _counts(peeled: Peeled) -> bool:
 
 
 def _other_reading(g: Peeled, a: Peeled, equality: Equality) -> EqualityResult | None:
-    """5% as 0.05, 180 degrees as pi; None if that is no match either."""
+    """5% as 0.05, 180 degrees as pi. None if that does not match either."""
     for mark, scale in (("pct", "percent as a fraction"), ("deg", "degrees as radians")):
         if mark == "pct" and not equality.percent:
             continue
@@ -120,9 +120,9 @@ def _two_units(g: Peeled, a: Peeled, equality: Equality) -> EqualityResult:
 
 
 def _bases(gold: Node, answer: Node) -> EqualityResult | None:
-    """A number in another base; where one side has no base, its digits are read in the other's.
+    """Compare numbers in other bases. If one side has no base, its digits are read in the other's.
 
-    A gold without a base is never the value: 101_2 is a right answer for 101 or for 5, not for both.
+    A gold answer without a base is never the value: 101_2 is a right answer for 101 or for 5, not for both.
     """
     if gold.op == answer.op == "based":
         return equal("same value in its base") if gold.args[0] == answer.args[0] else different("other value")
@@ -133,7 +133,7 @@ def _bases(gold: Node, answer: Node) -> EqualityResult | None:
 
 
 def _values(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
-    """Compare without marks; then the roundings that the rules allow."""
+    """Compare without marks, then with the roundings that the rules allow."""
     try:
         verdict, stage = identical(gold, answer)
     except TooBig:
@@ -155,7 +155,7 @@ def _values(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
 
 
 def _by_structure(a: Node, b: Node) -> bool | None:
-    """Numbers too large to compute: powers of one base compare by exponents, factorials by arguments."""
+    """Compare numbers that are too large to compute: powers of one base by exponents, factorials by arguments."""
     if a.op == b.op == "pow" and a.args[0] == b.args[0]:
         base = exact(a.args[0])
         if base is not None and base > 1:
@@ -198,9 +198,10 @@ def _has_decimal(node: Node) -> bool:
 
 
 def _rounds(gold: Node, answer: Node) -> bool:
-    """Whether one is a decimal that shows enough digits and the other, exact and endless, rounds to it.
+    """Whether one is a decimal with enough digits and the other an exact number that rounds to it.
 
-    A decimal gold needs two places and three digits; a decimal answer to an exact gold needs `_LONG_DECIMAL` digits.
+    A decimal gold answer needs two places and three digits. A decimal answer to an exact gold answer needs
+    `_LONG_DECIMAL` digits.
     """
     decimal, exact_side, needed = _decimal(gold), answer, 3
     if decimal is None:
@@ -226,7 +227,7 @@ def _terminates(value: Fraction) -> bool:
 
 
 def _near(node: Node, value: Fraction, gap: Fraction) -> bool:
-    """Whether a constant lies within `gap` of `value`."""
+    """Whether a constant is within `gap` of `value`."""
     from verikit.answers.algebra.analytic import ManyDigits
 
     rational = exact(node)

@@ -1,7 +1,7 @@
 """Solution sets on the real line: intervals, unions, finite sets, and inequalities in one variable.
 
-A set is a list of pieces ``(low, low closed, high, high closed)`` whose ends are trees; pieces are sorted and merged by
-the ends' numeric values, and two sets are equal if their pieces are, end by end.
+A set is a list of pieces ``(low, low closed, high, high closed)`` whose ends are trees. Pieces are sorted and merged by
+the numeric values of their ends. Two sets are equal if their pieces are, end by end.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ WHOLE_LINE = [LinePiece(MINUS_INFINITY, False, INFINITY, False)]
 _CONDITIONS = frozenset(("rel", "inter", "union", "interval"))
 _WHOLE = {Node("const", ("Z",)): float("-inf"), Node("const", ("N",)): 1.0}
 MAX_LISTED = 500
-"""Whole numbers of a set that are listed."""
+"""Maximum number of integers of a set that are listed."""
 
 
 def infinite(node: Node) -> int:
-    """1 or -1 for plus or minus infinity, else 0."""
+    """1 or -1 for plus or minus infinity, otherwise 0."""
     sign = 1
     while node.op in ("neg", "pct") or (node.op == "add" and len(node.args) == 1):
         sign = -sign if node.op == "neg" else sign
@@ -51,7 +51,7 @@ def infinite(node: Node) -> int:
 
 
 def position(node: Node) -> float:
-    """Where an end lies on the line; raises `Undefined` or `Opaque` if it depends on a symbol."""
+    """The position of an end on the line. Raises `Undefined` or `OpaqueTerm` if it depends on a symbol."""
     if infinite(node):
         return infinite(node) * float("inf")
     value = FloatField({}).value(node)
@@ -61,7 +61,7 @@ def position(node: Node) -> float:
 
 
 def to_pieces(node: Node) -> Pieces | None:
-    """The real set a tree stands for; None if it is not read as one."""
+    """The real set that a tree represents, or None if it can't be read as one."""
     try:
         return _pieces(node)
     except (Undefined, OpaqueTerm, TooBig):
@@ -96,7 +96,7 @@ def _pieces(node: Node) -> Pieces | None:
 
 
 def _builder(variable: Node, conditions: tuple[Node, ...]) -> Pieces | None:
-    """What meets every condition; of whole numbers, finitely many are listed."""
+    """The set that meets every condition. Finite sets of integers are listed, larger ones give None."""
     found: Pieces = WHOLE_LINE
     lowest: float | None = None
     for condition in conditions:
@@ -113,7 +113,7 @@ def _builder(variable: Node, conditions: tuple[Node, ...]) -> Pieces | None:
 
 
 def _whole(pieces: Pieces, lowest: float) -> Pieces | None:
-    """The whole numbers from `lowest` on in a set, None if they are too many to list."""
+    """The integers of a set that are >= `lowest`, or None if there are too many to list."""
     points: Pieces = []
     for piece in merge(pieces):
         low, high = max(position(piece.low), lowest), position(piece.high)
@@ -127,9 +127,9 @@ def _whole(pieces: Pieces, lowest: float) -> Pieces | None:
 
 
 def _listed(node: Node) -> Pieces | None:
-    """Conditions with commas between them: all of them, or any of them, whichever says something.
+    """Comma-separated conditions: all of them or any of them, whichever is a proper restriction.
 
-    None if both readings do (x > 2, x > 5), or if they are not about one variable.
+    None if both readings are (x > 2, x > 5), or if they are not about one variable.
     """
     conditions = _excluded(node.args) or node.args
     relations = [a for a in conditions if a.op in ("rel", "inter")]
@@ -148,7 +148,7 @@ def _listed(node: Node) -> Pieces | None:
 
 
 def _excluded(args: tuple[Node, ...]) -> tuple[Node, ...]:
-    """`x != 1, 2` as x != 1 and x != 2; nothing for other lists."""
+    """`x != 1, 2` as x != 1 and x != 2. Empty for other lists."""
     first, rest = args[0], args[1:]
     if first.op != "rel" or first.args[0] != ("!=",) or any(a.op not in SCALARS or symbols(a) for a in rest):
         return ()
@@ -198,7 +198,7 @@ def _linear(operator: str, left: Node, right: Node, name: str) -> Pieces | None:
 
 
 def _distance(operator: str, inner: Node, bound: Node, name: str) -> Pieces | None:
-    """Solve |inner| < bound and its like: between -bound and bound, or outside of them."""
+    """Solve |inner| < bound and similar: between -bound and bound, or outside of them."""
     if position(bound) < 0:
         return WHOLE_LINE if operator in (">", ">=", "!=") else []
     above, below = _linear(operator, inner, bound, name), _linear(_FLIP[operator], inner, Node("neg", (bound,)), name)
@@ -224,7 +224,7 @@ def _empty(piece: LinePiece) -> bool:
 
 
 def merge(pieces: Pieces) -> Pieces:
-    """Sorted, without empty pieces, overlapping and touching ones joined."""
+    """Sort the pieces, drop empty ones, and join overlapping and touching ones."""
     if len(pieces) > 200:
         raise TooBig("a union of too many pieces")
     keyed = sorted((p for p in pieces if not _empty(p)), key=lambda p: (position(p.low), not p.low_closed))
@@ -242,7 +242,7 @@ def merge(pieces: Pieces) -> Pieces:
 
 
 def intersection(a: Pieces, b: Pieces) -> Pieces:
-    """What two sets share."""
+    """The intersection of two sets."""
     found: Pieces = []
     for p in a:
         for q in b:
@@ -255,7 +255,7 @@ def intersection(a: Pieces, b: Pieces) -> Pieces:
 
 
 def complement(pieces: Pieces) -> Pieces:
-    """What a set leaves of the line."""
+    """The complement of a set on the line."""
     found: Pieces = []
     low, closed = MINUS_INFINITY, False
     for piece in merge(pieces):

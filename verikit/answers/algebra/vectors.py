@@ -12,7 +12,7 @@ _AXES = {Node("const", ("i",)): 0, Node("sym", ("i",)): 0, Node("sym", ("j",)): 
 
 
 def components(node: Node, size: int) -> Node | None:
-    """The tuple of a scalar's coefficients at i, j and k; None if it is no such sum, or one of i alone."""
+    """The tuple of a scalar's coefficients at i, j and k. None if it is not such a sum, or contains only i."""
     if node.op not in SCALARS or size not in (2, 3):
         return None
     seen: set[int] = set()
@@ -26,7 +26,7 @@ def components(node: Node, size: int) -> Node | None:
 
 
 def _replaced(node: Node, values: dict[int, Node], seen: set[int]) -> Node:
-    """The tree with its unit vectors replaced, by zero where no value is given."""
+    """The tree with its unit vectors replaced by the given values, or by zero."""
     inner = node.args[1] if node.op == "fn" and node.args[0] in _MARKS else node
     axis = _AXES.get(inner) if inner.op in ("sym", "const") else None
     if axis is not None:

@@ -1,4 +1,4 @@
-"""What a text ends with where it marks no answer: its last line or list, and there the last formula or number."""
+"""The end of a text without a marked answer: its last line or list, and the last formula or number there."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from verikit.answers.parser.operations import MAX_BEFORE, MAX_BEHIND, is_limit, 
 from verikit.answers.parser.units import is_unit
 
 MAX_LINE = 1_000
-"""Characters of a stated answer or last line."""
+"""Maximum number of characters of a stated answer or last line."""
 _LABEL = re.compile(
     r"^(?:[^\W\d_][^\W\d_;' ]{0,30}\s*[:：]"
     r"|[a-z]\)|=|(?:Therefore|Thus|Hence|So|Result|Solution)\b[,:]?)\s*(?=[-−$\\\d])"
 )
-"""What a last line may begin with before a number or a formula: "A: 160", as against the option "A: red"."""
+"""Prefixes of a last line that are allowed before a number or a formula: "A: 160", unlike the option "A: red"."""
 _BULLET = re.compile(r"[ \t]{0,8}(?:([-*•–])[ \t]+|\(?\d{1,2}[.)][ \t]+|\(?[a-z][.)][ \t]+)(\S.{0,80})")
 _FORMULAS = re.compile(
     r"\$\$(.{1,2000}?)\$\$|\$((?:[^$\\]|\\.){1,2000})\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]"
@@ -27,7 +27,7 @@ _FORMULAS = re.compile(
 _POINTS = re.compile(
     r"(?<![^\s:：\u2e80-\uffff])[\[(]\s?[-−]?\d[^()\[\]{}\n]{0,100},[^()\[\]{}\n]{0,100}[\])](?=[\s.,;:!?。，)*]|$)"
 )
-"""Lists and points of numbers in prose: "They meet at (3, 4)."."""
+"""Lists of numbers and points in prose: "They meet at (3, 4)."."""
 _NUMBERS = re.compile(
     r"(?:(?<=[\s:：$€£¥*(，。是为])|(?<=[^\x00-\x7f])|^)[-−]?(?:\\[dtc]?frac\s*\{[^{}]{1,60}\}\s*\{[^{}]{1,60}\}"
     r"|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?::\d+){1,9}|\d+(?:[.,]\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?|\.\d+)(?:\s?\\?%)?"
@@ -37,16 +37,16 @@ FOREIGN_SCALES = (
     "[十百千万萬亿億兆半分]|тыс|миллион|миллиард|сот|дюжин|процент|полов|만|억|백|천|हज़ार|लाख|करोड़|ألف|مليون"
     "|χιλι|εκατομ|τοις"
 )
-"""How words begin that make another number of digits, in scripts that the parser does not read."""
+"""Beginnings of words that change the number before them, in scripts that the parser does not read."""
 _GOES_ON = re.compile(
     r"\s+(?:(?:[^\W\d_]{1,20}\s+)?and\s+(?:a|one|two|three)\s+(?:half|third|quarter|fourth|fifth|tenth)"
     rf"|(?:point|hundred|thousand|[mb]illion|trillion|dozen)\b"
     r"|(?:[^\W\d_]{1,20}\s+)?(?:minus|plus|mod|negated|below\s+zero"
     rf"|(?:and|or)\s+(?:above|below|more|less|fewer|over|under|up|down))\b)|\s?(?:{FOREIGN_SCALES})"
 )
-"""What makes another number of the one before it."""
+"""Words that change the number before them."""
 _NAME = re.compile(r"(?<![^\W\d_])[a-zA-Z]\s?=\s?\$?$")
-"""A name that a value is given to is part of the value: "at least x = 4"."""
+"""A name to which a value is given is part of the value: "at least x = 4"."""
 _GLUED = re.compile(r"[a-zA-Z]{1,3}(?![a-zA-Z0-9])")
 _ENDINGS = frozenset(("st", "nd", "rd", "th", "am", "pm"))
 _TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
@@ -55,9 +55,9 @@ _PART_AFTER = re.compile(
     r"[\d^_#♯♭+]|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])"
     r"|\s?(?:[<>≤≥≠]|(?:less|more|greater|fewer)\sthan\b)"
 )
-"""What makes another value of the formula that it stands beside: "≥$5$", "2$3$", "half $n$"."""
+"""Text next to a formula that changes its value: "≥$5$", "2$3$", "half $n$"."""
 _DECIMAL_COMMA = re.compile(r"[-−]?\d+,(?:\d{1,2}|\d{4,9})\s(?!(?:and|or|und|et|y|e|o|ou|oder)\b)[^\W\d_]")
-"""In a sentence a number with a word after it is one number: 3,5 Euro."""
+"""In a sentence, a number with a word after it is one number: 3,5 Euro."""
 _COUNTED = re.compile(r"([-−]?\d+(?:[.,]\d+)*(?:/\d+)?)\s*[^\x00-\x7f\d°×·²³½]{1,12}")
 _PROSE = re.compile(r"[^\W\d_]+[\s,，]+(?:\d{1,9}\s)?[^\W\d_]{2,}|[^\x00-\u02ff]{3}")
 _IN_LIST = re.compile(
@@ -70,7 +70,7 @@ _IN_FORMULA = re.compile(r"[-+*/×÷^_<>(\\]\s*\(?$")
 
 
 def last_line(text: str) -> tuple[str, str]:
-    """The whole of a short text, else its last line or the list its last lines are; and which of these it was."""
+    """The whole of a short text, or its last line or the list in its last lines, with the name of that form."""
     stripped = text.strip()
     if "\n" not in stripped and len(stripped) <= MAX_LINE:
         return _without_label(stripped), "whole text"
@@ -84,13 +84,13 @@ def last_line(text: str) -> tuple[str, str]:
 
 
 def _without_label(line: str) -> str:
-    """A line without the label before its value; a label that denies the value is kept: "wrong: 195"."""
+    """A line without the label before its value. A label that denies the value stays: "wrong: 195"."""
     label = _LABEL.match(line)
     return line if label is None or not asserts_all(label[0]) else line[label.end() :]
 
 
 def bullets(lines: list[str]) -> list[str]:
-    """The items of the list whose lines come first: short values, two or more."""
+    """The items of the list whose lines come first: two or more short values."""
     items: list[str] = []
     for line in lines:
         match = _BULLET.fullmatch(line.rstrip())
@@ -101,20 +101,20 @@ def bullets(lines: list[str]) -> list[str]:
 
 
 class LastValue(NamedTuple):
-    """The last value of a text, and the role that its sentence gives it."""
+    """The last value of a text, and its role in its sentence."""
 
     text: str
     role: Role
 
 
 def last_item(text: str) -> str | None:
-    """The last formula or number, with those it makes a list with; None where its sentence does not assert it."""
+    """The last formula or number, including the list it belongs to. None if its sentence does not assert it."""
     last = last_value(text)
     return last.text if last is not None and last.role == "asserted" else None
 
 
 def last_value(text: str) -> LastValue | None:
-    """The last formula or number, with those it makes a list with."""
+    """The last formula or number, including the list it belongs to."""
     window = text[-MAX_LINE:]
     values = list(_values(window))
     while len(values) > 1 and _is_set_aside(window, values[-2], values[-1]):
@@ -133,7 +133,7 @@ def last_value(text: str) -> LastValue | None:
 
 
 def _is_part(window: str, start: int, end: int) -> bool:
-    """Whether a formula or number is part of a larger one: a sign, a digit or "half" stands right beside it."""
+    """Whether a formula or number is part of a larger one: a sign, a digit or "half" is right next to it."""
     before, after = window[max(0, start - MAX_BEFORE) : start], window[end : end + MAX_BEHIND]
     if _TAG_BEFORE.search(before) or _TAG_AFTER.match(after):
         return False
@@ -143,13 +143,13 @@ def _is_part(window: str, start: int, end: int) -> bool:
 
 
 def _is_set_aside(window: str, previous: tuple[str, int, int], last: tuple[str, int, int]) -> bool:
-    """Whether the last value is denied or supposed in the sentence that names another before: "It is 4, not 3"."""
+    """Whether the last value is denied or supposed in a sentence that names another one before it: "It is 4, not 3"."""
     between = window[previous[2] : last[1]]
     return _BREAK.search(between) is None and role(window, last[1], last[2]) in _SET_ASIDE
 
 
 def _values(window: str) -> Iterator[tuple[str, int, int]]:
-    """Formulas, bold text, and in prose numbers that are no part of a formula or of code, each with its span."""
+    """Formulas, bold text, and in prose numbers outside formulas and code, each with its span."""
     end = 0
     prose = _PROSE.search(window) is not None
     for match in _FORMULAS.finditer(window):
@@ -184,13 +184,13 @@ def _plain_numbers(window: str, start: int, stop: int) -> Iterator[tuple[str, in
 
 
 def _is_operation(window: str, start: int, end: int) -> bool:
-    """Whether words beside a number make another one of it: "half of 8", "8 squared"."""
+    """Whether words next to a number change its value: "half of 8", "8 squared"."""
     if _GOES_ON.match(window, end) or is_operated(window[end : end + MAX_BEHIND]):
         return True
     return is_operand(window[max(0, start - MAX_BEFORE) : start])
 
 
 def _has_factor(window: str, end: int) -> bool:
-    """Whether letters that are no unit are glued to a number's end: 280x, 12pi, 420ish."""
+    """Whether letters other than a unit are attached to a number: 280x, 12pi, 420ish."""
     glued = _GLUED.match(window, end)
     return glued is not None and glued[0] not in _ENDINGS and not is_unit(glued[0])

@@ -1,7 +1,7 @@
-"""Sentences that repeat a question with the answer in its place, such as "Marie Curie discovered it".
+"""Sentences that repeat a question with the answer filled in, such as "Marie Curie discovered it".
 
-The words that the question does not have stand together, and where they stand decides: a question for the subject
-("Who discovered radium?") is answered at the start, one for the object ("What does it print?") at the end.
+The words that are not in the question must be consecutive, and their position decides. A question for the subject ("Who
+discovered radium?") is answered at the start, one for the object ("What does it print?") at the end.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from verikit.answers.claims.tokens import ClaimToken, asserts_all, tokens
 
 MAX_QUESTION = 300
-"""Characters of a question, from its end, that are read."""
+"""Number of characters read at the end of a question."""
 _ASKING = frozenset("who whom what which wer wen was qui quién quien chi cosa quem кто кого".split())
 _SHORT = ("did", "does", "do")
 _KNOWN_ROLES = frozenset(("is", "does", "it", "filler", "after", "that", "sure", "comma", "mark"))
 _PRONOUNS = frozenset("him her them us he she they".split())
 _TURNED = frozenset(("by", "of", "from"))
-"""Words that may turn round who does what to whom."""
+"""Words that may swap the subject and the object."""
 _ENDINGS = ("ing", "ed", "es", "s", "e", "d")
 
 
 def may_echo(text: str, question: str) -> bool:
-    """A cheap look: whether a text has words of the question beside others."""
+    """A cheap test whether a text contains words of the question in addition to others."""
     words = text.lower().rstrip(" .").split()
     if len(words) < 2 or not question:
         return False
@@ -31,7 +31,7 @@ def may_echo(text: str, question: str) -> bool:
 
 
 def echoed(sentence: str, question: str) -> str:
-    """What a sentence puts in the place that its question asks for; "" where it is not sure to repeat the question."""
+    """The words that a sentence fills in for the question. Empty if it is uncertain that it repeats the question."""
     if not question or not asserts_all(sentence):
         return ""
     said, asked = tokens(sentence), _after_asking(question)
@@ -53,14 +53,14 @@ def echoed(sentence: str, question: str) -> str:
 
 
 def _asked_word(said: Sequence[ClaimToken], asked: Sequence[ClaimToken], new: tuple[int, int]) -> int:
-    """Where the first word of the question stands, outside of the new ones; beyond all words where none does."""
+    """Position of the first word of the question outside the new words. Beyond all words if there is none."""
     first, last = new
     outside = (at for at, token in enumerate(said) if not first <= at <= last and _is_asked(token, asked))
     return next(outside, len(said) + 1)
 
 
 def _new_words(said: Sequence[ClaimToken], asked: Sequence[ClaimToken]) -> tuple[int, int] | None:
-    """The first and the last word that the question does not have, if they all stand together."""
+    """The first and the last word that are not in the question, if all such words are consecutive."""
     new = [at for at, token in enumerate(said) if not _is_known(token, asked)]
     if not new or new != list(range(new[0], new[-1] + 1)):
         return None
@@ -68,13 +68,13 @@ def _new_words(said: Sequence[ClaimToken], asked: Sequence[ClaimToken]) -> tuple
 
 
 def _is_doer(said: Sequence[ClaimToken], first: int, last: int) -> bool:
-    """Whether the new words end a passive sentence, behind its only "by": they name who did it."""
+    """Whether the new words end a passive sentence, after its only "by", and so name the agent."""
     turned = [at for at, token in enumerate(said) if token.text in _TURNED]
     return turned == [first - 1] and said[first - 1].text == "by" and last == len(said) - 1
 
 
 def _after_asking(question: str) -> Sequence[ClaimToken]:
-    """What follows the "who", or "which city", of a question's last sentence."""
+    """The words after "who" or "which city" in a question's last sentence."""
     asked = tokens(question[-MAX_QUESTION:].rstrip(" ?\n").rpartition("\n")[2].rpartition(". ")[2])
     at = next((at for at, token in enumerate(asked) if token.text in _ASKING), len(asked))
     if asked[at : at + 1] and asked[at].text == "which":

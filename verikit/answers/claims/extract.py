@@ -1,8 +1,8 @@
 """Finds the final answer in a model's text, in time linear in the text.
 
-In order of trust: an ``<answer>`` tag, a box, a stated answer ("the answer is …", "#### …", 答案…), the last line. What
-counts is the last one of the most trusted form; boxes or statements that follow one another without an argument
-between them are one list, so a list of guesses can't pass for an answer. Thoughts are never read.
+In order of trust: an ``<answer>`` tag, a box, a stated answer ("the answer is …", "#### …", 答案…), the last line. The
+last answer of the most trusted form is used. Boxes or statements that follow one another without an argument between
+them form one list. So a list of guesses is not accepted as an answer. Thoughts are never read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BETWEEN = re.compile(
 _MAY_BE_UNIT = re.compile(r"[%^°]|p[ce]|deg|circ")
 _LINE_END = re.compile(r"\n\s*|[.;:]\s+(?=[A-Z(])")
 _VARYING = re.compile(r"\$[^$]{0,80}\$|\d+|\b[a-zA-Z]\b|\b[IVX]{1,4}\b|\b(?:first|second|third|fourth)\b|[<>=≤≥]")
-"""What may differ between lines of the same form: formulas, numbers, letters."""
+"""Parts that may differ between lines of the same form: formulas, numbers, letters."""
 _BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
 _DEPTH = {"{": 1, "}": -1}
 _BARE_CONTENT = re.compile(r"[\w.\-]{1,40}")
@@ -41,7 +41,7 @@ _TAGS = (
     ("<answer>", "</answer>"), ("<response>", "</response>"), ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
     ("<|begin_of_box|>", "<|end_of_box|>"),
 )  # fmt: skip
-"""Marks around an answer, or around all of the reply: this package's, Granite's, Cohere's and GLM's."""
+"""Marks around an answer or around the whole reply: verikit's, Granite's, Cohere's and GLM's."""
 _FOOTNOTES = re.compile(r"(?<=[.!?。])(?:\[\d{1,3}\])+")
 
 
@@ -67,13 +67,13 @@ def final_part(text: str) -> str:
 
 
 def _unit_behind(text: str, end: int) -> str:
-    """The unit that follows a box, after a space; "" where none does."""
+    """The unit after a box and a space. Empty if there is none."""
     after = _AFTER_BOX.match(text, end, end + 30) if _MAY_BE_UNIT.search(text[end : end + 12]) else None
     return " " + after[1] if after else ""
 
 
 def boxes(text: str, every: bool = False) -> list[FoundAnswer]:
-    """The last box, or `every` one up to `MAX_KEPT`; neighbours are joined into one list."""
+    """The last box, or with `every` all boxes up to `MAX_KEPT`. Adjacent boxes are joined into one list."""
     groups: list[FoundAnswer] = []
     pieces: list[str] = []
     following, start = -1, len(text)
@@ -85,7 +85,7 @@ def boxes(text: str, every: bool = False) -> list[FoundAnswer]:
         if end < 0 and following < 0:
             return [FoundAnswer("", "open box", start)]
         if content is None or _commented(text, start) or (following >= 0 and end > following):
-            continue  # Nothing in it, or it holds the box just read.
+            continue  # It is empty, or contains the box just read.
         content += _unit_behind(text, end)
         if following >= 0 and not _adjacent(text, end, following, start):
             groups.append(_joined(text, pieces, following))
@@ -102,8 +102,8 @@ def boxes(text: str, every: bool = False) -> list[FoundAnswer]:
 
 
 def _last_mark(text: str, limit: int) -> tuple[int, int]:
-    """Where the last mark of a box that ends before `limit` starts and ends; -1 where there is none."""
-    box = text.rfind("box", 0, limit)  # one look for all three marks, which most often finds a \\boxed or nothing
+    """The start and end of the last box command that ends before `limit`, or -1 if there is none."""
+    box = text.rfind("box", 0, limit)  # one search for all three marks, usually for \\boxed
     if box < 0:
         return -1, -1
     if box and text.startswith("\\boxed", box - 1, limit):
@@ -114,7 +114,7 @@ def _last_mark(text: str, limit: int) -> tuple[int, int]:
 
 
 def _adjacent(text: str, end: int, start: int, previous: int) -> bool:
-    """Whether nothing but separators stands between two boxes, or each ends a line or sentence of the same form."""
+    """Whether only separators are between two boxes, or each ends a line or sentence of the same form."""
     if start - end <= 80 and _BETWEEN.fullmatch(text, end, start):
         return True
     if start - end > 200:
@@ -127,19 +127,19 @@ def _adjacent(text: str, end: int, start: int, previous: int) -> bool:
 
 
 def _line_start(text: str, position: int) -> int:
-    """Where the line or sentence of a position starts, at most 200 characters before."""
+    """The start of the line or sentence at a position, at most 200 characters before it."""
     starts = [match.end() for match in _LINE_END.finditer(text, max(0, position - 200), position)]
     return starts[-1] if starts else max(0, position - 200)
 
 
 def _commented(text: str, start: int) -> bool:
-    """Whether a box stands in a line that is a LaTeX comment."""
+    """Whether a box is in a line that is a LaTeX comment."""
     line = text.rfind("\n", 0, start) + 1
     return text.find("%", line, start) >= 0 and text[line:start].lstrip().startswith("%")
 
 
 def _joined(text: str, pieces: list[str], start: int) -> FoundAnswer:
-    """Neighbouring boxes, last first, as one answer; repetitions count once."""
+    """Adjacent boxes, last first, as one answer without repetitions."""
     left = sentence_before(text, start)
     negated = not reaches_nothing(left) and role_before(tokens(left), reach=0) == "denied"
     role: Role = "denied" if negated or _is_unequal(text[max(0, start - 30) : start]) else "asserted"
@@ -150,12 +150,12 @@ def _joined(text: str, pieces: list[str], start: int) -> FoundAnswer:
 
 
 def _is_unequal(left: str) -> bool:
-    """Whether a sign of inequality stands right before a box."""
+    """Whether a sign of inequality is right before a box."""
     return ("\\ne" in left or "≠" in left or "!=" in left) and _UNEQUAL.search(left) is not None
 
 
 def _content(text: str, position: int) -> tuple[str | None, int]:
-    """What a box holds and where it ends: a braced group, or one word; nothing and -1 where it is not closed."""
+    """The content of a box and its end: a braced group, or one word. None and -1 if it is not closed."""
     if not text.startswith("{", position):
         position = _SPACE.match(text, position).end()  # type: ignore[union-attr]  # it matches anywhere
     if not text.startswith("{", position):
@@ -174,7 +174,7 @@ def _content(text: str, position: int) -> tuple[str | None, int]:
 
 
 def marked(text: str, every: bool = False) -> list[FoundAnswer]:
-    """The answers a text marks as such, the one that counts last; only the last of a form unless `every` is asked."""
+    """The marked answers of a text, with the decisive one last. Only the last one of a form unless `every` is set."""
     found = boxes(text, every)
     if found:
         start = found[-1].start
@@ -196,6 +196,6 @@ def marked(text: str, every: bool = False) -> list[FoundAnswer]:
 
 
 def last_line(text: str) -> FoundAnswer:
-    """Where nothing is marked: the whole of a short text, else its last line or the list that its last lines are."""
+    """The answer of an unmarked text: the whole of a short text, or its last line, or the list in its last lines."""
     line, form = closing.last_line(text)
     return FoundAnswer(line, form, len(text.rstrip()) - len(line))

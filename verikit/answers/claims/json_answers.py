@@ -16,7 +16,7 @@ _OBJECT = re.compile(r"^[ \t]*(?=\{\s*[\"}])", re.MULTILINE)
 
 
 def json_answer(text: str) -> str:
-    """The answer in the last JSON object of a reply, the text before one that is cut off, else the text itself."""
+    """The answer in the last JSON object of a reply, the text before a truncated one, or the text itself."""
     places = list(_OBJECT.finditer(text)) if len(text) <= MAX_CHARS else []
     if not places:
         return text
@@ -31,16 +31,16 @@ def json_answer(text: str) -> str:
 
 
 class JsonGold(NamedTuple):
-    """A gold that is a JSON object or list."""
+    """A gold answer that is a JSON object or list."""
 
     value: Any
     kind: Literal["objects", "words", "numbers"]
-    """`words` is a list with strings, booleans or nulls and no object; `numbers` may be an interval or matrix, too."""
+    """`words` is a list with strings, booleans or nulls and no object. `numbers` may also be an interval or matrix."""
 
 
 @lru_cache(maxsize=1024)
 def gold_json(text: str) -> JsonGold | None:
-    """The JSON object or list that a gold is, None if it is anything else. Nobody changes its value."""
+    """The JSON object or list that a gold answer is, or None if it is anything else. Its value must not be changed."""
     text = text.strip()
     if text[:1] + text[-1:] not in ("{}", "[]"):
         return None
@@ -66,7 +66,7 @@ def _kind(value: Any) -> Literal["objects", "words", "numbers"]:
 
 
 def unwrapped(value: Any, gold: Any) -> Any:
-    """The value of the one field `answer` of an object, where the gold is not such an object; else the value."""
+    """The value of an object's only field `answer`, unless the gold answer is such an object. Otherwise the value."""
     if not isinstance(value, dict) or (isinstance(gold, dict) and not gold.keys().isdisjoint(value)):
         return value
     found = [part for key, part in value.items() if key.lower() in _KEYS]

@@ -1,8 +1,8 @@
 """Two JSON values compared field by field: keys in any order, lists in order or not, numbers within a tolerance.
 
-A field is a number, string, boolean, null, `{}` or `[]` of the gold, or an item of a list that counts in any order. Its
-path is written like `items[0].price`. Work is linear but for unordered lists whose items are not the gold's exactly:
-the search for pairs among those has a limit.
+A field is a number, string, boolean, null, `{}` or `[]` of the gold answer, or an item of an unordered list. Its path
+is written like `items[0].price`. The work is linear, except for unordered lists with items that don't match the gold
+answer's exactly. The search for pairs among those is limited.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any, Literal, NamedTuple
 from verikit.stats.pairing import pairs
 
 MAX_DEPTH = 100
-"""Levels of lists and objects; deeper ones are not compared."""
+"""Maximum number of levels of lists and objects. Deeper ones are not compared."""
 MAX_STEPS = 200_000
-"""Values looked at while the items of unordered lists are paired."""
+"""Maximum number of values read while pairing the items of unordered lists."""
 ExtraKeys = Literal["refuse", "ignore"]
 _PLAIN_KEY = re.compile(r"[\w-]{1,80}")
 _MAX_SHOWN = 40
@@ -33,14 +33,14 @@ class TooMuchWork(Exception):
 
 @dataclass(frozen=True)
 class JsonRules:
-    """The disputed questions of JSON equality."""
+    """The options of JSON equality."""
 
     rel_tol: Fraction = Fraction(0)
     abs_tol: Fraction = Fraction(0)
     unordered: frozenset[str] | bool = False
-    """Whether lists are compared in any order; or the paths of those that are, with `[*]` for every index."""
+    """Whether lists are compared in any order, or the paths of those that are, with `[*]` for every index."""
     extra: ExtraKeys = "refuse"
-    """Whether keys that the gold lacks are an error."""
+    """Whether keys that the gold answer lacks are an error."""
     typed_numbers: bool = False
     """Whether 1 and 1.0 differ."""
 
@@ -51,7 +51,7 @@ class JsonRules:
 
 
 class FieldVerdict(NamedTuple):
-    """One field and its problem, "" if it is right."""
+    """One field and its problem. The problem is empty if the field is right."""
 
     path: str
     problem: str = ""
@@ -61,19 +61,19 @@ Tell = Callable[[FieldVerdict], None]
 
 
 class JsonPlace(NamedTuple):
-    """Where a value is: its path, and the path with `[*]` for every index."""
+    """The location of a value: its path, and the path with `[*]` for every index."""
 
     path: str = ""
     pattern: str = ""
 
     def at_key(self, key: str) -> JsonPlace:
-        """The place of a key's value."""
+        """The location of a key's value."""
         step = key if _PLAIN_KEY.fullmatch(key) else f"[{_quoted(key)}]"
         dot = "." if self.path and not step.startswith("[") else ""
         return JsonPlace(f"{self.path}{dot}{step}", f"{self.pattern}{dot}{step}")
 
     def at_index(self, number: int) -> JsonPlace:
-        """The place of a list's item."""
+        """The location of a list's item."""
         return JsonPlace(f"{self.path}[{number}]", f"{self.pattern}[*]")
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class JsonPlace(NamedTuple):
 
 
 def compare_fields(gold: Any, value: Any, rules: JsonRules) -> list[FieldVerdict]:
-    """The gold's fields in its order with what is wrong with each in the value, then what the value has beyond them.
+    """The gold answer's fields in order with the problem of each in the value, then the value's additional fields.
 
     Both have at most `MAX_DEPTH` levels.
 
@@ -92,12 +92,12 @@ def compare_fields(gold: Any, value: Any, rules: JsonRules) -> list[FieldVerdict
 
 
 def canonical(value: Any, rules: JsonRules) -> str:
-    """One text for all values that are equal under rules without a tolerance."""
+    """The same string for all values that are equal under rules without a tolerance."""
     return _Comparison(rules).canonical(value, JsonPlace())
 
 
 class _Comparison:
-    """One comparison, with the work it has spent."""
+    """One comparison, with the work done so far."""
 
     def __init__(self, rules: JsonRules) -> None:
         self._rules = rules
@@ -134,14 +134,14 @@ class _Comparison:
                     tell(FieldVerdict(str(place.at_key(key)), "extra"))
 
     def _compare_part(self, gold: Any, value: list[Any], place: JsonPlace, tell: Tell) -> None:
-        """Compare a part with the one value that is in its place, if any is."""
+        """Compare a part with the one value at its location, if there is one."""
         if value:
             self._compare(gold, value[0], place, tell)
         else:
             self._all_wrong(gold, place, "missing", tell)
 
     def _all_wrong(self, gold: Any, place: JsonPlace, problem: str, tell: Tell) -> None:
-        """Every field of a part is wrong; an unordered list's are its items."""
+        """Report every field of a part as wrong. The fields of an unordered list are its items."""
         if type(gold) is dict and gold:
             for key, part in gold.items():
                 self._all_wrong(part, place.at_key(key), problem, tell)
@@ -154,7 +154,7 @@ class _Comparison:
             tell(FieldVerdict(str(place), problem))
 
     def _compare_unordered(self, gold: list[Any], value: list[Any], place: JsonPlace, tell: Tell) -> None:
-        """Pair equal items first, since most are; then those that are equal under the rules."""
+        """Pair identical items first, since most are. Then pair items that are equal under the rules."""
         inside = place.at_index(0)
         texts = [self.canonical(item, inside) for item in value]
         unpaired = Counter(texts)
@@ -169,7 +169,7 @@ class _Comparison:
             free: list[Any] = []
             copies: Counter[str] = Counter()
             for item, text in zip(value, texts, strict=True):
-                if unpaired[text] and copies[text] < len(left):  # more of one item than there are partners are no use
+                if unpaired[text] and copies[text] < len(left):  # copies beyond the number of partners are useless
                     unpaired[text] -= 1
                     copies[text] += 1
                     free.append(item)
@@ -181,7 +181,7 @@ class _Comparison:
             tell(FieldVerdict(str(place.at_index(number)), "extra"))
 
     def _unpaired(self, gold: list[Any], left: list[int], free: list[Any], place: JsonPlace) -> list[int]:
-        """Which of the gold's items that are left have no partner among the free ones."""
+        """The remaining gold items that have no partner among the free ones."""
         before, self._pairing = self._pairing, True
         paired = pairs(left, free, lambda number, item: self._same(gold[number], item, place))
         self._pairing = before
@@ -194,7 +194,7 @@ class _Comparison:
         return not any(problems)
 
     def _difference(self, gold: Any, value: Any) -> str:
-        """Why a value is not the gold's number, string, boolean, null or empty container; "" if it is."""
+        """Why a value is not the gold's number, string, boolean, null or empty container. Empty if it is."""
         if _is_number(gold) and _is_number(value):
             same = self._near(gold, value)
         elif type(gold) is dict and type(value) is dict:
@@ -213,7 +213,7 @@ class _Comparison:
         return abs(_as_written(value) - wanted) <= max(rules.abs_tol, rules.rel_tol * abs(wanted))
 
     def canonical(self, value: Any, place: JsonPlace) -> str:
-        """A text that is the same for equal values, whatever the order of their keys and unordered lists."""
+        """The same string for equal values, regardless of the order of keys and unordered lists."""
         self._count()
         if type(value) is dict:
             texts = [f"{json.dumps(key)}:{self.canonical(item, place.at_key(key))}" for key, item in value.items()]
@@ -242,7 +242,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _as_written(number: float) -> Fraction:
-    """A number as it is written: 0.1 is a tenth."""
+    """The exact value of a number as written: 0.1 is one tenth."""
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
 
 
@@ -264,7 +264,7 @@ def _quoted(text: str) -> str:
 
 
 def unfit(value: Any) -> str:
-    """Why a value can't be compared, "" if it can: it nests too deeply, or has a number beyond all floats."""
+    """Why a value can't be compared: it nests too deeply, or has a number beyond all floats. Empty if it can."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         if any(type(item) is float and not math.isfinite(item) for item in level):

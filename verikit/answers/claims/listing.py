@@ -1,4 +1,4 @@
-"""The claims of a whole reply, for people to read: each stated value with its role, its form and its place."""
+"""The claims of a whole reply, for display: each stated value with its role, form and position."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from verikit.answers.claims.statements import hash_mark, statements
 from verikit.answers.claims.withdrawals import after_withdrawal
 
 MOST = 12
-"""Claims of one reply that are listed, the last ones."""
+"""Maximum number of claims listed per reply. The last ones are listed."""
 MAX_SHOWN = 80
-"""Characters of a value that are shown."""
+"""Maximum number of characters shown of a value."""
 
 
 class Claim(NamedTuple):
@@ -22,11 +22,11 @@ class Claim(NamedTuple):
     value: str
     role: Role
     form: str
-    """Where it stands: box, statement, ####, last line."""
+    """Where it was found: box, statement, ####, last line."""
     start: int
-    """Its place in the reply, in characters."""
+    """Its position in the reply, in characters."""
     final: bool = False
-    """Whether it is the one that counts."""
+    """Whether it is the decisive claim."""
 
     def __str__(self) -> str:
         value = self.value if len(self.value) <= MAX_SHOWN else self.value[: MAX_SHOWN - 1] + "…"
@@ -34,7 +34,7 @@ class Claim(NamedTuple):
 
 
 def claims(reply: str) -> list[Claim]:
-    """The claims that a reply marks, in order; of one that marks none the value that it ends with."""
+    """The marked claims of a reply, in order. If there are none, the value at its end."""
     part = final_part(reply)
     hashed = hash_mark(part) if "####" in part else None
     found = [*boxes(part, every=True), *statements(part, every=True), *([hashed] if hashed else [])]
@@ -54,7 +54,7 @@ def claims(reply: str) -> list[Claim]:
 
 
 def _closing(text: str, offset: int) -> list[Claim]:
-    """What an unmarked text ends with."""
+    """The claims at the end of an unmarked text."""
     line = last_line(text)
     last = closing.last_value(line.text)
     value, role = (last.text, last.role) if last is not None else (line.text, line.role)

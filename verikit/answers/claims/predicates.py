@@ -1,4 +1,4 @@
-"""What a sentence says of its subject: "the answer is …" and then a value, a denial of one, or one after a denial."""
+"""The predicate of a sentence: after "the answer is …", a value, the denial of a value, or a value after a denial."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _FIRST_WORD = re.compile(
     r"[\s$*\"'(]*(?:\\(?:text|mathrm|textbf)\s*\{)?\s*([^\W\d_]+(?:n['’]t)?)(?:(?=\}?\s)|(?<=[^\x00-\x7f]))"
 )
 MAX_NAME = 8
-"""Words of a name that is told from what is said of it."""
+"""Maximum number of words of a name that can be separated from its predicate."""
 _ENDS = ("because", "comma", "so", "but")
 
 
 class Predicate(NamedTuple):
-    """What is said."""
+    """The status of a predicate."""
 
     role: Role | Literal["negation"]
-    """`negation`: what is said begins with the denial of a value, and is itself one: "not independent"."""
+    """`negation` means that it begins with the denial of a value and is itself one: "not independent"."""
     start: int = 0
-    """Where the value that counts starts: behind "not … but"."""
+    """Start of the decisive value, after "not … but"."""
 
 
 def predicate(said: str) -> Predicate:
-    """What follows a subject's verb, read as a claim about that subject."""
+    """Read the words after a subject's verb as a claim about that subject."""
     found = tokens(said)
     if any(token.text in ("?", "？") for token in found[-1:]):
         return Predicate("hypothetical")
@@ -43,7 +43,7 @@ def predicate(said: str) -> Predicate:
 
 
 def _end_of_value(found: tuple[ClaimToken, ...]) -> int:
-    """Where the value that a predicate begins with ends: before a comma with words behind it, else after a word."""
+    """The end of the value at the start of a predicate: before a comma followed by words, otherwise after a word."""
     for at, token in enumerate(found[:MAX_NAME], 1):
         if token.role in ("is", "does", "not", "because"):
             break
@@ -57,7 +57,7 @@ def _goes_on(found: tuple[ClaimToken, ...]) -> bool:
 
 
 def negation_at(found: tuple[ClaimToken, ...]) -> int | None:
-    """Where a text denies the value that it goes on to name; None where it does not, and where "No" is the value."""
+    """Position of a denial of the value that follows. None if there is no denial, and if "No" is the value."""
     at = next((i for i, token in enumerate(found) if token.role not in ("sure", "does", "is")), len(found))
     if at >= len(found):
         return None
@@ -70,7 +70,7 @@ def negation_at(found: tuple[ClaimToken, ...]) -> int | None:
 
 
 def is_negation(text: str) -> bool:
-    """Whether a text as a whole is the denial of a value, so that it can only equal a denial."""
+    """Whether a whole text is the denial of a value. It can only equal another denial."""
     first = _FIRST_WORD.match(text)
     if first is None or (
         first[1].isascii() and ROLES.get(first[1].lower(), "") not in _MAY_BEGIN and "'t" not in first[1]

@@ -1,7 +1,7 @@
-"""What a sentence says of a value that it names: the words before the value decide, then the words after it.
+"""The role of a value in its sentence, decided first by the words before the value, then by those after it.
 
-Words that deny, doubt or quote reach to the value over a few words, or over a whole clause where they are said of a
-belief ("I don't think that …", "it is false that …"). A comma, "but", "so" and "because" end what they reach.
+Words that deny, doubt or quote reach the value across a few words. If they apply to a belief ("I don't think that …",
+"it is false that …"), they reach across a whole clause. A comma, "but", "so" and "because" end their reach.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from verikit.answers.claims.tokens import ClaimToken, after, before
 from verikit.answers.claims.words import EARLIER, PRONOUNS, WHOSE
 
 Role = Literal["asserted", "denied", "hypothetical", "quoted", "alternative", "bounded", "withdrawn"]
-"""`bounded` is a limit, not the value: "at least 5", "between 3 and 5"; `withdrawn` is taken back later."""
+"""`bounded` is a limit instead of the value: "at least 5", "between 3 and 5". `withdrawn` is taken back later."""
 REACH = 3
-"""Words between a denial and the value that it denies."""
+"""Maximum number of words between a denial and the value that it denies."""
 _SAYS: dict[str, Role] = {
     "not": "denied", "wrong": "denied", "refuse": "denied", "except": "denied", "bound": "bounded",
     "thought": "hypothetical",
@@ -23,7 +23,7 @@ _SAYS: dict[str, Role] = {
     "say": "quoted", "think": "quoted",
     "they": "quoted", "answer": "quoted",
 }  # fmt: skip
-"""What words say of a value that they reach."""
+"""The role that words give to a value in their reach."""
 _ENDS_CLAUSE = frozenset(("so", "because", "comma", "mark"))
 _BELIEFS = frozenset(("think", "case", "right", "say"))
 _INFINITIVES = frozenset(("be", "been", "being", "est", "soit", "sea", "seja"))
@@ -35,12 +35,12 @@ _WORDS = frozenset(
 
 
 def role(text: str, start: int, end: int) -> Role:
-    """What the sentence around a value says of it."""
+    """The role that the sentence around a value gives it."""
     return role_among(before(text, start), after(text, end))
 
 
 def role_among(left: Sequence[ClaimToken], right: Sequence[ClaimToken]) -> Role:
-    """What a sentence says of the value between its tokens at the left and those at the right."""
+    """The role of a value between its sentence's tokens on the left and on the right."""
     said = role_before(left)
     if said == "asserted":
         said = role_after(right)
@@ -52,7 +52,7 @@ def role_among(left: Sequence[ClaimToken], right: Sequence[ClaimToken]) -> Role:
 
 
 def role_before(left: Sequence[ClaimToken], reach: int = REACH) -> Role:
-    """What the words before a value say of it, where a plain "not" denies it over `reach` words."""
+    """The role given by the words before a value. A plain "not" denies it over `reach` words."""
     seen = set[str]()
     words, at = 0, len(left)
     while at:
@@ -78,7 +78,7 @@ def role_before(left: Sequence[ClaimToken], reach: int = REACH) -> Role:
 
 
 def _reaches(left: Sequence[ClaimToken], at: int, words: int, near: bool, seen: set[str]) -> bool:
-    """Whether a word that denies, doubts or quotes reaches the value, over the words `seen` between the two."""
+    """Whether a word that denies, doubts or quotes reaches the value across the words `seen` between them."""
     kind, behind = left[at].role, left[max(0, at - 3) : at]
     if kind == "wrong" and not at and [token.text for token in left[1:]] in ([":"], ["："]):
         return True  # a label: "wrong: 5"
@@ -92,7 +92,7 @@ def _reaches(left: Sequence[ClaimToken], at: int, words: int, near: bool, seen: 
 
 
 def _denies(kind: str, behind: Sequence[ClaimToken], words: int, near: bool, seen: set[str]) -> bool:
-    """Whether a denial, with what stands behind it, reaches the value."""
+    """Whether a denial, with the words after it, reaches the value."""
     if kind in ("not", "except"):
         is_of_subject = {"word", "finite"} <= seen  # "the number that is not prime is 8"
         direct = near and not is_of_subject and seen.isdisjoint(_VALUES)
@@ -107,7 +107,7 @@ def _denies(kind: str, behind: Sequence[ClaimToken], words: int, near: bool, see
 
 
 def _quotes(kind: str, behind: Sequence[ClaimToken], seen: set[str]) -> bool:
-    """Whether what somebody else says, with what stands behind the verb, reaches the value."""
+    """Whether another person's statement, with the words after the verb, reaches the value."""
     if kind == "they":
         return len(behind) > 1 and any(token.text == "according" for token in behind)
     if not behind or behind[-1].role != "they":
@@ -118,17 +118,17 @@ def _quotes(kind: str, behind: Sequence[ClaimToken], seen: set[str]) -> bool:
 
 
 def _is_adverb(left: Sequence[ClaimToken], at: int) -> bool:
-    """Whether a word that may conclude stands within a verb: "it could also be"."""
+    """Whether a word that may conclude is inside a verb: "it could also be"."""
     return left[at].text == "also" and at > 0 and left[at - 1].role in ("might", "is", "does")
 
 
 def _start_of_aside(left: Sequence[ClaimToken], comma: int) -> int:
-    """Where the aside starts that ends at a comma before "that": "I do not believe, however, that …"."""
+    """The start of the aside that ends at a comma before "that": "I do not believe, however, that …"."""
     return next((at for at in range(comma - 1, max(-1, comma - 8), -1) if left[at].role == "comma"), comma)
 
 
 def belongs_to_another(left: Sequence[ClaimToken]) -> bool:
-    """Whether the words before "answer" make it another's or a former one: "your", "my first", "they claim the"."""
+    """Whether the words before "answer" make it another's or an earlier one: "your", "my first", "they claim the"."""
     if any(token.text in WHOSE or token.text in EARLIER for token in left[-2:]):
         return True
     says = next((at for at in range(len(left) - 1, 0, -1) if left[at].role in ("say", "think", "comma", "so")), 0)
@@ -136,7 +136,7 @@ def belongs_to_another(left: Sequence[ClaimToken]) -> bool:
 
 
 def is_alternative(left: Sequence[ClaimToken]) -> bool:
-    """Whether the words before a value offer it beside another: "or", "or maybe", "between … and"."""
+    """Whether the words before a value offer it as an alternative: "or", "or maybe", "between … and"."""
     at = len(left) - 1
     while at >= 0 and at > len(left) - 4 and left[at].role in ("filler", "it", "is", "maybe", "sure", "after"):
         at -= 1
@@ -158,12 +158,12 @@ def _is_exception(left: Sequence[ClaimToken]) -> bool:
 _UNREAL = frozenset(
     """were had wäre wären hätte fosse fossi fuera fuese fosse était étaient avait sería seria serait sarebbe""".split()
 )
-"""Verbs of conditions that are not met; some languages use the form of "would" for them."""
+"""Verbs of unmet conditions. Some languages use the form of "would" for them."""
 _RESULTS = frozenset("we i es result ergebnis lösung résultat resultado risultato solution результат".split())
 
 
 def _after_turn(left: Sequence[ClaimToken]) -> Sequence[ClaimToken]:
-    """What follows the last ", but"."""
+    """The tokens after the last ", but"."""
     for at in range(len(left) - 1, 0, -1):
         if left[at].role == "but" and left[at - 1].role == "comma":
             return left[at + 1 :]
@@ -173,7 +173,7 @@ def _after_turn(left: Sequence[ClaimToken]) -> Sequence[ClaimToken]:
 def _follows_from_the_unreal(left: Sequence[ClaimToken]) -> bool:
     """Whether an unmet condition comes first: "if it were even, the answer would be", "had it been even, we would get".
 
-    What would happen in a story ("if they had 2 more, they would have") is no other answer, but the one asked for.
+    The outcome in a story ("if they had 2 more, they would have") is not counterfactual but the requested answer.
     """
     would = next((at for at in range(len(left) - 1, 0, -1) if left[at].role == "would"), 0)
     condition = left[:would]
@@ -188,7 +188,7 @@ def _follows_from_the_unreal(left: Sequence[ClaimToken]) -> bool:
 
 
 def is_counterfactual(left: Sequence[ClaimToken], right: Sequence[ClaimToken]) -> bool:
-    """Whether a value is what would be if something else were."""
+    """Whether a value only holds under an unmet condition."""
     left = _after_turn(left)
     if _follows_from_the_unreal(left):
         return True
@@ -203,7 +203,7 @@ def is_counterfactual(left: Sequence[ClaimToken], right: Sequence[ClaimToken]) -
 
 
 def role_after(right: Sequence[ClaimToken]) -> Role:
-    """What the words after a value say of it."""
+    """The role given by the words after a value."""
     if _offers_another(right):
         return "alternative"
     if any(token.text == "according" for token in right[:2]) and any(token.role == "they" for token in right[:6]):
@@ -224,7 +224,7 @@ def role_after(right: Sequence[ClaimToken]) -> Role:
 
 
 def _is_denial(right: Sequence[ClaimToken], at: int, is_seen: bool, clause: bool) -> bool:
-    """Whether a word after a value denies it, where a verb `is_seen` before it, or a comma starts a `clause`."""
+    """Whether a word after a value denies it. `is_seen` is a verb before it, `clause` a comma that starts a clause."""
     kind, behind = right[at].role, right[at - 1].role if at else ""
     if kind == "wrong":
         return is_seen or _fails(right, at) or behind in ("but", "sure")
@@ -236,13 +236,13 @@ def _is_denial(right: Sequence[ClaimToken], at: int, is_seen: bool, clause: bool
 
 
 def _fails(right: Sequence[ClaimToken], at: int) -> bool:
-    """Whether a word right behind a value is a whole predicate by itself: "B fails"."""
+    """Whether a word right after a value is a whole predicate: "B fails"."""
     follows = all(token.role in ("sure", "does", "option") for token in right[:at])
     return (right[at].text.startswith("fail") and follows) or not right[at].text.isascii()
 
 
 def _offers_another(right: Sequence[ClaimToken]) -> bool:
-    """Whether "or", "maybe", "but it could also be" or "not sure" follows at once."""
+    """Whether "or", "maybe", "but it could also be" or "not sure" follows immediately."""
     for at, token in enumerate(right[:5]):
         if token.role in ("or", "maybe"):
             return True
@@ -269,7 +269,7 @@ def _denies_before(right: Sequence[ClaimToken], at: int, is_seen: bool, clause: 
 
 
 def _is_new_subject(right: Sequence[ClaimToken], at: int) -> bool:
-    """Whether a clause that starts here speaks of something else than of the value before it."""
+    """Whether the clause that starts here has a different subject than the value before it."""
     if right[at : at + 1] and right[at].text in ("which", "who"):
         return False
     for token in right[at : at + 4]:

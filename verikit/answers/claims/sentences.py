@@ -1,7 +1,8 @@
-"""The claims of plain sentences, where nothing marks an answer: "The capital is Ottawa.", "That would be **Oslo**!".
+"""The claims of plain sentences without a marked answer: "The capital is Ottawa.", "That would be **Oslo**!".
 
-Read are the only bold words, what the last sentence says of its subject, the subject of a sentence that only repeats
-the question ("Ottawa is the capital."), and a short answer with its reasons behind it ("Yes. It converges.").
+A claim may be the only bold words, or the predicate of the last sentence. It may also be the subject of a sentence that
+only repeats the question ("Ottawa is the capital."). A short answer followed by its reasons ("Yes. It converges.") is
+read too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from verikit.answers.claims.words import GETS, ROLES
 
 MAX_CHARS = 600
 MAX_WORDS = 8
-"""Words of a sentence that is a bare answer."""
+"""Maximum number of words of a sentence that is a bare answer."""
 _BOLD = re.compile(r"(?<![*\w])\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*(?![*\w])")
 _SENTENCE_END = re.compile(r"(?<=[^\W\d_][.!?])\s+(?=\S)|(?<=[)\"”*\d][.!?])\s+(?=[^\W\d_])|\n+|(?<=[。！？।])")
 _LEAD = re.compile(
@@ -34,7 +35,7 @@ _EDGE = " \t.,;:。，*\"“”'`"
 
 
 def claimed(text: str, question: str = "") -> Iterator[str]:
-    """What the sentences of an unmarked reply claim, the most likely first; nothing where they deny or doubt it."""
+    """The claims of an unmarked reply's sentences, most likely first. Claims that are denied or doubted are skipped."""
     is_bare = not _MARK_WITHIN.search(text) and holds_no(_VERBS_AND_REASONS, text) and not may_echo(text, question)
     if is_bare or len(text) > MAX_CHARS:
         return  # a bare answer claims itself
@@ -52,7 +53,7 @@ def claimed(text: str, question: str = "") -> Iterator[str]:
 
 
 def _before_reasons(sentences: Sequence[str]) -> str:
-    """A first sentence that is no more than an answer, if those behind it neither doubt it nor are another one."""
+    """A first sentence that is only an answer, if the following sentences neither doubt it nor are another answer."""
     if len(sentences) < 2 or not (short := _bare(sentences[0])):
         return ""
     return "" if any(doubts(sentence) or _is_another(sentence) for sentence in sentences[1:]) else short
@@ -88,7 +89,7 @@ def _of_sentence(sentence: str, question: str) -> Iterator[str]:
 
 
 def _is_copula(found: Sequence[ClaimToken], at: int) -> bool:
-    """Whether a token links a subject with what it is: "is", "is called", "we get"."""
+    """Whether a token links a subject and its complement: "is", "is called", "we get"."""
     token = found[at]
     if token.role == "is":
         return token.text not in ("=", "—", "–")
@@ -98,7 +99,7 @@ def _is_copula(found: Sequence[ClaimToken], at: int) -> bool:
 
 
 def _bare(sentence: str) -> str:
-    """A sentence that is no more than an answer, with what gives reasons taken off; empty for any other."""
+    """A sentence that is only an answer, without its reasons. Empty for any other sentence."""
     kept = without_reasons(sentence)
     if kept != sentence and predicate(sentence).role in ("denied", "quoted", "hypothetical"):
         return ""
@@ -120,7 +121,7 @@ def without_reasons(sentence: str, attributes: bool = True) -> str:
 
 
 def _is_aside(found: Sequence[ClaimToken], attributes: bool) -> bool:
-    """Whether what follows a comma is said about the answer before it."""
+    """Whether the words after a comma comment on the answer before it."""
     if found[0].text in ("i", "we"):
         return all(token.role not in ("is", "number") for token in found[1:])
     roles = [token.role for token in found[:4]]
@@ -132,7 +133,7 @@ def _is_aside(found: Sequence[ClaimToken], attributes: bool) -> bool:
 
 
 def doubts(text: str) -> bool:
-    """Whether what follows an answer doubts it or takes it back."""
+    """Whether the text after an answer doubts it or takes it back."""
     found = tokens(text)
     if any(token.role in ("wrong", "maybe", "might", "or", "if") or token.text == "wait" for token in found):
         return True
@@ -141,12 +142,12 @@ def doubts(text: str) -> bool:
 
 
 def _is_another(sentence: str) -> bool:
-    """Whether a sentence is an answer by itself, so that it and the one before are two."""
+    """Whether a sentence is an answer on its own, so that there are two with the one before."""
     return bool(_bare(sentence)) and not _REMARK.match(sentence) and len(tokens(sentence)) < 4
 
 
 def _adds_nothing(complement: str, subject: str, question: str) -> bool:
-    """Whether what is said of a subject is "the right answer", or what the question asked for."""
+    """Whether the complement of a subject is only "the right answer", or only repeats the question."""
     found = tokens(complement)
     roles = {token.role for token in found}
     if roles & {"answer", "right"} and roles <= {"answer", "right", "filler", "option", "sure"}:

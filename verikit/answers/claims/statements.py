@@ -1,7 +1,7 @@
 """Stated answers: "the answer is …", "#### …", "答案：…", "la réponse est donc …".
 
-A cheap look for the nouns from the end of the text; only what follows one is read, the last one first. A statement that
-its sentence denies, doubts or makes a condition of ("I don't think that the answer is 5") asserts nothing.
+The nouns are searched for from the end of the text, which is cheap, and only the text after one is read. A statement
+that its sentence denies, doubts or makes a condition of ("I don't think that the answer is 5") asserts nothing.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from verikit.answers.claims.words import ROLES
 
 
 class FoundAnswer(NamedTuple):
-    """An extracted answer: its text, the form it was found in, where it starts, and what the reply says of it."""
+    """An extracted answer: its text, the form it was found in, its start, and its role in the reply."""
 
     text: str
     form: str
     start: int = 0
     role: Role = "asserted"
     pieces: tuple[str, ...] = ()
-    """The texts of neighbouring boxes or statements, where it is a list of several."""
+    """The texts of adjacent boxes or statements, if it is a list of several."""
     denies: bool = False
-    """Whether it is negated by its own text ("not independent"), which may be the gold, and by nothing around it."""
+    """Whether only its own text negates it ("not independent"). The gold answer may be such a text."""
 
     @property
     def negated(self) -> bool:
-        """Whether the reply does not stand by it."""
+        """Whether the reply does not assert it."""
         return self.role != "asserted"
 
 
 MAX_REPLACEMENT = 120
-"""Characters after a denied statement in which another answer begins."""
+"""Characters after a denied statement within which another answer may begin."""
 MAX_KEPT = 24
-"""Boxes or statements looked at, from the end."""
+"""Maximum number of boxes or statements read, counted from the end."""
 _NEAR = 8
-"""Characters between two statements that make them one list."""
+"""Maximum number of characters between two statements of one list."""
 
 _NOUNS = (
     "answer", "final result", "antwort", "respuesta", "resposta", "risposta", "antwoord", "jawaban", "cevap",
@@ -70,7 +70,7 @@ _REMARK = re.compile(
     r"|ready)\b",
     re.IGNORECASE,
 )
-"""What is said of an answer rather than being one: "the final answer is reasonable"."""
+"""Remarks about an answer that are not an answer: "the final answer is reasonable"."""
 _STOP = re.compile(r"\n|(?<![A-Z])[.!?](?=\s|$|</)|(?:です)?[。！？।]|\s+I hope\b|</")
 _FORMULA = re.compile(
     r"\$\$(?:.{1,2000}?)\$\$|\$(?:(?:[^$\\]|\\.){1,2000})\$|\\\((?:.{1,2000}?)\\\)|\\\[(?:.{1,2000}?)\\\]", re.DOTALL
@@ -82,7 +82,7 @@ _HEADINGS = ("solution", "answer", "step", "conclusion", "final")
 
 
 def statements(text: str, every: bool = False) -> list[FoundAnswer]:
-    """The last stated answer, or `every` one of the last `MAX_KEPT`; neighbours that differ are one list."""
+    """The last stated answer, or with `every` each of the last `MAX_KEPT`. Adjacent different ones are one list."""
     found: list[FoundAnswer] = []
     remarks: list[FoundAnswer] = []
     following: tuple[int, int] | None = None
@@ -116,7 +116,7 @@ def statements(text: str, every: bool = False) -> list[FoundAnswer]:
 
 
 def _nouns(text: str) -> Iterator[tuple[int, int]]:
-    """Where the nouns that announce an answer start and end, from the last to the first."""
+    """The start and end of the nouns that announce an answer, from the last to the first."""
     folded = text.lower()
     if len(folded) != len(text):
         folded = text
@@ -138,7 +138,7 @@ def _nouns(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _stated(text: str, start: int, link: int, content_start: int) -> tuple[FoundAnswer, int]:
-    """The statement whose noun starts at `start` and whose content starts at `content_start`, and where it ends."""
+    """The statement whose noun starts at `start` and whose content starts at `content_start`, and its end."""
     content, end = _content(text, content_start)
     left = sentence_before(text, start)
     form = "final statement" if text[start] in "fF" or _FINAL.search(text, max(0, start - 14), start) else "statement"
@@ -157,25 +157,25 @@ def _stated(text: str, start: int, link: int, content_start: int) -> tuple[Found
     if said.role == "asserted" and said.start:
         content, end = _content(sentence[said.start - 4 * denied :], 0)[0], content_start + len(sentence)
     denies = said.role == "negation" and not doubted
-    if denies:  # the denial is what is stated
+    if denies:  # the denial itself is stated
         content = ("not " if denied else "") + without_reasons(sentence.strip(" \n.。"))
     return FoundAnswer(content, form, start, own if around == "asserted" else around, denies=denies), end
 
 
 def _role_around(left: str, link_words: str, sentence: str) -> Role:
-    """The role that the words before a statement's noun give to all of it."""
+    """The role that the words before a statement's noun give to the whole statement."""
     before = tokens(left)
     if is_counterfactual((*before, _SUBJECT, *tokens(link_words)), tokens(sentence)):
         return "hypothetical"
     if belongs_to_another(before):
         return "quoted"
     role = role_before(before)
-    # What is limited is something else: "at least we know that the answer is 5".
+    # Something else is limited: "at least we know that the answer is 5".
     return "asserted" if role == "bounded" else role
 
 
 def _content(text: str, start: int) -> tuple[str, int]:
-    """From a statement's connector to the end of its formula or sentence."""
+    """The text from a statement's connector to the end of its formula or sentence."""
     start = _after_adverbs(text, start)
     window = text[start : start + MAX_LINE]
     if "\n" in window and (items := bullets(window.split("\n"))):
@@ -199,7 +199,7 @@ def _content(text: str, start: int) -> tuple[str, int]:
 
 
 def _after_adverbs(text: str, start: int) -> int:
-    """Where a statement's value starts behind "therefore", "exactly", "equal to", "as follows"."""
+    """The start of a statement's value after "therefore", "exactly", "equal to", "as follows"."""
     first = _FIRST_WORD.match(text, start, start + 60)
     if first is None or (first[0].isascii() and first[1].lower() not in _ADVERBIAL):
         return start
@@ -216,7 +216,7 @@ def _after_adverbs(text: str, start: int) -> int:
 
 
 def replacement(text: str, stated: FoundAnswer) -> str:
-    """What follows a statement that is not the reply's own and gives another answer: "… is not 5. It is 6."; or ""."""
+    """The other answer given after a statement that is not the reply's own: "… is not 5. It is 6.". Empty if none."""
     at = max(stated.start, text.find(stated.text, stated.start) + len(stated.text))
     rest = text[sentence_end(text, at) :].lstrip()
     if not rest:
@@ -232,9 +232,9 @@ def replacement(text: str, stated: FoundAnswer) -> str:
 
 
 def asserted(found: list[FoundAnswer]) -> list[FoundAnswer]:
-    """What of marked answers stands: not remarks about an answer, nor a denial of another one than was given.
+    """The marked answers that are valid, without remarks about an answer and denials of other answers.
 
-    A denial of the answer that stands takes it back.
+    A denial of the given answer takes it back.
     """
     kept: list[FoundAnswer] = []
     for item in found:
@@ -247,7 +247,7 @@ def asserted(found: list[FoundAnswer]) -> list[FoundAnswer]:
 
 
 def hash_mark(text: str) -> FoundAnswer | None:
-    """GSM8K's ``#### answer``, the last one that is no heading."""
+    """GSM8K's ``#### answer``: the last one that is not a heading."""
     at = len(text)
     for _ in range(MAX_KEPT):
         at = text.rfind("####", 0, at)

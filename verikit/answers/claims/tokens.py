@@ -1,4 +1,4 @@
-"""A sentence as a row of tokens, each with the part that it plays, for numbers, names and option letters alike."""
+"""A sentence as a sequence of tokens with their roles, for numbers, names and option letters alike."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import NamedTuple
 from verikit.answers.claims.words import REACHING, ROLES, SAYING, UNSPACED
 
 MAX_SIDE = 200
-"""Characters of a sentence that are read on each side of a value."""
+"""Number of characters of a sentence read on each side of a value."""
 _WORD = r"n't\b|'s\b|[A-Za-z]+?(?=n't\b)|[^\W\d_]+(?:-[^\W\d_]+)*|[&/:=、—–∴]"
 _CJK = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u9fff\ua960-\ud7ff\uf900-\ufaff\uff66-\uffdc"
-"""The letters of East Asia, without their punctuation."""
+"""The letters of East Asian scripts, without their punctuation."""
 _UNSPACED_WORD = _WORD.replace(r"[^\W\d_]+(?", f"[^\\W\\d_{_CJK}]+(?").replace(r"|[&", f"|[{_CJK}]|[&")
 _REST = r"|(?P<comma>[,，])|(?P<number>\d[\d.,/]*(?<![.,]))|(?P<mark>\\\w*|[^\s\w])"
 WORDS = f"(?P<word>{_WORD}){_REST}"
 UNSPACED_WORDS = f"(?P<word>{'|'.join(map(re.escape, UNSPACED))}|[\u0900-\u097f]+|{_UNSPACED_WORD}){_REST}"
-"""What reads scripts without spaces between words, too."""
+"""Also splits scripts without spaces between words."""
 _ASCII, _ANY = re.compile(WORDS), re.compile(UNSPACED_WORDS)
 _OFFER = re.compile(
     r"[ \t]*(?:(?:or|oder|ou|или|o|u)\b|或者?|または|또는)(?!,?\s*(?:you|we|by|use|just|simply|in|equivalently)\b)"
@@ -33,15 +33,15 @@ class ClaimToken(NamedTuple):
     """A word, a number or a mark of a sentence."""
 
     role: str
-    """The part it plays (`words.ROLES`), else what it is: word, number, comma, mark, letter."""
+    """The role (`words.ROLES`), or the type of the token: word, number, comma, mark, letter."""
     text: str
     start: int
     sure: bool = False
-    """Whether an option letter stands in brackets, so that it can't be a word."""
+    """Whether an option letter is in brackets, so that it can't be a word."""
 
 
 def role_of_word(word: str, text: str, end: int) -> str:
-    """The part a word that ends at `end` plays; the "No" before a comma answers, and denies nothing; Ne4 is no word."""
+    """The role of a word that ends at `end`. The "No" before a comma is an answer, not a denial. Ne4 is not a word."""
     role = ROLES.get(word, "word")
     if role == "word":
         return role
@@ -71,7 +71,7 @@ _CERTAIN = frozenset(("doubt", "question", "only"))
 
 
 def _without_certainty(found: list[ClaimToken]) -> tuple[ClaimToken, ...]:
-    """Tokens where "no doubt", "without a question" and "not only" deny nothing."""
+    """Tokens in which "no doubt", "without a question" and "not only" are not denials."""
     for at, token in enumerate(found):
         if token.role == "not" or token.text in ("without", "beyond"):
             nouns = found[at + 1 : at + 3]
@@ -82,17 +82,17 @@ def _without_certainty(found: list[ClaimToken]) -> tuple[ClaimToken, ...]:
 
 
 def before(text: str, position: int) -> tuple[ClaimToken, ...]:
-    """The tokens of a position's sentence that stand before it."""
+    """The tokens before a position in its sentence."""
     return tokens(sentence_before(text, position))
 
 
 def after(text: str, position: int) -> tuple[ClaimToken, ...]:
-    """The tokens of a position's sentence that follow, with the question mark that ends it."""
+    """The tokens after a position in its sentence, including the final question mark."""
     return tokens(sentence_after(text, position))
 
 
 def sentence_before(text: str, position: int) -> str:
-    """What of a position's sentence stands before it."""
+    """The text before a position in its sentence."""
     window = text[max(0, position - MAX_SIDE) : position]
     said = len(window.rstrip(" *$(\"'“`_"))
     ended = _LAST_BREAK.match(window, 0, said)
@@ -100,7 +100,7 @@ def sentence_before(text: str, position: int) -> str:
 
 
 def sentence_after(text: str, position: int) -> str:
-    """What of a position's sentence follows, with the question mark that ends it, and with an "or" after its end."""
+    """The text after a position in its sentence, including the final question mark and an "or" after the end."""
     limit = position + MAX_SIDE
     stop = _BREAK.search(text, position, limit)
     if stop is not None and (offered := another_offer(text, stop.end())):
@@ -111,13 +111,13 @@ def sentence_after(text: str, position: int) -> str:
 
 
 def sentence_end(text: str, position: int) -> int:
-    """Where the sentence of a position ends."""
+    """The end of the sentence at a position."""
     stop = _BREAK.search(text, position)
     return stop.end() if stop else len(text)
 
 
 def another_offer(text: str, end: int) -> int:
-    """Where a short sentence that starts at `end` and offers something else ends ("Or is it 5?"), else 0."""
+    """The end of a short sentence at `end` that offers something else ("Or is it 5?"), or 0."""
     offer = _OFFER.match(text, end)
     return offer.end() if offer else 0
 
@@ -126,15 +126,15 @@ _BLANKS = str.maketrans({code: " " for code in range(128) if not chr(code).isalp
 
 
 def holds_no(words: frozenset[str], text: str) -> bool:
-    """A cheap look: whether a text surely holds none of some words; only of ASCII it can be told."""
+    """A cheap test whether a text certainly contains none of some words. Only ASCII texts can be decided."""
     return text.isascii() and words.isdisjoint(text.lower().translate(_BLANKS).split())
 
 
 def asserts_all(text: str) -> bool:
-    """A cheap look: whether a text surely denies, doubts, supposes, limits and quotes nothing."""
+    """A cheap test whether a text certainly denies, doubts, supposes, limits and quotes nothing."""
     return "?" not in text and holds_no(SAYING, text)
 
 
 def reaches_nothing(text: str) -> bool:
-    """A cheap look: whether no word of a text surely denies, doubts, limits or quotes what follows the text."""
+    """A cheap test whether certainly no word of a text denies, doubts, limits or quotes what follows the text."""
     return holds_no(REACHING, text)

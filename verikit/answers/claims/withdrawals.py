@@ -19,21 +19,21 @@ _HINTS = (
     "wait", "hold on", "correction", "scratch that", "on second thought", "sorry", "i meant", "let me correct",
     "actually", "oops", "make that", "no, ",
 )  # fmt: skip
-"""Each way to take an answer back holds one of these."""
+"""Every phrase that takes an answer back contains one of these."""
 _NO = re.compile(r"[.!\n]\s{1,3}No, |(?:--|—)\s?no, ")
-"""What takes an answer back that stands before it, and else answers a question."""
+"""Words that take back an answer before them, and otherwise answer a question."""
 _STRUCK = re.compile(r"~~(?=\S)[^~\n]{1,300}~~")
 
 
 def without_struck(text: str) -> str:
-    """A text without what it strikes through."""
+    """Remove struck-through text."""
     return _STRUCK.sub("", text) if "~" in text and "~~" in text else text
 
 
 def after_withdrawal(text: str, start: int = 0) -> str | None:
-    """The text behind the last place that takes an answer back, which may be ""; None where nothing is taken back.
+    """The text after the last place that takes an answer back, which may be empty. None if nothing is taken back.
 
-    What only checks an answer ("Wait, let me verify: yes, that is right.") takes nothing back.
+    Text that only checks an answer ("Wait, let me verify: yes, that is right.") takes nothing back.
     """
     if not _may_withdraw(text, start):
         return None
@@ -51,7 +51,7 @@ def after_withdrawal(text: str, start: int = 0) -> str | None:
 
 
 def is_taken_back(following: Sequence[ClaimToken]) -> bool:
-    """Whether a sentence after an answer says no more than that it is wrong: "That is wrong;", "This isn't right."."""
+    """Whether a sentence after an answer only says that it is wrong: "That is wrong;", "This isn't right."."""
     if not following or following[0].role not in ("that", "it"):
         return False
     said = [token for token in following[1:7] if token.role not in ("is", "sure", "does")]
@@ -64,7 +64,7 @@ def is_taken_back(following: Sequence[ClaimToken]) -> bool:
 
 
 def another_answer(following: Sequence[ClaimToken]) -> ClaimToken | None:
-    """The first word of the answer that a text gives in its first words: "It is …", "I get …", "The right one is …"."""
+    """The first word of the answer at the start of a text: "It is …", "I get …", "The right one is …"."""
     for at, token in enumerate(following[:12]):
         after = following[at + 1 : at + 3]
         if any(other.role in ("not", "wrong", "if", "might") for other in after):
@@ -77,7 +77,7 @@ def another_answer(following: Sequence[ClaimToken]) -> ClaimToken | None:
 
 
 def _replaces(rest: str) -> bool:
-    """Whether what follows a "No, " is another answer: a bare one, or one with "it is"."""
+    """Whether another answer follows "No, ": a bare one, or one with "it is"."""
     said = tokens(rest[:200])
     if any(token.role in ("not", "because") for token in said):
         return False
@@ -85,7 +85,7 @@ def _replaces(rest: str) -> bool:
 
 
 def _may_withdraw(text: str, start: int) -> bool:
-    """Whether a word of taking back stands anywhere; any text that is not ASCII may fold to such a word."""
+    """Whether a text contains any withdrawal word. Any non-ASCII text may fold to such a word."""
     if not text.isascii():
         return True
     folded = text[start:].lower()

@@ -1,4 +1,4 @@
-"""The parts that words of several languages play in a sentence that asserts, denies, doubts or chooses a value."""
+"""The roles of words of several languages in sentences that assert, deny, doubt or choose a value."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ _ROLES = {
         its of what""",
 }  # fmt: skip
 ROLES: dict[str, str] = {word: role for role, words in _ROLES.items() for word in words.split()}
-"""The part a word plays; a word that languages share plays the last part listed."""
+"""The role of each word. A word shared by languages has the last role listed."""
 UNSPACED = sorted((word for word in ROLES if ord(word[0]) > 0x2E7F or word == "、"), key=len, reverse=True)
-"""Words of scripts that are written without spaces, longest first."""
+"""Words of scripts without spaces between words, longest first."""
 WHOSE = frozenset(
     "your his her their student's dein deine ihr ihre votre ton su tu suo tuo seu вашего ваш твой".split()
 )
@@ -74,14 +74,14 @@ EARLIER = frozenset(
     "first initial previous original earlier erste ursprüngliche première primera prima primeira".split()
 )
 GETS = frozenset("get got say find found have obtain think choose".split())
-"""What "I" or "we" do to an answer that is their own."""
+"""Verbs that "I" or "we" use with an answer of their own."""
 PRONOUNS = frozenset("they he she".split())
-"""Words before "answer" that make it somebody else's, or one that was given up."""
+"""Words before "answer" that make it another person's or an abandoned one."""
 _REACHING_ROLES = frozenset("not wrong refuse except bound thought if maybe might they but".split())
 REACHING = frozenset(word for word, role in ROLES.items() if role in _REACHING_ROLES) | {"rather", "instead", "t"}
-"""Words without which nothing that stands before a value says anything of it; "t" is what is left of "isn't"."""
+"""If none of these precede a value, nothing is said of it there. "t" is the rest of "isn't"."""
 _SAYING_ROLES = frozenset("not wrong refuse except bound thought if maybe might they or would but out".split())
 SAYING = frozenset(word for word, role in ROLES.items() if role in _SAYING_ROLES) | {
     "too", "rather", "instead", "t", *WHOSE, *EARLIER, *PRONOUNS
 }  # fmt: skip
-"""Words without which a sentence asserts all that it names; "t" is what punctuation leaves of "isn't"."""
+"""A sentence without any of these asserts all its values. "t" is the rest of "isn't" without punctuation."""

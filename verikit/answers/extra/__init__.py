@@ -1,7 +1,7 @@
-"""Families of answers that are rare: each is imported when a gold looks like one of its own.
+"""Rare families of answers. Each is imported when a gold answer looks like one of its kind.
 
-A family is found by the entry point group `verikit.answer_families`, so other packages add theirs in the same way. The
-entry is an `Extra`: a cheap test of golds, and the module to import when a gold passes it.
+Families are found through the entry point group `verikit.answer_families`, so other packages can add their own. The
+entry is an `Extra`: a cheap test of gold answers, and the module to import if a gold answer passes it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from verikit.answers.families.base import Family
 
 
 class Extra:
-    """Families that one module holds under `FAMILIES`, imported when they are needed.
+    """The families in a module's `FAMILIES`, imported when they are needed.
 
     Args:
         module: The module's import name.
-        looks_like: Whether a gold may belong to one of them. It is called for every gold that is more than a number.
+        looks_like: Whether a gold answer may belong to one of them. It is called for every gold answer that is more
+            than a number.
         before: The name of the family in `verikit.answers.families` that comes after them.
     """
 
@@ -35,7 +36,7 @@ class Extra:
 
 _PARAMETER = re.compile(r"(?:^|[^a-zA-Z])[tsuvrk](?![a-zA-Z])|lambda|mu|λ|μ|=.{1,60}=")
 CASES = re.compile(r"cases|array|\b(?:if|for)\b|\bwhen\b|otherwise|\||\\max|\\min|sgn|vert")
-"""What a function defined by cases has, in golds and in answers."""
+"""Signs of a function defined by cases, in gold answers and answers."""
 _CONSTANT = re.compile(r"C|K|c_|k_|const|\+\s{0,3}c\s*$")
 _FORMULA = re.compile(r"[A-Z][a-z]?(?![a-z])|[a-z]{3}[- ]\d|[1-7]\s?[spdf]\s?(?:\^|\d)")
 _GENES = re.compile(

@@ -1,7 +1,7 @@
 """Chemical formulas, ions, hydrates, isotopes, equations and electron configurations.
 
-Case is meaning (Co is not CO), the order of atoms is the formula's, the order of species on one side of an equation is
-not; states of matter carry nothing.
+Case matters (Co is not CO), and so does the order of atoms. The order of species on one side of an equation does not
+matter, and states of matter are ignored.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from verikit.answers.families.plain import plain, stated
 
 
 class Species(NamedTuple):
-    """One formula: how many, its atoms and groups with their counts in order, its charge; or an isotope's numbers."""
+    """One formula: its coefficient, its atoms and groups with counts in order, its charge. Or an isotope's numbers."""
 
     amount: Fraction
     atoms: tuple[tuple[str, int], ...]
     charge: int
     mass: int = 0
     number: int = 0
-    """The atomic number an isotope shows, 0 where it is left out."""
+    """The atomic number that an isotope shows, or 0 if it is omitted."""
 
 
 _STATE = re.compile(r"\s?_?\{?\((?:s|l|g|aq|solid|gas|liquid|aqueous)\)\}?|[↑↓]")
@@ -47,7 +47,7 @@ MAX_CHARS = 200
 
 
 def read_species(text: str) -> Species | None:
-    """The one formula, ion, hydrate or isotope a plain text is."""
+    """The only formula, ion, hydrate or isotope in a plain text."""
     text = _STATE.sub("", text).strip()
     if not text or len(text) > MAX_CHARS or text[0] in "+-":
         return None
@@ -72,7 +72,7 @@ def read_species(text: str) -> Species | None:
 
 
 def _isotope(text: str) -> Species | None:
-    """An isotope whose atomic number, where it shows one, may be wrong: then it is no isotope of that element."""
+    """An isotope, possibly with a wrong atomic number. If so, it is not an isotope of that element."""
     if match := _ISOTOPE.fullmatch(text):
         symbol, mass = match["symbol"], int(match["mass"] or match["high"])
         number = int(match["number"] or match["low"] or 0)
@@ -94,7 +94,7 @@ def _charge(text: str) -> tuple[str, int]:
     digits = match[1] or match[4] or match[5] or ""
     signs = match[2] or match[3] or match[6] or match[8]
     rest = text[: match.start()].rstrip()
-    if match[8]:  # Nothing sets the charge off: the last digit is the charge of a bare atom or after a count.
+    if match[8]:  # Nothing separates the charge. After a bare atom or a count, the last digit is the charge.
         glued = match[7] and (_GLUED.fullmatch(rest) or rest[-1:].isdigit())
         digits, rest = (match[7], rest) if glued else ("", text[: match.start(8)])
     size = int(digits) if digits else len(signs)
@@ -102,7 +102,7 @@ def _charge(text: str) -> tuple[str, int]:
 
 
 def _atoms(text: str) -> list[tuple[str, int]] | None:
-    """Atoms and groups with their counts, in order; None if anything else is there."""
+    """Atoms and groups with their counts, in order. None if the text contains anything else."""
     text = text.replace(" ", "") if " " in text and text.replace(" ", "").isascii() else text
     found: list[tuple[str, int]] = []
     depth, end = 0, 0
@@ -229,7 +229,7 @@ _ROOM = {"s": 2, "p": 6, "d": 10, "f": 14}
 
 
 def read_configuration(text: str) -> dict[str, int] | None:
-    """The electrons in each orbital, a noble gas's core written out."""
+    """The electrons in each orbital, with a noble gas's core written out."""
     core = _CORE.match(text)
     found: dict[str, int] = {}
     if core:

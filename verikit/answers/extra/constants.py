@@ -1,8 +1,9 @@
 """Formulas with arbitrary constants: antiderivatives, general solutions of linear differential equations.
 
-p + C_1 b_1 + … + C_n b_n is the same family of functions as q + K_1 d_1 + … + K_n d_n if each d and q - p is a
-combination of the b's. A function is one if a determinant vanishes identically: its values and the b's at a free point
-and at n fixed points. With one constant that is only added, b_1 = 1: the two differ by a constant.
+Let p + C_1 b_1 + … + C_n b_n and q + K_1 d_1 + … + K_n d_n be two formulas. They are the same family of functions if
+each d and q - p is a combination of the b's. A determinant decides whether a function is one: that of its values and
+the b's at a free point and at n fixed points. It must vanish identically. With a single additive constant, b_1 = 1, so
+the two may differ by a constant.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _WHERE = re.compile(
     r"[,;.]?\s{0,3}\(?(?:where|with|for|and)\s.{0,100}\b(?:constants?|arbitrary)\b.{0,40}$|[,;]\s?C\s?\\in\s?\\mathbb.{0,8}$"
 )
 _POINTS = (Fraction(7, 5), Fraction(12, 7), Fraction(5, 9))
-"""Where determinants are fixed: inside of most domains."""
+"""The fixed points of the determinants, inside most domains."""
 
 
 class General(NamedTuple):
@@ -45,7 +46,7 @@ class General(NamedTuple):
 
 
 def read(text: str, surely: bool) -> General | None:
-    """A formula in one variable and constants; `surely` takes only names that are constants by custom."""
+    """A formula in one variable and constants. With `surely`, only customary names of constants are accepted."""
     if len(text) > MAX_CHARS:
         return None
     text = _WORD.sub("C", _WHERE.sub("", bare(text)))
@@ -71,7 +72,7 @@ def _gold(text: str) -> General | None:
 
 def _match(gold: General, text: str, context: Context) -> EqualityResult | None:
     if any(re.search(rf"(?<![a-zA-Z\\]){name}(?!\w)", context.question) for name in gold.constants):
-        return None  # What the question names is given, not arbitrary.
+        return None  # Names in the question are given, not arbitrary.
     answer = read(text, surely=False)
     if answer is None or answer.variable != gold.variable:
         return None
@@ -109,7 +110,7 @@ def _same(gold: General, answer: General) -> bool | None:
 
 
 def _linear(general: General) -> list[Node] | None:
-    """The part without constants, then the factor of each; None if the formula is not linear in them."""
+    """The part without constants, then the factor of each constant. None if the formula is not linear in them."""
     start = general.tree
     for name in general.constants:
         start = substitute(start, name, ZERO)
@@ -125,7 +126,7 @@ def _linear(general: General) -> list[Node] | None:
 
 
 def _depends(function: Node, basis: list[Node], name: str) -> bool | None:
-    """Whether a function is a combination of others; None where that can't be decided."""
+    """Whether a function is a combination of others, or None if undecided."""
     if identical(function, ZERO)[0]:
         return True
     points = [num(point) for point in _POINTS[: len(basis)]]
@@ -137,7 +138,7 @@ def _depends(function: Node, basis: list[Node], name: str) -> bool | None:
 
 
 def _determinant(rows: list[list[Node]]) -> Node:
-    """Expansion along the first row; 1 for no rows."""
+    """Expansion along the first row. 1 for no rows."""
     if not rows:
         return ONE
     terms = []

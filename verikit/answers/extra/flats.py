@@ -1,8 +1,8 @@
 """Lines and planes in space, in the plane: points with directions, coordinates by parameters, equations.
 
-Every notation is read as an affine subspace with rational coordinates: a point and the directions from it, in reduced
-row echelon form, the point's coordinates at the pivots being zero. That form is unique, so two texts give the same line
-or plane if it is the same.
+Every notation is read as an affine subspace with rational coordinates: a point and the directions from it. The
+directions are in reduced row echelon form, and the point's coordinates at the pivots are zero. That form is unique, so
+two texts have the same form exactly if they describe the same line or plane.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Row = list[Fraction]
 
 
 class Flat(NamedTuple):
-    """An affine subspace: the reduced point, and the directions in reduced row echelon form; how it was written."""
+    """An affine subspace: the reduced point, the directions in reduced row echelon form, and the notation."""
 
     point: tuple[Fraction, ...]
     directions: tuple[tuple[Fraction, ...], ...]
@@ -56,7 +56,7 @@ def _echelon(rows: list[Row]) -> tuple[list[Row], list[int]]:
 
 
 def _flat(point: Row, directions: list[Row], parametric: bool) -> Flat | None:
-    """The unique form of a point with directions; None if it is a point or the whole space."""
+    """The unique form of a point with directions, or None if it is a point or the whole space."""
     basis, pivots = _echelon(directions)
     if not 0 < len(basis) < len(point):
         return None
@@ -66,7 +66,7 @@ def _flat(point: Row, directions: list[Row], parametric: bool) -> Flat | None:
 
 
 def _affine(node: Node, names: list[str]) -> Row | None:
-    """Constant and coefficients of a scalar that is linear in `names` with rational coefficients; None otherwise."""
+    """Constant and coefficients of a scalar that is linear in `names` with rational coefficients. Otherwise None."""
 
     def at(values: dict[str, int]) -> Fraction | None:
         point = node
@@ -90,7 +90,7 @@ def _affine(node: Node, names: list[str]) -> Row | None:
 
 
 def _entries(node: Node) -> list[Node] | None:
-    """The entries of a vector: a tuple, a column, sums and multiples of them; None if a tree is no vector."""
+    """The entries of a vector: a tuple, a column, sums and multiples of them. None if a tree is not a vector."""
     if node.op == "tuple":
         return list(node.args)
     if node.op == "matrix":
@@ -140,7 +140,7 @@ def _from_entries(entries: list[Node]) -> Flat | None:
 
 
 def _coordinates(relations: list[Node]) -> list[Node] | None:
-    """The right sides of x = …, y = …, z = … in the order of the axes; None if they are not that."""
+    """The right sides of x = …, y = …, z = … in the order of the axes. None for other relations."""
     found: dict[str, Node] = {}
     for relation in relations:
         if relation.op != "rel" or relation.args[0] != ("=",) or relation.args[1].op != "sym":
@@ -182,7 +182,7 @@ def _is_scalar_equation(relation: Node) -> bool:
 
 
 def _along(free: int, basis: list[list[Fraction]], pivots: list[int], size: int) -> list[Fraction]:
-    """The direction of the solutions in which the unknown of a free column grows by one."""
+    """The direction of the solutions along which the unknown of a free column increases by one."""
     direction = [Fraction(int(axis == free)) for axis in range(size)]
     for row, pivot in zip(basis, pivots, strict=True):
         direction[pivot] = -row[free]
@@ -190,7 +190,7 @@ def _along(free: int, basis: list[list[Fraction]], pivots: list[int], size: int)
 
 
 def read(text: str) -> Flat | None:
-    """The line or plane a text gives; None if it gives none, or one whose coordinates are not rational."""
+    """The line or plane that a text describes. None if there is none, or its coordinates are not rational."""
     if len(text) > MAX_CHARS:
         return None
     try:
@@ -214,7 +214,7 @@ def read(text: str) -> Flat | None:
 
 
 def _quantifies(node: Node) -> bool:
-    """Whether a tree only says that a parameter is real."""
+    """Whether a tree only states that a parameter is real."""
     return node.op == "rel" and node.args[0] == ("in",) and node.args[2] == Node("const", ("R",))
 
 

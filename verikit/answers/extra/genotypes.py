@@ -1,4 +1,4 @@
-"""Genotypes, whose letters' case is their meaning, and the shares of a whole by label: 1 AA : 2 Aa : 1 aa."""
+"""Genotypes, in which the case of letters matters, and fractions of a whole by label: 1 AA : 2 Aa : 1 aa."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAY_BE = re.compile(r"^\W*(?:\\(?:text|mathrm|mathit)\{)?([a-zA-Z])\s?(?i:\1)|[
 
 
 def read_genotype(text: str) -> Genotype | None:
-    """The pairs of alleles of a plain text, in no order: TtGg, Gg Tt, X^H X^h, I^A i."""
+    """The pairs of alleles in a plain text, in any order: TtGg, Gg Tt, X^H X^h, I^A i."""
     text = text.removeprefix("genotype ").strip()
     if not 2 <= len(text) <= 40:
         return None
@@ -62,7 +62,7 @@ _MAY_SHARE = re.compile(r"\d.{0,80}(?:[:,;]| and | to ).{0,80}[^\W\d_]|[^\W\d_]\
 
 
 def read_shares(text: str) -> Shares | None:
-    """What part of a whole each label has; percentages and fractions must total the whole."""
+    """The fraction of the whole for each label. Percentages and fractions must total the whole."""
     if len(text) > 200:
         return None
     names, sign, ratio = text.partition("=")

@@ -1,4 +1,4 @@
-"""Answers in parts: (a) 3, (b) 5; Part 1: 12; Part 2: 15. Each part is compared as a whole answer is."""
+"""Answers in parts: (a) 3, (b) 5; Part 1: 12; Part 2: 15. Each part is compared like a whole answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EDGES = " \t\n,;*"
 
 
 def _outside(text: str) -> Iterator[re.Match[str]]:
-    """The labels that stand outside of brackets."""
+    """The labels outside brackets."""
     depth, position = 0, 0
     for match in _LABEL.finditer(text):
         for bracket in _BRACKET.findall(text, position, match.start()):
@@ -37,7 +37,7 @@ def _outside(text: str) -> Iterator[re.Match[str]]:
 
 
 def labelled(text: str) -> dict[int, str] | None:
-    """The parts of a text by their number, from 0 on; None if it does not begin with a label or repeats one."""
+    """The parts of a text by number, starting at 0. None if it does not begin with a label or repeats one."""
     if len(text) > MAX_CHARS:
         return None
     text = bare(text)
@@ -70,7 +70,7 @@ def _gold(text: str) -> tuple[str, ...] | None:
 def _match(gold: tuple[str, ...], text: str, context: Context) -> EqualityResult | None:
     found = labelled(text)
     if found is None and next(_outside(bare(text)), None):
-        # The first label may have been taken for the label of the whole answer.
+        # The first label may have been read as the label of the whole answer.
         found = next(filter(None, (labelled(f"{order[0]}) {text}") for order in _ORDERS)), None)
     if found is None:
         listed = [part.text for part in pieces(bare(text))]

@@ -13,7 +13,7 @@ _CYCLE = re.compile(r"\(([^()]*)\)")
 
 
 def read(text: str) -> tuple[tuple[int, int], ...] | None:
-    """What the cycles move, as sorted pairs; None for other texts, and for cycles that share a number."""
+    """The moves of the cycles as sorted pairs. None for other texts, and for cycles that share a number."""
     if text[:1] not in "($\\" or len(text) > MAX_CHARS:
         return None
     text = bare(text).strip()

@@ -1,7 +1,7 @@
-"""Functions given by cases, whatever the order and notation of the cases, also against |x - 3| and its like.
+"""Functions given by cases in any order and notation, also compared with |x - 3| and similar.
 
-Two of them are equal if they are on each common interval of their conditions. Onto an interval (a, b) the whole line is
-mapped by a + (b - a) / (1 + t^2), onto a ray by a + t^2, so that equality there is an identity in t.
+Two of them are equal if they are equal on each common interval of their conditions. The map a + (b - a) / (1 + t^2)
+takes the whole line onto an interval (a, b), and a + t^2 onto a ray. So equality there is an identity in t.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SQUARE = Node("pow", (_T, num(2)))
 
 
 class Branches(NamedTuple):
-    """A function's variable and its expressions, each with where it holds."""
+    """A function's variable and its expressions, each with its condition."""
 
     variable: str
     branches: tuple[tuple[Node, Pieces], ...]
@@ -62,7 +62,7 @@ def _tree(text: str) -> Node | None:
 
 
 def _rows(text: str) -> list[tuple[str, str]] | None:
-    """(expression, condition) of each case; None if a text gives no cases."""
+    """(expression, condition) of each case, or None if a text has no cases."""
     cases = _CASES.fullmatch(text.strip())
     if cases:
         cells = [
@@ -86,7 +86,7 @@ def _rows(text: str) -> list[tuple[str, str]] | None:
 
 
 def read(text: str) -> Branches | None:
-    """The cases a text gives, at least two; None if it gives none or one of them is not understood."""
+    """The cases in a text, at least two. None if there are fewer or one of them is not understood."""
     if len(text) > MAX_CHARS or not CASES.search(text):
         return None
     text = bare(text)
@@ -115,7 +115,7 @@ def read(text: str) -> Branches | None:
 
 
 def _everywhere(text: str) -> Branches | None:
-    """A single expression in one variable as a function of one case."""
+    """A single expression in one variable, as a function of one case."""
     tree = _tree(text)
     if tree is not None and tree.op == "rel":
         tree = assigned(tree)
@@ -155,7 +155,7 @@ def _compare(gold: Branches, answer: Branches, context: Context) -> EqualityResu
 
 
 def _onto(piece: LinePiece) -> Node:
-    """An expression in t whose values are those of a piece, an end apart."""
+    """An expression in t whose values are those of a piece, except for an end."""
     if not infinite(piece.low) and not infinite(piece.high):
         if position(piece.low) == position(piece.high):
             return piece.low

@@ -12,7 +12,7 @@ from verikit.answers.families.spelled import in_words
 
 
 class ClockTime(NamedTuple):
-    """Seconds since midnight; whether the half of the day is known; whether the text can be nothing but a time."""
+    """Seconds since midnight, whether am or pm is known, and whether the text can only be a time."""
 
     seconds: int
     half: bool
@@ -40,7 +40,7 @@ _DAY = 86_400
 
 
 def read_clock(text: str) -> ClockTime | None:
-    """The one time of the day a plain text names."""
+    """The only time of day in a plain text."""
     for pattern, read in ((_NAMED, _named), (_PAST, _past), (_CLOCK, _digits)):
         found = list(pattern.finditer(text[:200]))
         if len(found) != 1:

@@ -1,9 +1,9 @@
-"""Kinds of answers with an equality of their own: what a gold of such a kind means, and which answers mean the same.
+"""Kinds of answers with their own equality: the meaning of a gold answer of that kind, and which answers mean the same.
 
-A family is one module: a reader that says what a gold means (None for every gold that is not of the kind), and a
-comparison of that meaning with an answer's text. The first family that can say anything decides; where none can, the
-trees are compared. A gold is read once, however many answers are held against it. Rare families are in
-`verikit.answers.extra`.
+A family is one module with a reader and a comparison. The reader returns the meaning of a gold answer, or None if it is
+of another kind. The comparison compares that meaning with an answer's text. The first family that can decide is used.
+If none can, the trees are compared. A gold answer is read once, regardless of the number of answers. Rare families are
+in `verikit.answers.extra`.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ FAMILIES: tuple[Family, ...] = (
     quantities.FAMILY,
     numbers.FAMILY,
 )
-"""In the order in which they are asked."""
+"""The families in the order in which they are tried."""
 
 
 @cache
 def _extras() -> dict[str, list[Extra]]:
-    """The rare families, by the family that they come before, in the order of their names."""
+    """The rare families, grouped by the family that they precede, in the order of their names."""
     found: dict[str, list[Extra]] = {}
     for entry in answer_families().values():
         extra = entry.load()
@@ -55,7 +55,7 @@ def _extras() -> dict[str, list[Extra]]:
 
 
 def _families(text: str) -> Iterator[Family]:
-    """The families that a gold may belong to, in the order in which they are asked."""
+    """The families to which a gold answer may belong, in the order in which they are tried."""
     extras = _extras()
     for family in FAMILIES:
         for extra in extras.get(family.name, ()):
@@ -65,7 +65,7 @@ def _families(text: str) -> Iterator[Family]:
 
 
 def meanings(text: str) -> tuple[tuple[Family, Any], ...]:
-    """The families a gold belongs to, each with what the gold means in it."""
+    """The families to which a gold answer belongs, each with its meaning there."""
     found = ((family, family.gold(text)) for family in _families(text))
     return tuple((family, meaning) for family, meaning in found if meaning is not None)
 
@@ -77,7 +77,7 @@ def number_meanings(text: str) -> tuple[tuple[Family, Any], ...]:
 
 
 def compare_meanings(gold: tuple[tuple[Family, Any], ...], text: str, context: Context) -> EqualityResult | None:
-    """What the first family that can tell says of an answer; None if none can."""
+    """The result of the first family that can compare an answer, or None if none can."""
     for family, meaning in gold:
         if (match := family.match(meaning, text, context)) is not None:
             return match

@@ -1,4 +1,4 @@
-"""Reads quantities: a number and its unit, money, sums in ever smaller units, changes for better or worse."""
+"""Reads quantities: a number and its unit, money, sums in ever smaller units, increases and decreases."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from verikit.answers.parser.tree import Node, num
 
 
 class Quantity(NamedTuple):
-    """A value, the readings of its unit, and which way it goes where words say so (-1, 1; 0 where none do)."""
+    """A value, the readings of its unit, and the direction of change in words (-1, 1, or 0 for none)."""
 
     value: Node
     unit: tuple[Measure, ...]
     direction: int = 0
     sure: bool = True
-    """Whether what stands after the number can only be a unit, not a factor."""
+    """Whether the text after the number can only be a unit, not a factor."""
 
 
 _MONEY = re.compile(
@@ -39,7 +39,7 @@ MAX_PARTS = 4
 
 
 def read_quantity(text: str) -> Quantity | None:
-    """The quantity a plain, flat text is; None if it is not one number with one unit, or a sum of such."""
+    """The quantity of a plain, flat text. None if it is not one number with one unit, or a sum of such."""
     if money := _MONEY.fullmatch(text):
         return _money(money)
     if clock := _CLOCK.fullmatch(text):
@@ -111,7 +111,7 @@ def _after(value: Node, rest: str) -> Quantity | None:
 
 
 def _next_number(rest: str) -> int:
-    """Where the next number begins behind a unit; -1 without one. The power of a unit, as in m2, is none."""
+    """The start of the next number after a unit, or -1. The power of a unit, as in m2, is not such a number."""
     starts = (i for i, char in enumerate(rest) if char.isdigit() and rest[i - 1 : i] not in ("^", "-", "("))
     digit = next(starts, -1)
     is_power = digit > 0 and rest[digit - 1].isalpha() and rest[digit] in "23"
@@ -121,7 +121,7 @@ def _next_number(rest: str) -> int:
 
 
 def _in_thousands(value: Node, name: str) -> tuple[Node, tuple[Measure, ...]]:
-    """An amount of money with a short scale, as in 5k dollars; no unit where a name is none."""
+    """An amount of money with a short scale, as in 5k dollars. No unit if the name is not a currency."""
     scale = _SHORT_SCALE.match(name)
     unit = measures(name[scale.end() :]) if scale else ()
     if scale is None or not is_currency(unit):
@@ -143,7 +143,7 @@ def _part_unit(name: str, before: list[tuple[Fraction, tuple[Measure, ...]]]) ->
 
 
 def _bare_part(unit: tuple[Measure, ...], value: Fraction) -> tuple[Measure, ...] | None:
-    """The unit left out after a larger one: 1h30, 3 euros 50."""
+    """The unit omitted after a larger one: 1h30, 3 euros 50."""
     if value.denominator != 1:
         return None
     if unit == measures("h"):
@@ -152,7 +152,7 @@ def _bare_part(unit: tuple[Measure, ...], value: Fraction) -> tuple[Measure, ...
 
 
 def _sum(parts: list[tuple[Fraction, tuple[Measure, ...]]]) -> Quantity | None:
-    """Parts in ever smaller units of one dimension, each less than one of the unit before."""
+    """The sum of parts in ever smaller units of one dimension, each less than one of the unit before."""
     total, scale = abs(parts[0][0]), Fraction(1)
     for (_, larger), (value, smaller) in pairwise(parts):
         found = next((c for c in conversions(larger, smaller) if not c.pi and not c.offset and c.factor < 1), None)
@@ -196,7 +196,7 @@ CHANGE = re.compile(rf"\b(?:(?P<down>{_DOWN})|(?P<up>{_UP}))\b(?: (?:by|of|about
 
 
 def read_change(text: str) -> Quantity | None:
-    """A quantity with the way it changed: "fell by 3 %", "a 3 % drop", "an increase of 12 kg"."""
+    """A quantity with its direction of change: "fell by 3 %", "a 3 % drop", "an increase of 12 kg"."""
     found = list(CHANGE.finditer(text[:200]))
     if len(found) != 1 or hedged(text):
         return None

@@ -1,7 +1,7 @@
-"""Values given to several names: (x, y) = (2, 13), or y = 13, x = 2, or x = 2 and y = 13; one solution or several.
+"""Values of several names: (x, y) = (2, 13), or y = 13, x = 2, or x = 2 and y = 13, with one or several solutions.
 
-Names that are neighbours in the alphabet (x and y, p and q) stand in that order where the other side is a bare tuple.
-Solutions come in any order, the names of each say which value is whose.
+If the other side is a bare tuple, names that are neighbours in the alphabet (x and y, p and q) are used in that order.
+Solutions may be in any order, and names identify the values within each.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Solution = dict[str, str]
 
 
 class Assigned(NamedTuple):
-    """Solutions with the order of their names, which is () where there are only tuples; a tuple's names are numbers."""
+    """Solutions with the order of their names, () if there are only tuples. The names of a tuple are numbers."""
 
     order: tuple[str, ...]
     solutions: tuple[Solution, ...]
     apart: bool
-    """Whether names got their values one by one, not as a tuple."""
+    """Whether the names got their values one by one, not as a tuple."""
 
 
 def _tuple(text: str) -> list[str] | None:
@@ -45,7 +45,7 @@ def _tuple(text: str) -> list[str] | None:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """The names a tuple of names lists, or the one that a label ends with; () if it is no label."""
+    """The names in a tuple of names, or the name at the end of a label. () if it is not a label."""
     entries = _tuple(text)
     found = [_NAME.fullmatch(entry) for entry in (entries or [text])]
     names = tuple(match[2] for match in found if match is not None and not _changes(match[1]))
@@ -53,12 +53,12 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _changes(label: str) -> bool:
-    """Whether words before a name deny its value, limit it or make another one of it: "at most x = 2"."""
+    """Whether words before a name deny, limit or change its value: "at most x = 2"."""
     return hedged(label) or is_operand(label) or is_limit(label)
 
 
 def read(text: str) -> Assigned | None:
-    """The solutions a text gives, a bare list being one; None if it is not made of assignments or tuples alone."""
+    """The solutions in a text, which may be a bare list. None if it contains anything but assignments or tuples."""
     if len(text) > MAX_CHARS or _OTHER.search(text.replace("\\in", "")):
         return None
     text = system(bare(_GAP.sub(",", text)))
@@ -76,7 +76,7 @@ def read(text: str) -> Assigned | None:
 
 
 def _from_tuples(parts: list[TextPiece], order: tuple[str, ...]) -> Assigned | None:
-    """Solutions as tuples; each may repeat the names, (p, q) = (5, 2) or (p, q) = (7, 2)."""
+    """Solutions as tuples, each of which may repeat the names: (p, q) = (5, 2) or (p, q) = (7, 2)."""
     if not order and len(parts) > 1 and not any("(" in part.text or part.before not in ("", ",") for part in parts):
         return Assigned((), ({str(i): part.text for i, part in enumerate(parts)},), False)
     solutions = []
@@ -94,7 +94,7 @@ def _from_tuples(parts: list[TextPiece], order: tuple[str, ...]) -> Assigned | N
 
 
 def _by_name(parts: list[TextPiece]) -> Assigned | None:
-    """Solutions as assignments; a name that comes again begins the next one, and so does or."""
+    """Solutions as assignments. A repeated name or "or" begins the next one."""
     solutions: list[Solution] = []
     for part in parts:
         labels = part.text.split("=")
@@ -121,12 +121,12 @@ def _gold(text: str) -> Assigned | None:
 
 
 def _neighbours(names: list[str]) -> bool:
-    """Whether names are letters that follow one another in the alphabet."""
+    """Whether names are consecutive letters of the alphabet."""
     return all(len(name) == 1 for name in names) and all(ord(b) == ord(a) + 1 for a, b in pairwise(names))
 
 
 def _renamed(gold: Assigned, answer: Assigned) -> tuple[Assigned, Assigned] | None:
-    """Both under the same names; None where nothing says which value is whose."""
+    """Both under the same names, or None if it is unknown which value belongs to which name."""
     ours, theirs = set(gold.solutions[0]), set().union(*answer.solutions)
     if gold.order and not answer.order:
         order = sorted(ours) if gold.apart and _neighbours(sorted(ours)) else list(gold.order)

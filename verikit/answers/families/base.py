@@ -1,4 +1,4 @@
-"""What every family of answers is made of: `Family`, and what its comparison may ask, `Context`."""
+"""The interface of answer families: `Family`, and the `Context` that its comparison may use."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ V = TypeVar("V")
 
 
 class Context(NamedTuple):
-    """What a family may ask beside the two texts."""
+    """The information that a family may use in addition to the two texts."""
 
     question: str
     equality: Equality
     same: Callable[[str, str], EqualityResult]
-    """Compares a part of the gold with a part of the answer as `answer` compares whole ones."""
+    """Compares a part of the gold answer with a part of the answer, in the same way as `answer` compares whole ones."""
 
 
 class Family(NamedTuple):
@@ -24,13 +24,13 @@ class Family(NamedTuple):
 
     name: str
     gold: Callable[[str], Any]
-    """What a gold's text means, None if it is not of this kind. Asked of every gold: has to say None fast."""
+    """The meaning of a gold answer, or None for other kinds. Called for every gold answer, so None must be fast."""
     match: Callable[[Any, str, Context], EqualityResult | None]
-    """The gold's meaning against an answer's text; None where this family can't tell."""
+    """Compares the gold answer's meaning with an answer's text. None if this family can't decide."""
 
 
 def by_reading(name: str, read: Callable[[str], V | None], same: Callable[[V, V], bool]) -> Family:
-    """A family whose golds and answers are read alike; an answer that is not of the kind is left to others."""
+    """A family that reads gold answers and answers in the same way. Other answers are left to other families."""
 
     def match(gold: V, text: str, context: Context) -> EqualityResult | None:
         answer = read(text)

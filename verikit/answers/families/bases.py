@@ -26,7 +26,7 @@ _PLAIN = re.compile(r"-?\d{1,400}")
 
 
 class Based(NamedTuple):
-    """A whole number and the base it is written in."""
+    """An integer and the base in which it is written."""
 
     value: int
     digits: str
@@ -34,7 +34,7 @@ class Based(NamedTuple):
 
 
 def read_based(text: str) -> Based | None:
-    """The number in another base a plain text is."""
+    """The number of a plain text in another base."""
     if match := _PREFIXED.fullmatch(text):
         return _based(match[1], match[3], _PREFIXES[match[2].lower()])
     if match := _LED.fullmatch(text):

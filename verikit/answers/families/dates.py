@@ -1,7 +1,7 @@
 """Calendar dates in many formats: March 5, 2021; 5. März 2021; 2021-03-05; 25/03/2021; 2021年3月5日.
 
-A numeric day and month that could be either is read in the order of the gold, where the gold shows one; where it shows
-none the two texts must agree as they stand.
+An ambiguous numeric day and month are read in the order of the gold answer, if it shows one. If it shows none, the two
+texts must agree as written.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from verikit.answers.families.plain import flat, plain, states_plainly
 
 
 class Date(NamedTuple):
-    """Year, month and day, 0 where one is left out, and the order of day and month it was written in."""
+    """Year, month and day, with 0 for omitted parts, and the order in which day and month were written."""
 
     year: int
     month: int
     day: int
     order: str = ""
-    """`md` or `dm` where the text shows which comes first, `?` where day and month may be exchanged."""
+    """`md` or `dm` if the text shows which comes first, `?` if day and month may be swapped."""
 
 
 _MONTH_NAMES = (
@@ -54,7 +54,7 @@ _SHORT = (("ym", re.compile(r"(\d{4})(?:-|/(?=0))(\d{1,2})")),
           ("my", re.compile(r"(0\d|\d{1,2}(?=-))[-/.](\d{4})")))  # fmt: skip
 _GLUED_BEFORE = re.compile(r"[A-Za-z]-?$")
 _GLUED_AFTER = re.compile(r"-?[A-Za-z]")
-"""What makes something else of a date without a space between: "mid-December 1974", "May 1968ers"."""
+"""Attached text that changes the meaning of a date: "mid-December 1974", "May 1968ers"."""
 _DIGITS = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
 _MAY_BE = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|[月]|\d.{0,16}[A-Za-zäéû]{3}|[A-Za-zäéû]{3}.{0,10}\d"
@@ -62,7 +62,7 @@ _MAY_BE = re.compile(
 
 
 def read_date(text: str) -> Date | None:
-    """The one date of a plain text that has no other number in it."""
+    """The only date of a plain text that contains no other number."""
     text = re.sub(rf"\b{_WEEKDAY}", "", text, flags=re.IGNORECASE)
     for kind, pattern in _FORMATS:
         match = pattern.search(text)
@@ -108,7 +108,7 @@ def _valid(year: int, month: int, day: int, order: str = "") -> Date | None:
 
 
 def _short(text: str) -> Date | None:
-    """A month with its year in digits alone; 3/4 and 3/2021 are fractions, 03/2021 is none."""
+    """A month with its year in digits only. 3/4 and 3/2021 are fractions, 03/2021 is a month."""
     for kind, pattern in _SHORT:
         if match := pattern.fullmatch(text):
             first, second = int(match[1]), int(match[2])
@@ -140,7 +140,7 @@ def _match(gold: Date, text: str, context: Context) -> EqualityResult | None:
 
 
 def _ordered(date: Date, other: Date) -> Date:
-    """A date of unknown order read in the order of the other."""
+    """A date of unknown order, read in the order of the other date."""
     if date.order != "?" or other.order not in ("md", "dm"):
         return date
     first, second = date.month, date.day

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class NumberWords(NamedTuple):
-    """Number words below a thousand, scales from the largest, and what else a language needs."""
+    """Number words below a thousand, scales from the largest, and other words of the language."""
 
     table: dict[str, int]
     scales: tuple[tuple[str, int], ...]
@@ -25,7 +25,7 @@ def squeezed(text: str) -> str:
 
 
 def _table(below: dict[str, int], hundreds: dict[str, int], joiner: str = "") -> dict[str, int]:
-    """All numbers below a thousand out of those below a hundred and the hundreds."""
+    """All numbers below a thousand, built from those below a hundred and the hundreds."""
     found = dict(below)
     for word, hundred in hundreds.items():
         found[word] = hundred
@@ -47,7 +47,7 @@ def _regular(units: Sequence[str], teens: Sequence[str], tens: Sequence[str], jo
 
 
 def english() -> NumberWords:
-    """English, whose ordinals are read too."""
+    """English, including its ordinals."""
     units = "zero one two three four five six seven eight nine".split()
     teens = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
     tens = "twenty thirty forty fifty sixty seventy eighty ninety".split()
@@ -169,5 +169,5 @@ def _portuguese() -> NumberWords:
 
 @lru_cache(maxsize=1)
 def languages() -> tuple[NumberWords, ...]:
-    """The languages read, built at the first use."""
+    """The supported languages, built at the first use."""
     return english(), _german(), _french(), _spanish(), _italian(), _portuguese()

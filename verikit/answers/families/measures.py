@@ -1,7 +1,7 @@
-"""Units of everyday answers: what a unit's text may measure, with the readings of an ambiguous one side by side.
+"""Units of everyday answers: the possible meanings of a unit's text, with all readings of an ambiguous one.
 
-`verikit.answers.parser.units` knows the units of formulas; here are those that only a whole text gives away:
-temperatures with their zero, currencies by sign, code and name, percent and percentage points, words of unknown units.
+`verikit.answers.parser.units` has the units of formulas. This module has those that only a whole text identifies:
+temperatures with their zero, currencies by sign, code and name, percent and percentage points, unknown units in words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verikit.answers.parser.units import Unit, parse_unit, single
 
 
 class Measure(NamedTuple):
-    """One reading of a unit's text: a unit, or the words of an unknown one."""
+    """One reading of a unit's text: a known unit, or the words of an unknown one."""
 
     unit: Unit | None
     name: str = ""
@@ -84,7 +84,7 @@ _ALSO = {
 }  # fmt: skip
 _TEMPERATURES = {"°C": (Fraction(1), Fraction("273.15")), "°F": (Fraction(5, 9), Fraction("459.67") * 5 / 9),
                  "K": (Fraction(1), Fraction(0))}  # fmt: skip
-"""Kelvins a degree, and kelvins at zero."""
+"""Kelvins per degree, and kelvins at zero."""
 _PARTS = re.compile(r"\^\(?-?\d{1,2}\)?|\d{1,2}|[^\W\d_]{1,24}[.']?|[°%‰/*·.\-()]|'{1,2}|\s")
 _FOREIGN = {
     "stunden": "hours", "stunde": "hour", "std": "h", "minuten": "minutes", "sekunden": "seconds", "tage": "days",
@@ -100,7 +100,7 @@ MAX_CHARS = 60
 
 @lru_cache(maxsize=2048)
 def measures(text: str) -> tuple[Measure, ...]:
-    """What a unit's plain text may measure; empty if it is no unit's text."""
+    """The possible meanings of a unit's plain text. Empty if it is not a unit."""
     text = text.strip()
     if not text or len(text) > MAX_CHARS:
         return ()
@@ -123,7 +123,7 @@ def measures(text: str) -> tuple[Measure, ...]:
 
 
 def _known(text: str) -> Unit | None:
-    """The one unit a text spells, currencies aside."""
+    """The single unit that a text spells, except for currencies."""
     folded = _FOREIGN.get(text.casefold(), text).casefold()
     name = _PHRASE.get(folded, _FOREIGN.get(text.casefold(), text))
     if name in ("°C", "°F", "° C", "° F", "K"):
@@ -151,7 +151,7 @@ def _known(text: str) -> Unit | None:
 
 
 def _dangling(parts: list[str]) -> bool:
-    """Whether a unit's text ends on a sign, or a power stands where no unit is before it."""
+    """Whether a unit's text ends in a sign, or has a power without a unit before it."""
     return parts[-1] in ("/", "per", "-", "'", "''") or parts[0] in ("^", "-", "?") or "''" in parts
 
 
@@ -176,7 +176,7 @@ _NOT_NAMES = frozenset(
 
 
 def _noun(folded: str) -> str:
-    """The words of an unknown unit in the singular; empty if they are none."""
+    """The words of an unknown unit in the singular. Empty if they are not a unit."""
     if not _WORDS.fullmatch(folded):
         return ""
     words = folded.split(" ")
@@ -196,7 +196,7 @@ def _singular(word: str) -> str:
 
 
 class Conversion(NamedTuple):
-    """From one unit to another: times `factor` and pi to the power `pi`, plus `offset`."""
+    """Converts one unit to another: times `factor` and pi to the power `pi`, plus `offset`."""
 
     factor: Fraction
     pi: int = 0
@@ -207,7 +207,7 @@ SAME = Conversion(Fraction(1))
 
 
 def conversions(gold: tuple[Measure, ...], answer: tuple[Measure, ...]) -> Iterator[Conversion]:
-    """How a value in the answer's unit is turned into the gold's, for each pair of readings that agree."""
+    """The conversions from the answer's unit to the gold answer's, for each pair of compatible readings."""
     for g in gold:
         for a in answer:
             if (found := _convert(a, g)) is not None:
@@ -232,12 +232,12 @@ def _convert(a: Measure, g: Measure) -> Conversion | None:
 
 
 def _is_latin(text: str) -> bool:
-    """Whether a text has no letter beyond the Latin alphabets, accents included."""
+    """Whether a text only contains letters of the Latin alphabets, including accented ones."""
     return text.isascii() or all(ord(char) < 0x250 for char in text)
 
 
 def _same_noun(a: str, g: str) -> bool:
-    """Whether two names are one but for words before the last ("red apples"), or in scripts that can't be compared."""
+    """Whether two names differ only in words before the last ("red apples"), or their scripts can't be compared."""
     if _is_latin(a) != _is_latin(g):
         return True
     short, long = sorted((a, g), key=len)
@@ -253,7 +253,7 @@ def _radians(unit: Unit) -> int:
 
 
 def _without_radians(unit: Unit) -> tuple[tuple[tuple[str, int], ...], Fraction]:
-    """The dimension with radians as degrees over pi, and dollars of no country as American ones."""
+    """The dimension with radians as degrees over pi, and dollars of an unspecified country as US dollars."""
     found: dict[str, int] = {}
     scale = unit.scale
     for base, power in unit.dimension:

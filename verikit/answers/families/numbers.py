@@ -1,4 +1,4 @@
-"""Numbers against numbers written another way: in words, as ordinals, as Roman numerals, with foreign separators."""
+"""Compares numbers in different notations: in words, as ordinals, as Roman numerals, with foreign separators."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from verikit.answers.parser.tree import Node, num
 
 
 class NumericGold(NamedTuple):
-    """A gold that is a number, and what it looked like."""
+    """A gold answer that is a number, and its notation."""
 
     value: Node
     look: str
     text: str
     foreign: bool = False
-    """Whether its separators are not the parser's."""
+    """Whether its separators differ from the parser's."""
 
 
 _DIGITS = re.compile(r"[-+\u2212]?[\d.](?:[\d.,' \u202f\xa0]|\\[,! ;]|\{,\}|\\?times|\\cdot|[\u00d7*x^{}()eE+-]){0,80}")
@@ -37,7 +37,7 @@ _MAY_BE_ORDINAL = re.compile(r"\d.{0,12}(?:st|nd|rd|th|[eºª]|er|ème|eme)\W{0,
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 _NOUN = re.compile(r"[^\W\d_]{2,20}|[^\x00-\u02ff]")
 _FOREIGN_NOUN = re.compile(rf" ?(?!.*(?:{FOREIGN_SCALES}))[^\W\d_]{{1,20}}(?: [^\W\d_]{{1,20}}){{0,3}}")
-"""Letters of any script, among them no scale and no percentage."""
+"""Letters of any script, without a scale or a percentage among them."""
 _THOUSANDS = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)K")
 _LETTER = re.compile(r"[IVX]")
 _NO_NOUN = NO_NOUN | frozenset(
@@ -101,7 +101,7 @@ def _latex_number(value: Node) -> str:
 def _match(gold: NumericGold, text: str, context: Context) -> EqualityResult | None:
     if _NUMERAL.fullmatch(text):
         if gold.look == "digits" and not gold.foreign:
-            return None  # Two plain numbers: the trees tell.
+            return None  # The trees decide on two plain numbers.
         other = number(text)
         assert other is not None
         return equal("same number") if same_number(gold.value, other, context.equality) else None
@@ -112,7 +112,7 @@ def _match(gold: NumericGold, text: str, context: Context) -> EqualityResult | N
 
 
 def _compare(gold: NumericGold, part: str, context: Context) -> EqualityResult | None:
-    """What a part of the answer says; only sameness, unless both are numerals of one kind."""
+    """Compare a part of the answer. Only equality is decided, unless both are numerals of one kind."""
     if (rank := ordinal(part)) is not None and gold.look == "ordinal":
         return equal("same ordinal") if gold.value == num(rank) else different("another ordinal")
     if gold.look == "digits" and rank is not None and _PLACE.fullmatch(part) and gold.value == num(rank):
@@ -124,7 +124,7 @@ def _compare(gold: NumericGold, part: str, context: Context) -> EqualityResult |
             return different("another Roman numeral")
         return None
     if part[:2].lower() in ("0x", "0b", "0o") or "_" in part or "base" in part:
-        return None  # The trees tell, or the family of bases.
+        return None  # The trees or the family of bases decide.
     if _DECIMAL_COMMA.fullmatch(part):
         return None  # A list.
     value = number(part) or _counted(part) or _thousands(part)
@@ -132,7 +132,7 @@ def _compare(gold: NumericGold, part: str, context: Context) -> EqualityResult |
 
 
 def _counted(part: str) -> Node | None:
-    """A number in words with what it counts, "thirty-three apples"; in digits where the parser can't read the noun."""
+    """A number in words with a counted noun, "thirty-three apples". In digits if the parser can't read the noun."""
     if part[:1].isdigit():
         found = None if part.isascii() else number_at(part)
         return found[0] if found and _FOREIGN_NOUN.fullmatch(part, found[1]) else None
@@ -152,7 +152,7 @@ def _counted(part: str) -> Node | None:
 
 
 def _thousands(part: str) -> Node | None:
-    """35K; with a small letter or a space it is a product, or kelvins."""
+    """35K. With a small letter or a space it is a product, or kelvins."""
     match = _THOUSANDS.fullmatch(part)
     return num(Fraction(match[1]) * 1000) if match else None
 

@@ -21,7 +21,7 @@ _GROUPED = (
     r"|[1-9]\d{0,2}(?: \d{3}){1,12}(?:[.,]\d{1,20})?"  # 1 234,5
 )
 DIGITS = rf"(?:{_GROUPED}|\d{{1,40}}\.\d{{0,40}}|\d{{1,40}}(?:,(?=\d{{0,19}}[1-9])\d{{1,20}})?|\.\d{{1,40}})(?!\d)"
-"""A number in digits; what follows it is not one more digit."""
+"""A number in digits that is not followed by another digit."""
 _POWER = r"(?:\s?[*x]\s?10\s?\^\s?[({]?\s?(?P<power>[-+]?\d{1,3})\s?[)}]?|[eE](?P<exponent>[-+]?\d{1,3})(?![\d.]))"
 SCALES = {
     "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "lakh": 10**5,
@@ -43,7 +43,7 @@ _PI = re.compile(r"[-\d\s./()*]{0,20}(?:\bpi\b|π)[-\d\s./()*]{0,20}")
 
 
 def decimal(digits: str) -> tuple[Fraction, int | None] | None:
-    """Value and shown decimal places of digits with separators; a comma before three digits separates thousands."""
+    """The value and the decimal places of digits with separators. A comma before three digits separates thousands."""
     digits = digits.replace(" ", "").replace("'", "")
     comma, point = digits.rfind(","), digits.rfind(".")
     if comma > point and (point >= 0 or not re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}", digits)):
@@ -59,7 +59,7 @@ def decimal(digits: str) -> tuple[Fraction, int | None] | None:
 
 
 def number_at(text: str) -> tuple[Node, int] | None:
-    """The number a plain text begins with, and where it ends."""
+    """The number at the start of a plain text, and its end."""
     match = NUMBER.match(text)
     if match is None:
         return None
@@ -95,7 +95,7 @@ def _value(match: re.Match[str]) -> tuple[Fraction | None, int | None]:
 
 
 def number(text: str) -> Node | None:
-    """The number a whole plain text is: in digits, in words, or a multiple of pi."""
+    """The number that a whole plain text is: in digits, in words, or a multiple of pi."""
     if found := number_at(text):
         if found[1] == len(text):
             return found[0]
@@ -118,14 +118,14 @@ def multiple_of_pi(text: str) -> Node | None:
 
 
 def significant(value: Node) -> int:
-    """How many significant digits a number shows, trailing zeros of a whole number not counted."""
+    """The number of significant digits shown, without trailing zeros of an integer."""
     amount, places = Fraction(value.args[0]), value.args[1]
     digits = str(abs(int(amount * 10 ** (places or 0)))).lstrip("0")
     return len(digits) if places else len(digits.rstrip("0"))
 
 
 def same_number(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
-    """Compare two numbers as scalars are compared."""
+    """Compare two numbers as scalars."""
     return compare_scalars(gold, answer, equality)
 
 

@@ -1,4 +1,4 @@
-"""Cuts a text where its brackets are closed: at commas, semicolons, line ends, and, or."""
+"""Splits a text outside brackets: at commas, semicolons, line ends, and, or."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _WORDS = {"\\land": "and", "\\wedge": "and", "\\lor": "or", "\\vee": "or", "\\\\
 
 
 class TextPiece(NamedTuple):
-    """A part of a text and what stands before it: ',', ';', 'and', 'or', or '' for the first."""
+    """A part of a text and the separator before it: ',', ';', 'and', 'or', or '' for the first."""
 
     before: str
     text: str
 
 
 def bare(text: str) -> str:
-    """A text without spacing commands, and with the words of text commands outside of them."""
+    """Remove spacing commands from a text, and move the words of text commands out of them."""
     return _SPACING.sub(" ", _TEXT.sub(r" \1 ", text))
 
 
 def system(text: str) -> str:
-    """The equations of a brace as a list, where no columns are marked."""
+    """The equations of a brace as a list, if no columns are marked."""
     return _SYSTEM.sub(" ", text) if "\\begin" in text and "&" not in text else text
 
 
 def pieces(text: str, at: str = ",;") -> list[TextPiece]:
-    """The parts of a `bare` text between the separators that stand outside of brackets; empty parts are left out."""
+    """The nonempty parts of a `bare` text between the separators outside brackets."""
     found: list[TextPiece] = []
     depth, start, before = 0, 0, ""
     for match in _CUT.finditer(text):

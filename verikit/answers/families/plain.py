@@ -1,7 +1,7 @@
-"""Answers of everyday life as plain text: LaTeX's dress taken off, and a sentence reduced to what it states.
+"""Everyday answers as plain text: LaTeX markup removed, and sentences reduced to their statement.
 
-Every reader of a family works on `plain` text; `stated` says which parts of a sentence may be its answer. Both are
-linear in the text and refuse what is longer than `MAX_CHARS`.
+Every reader of a family works on `plain` text. `stated` yields the parts of a sentence that may be its answer. Both are
+linear in the text and reject texts longer than `MAX_CHARS`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verikit.answers.parser.operations import AFTER, NO_CLAIM, WORDS, is_limit, 
 
 MAX_CHARS = 300
 MAX_TAIL = 6
-"""Words after the last digit of a sentence that may belong to its quantity."""
+"""Maximum number of words after the last digit of a sentence that may belong to its quantity."""
 
 _WRAPPED = re.compile(r"\\([a-zA-Z]+\*?)\s*\{((?:[^{}]|(?<=[\^_])\{[^{}]{0,40}\}){0,200})\}")
 _WRAPPERS = TEXT | {"ce", "mathit", "bm", "boldsymbol", "displaystyle"}
@@ -66,10 +66,10 @@ _SPACES = re.compile(r"\s+")
 
 @lru_cache(maxsize=4096)
 def plain(text: str) -> str:
-    r"""A text without LaTeX, one space between words, scripts in braces; empty where something is not understood.
+    r"""A text without LaTeX, with one space between words and scripts in braces. Empty if a part is not understood.
 
-    ``\frac{a}{b}`` is ``a/b``, a degree sign ``°``, a product sign ``*``, a currency's dollar ``$``; dollar signs
-    around formulas and markdown's asterisks are gone.
+    ``\frac{a}{b}`` becomes ``a/b``, a degree sign ``°``, a product sign ``*``, a currency's dollar ``$``. Dollar signs
+    around formulas and markdown's asterisks are removed.
     """
     if len(text) > MAX_CHARS:
         return ""
@@ -111,7 +111,7 @@ _ALL_MONEY = re.compile(r"[^$]*(?:\$\s?\d[^$]*)+")
 
 
 def _without_dollars(text: str) -> str:
-    r"""Keep the dollar signs that are money: written ``\$``, or before digits throughout."""
+    r"""Remove dollar signs, except those for money: written ``\$``, or always before digits."""
     if "$" not in text:
         return text
     bare = text.replace("\\$", "")
@@ -140,7 +140,7 @@ _DENIES = re.compile(
     r"\b(?:(?:at (?:least|most)|(?:more|less|other) than|not|never|except|wrong|incorrect|false|untrue)\b)",
     re.IGNORECASE,
 )
-"""What a label has that is no label of the answer: "other than x = 4"."""
+"""Parts of a label that show that it does not label the answer: "other than x = 4"."""
 _COPULA = re.compile(r"\s(?:is|are|was|were|equals|est|sont|ist|sind|beträgt|es|son|è|é|costs?|weighs?)\s|\s?[是为]\s?")
 _LABEL = re.compile(r"(?!(?:pi|π)\s?[=≈])[^\W\d][^\W\d_' ]{0,30}(?: [^\W\d][^\W\d_']{0,30}){0,8}\s?[:=≈]\s?")
 _LEAD = re.compile(r"(?:[^\W\d][^\W\d_'’-]{0,30}[ ,]{1,2}){1,30}")
@@ -153,7 +153,7 @@ _NOT_LEADS = FUNCTIONS | frozenset(
     "third square cube root squared plus times opposite negation reciprocal inverse multiple multiples between".split()
 )
 _ASIDE = re.compile(r"(\()?[^\W\d_]+(?:['’-][^\W\d_]+)*(?(1)\)|)[,;:.!]?")
-"""A word that may stand behind a quantity without being part of it."""
+"""A word that may follow a quantity without being part of it."""
 _PART_OF_VALUE = (
     AFTER
     | NO_CLAIM
@@ -175,7 +175,7 @@ _WORDS = re.compile(r"[^\W\d_][\w'’,;: -]{0,200}")
 
 
 def states_plainly(rest: str) -> bool:
-    """Whether what stands around an answer is words alone, of which none denies, hedges or compares."""
+    """Whether only words surround an answer, and none of them denies, hedges or compares."""
     rest = rest.strip(" ,.;:()")
     if not rest:
         return True
@@ -184,10 +184,10 @@ def states_plainly(rest: str) -> bool:
 
 
 def stated(text: str, assigned: bool = True) -> Iterator[str]:
-    """The parts of a plain text that may be its answer: the whole, then what follows a label or its one copula.
+    """The parts of a plain text that may be its answer: the whole, then the text after a label or its only copula.
 
-    `assigned` tells whether an equals sign makes a label of what is before it. A sentence that denies, hedges or
-    compares states nothing but itself.
+    `assigned` sets whether the text before an equals sign is a label. For a sentence that denies, hedges or compares,
+    only the whole is yielded.
     """
     text = _ABOUT.sub("", text)
     yield text
@@ -202,19 +202,19 @@ def stated(text: str, assigned: bool = True) -> Iterator[str]:
 
 
 def _goes_on(words: list[str]) -> bool:
-    """Whether one of some words makes another value of the number before it."""
+    """Whether one of some words changes the value of the number before it."""
     return any(word.strip("(),;:.!").lower() in _PART_OF_VALUE for word in words)
 
 
 def _without_closing_marks(text: str) -> str:
-    """A text without the marks of a sentence behind it. Behind a number `!` is none: it is the factorial."""
+    """Remove the final punctuation of a text. A `!` after a number is the factorial and stays."""
     kept = text.rstrip(",;:.!")
     is_factorial = text[len(kept) :].startswith("!") and kept[-1:].isdigit()
     return text.rstrip(",;:.") if is_factorial else kept
 
 
 def _start_of_value(sentence: str) -> int | None:
-    """Where the number of a sentence begins, behind words that only lead to it; None if it begins otherwise."""
+    """The start of the number in a sentence after words that only introduce it, or None if it begins otherwise."""
     lead = _LEAD.match(sentence)
     start = lead.end() if lead else 0
     if lead and _NOT_LEADS.intersection(lead[0].lower().replace(",", " ").split()):
@@ -226,7 +226,7 @@ def _start_of_value(sentence: str) -> int | None:
 
 
 def led(text: str, assigned: bool = True) -> Iterator[str]:
-    """`stated`, then what begins with the first number of a sentence, shorter and shorter at its end."""
+    """`stated`, then the text from the first number of a sentence on, shortened step by step at its end."""
     last = text
     for last in stated(text, assigned):
         yield last
@@ -241,7 +241,7 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
         for size in range(min(len(tail), MAX_TAIL + 1), 0, -1):
             rest = tail[size:]
             if not all(not word or _ASIDE.fullmatch(word) for word in rest):
-                return  # what is left out would be part of the value
+                return  # the omitted words would be part of the value
             if _goes_on(rest[:1] if size > 1 else rest) or (rest and tail[size - 1] == "and"):
                 continue
             yield _without_closing_marks(last[start:end] + " ".join(tail[:size]))

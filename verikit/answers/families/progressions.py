@@ -1,8 +1,9 @@
 """Numbers in arithmetic progression: congruence classes, multiples, odd numbers, general solutions with an integer k.
 
-A text stands for finitely many progressions a + dk, k any integer: x = 3 mod 5, 5k - 2, x = pi/4 + k pi. Two unions of
-progressions are equal if they are the same residues modulo a common multiple of their steps. A formula in k is read so
-only where one of the two texts says that k is an integer, is a congruence, or steps by a multiple of pi.
+A text represents finitely many progressions a + dk, for any integer k: x = 3 mod 5, 5k - 2, x = pi/4 + k pi. Two unions
+of progressions are equal if they have the same residues modulo a common multiple of their steps. A formula in k is read
+this way only under one of three conditions, which either text may meet. It states that k is an integer, is a
+congruence, or has steps that are multiples of pi.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from verikit.answers.parser import parse
 from verikit.answers.parser.tree import SCALARS, ZERO, Node, NotMath, TooBig, children, num, symbols
 
 _Placed = Sequence[tuple[Node, float]]
-"""Numbers with their places within a period, as fractions of it."""
+"""Numbers with their positions within a period, as fractions of it."""
 MAX_CHARS = 400
 MAX_CLASSES = 400
-"""Residues two unions are compared by."""
+"""Maximum number of residues for comparing two unions."""
 _LETTERS = frozenset("knmjl")
 _EITHER = re.compile(r"(?:\\pm|±)\s?(\d+)")
 _UNKNOWN = re.compile(r"\s{0,3}(?:[xyztuw]|\\(?:theta|alpha|phi|varphi|beta))\s{0,3}=")
@@ -66,12 +67,12 @@ _NAMED = re.compile(r"(?:[a-zA-Z]|\\[a-z]{2,8})\s?(?:\\mid|\||:)\s?")
 
 
 class Progressions(NamedTuple):
-    """Starts and steps, and whether the text itself says that they run over the integers, or names an unknown."""
+    """Starts and steps, and whether the text itself states that k is an integer, or names an unknown."""
 
     terms: tuple[tuple[Node, Node], ...]
     said: bool
     name: str = ""
-    """The unknown that the text gives values to, if it names one: "x = 2k"."""
+    """The unknown to which the text gives values, if any: "x = 2k"."""
 
 
 def _congruence(text: str) -> Progressions | None:
@@ -94,7 +95,7 @@ def _congruence(text: str) -> Progressions | None:
 
 
 def read(text: str) -> Progressions | None:
-    """The progressions a text stands for; None if it stands for anything else."""
+    """The progressions that a text represents, or None if it represents anything else."""
     if len(text) > MAX_CHARS:
         return None
     text = " ".join(bare(text).split())
@@ -187,7 +188,7 @@ def _match(gold: Progressions, text: str, context: Context) -> EqualityResult | 
 
 
 def _same(gold: Progressions, answer: Progressions) -> bool | None:
-    """Compare two unions by their residues modulo a common multiple of the steps; None if that is not decided."""
+    """Compare two unions by their residues modulo a common multiple of the steps. None if undecided."""
     unit = gold.terms[0][1]
     steps = [_multiples(side, unit) for side in (gold, answer)]
     if not all(steps):
@@ -210,14 +211,14 @@ def _same(gold: Progressions, answer: Progressions) -> bool | None:
 
 
 def _multiples(side: Progressions, unit: Node) -> list[Fraction]:
-    """The steps as multiples of a unit; none where one of them is not."""
+    """The steps as multiples of a unit. Empty if one of them is not a multiple."""
     scales = [_ratio(step, unit) for _, step in side.terms]
     known = [abs(scale) for scale in scales if scale is not None]
     return known if len(known) == len(scales) else []
 
 
 def _all_among(numbers: _Placed, others: _Placed, period: Node) -> bool:
-    """Whether each number is one of the others but for a multiple of the period."""
+    """Whether each number equals one of the others modulo the period."""
     return all(any(_congruent(a, b, x, y, period) for b, y in others) for a, x in numbers)
 
 
@@ -241,7 +242,7 @@ def _phase(node: Node, period: Node) -> float:
 
 
 def _congruent(a: Node, b: Node, x: float, y: float, period: Node) -> bool:
-    """Whether two numbers differ by a multiple of the period: their phases agree, and the difference is proved."""
+    """Whether two numbers differ by a multiple of the period: their phases agree, and the difference is verified."""
     gap = abs(x - y)
     if min(gap, 1 - gap) > 1e-9:
         return False

@@ -1,7 +1,7 @@
-"""Quantities: a number with its unit, money, a percentage, an angle, a duration, a change for better or worse.
+"""Quantities: a number with its unit, money, a percentage, an angle, a duration, an increase or a decrease.
 
-Where both sides have a unit they must agree; units that convert are converted, and a converted value may be rounded to
-the digits it shows. Units in words nobody knows must be the same words.
+If both sides have a unit, the units must agree. Convertible units are converted, and a converted value may be rounded
+to the digits shown. Unknown units in words must be the same words.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _PAIR = re.compile(r"[\d.,]{1,20}\s?(?::|\bto\b)\s?[\d.,]{1,20}")
 
 
 def _bare(gold: Quantity, value: Node, equality: Equality) -> EqualityResult | None:
-    """An answer without a unit."""
+    """Compare an answer that has no unit."""
     if equality.units == "required":
         return different("the gold's unit is missing")
     if not gold.sure or gold.direction < 0:
@@ -101,7 +101,7 @@ _PI_VALUE = Fraction("3.14159265358979323846264338327950288419716939937511")
 
 
 def _converted(gold: Node, answer: Node, conversion: Conversion, equality: Equality) -> EqualityResult:
-    """Compare a gold with a value in another unit."""
+    """Compare a gold answer with a value in another unit."""
     if conversion == SAME:
         return compare_scalars(gold, answer, equality)
     value = Node("mul", (answer, num(conversion.factor)))

@@ -1,6 +1,6 @@
-"""Ranges with a unit, and pairs of whole numbers that are no difference: 6-9 kg, 1990-1995, 3-1, 120/80 mmHg, 2 : 3.
+"""Ranges with a unit, and pairs of integers that are not a difference: 6-9 kg, 1990-1995, 3-1, 120/80 mmHg, 2 : 3.
 
-Both ends count, in order; a single value is never a range.
+Both ends are compared, in order. A single value is never a range.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PAIR = re.compile(r"(\d{1,4})\s?-\s?(\d{1,4})")
 
 
 def read_range(text: str) -> Range | None:
-    """The range or pair a plain, flat text is."""
+    """The range or pair in a plain, flat text."""
     opening = _BETWEEN.match(text)
     rest = text[opening.end() :] if opening else text
     if interval := _INTERVAL.fullmatch(text):
@@ -69,11 +69,11 @@ def read_range(text: str) -> Range | None:
 
 
 def _units(mark: str, join: re.Match[str], after: str) -> tuple[tuple[Measure, ...], tuple[Measure, ...]] | None:
-    """What both ends of a range measure; None where a unit is not known.
+    """The units of both ends of a range, or None if a unit is unknown.
 
     Args:
         mark: A currency before the first number.
-        join: What joins both numbers, perhaps with a unit before the sign and a currency behind it.
+        join: The text between both numbers, optionally with a unit before the sign and a currency after it.
         after: The unit after the second number.
     """
     money = measures(mark or join["mark"]) if mark or join["mark"] else ()
@@ -84,7 +84,7 @@ def _units(mark: str, join: re.Match[str], after: str) -> tuple[tuple[Measure, .
 
 
 def _factor(first: tuple[Measure, ...], last: tuple[Measure, ...]) -> Fraction | None:
-    """By what a range's first number is multiplied to have the unit of the last; None where nothing does that."""
+    """The factor that converts a range's first number to the unit of the last, or None if there is none."""
     if not last or first == last:
         return Fraction(1)
     conversion = next(conversions(last, first), None)
@@ -161,7 +161,7 @@ def _in_words(text: str) -> Range | None:
 
 
 def _pressure(gold: Range, shown: str, context: Context) -> EqualityResult | None:
-    """Blood pressure, which is no fraction; without its unit only where the question asks for it."""
+    """Compare blood pressure, which is not a fraction. Its unit may be omitted only if the question asks for it."""
     if gold.sign == "/" and "blood pressure" not in context.question.lower():
         return None
     for part in stated(shown):

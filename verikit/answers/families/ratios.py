@@ -1,4 +1,4 @@
-"""Ratios in words and shares: 2:3 as "2 to 3", 9:3:3:1 as parts of a whole."""
+"""Ratios in words and parts: 2:3 as "2 to 3", 9:3:3:1 as parts of a whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHARES = re.compile(r"\s?[,;]\s?(?:and\s)?|\sand\s")
 
 
 def read_ratio(text: str) -> list[Fraction] | None:
-    """The terms of a ratio; shares of a whole, of which there are three or more, must total one."""
+    """The terms of a ratio. Three or more fractions of a whole must total one."""
     if not re.search(r"\d", text) and " to " not in text:
         return None
     parts = _SPLIT.split(text)
@@ -38,7 +38,7 @@ def _numbers(parts: list[str]) -> list[Fraction] | None:
 
 
 def proportional(gold: list[Fraction], answer: list[Fraction]) -> bool:
-    """Whether two lists of parts are the same up to one positive factor."""
+    """Whether two lists of parts are equal up to one positive factor."""
     if 0 in (*gold, *answer):
         return gold == answer
     if len(gold) != len(answer):

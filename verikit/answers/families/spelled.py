@@ -1,6 +1,6 @@
 """Numbers in words: English, German, French, Spanish, Italian, Portuguese and Chinese.
 
-A number is a chain of entries of `languages`' tables and scales, so reading one is a handful of look-ups.
+A number is a chain of entries in the tables and scales of `languages`, so reading one takes a few look-ups.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _MINUS = ("minus", "negative", "moins", "menos", "meno")
 _COLLISIONS = frozenset(
     ("once", "cent", "sept", "mil", "due", "dos", "sei", "un", "une", "a", "an", "ein", "um", "uma")
 )
-"""Number words that are more often something else when they stand alone."""
+"""Number words that usually mean something else on their own."""
 
 
 @lru_cache(maxsize=1)
 def _edges() -> tuple[frozenset[str], frozenset[str]]:
-    """The three letters number words begin with and the two they end with: most prose has others."""
+    """The three letters at the start and the two at the end of number words. Most prose has others."""
     words = [word for language in languages() for words in language[0::3] for word in words if len(word) > 2]
     words += [scale for language in languages() for scale, _ in language.scales]
     words += [word for language in languages() for word in language.percent]
@@ -51,7 +51,7 @@ def ordinal_in_words(text: str) -> int | None:
 
 
 def in_words(text: str) -> tuple[Fraction, bool] | None:
-    """The number a text spells in words, and whether it is a percentage; None if it is anything else."""
+    """The number that a text spells in words, and whether it is a percentage. None for any other text."""
     if not 1 <= len(text) <= MAX_CHARS:
         return None
     if "\u4e00" <= text[-1] <= "\u9fff" or text[0] == "〇":
@@ -73,7 +73,7 @@ def in_words(text: str) -> tuple[Fraction, bool] | None:
 
 
 def _number(word: str, language: NumberWords) -> Fraction | None:
-    """A whole number, a decimal ("one point two five"), a fraction or a mixed number."""
+    """An integer, a decimal ("one point two five"), a fraction or a mixed number."""
     whole = _whole(word, language)
     if whole is not None:
         return Fraction(whole)
@@ -188,7 +188,7 @@ def _han_decimal(text: str) -> Fraction | None:
 
 
 def _han_whole(text: str) -> int | None:
-    """Digits and scales from the largest down; 二〇二一 is read digit by digit."""
+    """Digits and scales from the largest down. 二〇二一 is read digit by digit."""
     if not text or any(c not in _HAN_DIGITS and c not in _HAN_SCALES and c not in _HAN_LARGE for c in text):
         return None
     if all(c in _HAN_DIGITS for c in text):
@@ -201,7 +201,7 @@ def _han_whole(text: str) -> int | None:
 
 
 def _han_split(head: str, tail: str, scale: int) -> int | None:
-    """So many times a large scale, and what is below it."""
+    """A multiple of a large scale, plus the number below it."""
     times, rest = _han_whole(head), _han_whole(tail) if tail else 0
     return None if not times or rest is None or rest >= scale else times * scale + rest
 

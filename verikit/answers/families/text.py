@@ -1,9 +1,9 @@
 """Short texts: names, dates, places, phrases, compared word by word.
 
-Strict equality forgives what carries no information: case, accents, articles, quotes, honorifics, the order of a date,
-a middle initial, a counted noun, a kind word ("company", "county"), a place's surroundings when only the gold gives
-them. Lenient equality also accepts the gold inside the answer or the answer inside the gold, unless the extra words are
-numbers, dates or more answers.
+Strict equality ignores differences that carry no information: case, accents, articles, quotes, honorifics, and the
+order of a date. It also ignores a middle initial, a counted noun and a generic word ("company", "county"). A place's
+surroundings are ignored if only the gold answer has them. Lenient equality also accepts the gold answer inside the
+answer or vice versa, unless the extra words are numbers, dates or more answers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from verikit.answers.parser.lexer import SKIPPED, TEXT
 
 MAX_CHARS = 2_000
 MAX_CACHED = 200
-"""Characters of a text whose words are kept."""
+"""Maximum number of characters of a text whose words are cached."""
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?")
 _WORD = re.compile(
     r"(?<![\w)\]])[-−]?\d+(?:[.,]\d+)*|\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\W_]+|(?<=[a-g])#|[♯♭<>=≤≥≠^+*±]"
 )
-"""A number with its sign, a word, or a sign that carries meaning: a comparison, a sharp, a flat."""
+"""A number with its sign, a word, or a meaningful sign: a comparison, a sharp, a flat."""
 _OPERATOR = re.compile(r"(?<=[^\W\d_])(?P<gap> ?)(?P<sign>[*×·⋅/÷+=^])(?P=gap)(?=[^\W\d_])")
 _SAME_OPERATOR = {"×": "*", "·": "*", "⋅": "*", "÷": "/"}
 _SIGNS = {"#": "sharp", "♯": "sharp", "♭": "flat"}
@@ -56,7 +56,7 @@ _JOINING = frozenset(("or", "and", "versus", "vs"))
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text: lower case, without accents, articles and punctuation; numbers tidied."""
+    """The words of a text in lower case, without accents, articles and punctuation, with normalised numbers."""
     return _words_of_short(text) if len(text) <= MAX_CACHED else _words(text)
 
 
@@ -81,7 +81,7 @@ _words_of_short = lru_cache(maxsize=4096)(_words)
 
 
 def _command(match: re.Match[str]) -> str:
-    """A LaTeX command is a word of its own unless it only sets type or space."""
+    """Replace a LaTeX command with a separate word, unless it only sets type or space."""
     name = match[0][1:]
     return " " if name in TEXT or name in SKIPPED or name in ("textcolor", "color", "begin", "end") else f" {name} "
 
@@ -94,7 +94,7 @@ def _number(word: str) -> str:
 
 
 def date(parts: tuple[str, ...]) -> tuple[int, int, int] | None:
-    """(year, month, day) of a text that is nothing but a date in words; 0 for a part left out."""
+    """(year, month, day) of a text that is only a date in words, with 0 for omitted parts."""
     if not 2 <= len(parts) <= 4 or _MONTHS.keys().isdisjoint(parts):
         return None
     month = [p for p in parts if p in _MONTHS]
@@ -136,7 +136,7 @@ def compare_texts(gold: str, answer: str, equality: Equality) -> EqualityResult:
 
 
 def _operators(text: str) -> list[str]:
-    """The signs of arithmetic between words, in order. A hyphen is none, and bold type has its stars on one side."""
+    """The arithmetic signs between words, in order. Hyphens and the asterisks of bold type are excluded."""
     return [_SAME_OPERATOR.get(match["sign"], match["sign"]) for match in _OPERATOR.finditer(text[:MAX_CHARS])]
 
 
@@ -150,7 +150,7 @@ def _sign(text: str) -> bool:
 
 
 def _loosely(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> str | None:
-    """The strict rules beyond equal words; None if none applies."""
+    """The strict rules beyond equal words. None if none of them applies."""
     if (g_negative := _NEGATIVE & set(g)) != _NEGATIVE & set(a) and (g_negative or set(g) & set(a)):
         return None
     core, other = _core(g), _core(a)
@@ -168,13 +168,13 @@ def _loosely(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> 
 
 
 def _is_counted(parts: tuple[str, ...]) -> bool:
-    """Whether words are a number and one or two words of what it counts."""
+    """Whether words are a number and a counted noun of one or two words."""
     nouns = parts[1:]
     return parts[0].isdigit() and 1 <= len(nouns) <= 2 and all(w.isalpha() and w not in _MONTHS for w in nouns)
 
 
 def _is_place(text: str) -> bool:
-    """Whether what a comma parts may be a place and its surroundings: no numbers, no list."""
+    """Whether a text with a comma may be a place and its surroundings, without numbers and not a list."""
     return not any(character.isdigit() for character in text) and not _lists(text)
 
 
@@ -183,7 +183,7 @@ def _lists(text: str) -> bool:
 
 
 def _core(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """Words without leading function words and titles and without a kind word at either end."""
+    """Words without leading function words and titles, and without a generic word at either end."""
     found = list(parts)
     while len(found) > 1 and (found[0] in _FUNCTION or found[0] in _HONORIFICS):
         found.pop(0)
@@ -197,7 +197,7 @@ def _core(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _aliases(gold: str, a: tuple[str, ...]) -> bool:
-    """A name the gold itself offers: in brackets, or a nickname in quotes with the family name."""
+    """Whether the answer is a name that the gold offers: in brackets, or a nickname in quotes with the family name."""
     bracket = re.search(r"^(.{2,200}?)\s*\(([^()]{2,80})\)\s*$", gold.strip())
     if bracket and a in (words(bracket[1]), words(bracket[2])):
         return True
@@ -209,7 +209,7 @@ def _aliases(gold: str, a: tuple[str, ...]) -> bool:
 
 
 def _same_person(g: tuple[str, ...], a: tuple[str, ...]) -> bool:
-    """First and last name agree and the middle differs only by initials, or is an initial left out."""
+    """Whether first and last name agree and the middle differs only by initials or an omitted initial."""
     if len(g) < 2 or len(a) < 2 or g[0] != a[0] or g[-1] != a[-1] or len(g[0]) < 2:
         return False
     if any(not w[0].isalpha() or w in _JOINING or w in _FUNCTION for w in (*g, *a)):
@@ -223,7 +223,7 @@ def _same_person(g: tuple[str, ...], a: tuple[str, ...]) -> bool:
 
 
 def _leniently(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> EqualityResult:
-    """One inside the other, or most words shared; never where the rest is a number, a date or another answer."""
+    """Accept one inside the other, or most words shared, unless the rest is a number, a date or another answer."""
     if _NEGATIVE & (set(g) ^ set(a)):
         return different("one is negated")
     short, long = sorted((g, a), key=len)
@@ -257,7 +257,7 @@ def _mostly_shared(g: tuple[str, ...], a: tuple[str, ...]) -> EqualityResult:
 
 
 def _inside(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
-    """Whether the words of one stand together in the other; a single word only at an end."""
+    """Whether the words of one are consecutive in the other. A single word must be at an end."""
     size = len(short)
     if size == 1:
         core = [word for word in long if word not in _FUNCTION]
@@ -266,6 +266,6 @@ def _inside(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
 
 
 def _longer_name(gold: str, answer: str) -> bool:
-    """Whether the answer goes on a one-word name, which makes it another name: Quebec, Quebec City."""
+    """Whether the answer extends a one-word name to another name: Quebec, Quebec City."""
     name, parts = gold.strip(), answer.split()
     return len(parts) == 2 and parts[0] == name and parts[1][:1].isupper() and name[:1].isupper()

@@ -1,7 +1,7 @@
-"""Words that are answers of mathematics: true, no solution, does not exist, diverges, even, increasing.
+"""Mathematical answers in words: true, no solution, does not exist, diverges, even, increasing.
 
-A text is read as a phrase of a closed vocabulary, with a subject before it or not: "The series diverges.", "an even
-function", "Yes, it is.". What denies the phrase, limits it or goes on to something else is not read.
+A text is read as a phrase of a closed vocabulary, with or without a subject: "The series diverges.", "an even
+function", "Yes, it is.". A text that denies or limits the phrase, or continues with something else, is not read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VERBS = {
     "infinitely many": "infinitely many;infinitely many solutions;infinite solutions;infinite number of solutions;"
     "infinitely many solution;infinite many solutions;infinite number",
 }
-"""What each phrase says, for phrases that are whole predicates."""
+"""The meaning of each phrase that is a whole predicate."""
 _ADJECTIVES = {
     "true": "true;correct", "false": "false;incorrect;not true;not correct", "even": "even", "odd": "odd",
     "neither": "neither;neither even nor odd;neither odd nor even", "increasing": "increasing",
@@ -43,7 +43,7 @@ _ADJECTIVES = {
     "perpendicular": "perpendicular;orthogonal", "skew": "skew", "convex": "convex", "concave": "concave",
     "injective": "injective;one to one", "surjective": "surjective;onto", "bijective": "bijective",
 }  # fmt: skip
-"""The same for those that follow is or are."""
+"""The meaning of each phrase that follows is or are."""
 _SAID = {
     tuple(phrase.split()): (says, adjective)
     for table, adjective in ((_VERBS, False), (_ADJECTIVES, True))
@@ -84,7 +84,7 @@ _TRUTH = {"yes": "true", "no": "false", "true": "true", "false": "false"}
 
 
 def _phrase(parts: tuple[str, ...]) -> str:
-    """What a subject and a phrase of the vocabulary say; '' for anything else."""
+    """The meaning of a subject and a phrase of the vocabulary. Empty for anything else."""
     if len(parts) == 1 and parts[0] in _TRUTH:
         return _TRUTH[parts[0]]
     end = len(parts)
@@ -99,14 +99,14 @@ def _phrase(parts: tuple[str, ...]) -> str:
 
 
 def _ends(parts: tuple[str, ...], end: int) -> list[int]:
-    """Where the phrase may end: at the text's end, or before "to the equation", "in the reals"."""
+    """Possible ends of the phrase: the text's end, or before "to the equation", "in the reals"."""
     after = [i for i in range(max(1, end - 5), end) if parts[i] in _AFTER]
     plain = after and all(p.isalpha() and p not in _DENIALS for p in parts[after[0] + 1 : end])
     return [end, after[0]] if plain else [end]
 
 
 def _subject(parts: tuple[str, ...], adjective: bool) -> bool:
-    """Whether words are no more than what a phrase is said of."""
+    """Whether words are only the subject of a phrase."""
     if len(parts) > MAX_SUBJECT or _DENIALS & set(parts):
         return False
     while parts and parts[-1] in _ADVERBS:
@@ -117,7 +117,7 @@ def _subject(parts: tuple[str, ...], adjective: bool) -> bool:
 
 
 def meaning(text: str) -> str:
-    """What a gold says, '' if it is no text of this kind."""
+    """The meaning of a gold answer. Empty if it is not a text of this kind."""
     if len(text) > MAX_CHARS or not _LIKELY.search(text) or _SIGN.match(text):
         return ""
     lead = _YES_NO.match(text.lower())
@@ -128,7 +128,7 @@ def meaning(text: str) -> str:
 
 
 def _answer(text: str) -> str:
-    """What an answer says: as a gold, or with reasons after it."""
+    """The meaning of an answer, which is like a gold answer or has reasons after it."""
     if says := meaning(text) or meaning(_REASON.sub("", text)):
         return says
     lead = _YES_NO.match(text.lower()) if len(text) <= MAX_CHARS else None

@@ -1,15 +1,16 @@
-"""The parser: an answer's text to a tree, in time linear in its tokens; no evaluation, no regular expressions.
+"""The parser: converts an answer's text to a tree, in time linear in its tokens, without evaluation.
 
-Grammar, loosest first: a list of elements (comma, semicolon, and, or); an element is a labelled relation with a unit
-after it; a relation chains set expressions; then union and difference, sums, products (juxtaposition too), signs,
-powers and postfixes, atoms. What is not understood raises `NotMath` with the token it stands at, never drops text.
+Grammar, loosest first: a list of elements (comma, semicolon, and, or). An element is a labelled relation with an
+optional unit. A relation chains set expressions. Below that are union and difference, sums, products (including
+juxtaposition), signs, powers and postfixes, atoms. Text that is not understood raises `NotMath` with its token, and is
+never dropped. The parser uses no regular expressions.
 
-`grammar.Parser` has a method a level, down to the atom. What an atom may be is read by functions that take the parser:
-`leaves` (numbers, symbols), `brackets`, `commands` (LaTeX), `binders` (sums, integrals, limits); `labels` reads what
-stands around a value. `cursor` is where the parser stands in the tokens.
+`grammar.Parser` has a method per level, down to the atom. Atoms are read by functions that take the parser: `leaves`
+(numbers, symbols), `brackets`, `commands` (LaTeX), `binders` (sums, integrals, limits). `labels` reads the text around
+a value. `cursor` is the parser's position in the tokens.
 
-Before it, `clean` gives a text one spelling, `lexer` makes tokens of it and `letters` splits its runs of letters.
-`tree` has the nodes, `units` the units.
+Before parsing, `clean` normalises the spelling of a text, `lexer` splits it into tokens and `letters` splits its runs
+of letters. `tree` has the nodes, `units` the units.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def parse(text: str) -> Node:
     """The tree of an answer's text.
 
     Raises:
-        NotMath: it is not mathematics this parser understands; says where.
-        TooBig: it is over a cap.
+        NotMath: the text is not mathematics that this parser understands. The message gives the position.
+        TooBig: the text is over a limit.
     """
     if match := _PLAIN.fullmatch(text):
         sign, whole, places = match.groups()
@@ -45,7 +46,7 @@ def parse(text: str) -> Node:
 
 
 def parse_tokens(tokens: list[Token]) -> Node:
-    """The tree of a list of tokens; see `parse`."""
+    """The tree of a list of tokens. See `parse`."""
     while tokens and tokens[-1].text in (".", "\\\\", "\\") and tokens[-1].kind in ("op", "cmd"):
         tokens.pop()
     short = [t for t in tokens if t.kind == "word" and len(t.text) <= 3]

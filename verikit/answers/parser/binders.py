@@ -1,4 +1,4 @@
-"""What binds a variable: sums, products, integrals, limits."""
+"""Operators that bind a variable: sums, products, integrals, limits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _bounds(parser: Parser) -> tuple[Node | None, Node | None]:
 
 
 def _point_and_side(parser: Parser) -> tuple[Node, str]:
-    """The point of a limit and the side it is taken from ('+' is the default)."""
+    """The point of a limit and the side from which it is approached ('+' is the default)."""
     sign = -1 if parser.accept("-") else 1
     point = parser.atom()
     side = "+"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _round(parser: Parser) -> Node:
-    """Parentheses and square brackets: a group, a tuple, an interval; mixed ones may be half open."""
+    """Parentheses and square brackets: a group, a tuple, an interval. Mixed ones may be half open."""
     opener = parser.take().text
     outer = parser.bars, parser.reversed
     parser.bars, parser.reversed = 0, opener == "]"
@@ -64,7 +64,7 @@ def _set(parser: Parser) -> Node:
 
 
 def _braces(parser: Parser) -> Node:
-    """Plain braces: a LaTeX group, or a set whose backslashes were left out."""
+    """Plain braces: a LaTeX group, or a set whose backslashes were omitted."""
     parser.take()
     items, _ = parser.items("}", "over")
     if parser.tokens[parser.index - 1].text == "over":
@@ -82,4 +82,4 @@ def _braces(parser: Parser) -> Node:
 OPENERS: dict[str, Callable[[Parser], Node]] = {
     "(": _round, "[": _round, "]": _round, "{": _braces, "\\{": _set, "|": _absolute,
 }  # fmt: skip
-"""What reads a bracket, by its opening sign."""
+"""The readers of brackets by opening sign."""

@@ -1,7 +1,7 @@
-"""One spelling for the many ways to write the same mathematics: unicode, spacing commands, digit groups, wrappers.
+"""Normalises the many spellings of the same mathematics: unicode, spacing commands, digit groups, wrappers.
 
-`clean` is linear in the text: character maps and regular expressions without nested repetition. What it can't map it
-leaves alone; the lexer decides.
+`clean` is linear in the text: character maps and regular expressions without nested repetition. Unmapped characters are
+left to the lexer.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _MIXED = re.compile(r"(?<![\d.^_/{])(\d{1,9})\s+(?:and\s+)?(\d{1,9})\s*/\s*(\d{1
 
 
 def to_ascii(text: str) -> str:
-    """Mathematical unicode as LaTeX; compatibility forms (𝟒, Ⅳ, ४) as what they stand for."""
+    """Convert mathematical unicode to LaTeX, and compatibility forms (𝟒, Ⅳ, ४) to the characters they represent."""
     text = _SUPERS.sub(lambda m: "^{" + "".join(_SUPER[c] for c in m[0]) + "}", without_unseen(text))
     text = _SUBS.sub(lambda m: "_{" + "".join(_SUB[c] for c in m[0]) + "}", text)
     text = text.translate(_TABLE)
@@ -78,7 +78,7 @@ def to_ascii(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """One spelling of a mathematical answer; see the module's docstring."""
+    """Normalise the spelling of a mathematical answer. See the module's docstring."""
     if not text.isascii():
         text = to_ascii(text)
     if _CONTROL.search(text) or "\t" in text or "\r" in text or "\n" in text:
@@ -110,11 +110,11 @@ _MEANT_SPACE = re.compile(r"\d\s+\d|[a-zA-Z]{2}\s+[a-zA-Z]")
 
 
 def same_but_spacing(a: str, b: str) -> bool:
-    """Whether two texts are the same but for spacing and size commands; False where spaces may carry meaning."""
+    """Whether two texts differ only in spacing and size commands. False if spaces may carry meaning."""
     if not a or not b or not -60 < len(a) - len(b) < 60 or (a[0] != b[0] and a[0] not in " $\\" and b[0] not in " $\\"):
         return False
     if a.isalnum() and b.isalnum():
-        return a == b  # nothing there but letters and digits
+        return a == b  # only letters and digits
     if _MEANT_SPACE.search(a) or _MEANT_SPACE.search(b):
         return False
     squeezed = _SPACING.sub("", a.replace("dfrac", "frac"))
@@ -126,7 +126,7 @@ _DOLLAR_PAIR = re.compile(r"\$([^$]*)\$")
 
 
 def trimmed(text: str) -> str:
-    """A text without the spaces, asterisks, dollar signs and the full stop around it."""
+    """Strip spaces, asterisks, dollar signs and a full stop from a text."""
     text = _EDGES.sub("", text)
     if text.endswith(".") and not text[:-1].endswith("."):
         text = text[:-1].rstrip()

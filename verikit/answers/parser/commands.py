@@ -26,7 +26,7 @@ _BARE = frozenset("frac sqrt cbrt pi infty binom e_const".split()) | GREEK
 
 
 def command(parser: Parser) -> Node:
-    """Read what a command stands for, with its arguments."""
+    """Read the expression of a command, with its arguments."""
     token = parser.take()
     name = token.text
     if name in _CONSTANTS:

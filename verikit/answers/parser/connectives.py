@@ -1,4 +1,4 @@
-"""What words between conditions mean: "x > 2 and x < 5" is an intersection, "x < 2 or x > 5" a union."""
+"""The meaning of words between conditions: "x > 2 and x < 5" is an intersection, "x < 2 or x > 5" a union."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from verikit.answers.parser.tree import Node, symbols
 
 
 def connected(items: list[Node], words: list[str]) -> list[Node]:
-    """Join conditions by the words between them: first and, then or; commas join nothing."""
+    """Join conditions by the words between them: first and, then or. Commas don't join conditions."""
     for connective, operator in (("and", "inter"), ("or", "union")):
         if connective not in words:
             continue

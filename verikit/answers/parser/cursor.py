@@ -1,4 +1,4 @@
-"""Where the parser stands in the tokens."""
+"""The parser's position in the tokens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MARKS = frozenset(("op", "cmd", "sep"))
 
 
 class Cursor:
-    """A position in a list of tokens, with the depth of nesting counted."""
+    """A position in a list of tokens, with a count of the nesting depth."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens: list[Token] = [*tokens, END, END, END]
@@ -30,12 +30,12 @@ class Cursor:
         return token
 
     def seek(self, index: int) -> None:
-        """Go on reading at another token."""
+        """Continue at another token."""
         self.index = index if index < self.last else self.last
         self.token = self.tokens[self.index]
 
     def shorten(self) -> None:
-        """Read the first character of the next token alone."""
+        """Reduce the next token to its first character."""
         self.token = self.token._replace(text=self.token.text[1:])
         self.tokens[self.index] = self.token
 
@@ -45,7 +45,7 @@ class Cursor:
         return token.text in texts and token.kind in _MARKS
 
     def accept(self, *texts: str) -> str:
-        """Read the next token if it is one of these; return its text or ''."""
+        """Read the next token if it is one of these. Return its text or ''."""
         if self.at(*texts):
             return self.take().text
         return ""
@@ -54,7 +54,7 @@ class Cursor:
         """Read one of these tokens.
 
         Raises:
-            NotMath: something else stands here.
+            NotMath: another token is next.
         """
         found = self.accept(*texts)
         if not found:
@@ -62,7 +62,7 @@ class Cursor:
         return found
 
     def enter(self) -> None:
-        """Count one level of nesting; `leave` ends it.
+        """Enter a level of nesting. `leave` ends it.
 
         Raises:
             TooBig: deeper than `MAX_DEPTH`.

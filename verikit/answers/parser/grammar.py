@@ -1,4 +1,4 @@
-"""The grammar's upper half: elements, relations, sums, products, powers; it leaves the atoms to its neighbours."""
+"""The grammar's upper half: elements, relations, sums, products, powers. Other modules read the atoms."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ _NOT_FACTORS = frozenset(
 )
 _DIFFERENTIALS = (Node("sym", ("d",)), Node("sym", ("partial",)))
 MAX_POSTFIXES = 24
-"""Tokens of factorial, percent and prime signs and exponents after one atom."""
+"""Maximum number of factorial, percent and prime signs and exponents after one atom."""
 
 
 class Parser(Cursor):
-    """Recursive descent over tokens: a method a level of the grammar, loosest first."""
+    """Recursive descent over tokens, with a method per level of the grammar, loosest first."""
 
     def __init__(self, tokens: list[Token]) -> None:
         super().__init__(tokens)
         self.bars: int = 0
-        """Absolute values that are open here, whose bar closes them."""
+        """Number of open absolute values that a bar would close."""
         self.reversed: bool = False
         """Whether a bracket that opens with ] is being read, which [ may close."""
         self.integral: int = -1
         """Depth at which an integrand is being read, -1 outside of integrals."""
         self.variable: Node | None = None
-        """What the last differential named."""
+        """The variable of the last differential."""
 
     def answer(self) -> Node:
         """Read the whole text.
 
         Raises:
-            NotMath: something is left over or not understood.
+            NotMath: some text is left over or not understood.
         """
         items, _ = self.items("")
         if not items:
@@ -203,7 +203,7 @@ class Parser(Cursor):
         )
 
     def _join(self, left: Node, right: Node, plain: bool) -> Node:
-        """What two neighbours mean: a mixed number, degrees with minutes, or a product."""
+        """The meaning of two adjacent values: a mixed number, degrees with minutes, or a product."""
         previous = self.tokens[self.index - 1]
         if right is ONE:
             return left  # A differential inside of the integrand.
@@ -231,7 +231,7 @@ class Parser(Cursor):
         return node
 
     def _skip_empty_groups(self) -> None:
-        """Pass over {}, which shows nothing; one that carries an index or exponent stands for something."""
+        """Skip {}, which shows nothing, unless it has an index or exponent."""
         while self.at("{") and self.ahead().text == "}" and self.ahead(2).text not in ("^", "_"):
             self.seek(self.index + 2)
 
@@ -291,7 +291,7 @@ class Parser(Cursor):
         """Read one operand.
 
         Raises:
-            NotMath: no operand stands here.
+            NotMath: there is no operand.
         """
         token = self.token
         kind, text = token.kind, token.text
@@ -335,19 +335,19 @@ class Parser(Cursor):
 
 
 def _closed(before: Token, left: Node) -> bool:
-    """Whether a number right after a value is no factor: 10°10 and 5'11 are angles and lengths, 1h30 is a time."""
+    """Whether a number right after a value is not a factor: 10°10 and 5'11 are angles and lengths, 1h30 is a time."""
     if left.op != "mul":
         return left.op in ("pct", "deg", "prime")
     return left.args[-1].op in ("pct", "deg", "prime") or (before.kind == "sym" and before.text in ("h", "e", "E"))
 
 
 def _times(left: Node, right: Node) -> Node:
-    """A product, kept flat so that a long one is not a deep one."""
+    """A product, flattened so that a long product is not deeply nested."""
     return Node("mul", (*left.args, right) if left.op == "mul" else (left, right))
 
 
 def _derivative(node: Node) -> tuple[Node, int] | None:
-    """The variable and order of d/dx or d^2/dx^2; None if a tree is no such operator."""
+    """The variable and order of d/dx or d^2/dx^2, or None if a tree is not such an operator."""
     if node.op != "div":
         return None
     top, bottom = node.args

@@ -1,4 +1,4 @@
-"""What stands around a value: labels and quantifiers before it, a unit, a scale or a counted noun after it."""
+"""The text around a value: labels and quantifiers before it, a unit, a scale or a counted noun after it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from verikit.answers.parser.grammar import Parser
 
 MAX_LABEL = 6
-"""Words of a noun after a number, or of a label before one."""
+"""Maximum number of words of a noun after a number, or of a label before one."""
 _PERCENT = frozenset(("percent", "pct", "percentage", "percents"))
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12,
            "lakh": 10**5, "lakhs": 10**5, "crore": 10**7, "crores": 10**7}  # fmt: skip
@@ -32,7 +32,7 @@ NO_NOUN = (
         "jul aug sep sept oct nov dec bc ad bce ce am pm st nd rd th".split()
     )
 )
-"""Words behind a number that name nothing it counts: they make another value of it, a date or a sentence."""
+"""Words after a number that are not a counted noun. They change the value, or form a date or a sentence."""
 
 
 def skip_label(parser: Parser) -> None:
@@ -64,7 +64,7 @@ def _label(parser: Parser) -> list[str]:
 
 
 def _is_noun(parts: list[str]) -> bool:
-    """Whether a label that is no unit may name what is counted."""
+    """Whether a label that is not a unit may be a counted noun."""
     words = [part for part in parts if part.isalpha()]
     if any(part.isdigit() for part in parts) or any(word.lower() in NO_NOUN for word in words):
         return False
@@ -96,7 +96,7 @@ def with_unit(parser: Parser, node: Node) -> Node:
 
 
 def _on_last(node: Node, wrap: Callable[[Node], Node]) -> Node:
-    """Give the value of a relation, or the node itself, its unit."""
+    """Apply the unit to the last value of a relation, or to the node itself."""
     if node.op == "rel":
         return Node("rel", (*node.args[:-1], wrap(node.args[-1])))
     return wrap(node)

@@ -1,4 +1,4 @@
-"""The leaves of an expression: numbers (with a base as subscript too), symbols with subscripts and primes, dx."""
+"""The leaves of an expression: numbers (with an optional base as subscript), symbols with subscripts and primes, dx."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CALLABLE = frozenset("fghFGHPQWTS")
 
 
 def literal(token: Token) -> Node:
-    """The number a token spells, exactly."""
+    """The exact number that a token spells."""
     text = token.text
     if "(" in text:
         head, _, repeat = text.rstrip(")").partition("(")
@@ -32,7 +32,7 @@ def literal(token: Token) -> Node:
 
 
 def letter(char: str) -> Node:
-    """A one-letter symbol; e and i are constants."""
+    """A one-letter symbol. e and i are constants."""
     return Node("const", (char,)) if char in "ei" else Node("sym", (char,))
 
 
@@ -89,7 +89,7 @@ def subscript(parser: Parser) -> str:
 
 
 def differential_here(parser: Parser) -> bool:
-    """Whether a differential (dx) stands here inside of an integral."""
+    """Whether a differential (dx) is next, inside an integral."""
     if parser.integral < 0:
         return False
     token, after = parser.token, parser.ahead()
@@ -97,7 +97,7 @@ def differential_here(parser: Parser) -> bool:
 
 
 def differential(parser: Parser) -> Node:
-    """Read a differential: it names the variable and counts as a factor of 1."""
+    """Read a differential. It gives the variable and is a factor of 1."""
     parser.take()
     parser.variable = Node("sym", (parser.take().text,))
     return ONE

@@ -1,9 +1,9 @@
 """Runs of letters: products of one-letter symbols, names, or words.
 
-In a formula `xy` is x times y, so a run of letters is split into its letters and a power after it takes the last one
-alone. It stays whole where the text says so: inside of a text command, as the capitals of points (`AB^2` is the square
-of a length), as a unit or noun after a number, as a word of prose; known names (`sin`, `pi`) are found in it. One pass
-over the tokens; each run is looked at once, with its two neighbours.
+In a formula `xy` is x times y. So a run of letters is split, and a power after it applies only to the last letter. The
+run stays whole if the context requires it: in a text command, as the capitals of points, or as a word of prose. `AB^2`
+is the square of a length. A unit or noun after a number also stays whole. Known names (`sin`, `pi`) are recognised
+within a run. One pass over the tokens examines each run once, with its two neighbours.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ ENGLISH = frozenset(
     "a an as at be by do go he if in is it me my no of on or so to up us we am are was not yes all any odd the and for "
     "has its two one six ten per via".split()
 )
-"""Short words that are products only when something joins them to a formula."""
+"""Short words that are products only if something joins them to a formula."""
 _FORMULA = frozenset(("+", "*", "**", "^", "_", "{", "}", "!", "cdot", "times", "frac", "sqrt", "div", "pm", "mp"))
-"""Neighbours that prose does not have."""
+"""Neighbours that do not occur in prose."""
 _OPERATORS = _FORMULA | {"-", "/", "=", "(", ")", "[", "]", "|", "<", ">", "le", "ge", "ne"}
 _ENDS_VALUE = frozenset((")", "]", "}", "\\}", "|", "!", "%", "'", "circ", "deg_mark", "pi", "infty")) | GREEK
 _BOUNDARIES = frozenset(("=", "<", ">", "<=", ">=", "!=", "==", "le", "ge", "ne", "approx", "in", ":"))
@@ -65,7 +65,7 @@ def split_letters(tokens: list[Token]) -> list[Token]:
 
 
 def _prose(tokens: list[Token]) -> bool:
-    """Whether nothing but words, letters and numbers stands there, with several short words among them."""
+    """Whether there are only words, letters and numbers, with several short words among them."""
     if any(token.kind in ("op", "cmd", "unit") for token in tokens):
         return False
     return sum(t.kind == "run" and len(t.text) <= 3 and (t.spaced or t is tokens[0]) for t in tokens) > 1
@@ -80,7 +80,7 @@ def _has_formula(tokens: list[Token]) -> bool:
 
 
 def _joined_letter(run: Token, before: Token) -> list[Token]:
-    """A word that joins and a letter, glued to the number before them, as in `2andx`; else nothing."""
+    """A connective and a letter attached to the number before them, as in `2andx`. Otherwise empty."""
     glued = _AND_OR.fullmatch(run.text)
     if glued is None or before.kind != "num" or run.spaced:
         return []
@@ -99,9 +99,9 @@ def _letters(run: Token) -> Iterator[Token]:
 
 
 def _kind(tokens: list[Token], index: int, read: list[Token], symbolic: bool, opened: bool, formula: bool) -> str:
-    """'letters', 'name' or 'word', by the run's neighbours; `read` are the two tokens before it.
+    """'letters', 'name' or 'word', by the run's neighbours. `read` contains the two tokens before it.
 
-    `opened` tells that a bar before it opens.
+    `opened` means that a bar before it is an opening one.
     """
     run, before, after = tokens[index], read[-1] if read else END, _at(tokens, index + 1)
     text = run.text
@@ -132,7 +132,7 @@ def _is_subscript(run: Token, before: Token) -> bool:
 
 
 def _is_joined(run: Token, before: Token, after: Token) -> bool:
-    """Whether a sign of a formula stands before or after a run."""
+    """Whether a formula sign precedes or follows a run."""
     return _signs(before, _FORMULA, run.spaced) or _signs(after, _FORMULA, after.spaced)
 
 
@@ -141,12 +141,12 @@ def _letters_if(are_letters: bool) -> str:
 
 
 def _ends_value(token: Token, opened: bool) -> bool:
-    """Whether a value ends with a token; a bar that opens ends none."""
+    """Whether a value ends with a token. An opening bar does not end one."""
     return token.kind in ("num", "sym", "name", "unit", "word") or (token.text in _ENDS_VALUE and not opened)
 
 
 def _is_noun_in_capitals(run: Token, before: Token, after: Token, value: bool) -> bool:
-    """Whether up to three capitals are what a number before them counts, as in `5 USD`."""
+    """Whether up to three capitals are the counted noun of the number before them, as in `5 USD`."""
     return value and run.spaced and before.kind == "num" and not _signs(after, _OPERATORS)
 
 
@@ -159,20 +159,20 @@ def _at(tokens: list[Token], index: int) -> Token:
 
 
 def _signs(neighbour: Token, signs: frozenset[str], spaced: bool = True) -> bool:
-    """Whether a neighbour is one of these signs, or a number or command that stands right there."""
+    """Whether a neighbour is one of these signs, or an adjacent number or command."""
     if neighbour.kind == "num" or (neighbour.kind == "cmd" and not spaced):
         return not spaced
     return neighbour.kind in ("op", "cmd") and neighbour.text in signs
 
 
 def _is_operand(tokens: list[Token], index: int) -> bool:
-    """Whether a binary sign follows: one with a space on both sides or on neither, as in `at - x` but not `is -3`."""
+    """Whether a binary sign follows, with a space on both sides or on neither: `at - x` but not `is -3`."""
     sign, right = _at(tokens, index + 1), _at(tokens, index + 2)
     return sign.kind == "op" and sign.text in ("-", "/", "=") and right is not END and sign.spaced == right.spaced
 
 
 def _is_unit_here(run: Token, before: Token, after: Token, symbolic: bool) -> bool:
-    """Whether a run after a value is a unit: known as one, and nothing but units follows."""
+    """Whether a run after a value is a known unit, followed only by units."""
     if not (is_unit(run.text) or run.text in _NEUTRAL) or (symbolic and (not run.spaced or before.kind == "cmd")):
         return False
     factor = after.kind in ("num", "sym", "cmd") or (after.text in ("(", "{", "_", "'", "!") and after.kind == "op")
@@ -180,7 +180,7 @@ def _is_unit_here(run: Token, before: Token, after: Token, symbolic: bool) -> bo
 
 
 def _kind_of_text(word: Token, before: Token, after: Token, value: bool) -> str:
-    """A word of a text command: up to three letters may name a product, as `AB` in upright type."""
+    """The kind of a word in a text command. Up to three letters may be a product, as `AB` in upright type."""
     text = word.text
     if len(text) > 3 or text.istitle() or (value and (word.spaced or not text.islower())):
         return "word"
@@ -191,11 +191,11 @@ def _kind_of_text(word: Token, before: Token, after: Token, value: bool) -> str:
 
 
 def _after_value(run: Token, before: Token, symbolic: bool, joined: bool, plain: bool) -> str:
-    """A run right after a value: a factor, or the noun of what a `plain` number counts."""
+    """The kind of a run right after a value: a factor, or the counted noun of a `plain` number."""
     text = run.text
     if text in _ORDINALS and before.kind == "num":
         return "word"
-    if not run.spaced or before.kind == "cmd":  # The space after a command ends its name, no more.
+    if not run.spaced or before.kind == "cmd":  # The space after a command only ends its name.
         return "letters" if text[0].islower() or len(text) <= 3 else "word"
     if text in _ALPHABET or (joined and len(text) <= 3):
         return "letters"
@@ -206,7 +206,7 @@ def _after_value(run: Token, before: Token, symbolic: bool, joined: bool, plain:
 
 
 def _as_operand(run: Token, before: Token, after: Token, joined: bool, alone: bool, formula: bool) -> str:
-    """A run where an operand is expected, `alone` or in what is surely a `formula`."""
+    """The kind of a run at the position of an operand, `alone` or in what is certainly a `formula`."""
     text = run.text
     touches = joined or _signs(before, _OPERATORS) or _signs(after, _OPERATORS)
     if _is_call_or_series(text, touches or alone):
@@ -224,12 +224,12 @@ def _as_operand(run: Token, before: Token, after: Token, joined: bool, alone: bo
 
 
 def _is_glued(run: Token, before: Token, after: Token) -> bool:
-    """Whether a run stands right behind something, and before no word."""
+    """Whether a run is attached to the token before it and not followed by a word."""
     return before is not END and not run.spaced and after.kind not in ("run", "word")
 
 
 def _is_call_or_series(text: str, clear: bool) -> bool:
-    """Whether a run is a function of x, or letters in alphabetical order; four of them only where it is clear."""
+    """Whether a run is a function of x, or letters in alphabetical order. Four of those only if it is clear."""
     return bool(_PLAIN_CALL.search(text)) or (text in _ALPHABET and (len(text) < 4 or clear))
 
 

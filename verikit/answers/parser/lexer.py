@@ -1,8 +1,16 @@
-"""Tokens of an answer: one linear pass, caps first.
+"""Splits an answer into tokens in one linear pass, after checking the limits.
 
-A token is ``(kind, text, spaced)``. Kinds: ``num``; ``sym`` (a letter); ``cmd`` (a LaTeX command or a known function's
-name); ``run`` (several letters, which `verikit.answers.parser.letters` splits or makes a word); ``word`` (letters in a
-text command); ``unit`` (a unit in a text command); ``sep`` (comma, semicolon, and, or); ``op`` (any other character).
+A token is ``(kind, text, spaced)``. The kinds are:
+
+- ``num``: a number
+- ``sym``: a letter
+- ``cmd``: a LaTeX command or a known function's name
+- ``run``: several letters, which `verikit.answers.parser.letters` splits or makes a word
+- ``word``: letters in a text command
+- ``unit``: a unit in a text command
+- ``sep``: comma, semicolon, and, or
+- ``op``: any other character
+
 Spacing and size commands and dollar signs are dropped here.
 """
 
@@ -16,7 +24,7 @@ from verikit.answers.parser.units import parse_unit
 
 
 class Token(NamedTuple):
-    """One token; `spaced` tells whether white space stood before it."""
+    """One token. `spaced` tells whether whitespace precedes it."""
 
     kind: str
     text: str
@@ -38,8 +46,10 @@ _PREFIXED = re.compile(
     r"0(?:([xX][0-9a-fA-F]{1,200}|[bB][01]{1,600}|[oO][0-7]{1,300})(?![0-9a-zA-Z.])|[xX][0-9a-fA-F]|[bBoO][0-9]"
     r"|(?<=^0)[xX][-+](?=[\d\\]))"
 )
-"""A number with its base before it, as in programs, or one with digits outside of it, or with its sign behind the
-base's mark ("0x-7"); never a product of 0 and x."""
+"""A number with a base prefix, as in programs, well-formed or not. It is never read as a product of 0 and x.
+
+A malformed one has digits outside its base, or a sign after the prefix ("0x-7").
+"""
 _REPEAT = re.compile(r"(\d*\.\d*)\s*\\(?:overline|dot|bar)\s*\{?(\d+)\}?")
 
 FUNCTIONS = frozenset(
@@ -123,7 +133,7 @@ def lex(text: str, depth: int = 0) -> list[Token]:
 
 
 def _number(text: str, start: int, end: int, parens: int) -> tuple[str, int]:
-    """A literal from `start`: repeating decimals, and thousands groups outside brackets, are taken whole."""
+    """A literal from `start`. Repeating decimals, and thousands groups outside brackets, are read as one number."""
     if text[start:end] == "0" and (based := _PREFIXED.match(text, start)):
         if not based[1]:
             raise NotMath("digits outside of their base")
@@ -159,7 +169,7 @@ def _word(piece: str, spaced: bool, opens: bool, kind: str) -> Token:
 
 
 def _command(name: str, text: str, position: int, spaced: bool, tokens: list[Token], depth: int) -> int:
-    """Append what a LaTeX command means; return where reading goes on."""
+    """Append the tokens of a LaTeX command and return the position after it."""
     if name in SKIPPED:
         if name in ("left", "right", "middle") and text.startswith(".", position):
             position += 1
@@ -182,7 +192,7 @@ def _command(name: str, text: str, position: int, spaced: bool, tokens: list[Tok
         tokens.append(Token("op", "\\\\", spaced))
         return position
     if name.startswith(("quad", "qquad")):
-        return position - len(name) + name.index("d") + 1  # \\quadx: the space was left out.
+        return position - len(name) + name.index("d") + 1  # \\quadx: the space was omitted.
     alias = _ALIASES.get(name, name)
     if alias in ("and", "or", "sep"):
         tokens.append(Token("sep", alias, spaced))
@@ -198,7 +208,7 @@ def _command(name: str, text: str, position: int, spaced: bool, tokens: list[Tok
 
 
 def _inner(content: str, command: str, spaced: bool, before: list[Token], depth: int) -> list[Token]:
-    """Tokens of a text command's content: a unit after a number is one token, prose becomes words."""
+    """Tokens of a text command's content. A unit after a number is one token, and prose becomes words."""
     content = content.replace("~", " ").strip()
     if not content:
         return []

@@ -1,6 +1,6 @@
-"""Words that make another value of the one beside them: half of 8, the square root of 9, 5 doubled, at least 3.
+"""Words that change the value next to them: half of 8, the square root of 9, 5 doubled, at least 3.
 
-Every reader of values in prose uses these tables, so no family accepts a value that another one refuses.
+All readers of values in prose use these tables, so that all families reject the same values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OF = (
     "complement|conjugate|divisors?|logarithm|sine|cosine|tangent|derivative|antiderivative|integral|factorial|power"
     "|absolute value|percent|per cent"
 )
-"""The same, with "of" only: "the derivative 2x" is 2x."""
+"""Words before a value that require "of": "the derivative 2x" is 2x."""
 _RESULTS = "sum|difference|product|quotient|remainder|digits?"
 """A difference of 5 is 5, the difference of 5 and 3 is not."""
 _FUNCTIONS = "sqrt|log|ln|sin|cos|tan|exp|cdot|times|int|partial|lnot|neg|nabla"
@@ -29,15 +29,15 @@ AFTER = frozenset(
     "minus plus mod modulo squared cubed factorial negated doubled tripled quadrupled halved inverted inverse "
     "reversed".split()
 )
-"""Words right behind a value that make another one of it."""
+"""Words right after a value that change it."""
 NO_CLAIM = frozenset("least most too does do did doesn don fail fails failed hold holds".split())
-"""Words right behind a number that limit it or deny it, so they name nothing that it counts."""
+"""Words right after a number that limit or deny it, and so are not a counted noun."""
 WORDS = AFTER | NO_CLAIM | frozenset(
     f"{_BARE}|{_OF}|{_RESULTS}|{_FUNCTIONS}|multiples|divisors|digits|dozen|hundred"
     "|thousand|million|up|no|before|after|denied|rejected|impossible|ruled|cannot".replace("s?", "")
     .replace(" ", "|").split("|")
 )  # fmt: skip
-"""Words beside a date or a time of the day that leave nothing sure of it."""
+"""Words next to a date or time of day that make it uncertain."""
 
 _BEFORE = re.compile(
     rf"(?:\b(?:(?:{_BARE})\s+(?:of\s+)?|(?:{_OF}|\d\s?%)\s+of\s+|the\s+(?:\w{{1,9}}\s+)?(?:{_RESULTS})\s+of\s+)(?:the\s+)?"
@@ -51,30 +51,30 @@ _BEHIND = re.compile(
     re.IGNORECASE,
 )
 MAX_BEFORE = 30
-"""Characters before a value that are looked at."""
+"""Number of characters checked before a value."""
 MAX_BEHIND = 40
 
 
 _OPENING = " \t\n$€£¥("
-"""What may stand between such a word and the value behind it."""
+"""Text that may separate such a word from the value after it."""
 
 
 def is_operand(before: str) -> bool:
-    """Whether the words that end a text make another value of the one that follows them."""
+    """Whether the words at the end of a text change the value that follows."""
     return _ends_in_a_word(before) and _BEFORE.search(before[-MAX_BEFORE:]) is not None
 
 
 def is_limit(before: str) -> bool:
-    """Whether the words that end a text make a limit of the value that follows them: "at least", "up to"."""
+    """Whether the words at the end of a text make the value that follows a limit: "at least", "up to"."""
     return _ends_in_a_word(before) and _LIMIT.search(before[-MAX_BEFORE:]) is not None
 
 
 def is_operated(after: str) -> bool:
-    """Whether the words that begin a text make another value of the one before them."""
+    """Whether the words at the start of a text change the value before it."""
     first = after.lstrip()[:1]
     return (first.isalpha() or first in ("(", "\\", "√")) and _BEHIND.match(after[:MAX_BEHIND]) is not None
 
 
 def _ends_in_a_word(before: str) -> bool:
-    """A cheap test that most values fail: a sign or a bracket stands before them."""
+    """A cheap test that most values fail, because a sign or a bracket precedes them."""
     return before.rstrip(_OPENING)[-1:].isalpha()

@@ -1,8 +1,9 @@
-"""The tree an answer is read into, and the caps that keep every later step bounded.
+"""The tree of an answer, and the limits that bound every later step.
 
-A `Node` is an operator and its operands; leaves hold plain values. Numbers are exact (`int` or `Fraction`); a decimal
-literal also keeps how many places it showed. Nothing here evaluates anything: the fields in `verikit.answers.fields`
-do. What breaks a cap raises `TooBig`, what is not mathematics raises `NotMath`; neither leaves this package.
+A `Node` is an operator and its operands. Leaves have plain values. Numbers are exact (`int` or `Fraction`), and a
+decimal literal also stores its number of decimal places. This module evaluates nothing. The fields in
+`verikit.answers.algebra` do. Text over a limit raises `TooBig`, text that is not mathematics `NotMath`. Both are caught
+within this package.
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 MAX_CHARS = 10_000
-"""Characters of one extracted answer."""
+"""Maximum number of characters of an extracted answer."""
 MAX_TOKENS = 2_500
 MAX_DEPTH = 40
-"""Nesting of groups; each level costs the parser about eight frames."""
+"""Maximum nesting of groups. Each level takes the parser about eight frames."""
 MAX_DIGITS = 1_500
-"""Digits of one literal."""
+"""Maximum number of digits of one literal."""
 MAX_BITS = 24_000
-"""Bits of an exact number; beyond it a power stays a power."""
+"""Maximum number of bits of an exact number. A larger power is not evaluated."""
 
 Number = int | Fraction
 
 
 class TooBig(Exception):
-    """A cap was reached: too long, too deep, too many digits, too much work."""
+    """A limit was reached: too long, too deep, too many digits, too much work."""
 
 
 class NotMath(Exception):
@@ -47,7 +48,7 @@ class Node(NamedTuple):
 
 
 def num(value: Number, places: int | None = None) -> Node:
-    """A number leaf; `places` is set for a decimal literal."""
+    """A number leaf. `places` is set for a decimal literal."""
     if type(value) is Fraction and value.denominator == 1:
         value = value.numerator
     return Node("num", (value, places))
@@ -65,7 +66,7 @@ COLLECTIONS = frozenset("list tuple set matrix ratio interval union inter diff b
 
 
 def children(node: Node) -> list[Node]:
-    """The operands that are nodes themselves, matrix rows flattened."""
+    """The operands that are nodes, with matrix rows flattened."""
     found: list[Node] = []
     for arg in node.args:
         if type(arg) is Node:
@@ -107,7 +108,7 @@ def operators(node: Node) -> set[str]:
 
 
 def show(node: Node | None) -> str:
-    """The tree as one line of prefix notation, for `explain`; cut at 400 characters."""
+    """The tree as one line of prefix notation, for `explain`, cut at 400 characters."""
     if node is None:
         return ""
     text = _show(node)
@@ -127,7 +128,7 @@ def _show(arg: Any) -> str:
 
 
 def to_json(arg: Any) -> Any:
-    """Plain lists and strings for the helper process; inverse of `from_json`."""
+    """Plain lists and strings for the helper process. The inverse of `from_json`."""
     if type(arg) is Node:
         if arg.op == "num":
             return ["num", str(arg.args[0]), arg.args[1]]
@@ -138,7 +139,7 @@ def to_json(arg: Any) -> Any:
 
 
 def from_json(data: Any) -> Any:
-    """A tree out of what `to_json` made."""
+    """Rebuild a tree from the output of `to_json`."""
     if isinstance(data, list):
         if data[0] == "num":
             return num(Fraction(data[1]), data[2])

@@ -1,8 +1,8 @@
-"""Units after a number: what they measure and how much, or that they only name what was counted.
+"""Units after a number: their dimension and scale, or the fact that they only name the counted things.
 
-A unit is ``(dimension, scale)``: the dimension as sorted ``(base, exponent)`` pairs over metre, gram, second, ampere,
-kelvin, mole, degree and one base for each currency; the scale an exact fraction. Words that are no unit ("apples",
-"units") count things: they carry no dimension and never disagree.
+A unit is ``(dimension, scale)``. The dimension consists of sorted ``(base, exponent)`` pairs over metre, gram, second,
+ampere, kelvin, mole, degree and one base per currency. The scale is an exact fraction. Words that are not units
+("apples", "units") count things. They have no dimension and never disagree.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class Unit(NamedTuple):
-    """What a unit measures and its size in base units; an empty dimension is a mere count."""
+    """The dimension of a unit and its size in base units. An empty dimension is a mere count."""
 
     dimension: tuple[tuple[str, int], ...]
     scale: Fraction
@@ -31,7 +31,7 @@ _BASE = re.compile(r"[^\d-]+")
 
 
 def _split(part: str) -> tuple[str, int]:
-    """A base unit, of one letter or several, and its power."""
+    """A base unit of one or more letters, and its power."""
     base = _BASE.match(part)
     assert base is not None, "the tables name a base unit in each part"
     return base[0], int(part[base.end() :] or 1)
@@ -115,9 +115,9 @@ def is_unit(name: str) -> bool:
 
 
 def parse_unit(parts: list[str], name: Callable[[str], Unit | None] = single) -> Unit | None:
-    """The unit spelled by words, letters, ``/``, ``^`` and integers; None if some part is no unit.
+    """The unit spelled by words, letters, ``/``, ``^`` and integers, or None if some part is not a unit.
 
-    Reads "cm ^ 2", "square feet", "miles per hour", "m / s ^ 2", "kg m s ^ -1"; `name` looks up a single part.
+    Reads "cm ^ 2", "square feet", "miles per hour", "m / s ^ 2", "kg m s ^ -1". `name` looks up a single part.
     """
     dimension: dict[str, int] = {}
     scale = Fraction(1)
