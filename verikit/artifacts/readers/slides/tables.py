@@ -18,7 +18,7 @@ _MEDIUM_STYLES = {
     "{00A15C55-8517-42AA-B614-E9B94910E393}": "accent4", "{7DF18680-E054-41AD-8BC1-D1AEF772440D}": "accent5",
     "{93296810-A885-4BE3-A3E7-6D5BEEA58F35}": "accent6",
 }  # fmt: skip
-"""PowerPoint's usual style, "Medium Style 2", which files name without telling it."""
+"""PowerPoint's default style, "Medium Style 2", which files reference without defining it."""
 _MOST_CELLS, _MOST_COLUMNS, _MOST_SPAN = 20_000, 1000, 50
 _FLAGS = ("firstRow", "lastRow", "firstCol", "lastCol", "bandRow", "bandCol")
 
@@ -34,11 +34,11 @@ class SlideCell:
     inks: Paint | None
     """The usual colour of its text; None: as in any other text."""
     presumed: bool
-    """Whether its style is not in the file, so that its text is legible where nothing else is told."""
+    """Whether its style is missing from the file. Its text then counts as legible unless other data contradicts it."""
     text: Element | None
     properties: Element
     why: str = ""
-    """Why nobody sees it."""
+    """Why it can't be seen."""
 
 
 def cells(table: Element, frame: Frame, palette: Palette, styles: Element | None) -> Iterator[SlideCell]:
@@ -81,7 +81,7 @@ class _Style:
         )
 
     def cell(self, cell: Element, at: tuple[int, int], size: tuple[int, int], place: Frame) -> SlideCell:
-        """A cell with what the style and itself tell."""
+        """A cell with the formatting of its table's style and its own."""
         own = cell.find(f"{A}tcPr")
         fill, inks, presumed = self._usual(*at, *size)
         told = self._palette.fill(own)
