@@ -1,11 +1,12 @@
-"""Which Java programs can share a virtual machine, case after case, and what their classes look like there.
+"""Decides which Java programs can share a virtual machine, case after case, and rewrites their classes for it.
 
-A program is *plain* if its classes can reach nothing of Java's library that outlives a case: no files, no reflection,
-no properties, no hooks, no finalizers, no threads but those that a case waits for. Classes name all that they reach in
-their constant pools, and the virtual machine verifies them, so a list of what may be named decides it. With classes
-loaded anew for each case, a plain program leaves nothing behind. All others start a virtual machine for each case.
+A program is *plain* if its classes can't reach anything in Java's library that outlives a case: no files, no
+reflection, no properties, no hooks, no finalizers, and only threads that a case waits for. Classes list everything
+that they reach in their constant pools, and the virtual machine verifies them. So a list of allowed names decides it.
+Classes are loaded again for each case, so a plain program leaves nothing behind. All others start a virtual machine
+for each case.
 
-The classes are what a compiler made of hostile text: what can't be read is not plain.
+The classes come from a compiler that read hostile source code. Classes that can't be parsed are not plain.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 EXIT = "verikit/Engine"
-"""Stands in for `System` where a program ends itself (`native/Engine.java`)."""
+"""Replaces `System` in calls to exit (`native/Engine.java`)."""
 _OLDEST = 52
-"""The version of class files from which on the virtual machine checks them as we rely on."""
+"""The oldest class file version with the virtual machine checks that verikit relies on."""
 _NATIVE, _MAGIC, _MOST_POOL = 0x0100, 0xCAFEBABE, 65_500
 _MOST_BYTES = 200_000
 """Of all classes; to read more would cost more than it saves."""
@@ -57,7 +58,7 @@ _TABLE = {
     "Stream$Builder",
 }
 _WHOLE = frozenset(folder + name for folder, names in _TABLE.items() for name in names.split())
-"""Classes that may be inherited from, all of whose members may be used, but for `_NEVER` and what opens files."""
+"""Classes that may be inherited from. All their members may be used, except `_NEVER` and members that open files."""
 _THROWABLE = "<init> getMessage getLocalizedMessage getCause initCause toString addSuppressed fillInStackTrace equals"
 _SOME = {
     "java/lang/Object": "<init> getClass hashCode equals toString wait notify notifyAll clone",
@@ -71,7 +72,7 @@ _SOME = {
     "java/security/MessageDigest": "getInstance update digest reset",
     "java/util/Locale": "ROOT US ENGLISH UK getDefault",
 }
-"""Members of other classes that may be used. Nothing inherits from these, but for Object."""
+"""Members of other classes that may be used. Of these classes, only Object may be inherited from."""
 _THREADS = (
     "(Ljava/lang/Runnable;Ljava/lang/String;)V",
     "(Ljava/lang/ThreadGroup;Ljava/lang/Runnable;Ljava/lang/String;)V",
@@ -80,8 +81,9 @@ _THREADS = (
 """Threads with a name: Java counts those without, from the start of the virtual machine."""
 _EXCEPTIONS = ("java/lang/", "java/util/", "java/io/", "java/util/concurrent/")
 _NEVER = frozenset("finalize intern identityHashCode getStackTrace setStackTrace setDefault".split())
-"""Members that no class may use or have, nor such as begin with `parallel`: what they reach outlives a case, or tells
-how the program was started."""
+"""Members that no class may use or have, including names that start with `parallel`. Their effects outlive a case, or
+they reveal how the program was started.
+"""
 _FROM_FILES = ("java/io/PrintStream", "java/io/PrintWriter")
 """Whose constructors open files of a name."""
 
@@ -91,9 +93,9 @@ class Plain:
     """A program whose cases can share a virtual machine."""
 
     files: Mapping[str, bytes]
-    """Its classes, which end a case by `Engine.exit` where they ended by `System.exit`."""
+    """Its classes, with `Engine.exit` instead of `System.exit`."""
     unwinds: bool
-    """Whether nothing in it catches what every case could be ended by, an Error that nobody knows."""
+    """Whether it catches nothing that could end a case, such as an unknown Error."""
     threads: bool
     """Whether it makes any."""
 

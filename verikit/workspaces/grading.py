@@ -39,7 +39,7 @@ def workspace_of(sample: Sample) -> Workspace:
 
 
 def graded(sample: Sample, check: Callable[[Workspace, Sample], Score]) -> Score:
-    """The score of a check of a sample's workspace. Its text starts with the digest of the files that the agent left."""
+    """The score of a check of a sample's workspace. It starts with the digest of the files that the agent left."""
 
     def told() -> Score:
         workspace = workspace_of(sample)
@@ -94,7 +94,7 @@ class WorkspaceVerifier(Verifier):
     reads: ClassVar[Reads | None] = None
 
     def __eq__(self, other: object) -> bool:
-        """Compare by class and all options. Some options are mappings and lists without a hash (hence the class's `eq=False`)."""
+        """Compare by class and all options. Some are mappings and lists, which have no hash (`eq=False` of the class)."""
         return type(self) is type(other) and repr(self) == repr(other)
 
     def __hash__(self) -> int:

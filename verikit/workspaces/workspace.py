@@ -286,7 +286,7 @@ class Workspace:
         return self.outputs is None or any(_covers(output, path) for output in self.outputs)
 
     def _names_several(self, pattern: str) -> bool:
-        """Whether a pattern matches several files whatever the agent does, because of the given files or the outputs."""
+        """Whether a pattern matches several files whatever the agent does, because of given files or outputs."""
         named = {o for o in self.outputs or () if not has_wildcards(o) and matches(pattern.lstrip("/"), o.lstrip("/"))}
         if len(named) > 1:
             return True

@@ -210,7 +210,7 @@ const drawings = Document.prototype.querySelectorAll.call(document, 'svg');
 for (const x of drawings) SVGSVGElement.prototype.setCurrentTime.call(x, 0);
 return true;
 }"""
-"""Run before a screenshot, to make it reproducible: animations are finished, and endless ones are reset to their start."""
+"""Run before a screenshot, to make it reproducible: animations are finished, and endless ones are reset."""
 
 
 STILL = """*, *::before, *::after { transition: none !important; caret-color: transparent !important;

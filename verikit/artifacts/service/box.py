@@ -100,7 +100,7 @@ class ServiceBox:
         self._command("start")
 
     def stop(self, seconds: float = 0.0) -> bool:
-        """End the program and all its processes, after SIGTERM if `seconds` is set. Returns whether it exited on its own."""
+        """End the program and all its processes, after SIGTERM if `seconds` is set. Whether it exited on its own."""
         return bool(self._command("stop", seconds=min(seconds, _COMMAND_S / 2))["alone"])
 
     def new_socket(self) -> socket.socket:

@@ -1,8 +1,8 @@
-"""Operations on objects of the other side: asking for them, and doing them for the other side.
+"""Operations on objects of the other side: requesting them, and carrying them out for the other side.
 
 The two sides take turns: a line goes out, a line comes back. A line is a JSON object with an operation (`op`), or the
-answer to one (`value` or `error`); beside it come containers that changed (`sync`), keys nobody needs (`free`), and
-what the program printed (`out`). While one side waits for an answer it does what the other asks meanwhile.
+answer to one (`value` or `error`). It also carries containers that changed (`sync`), keys that are no longer needed
+(`free`), and the program's output (`out`). While one side waits for an answer, it serves the other side's requests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from verikit.sandbox.proxies.describe import SPECIALS, ClassFacts
 from verikit.sandbox.proxies.mirror import far_of
 
 Transport = Callable[[str], str]
-"""Puts a line and returns the line that comes back; an empty one if the other side is gone."""
+"""Sends a line and returns the reply, which is empty if the other side has ended."""
 _SLICE_S = 0.005
 """How long one turn lets coroutines of the other side run."""
 _OPERATIONS = frozenset(
@@ -80,11 +80,11 @@ class Peer:
         return message
 
     def beside(self) -> dict[str, Any]:
-        """What else a line brings."""
+        """Additional content for a line."""
         return {}
 
     def heard(self, message: Mapping[str, Any]) -> None:
-        """Do with a line's other content what it is for."""
+        """Process the other content of a line."""
 
     # ---- asking ---------------------------------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ class Peer:
         """Have the other side do an operation.
 
         Raises:
-            Exception: what the operation raised.
+            Exception: raised by the operation.
         """
         message = self.exchange("op", lambda: [operation, *map(self.border.pack, operands)])
         while "op" in message:
@@ -100,10 +100,10 @@ class Peer:
         return self.outcome(message)
 
     def outcome(self, message: Mapping[str, Any]) -> Any:
-        """What an operation came to.
+        """The result of an operation.
 
         Raises:
-            Exception: what it raised.
+            Exception: raised by the operation.
         """
         failed = "error" in message
         found = self.border.unpack(message["error" if failed else "value"])
@@ -170,7 +170,7 @@ class Peer:
         return self.border.mirror(far.key, facts, bases, base, own | cell)
 
     def permit(self, name: str, operands: Sequence[Any]) -> None:
-        """Refuse operations that the other side may not ask for."""
+        """Reject operations that the other side may not request."""
 
     def base(self, found: type) -> type:
         """The base of a class of the other side that has an exception of Python's as its base."""
@@ -219,7 +219,7 @@ class Peer:
         """Nothing; the line brought something else."""
 
     def do_again(self, key: str) -> Any:
-        """Lend an object once more."""
+        """Lend an object again."""
         return self.border.again(key)
 
     def do_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -281,24 +281,24 @@ class Peer:
         return name
 
     def do_step(self, name: str) -> Any:
-        """Let tasks run for a moment: the task's result in a tuple when it is done, which may be asked for twice."""
+        """Let tasks run for a moment. Returns the finished task's result in a tuple, also on repeated calls."""
         task = self._tasks[name]
         if not task.done():
             self.run_for(task, _SLICE_S)
         return (task.result(),) if task.done() else ()
 
     def do_cancel(self, name: str) -> None:
-        """Cancel a task that nobody waits for."""
+        """Cancel a task that is no longer awaited."""
         task = self._tasks.pop(name, None)
         if task is not None and not task.done():
             task.cancel()
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop in which this side's awaitables run."""
+        """The loop for this side's awaitables."""
         raise NotImplementedError
 
     def run_for(self, task: asyncio.Task[Any], seconds: float) -> None:
-        """Run the loop until the task is done, or for so long."""
+        """Run the loop until the task is done, or for `seconds`."""
         raise NotImplementedError
 
     # ---- pickles --------------------------------------------------------------------------------------------------
