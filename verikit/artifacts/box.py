@@ -51,7 +51,7 @@ class BoxReader:
 
     @property
     def preload(self) -> str:
-        """The program that a fork server runs one time, to give its children everything preloaded."""
+        """The program that a fork server runs once, to give its children everything preloaded."""
         names = [self.module, *self.packages]
         loads = "".join(f"import {name}\n" for name in names)
         return f"{loads}{self.module}.warm()\n" if self.warm else loads

@@ -1,4 +1,4 @@
-"""The tasks of an environment as rows: `id`, `prompt`, `answer` where it is told, and what else is known as `meta`."""
+"""The tasks of an environment as rows: `id`, `prompt`, `answer` if it is available, and other fields as `meta`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _of_file(row: Mapping[str, Any], file: str, line: int) -> dict[str, Any] | S
 
 
 def _row(task: Any, name: str) -> dict[str, Any]:
-    """A task's fields as a row: the prompt and the gold from where they usually are."""
+    """A task's fields as a row: the prompt and the gold answer from their usual fields."""
     if not isinstance(task, Mapping):
         return {"id": name, "prompt": task if isinstance(task, str) else "", "meta": {}}
     rest = dict(task)

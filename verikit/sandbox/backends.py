@@ -7,7 +7,7 @@
     docker:IMAGE    a container per program; the image needs Python 3.11
     docker+http     a container with a SandboxFusion server in it; docker+http:IMAGE names another image
 
-Each is started one time per process. An unavailable sandbox raises an error that names it. There is no fallback.
+Each is started once per process. An unavailable sandbox raises an error that names it. There is no fallback.
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ class _Container:
 
 
 def _told(line: bytes) -> dict[str, Any]:
-    """Process 1's report of the end. The program may have forged it, so only claims within its own power are accepted."""
+    """Process 1's report of the end. The program may have forged it, so it is trusted only within the program's power."""
     try:
         said = json.loads(line)
         cpu = float(said["cpu"])

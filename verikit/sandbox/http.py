@@ -193,7 +193,7 @@ class HttpPrograms(NoPrograms):
         self._trial = threading.Lock()
 
     def problem(self, language: str) -> str:
-        """Why the server can't run programs of this language; empty if it can. Checked one time, with a test program."""
+        """Why the server can't run programs of this language; empty if it can. Checked once, with a test program."""
         if language not in fusion.LANGUAGES:
             return super().problem(language)
         with self._trial:

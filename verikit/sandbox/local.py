@@ -1,7 +1,7 @@
 """The default sandbox: fork servers with Landlock, seccomp, limits and, where allowed, namespaces.
 
 Three tiers: a bare interpreter, one with numpy and sympy loaded, and one with databases, chosen by the names in the
-source. Probes verify each property when the sandbox starts. An infrastructure failure is retried one time on another
+source. Probes verify each property when the sandbox starts. An infrastructure failure is retried once on another
 server. After that it is `infra_error`.
 """
 

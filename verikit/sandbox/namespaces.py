@@ -1,4 +1,4 @@
-"""A private root: user, mount, network, ipc and host-name namespaces, built one time per fork server.
+"""A private root: user, mount, network, ipc and host-name namespaces, built once per fork server.
 
 Inside there is a read-only view of the files that Python needs, five devices, and an empty /tmp. Every run gets a
 fresh memory file system on /tmp, which also shows the files that Python needs from the machine's own /tmp. The

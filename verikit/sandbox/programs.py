@@ -1,4 +1,4 @@
-"""Programs of other languages in the sandbox: built one time, each case in a fresh process, judged from outside.
+"""Programs of other languages in the sandbox: built once, each case in a fresh process, judged from outside.
 
 Compilers read hostile source code, so they run behind the same walls. Their output leaves the sandbox as bytes and is
 cached by content. It goes into a fresh sandbox for each run. The cases of a run share only the machine.
@@ -79,7 +79,7 @@ class Programs:
         self._making = threading.RLock()
 
     def problem(self, language: str) -> str:
-        """Why programs of this language can't be run here; empty if they can. Checked one time, with a test program."""
+        """Why programs of this language can't be run here; empty if they can. Checked once, with a test program."""
         chain = toolchain(language)
         if isinstance(chain, Missing):
             return f"no tool chain for {language} on this machine: {chain.install}"
@@ -167,7 +167,7 @@ class Programs:
     def run(
         self, program: BuiltProgram, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = math.inf
     ) -> list[RunResult]:
-        """Run a program one time for each standard input. Results keep the order.
+        """Run a program once for each standard input. Results keep the order.
 
         A failed case ends the run, and then there are fewer results than inputs.
 
@@ -243,7 +243,7 @@ class Programs:
         return replace(run.results[0], files=run.products) if collect else run.results[0]
 
     def native_supervisor(self) -> bytes:
-        """The program that runs cases fast, built one time. Empty if there is no C compiler."""
+        """The program that runs cases fast, built once. Empty if there is no C compiler."""
         with self._making:
             if self._native is None:
                 self._native = b""
@@ -261,7 +261,7 @@ class Programs:
         return replace(needs, files={**files, **needs.files}) if needs and files else None
 
     def _engine_files(self, language: str) -> Mapping[str, bytes]:
-        """The files of a language's engine, built and tested one time. Empty if it is not available."""
+        """The files of a language's engine, built and tested once. Empty if it is not available."""
         if not self.native_supervisor():
             return {}
         language = "java" if language == "java" else "javascript"

@@ -1,6 +1,6 @@
 """Compilers and engines of other languages: how each is found, called and installed.
 
-Each is searched for on PATH, one time per process. A toolchain is used only inside the sandbox, and only after it has
+Each is searched for on PATH, once per process. A toolchain is used only inside the sandbox, and only after it has
 built and run a test program there. So a broken or missing toolchain is never a candidate's failure.
 """
 
@@ -45,7 +45,7 @@ class Toolchain:
     """Of the compiler."""
     run_env: Mapping[str, str] = field(default_factory=dict)
     data_mb: int = 0
-    """MiB for compilers that reserve more memory than they use. The reserve is free, and only used memory is limited."""
+    """MiB that a compiler reserves on top of its use. The reserve is allowed, and only used memory is limited."""
     run_data_mb: int = 0
     """The same for the runtime of the program."""
     hello: str = ""
@@ -266,7 +266,7 @@ ALIASES: dict[str, str] = {
 
 @cache
 def toolchain(language: str) -> Toolchain | Missing:
-    """The toolchain of a language, searched for one time."""
+    """The toolchain of a language, searched for once."""
     find, install = _FIND[language]
     return find() or Missing(language, install)
 

@@ -102,7 +102,7 @@ class _Collection:
     limits: Limits
     leave_out: frozenset[str]
     seen: set[tuple[int, int]] = field(default_factory=set)
-    """Device and inode of files with several names, so their content is counted one time."""
+    """Device and inode of files with several names, so their content is counted once."""
 
     def entries(self) -> list[FileEntry]:
         """Everything below."""

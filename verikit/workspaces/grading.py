@@ -94,7 +94,7 @@ class WorkspaceVerifier(Verifier):
     reads: ClassVar[Reads | None] = None
 
     def __eq__(self, other: object) -> bool:
-        """Compare by class and all options. Some are mappings and lists, which have no hash (`eq=False` of the class)."""
+        """Compare by class and all options. Some are mappings and lists, which have no hash (hence `eq=False`)."""
         return type(self) is type(other) and repr(self) == repr(other)
 
     def __hash__(self) -> int:

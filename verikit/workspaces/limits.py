@@ -20,7 +20,7 @@ class Limits:
     mb: float = 64
     """MiB of a file."""
     total_mb: float = 512
-    """MiB of all files. A hard-linked file counts only one time."""
+    """MiB of all files. A hard-linked file counts only once."""
     entries: int = 10_000
     """Files, folders and all other named entries."""
     stated: frozenset[str] = frozenset()

@@ -109,7 +109,7 @@ class BrowserPipe:
                 raise Silent
 
     def _read(self, end: float) -> None:
-        """Read one time and handle the complete messages."""
+        """Read once and handle the complete messages."""
         self._look()
         if select.select([self._box.answers], [], [], min(_LOOK_S, self._left(end)))[0]:
             self._receive()

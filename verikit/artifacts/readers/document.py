@@ -261,7 +261,7 @@ def _text_of(run: ElementTree.Element) -> str:
 
 
 def _boxes(run: ElementTree.Element, boxes: list[tuple[ElementTree.Element, str]]) -> None:
-    """The text boxes of a run, each one time. The fallbacks for old programs are skipped."""
+    """The text boxes of a run, each once. The fallbacks for old programs are skipped."""
     pending = deque((child, "") for child in run)
     while pending:
         element, hidden = pending.popleft()

@@ -30,7 +30,7 @@ _MOST_SINGLE = 12
 
 
 def warm() -> None:
-    """Render the reference letters, one time for all children of a fork server."""
+    """Render the reference letters, once for all children of a fork server."""
     letters.reference()
 
 

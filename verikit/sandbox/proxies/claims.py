@@ -81,7 +81,7 @@ class ObjectClaims:
         return result if far_of(other) is not None and far_of(result) is None else self._weighed(claim, result)
 
     def _asked_elsewhere(self, value: Any, other: Any) -> Any:
-        """The answer of fresh children about an equality; `...` or `MISSING` if the object's own child has to answer."""
+        """The answer of fresh children about an equality; `...` or `MISSING` if the object's own child must answer."""
         border, mine, far = self._peer.border, far_of(value), far_of(other)
         assert mine is not None
         left, right = border.pack(value), border.pack_copy(other)

@@ -81,7 +81,7 @@ class TestsSide(Peer):
             numpy_random.seed = partial(self._seed, "numpy.random", numpy_random.seed)  # type: ignore[attr-defined]
         self._claims = ObjectClaims(self)
         self._streams: list[Any] = []
-        """All former values of `sys.stdout` and `sys.stderr`. The program may still use a stream that tests replaced."""
+        """All former values of `sys.stdout` and `sys.stderr`. The program may still use one that tests replaced."""
         self._world = self._seen_world()
 
     # ---- names ------------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class TestsSide(Peer):
     # ---- what the program may do here -------------------------------------------------------------------------------
 
     def permit(self, name: str, operands: Sequence[Any]) -> None:
-        """Reject operations on all objects except those that the tests passed. The program can't name Python's own objects."""
+        """Reject operations on all objects except those that tests passed. The program can't name Python's own objects."""
         if name in _ON_OBJECTS and operands[name == "method"][0] != "yours":
             raise ValueError(f"{name} needs an object of the tests")
 
