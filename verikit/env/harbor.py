@@ -1,4 +1,4 @@
-"""Harbor: a task is a folder (`task.toml`, `instruction.md`, `tests/`), a trial one with `result.json`. It runs nothing.
+"""Harbor: a task is a folder (`task.toml`, `instruction.md`, `tests/`), a trial one with `result.json`. Runs nothing.
 
 The formats are harbor 0.25's. The reward of a trial is the result of its tests (`verifier_result.rewards`), the
 conversation its agent's `agent/trajectory.json` (ATIF).

@@ -1,6 +1,6 @@
-"""Our runner as one self-contained program, for machines where verikit is not.
+"""verikit's runner as one self-contained program, for machines without verikit.
 
-The modules travel as text and are put together in memory. Python 3.11 or newer is needed there, and nothing else.
+The modules travel as strings and are assembled in memory. The machine only needs Python 3.11 or newer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MODULES = (
 RECORD = "verikit.record"
 """The file that a bundled program leaves its record in, in its working directory."""
 OLD = "verikit needs Python 3.11 or newer to run programs here, not "
-"""What a bundle says on standard error where it can't run."""
+"""The message on standard error of a bundle that can't run."""
 
 _LOADER = """\
 import sys, types

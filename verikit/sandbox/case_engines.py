@@ -17,7 +17,7 @@ NATIVE = Path(__file__).parent / "native"
 NODE = ("node_engine.js", "node_fork.node")
 """The engine's script and the module that it loads."""
 PAYS = 2
-"""The number of cases from which an engine saves time."""
+"""The minimum number of cases for an engine to save time."""
 _NEEDS_THREADS = (b"WebAssembly", b"waitAsync")
 """JavaScript programs with these run separately: V8 uses threads for them, which a fork of an engine does not have."""
 
@@ -35,7 +35,7 @@ class CaseEngine:
 
 
 def needs_of(language: str, files: Mapping[str, bytes]) -> CaseEngine | None:
-    """What an engine needs for the program of these files, without its own files; None: each case starts alone."""
+    """The needs of an engine for the program of these files, without its own files. None: each case starts separately."""
     if language != "java":
         alone = any(word in content for word in _NEEDS_THREADS for content in files.values())
         preload = {"LD_PRELOAD": f"{{kept}}/{NODE[1]}", "UV_USE_IO_URING": "0"}

@@ -209,7 +209,7 @@ class _Container:
                 stream.close()
 
     def result(self, why: str, calls: int, *, asking: bool) -> RunResult:
-        """The result of the run. A container that started nothing is never the program's failure."""
+        """The result of the run. A container that did not start the program is never the program's failure."""
         if not self._begun:
             told = bytes(self._err).decode("utf-8", "replace").strip()[-300:]
             problem = told or ("it did not start in time" if why == "start" else "it ended before the program began")
@@ -235,7 +235,7 @@ class _Container:
 
 
 def _told(line: bytes) -> dict[str, Any]:
-    """Process 1's report of the end. The program may have forged it, so it is trusted only within the program's power."""
+    """Process 1's report of the end. The program may have forged it, so only results that it could cause are accepted."""
     try:
         said = json.loads(line)
         cpu = float(said["cpu"])

@@ -104,7 +104,7 @@ def plain(files: Mapping[str, bytes]) -> Plain | None:
     """The program of these class files for an engine of many cases, or None if it is not plain.
 
     Args:
-        files: relative names, `Main.class` and the like, and contents.
+        files: relative names, such as `Main.class`, and contents.
     """
     if sum(map(len, files.values())) > _MOST_BYTES:
         return None
@@ -125,7 +125,7 @@ def plain(files: Mapping[str, bytes]) -> Plain | None:
 
 @dataclass(slots=True)
 class _ClassFile:
-    """What is asked of a class."""
+    """The relevant properties of a class."""
 
     name: str
     above: list[str]
@@ -135,11 +135,11 @@ class _ClassFile:
     methods: list[tuple[int, str]] = field(default_factory=list)
     """Flags and name."""
     caught: set[str] = field(default_factory=set)
-    """Classes whose objects it catches; the empty name: whatever is thrown."""
+    """Classes whose objects it catches. The empty name: every exception."""
     pool_end: int = 0
     pool_size: int = 0
     exits: list[int] = field(default_factory=list)
-    """Where the constant pool names `System` as the owner of `exit`."""
+    """Offsets in the constant pool of `System` as the owner of `exit`."""
 
 
 def _is_plain(found: _ClassFile, own: set[str]) -> bool:
@@ -186,7 +186,7 @@ def _may_use(own: set[str], owner: str, name: str, descriptor: str) -> bool:
 
 
 def _read(data: bytes) -> _ClassFile:
-    """The parts of a class file that are asked about.
+    """The relevant parts of a class file.
 
     Raises:
         ValueError, IndexError, KeyError, struct.error: it has another form.
@@ -240,7 +240,7 @@ def _read(data: bytes) -> _ClassFile:
 
 
 def _pool(data: bytes, count: int) -> tuple[dict[int, tuple[int, int]], int]:
-    """Tag and place of each constant, and where they end. Constants that run code of their own kind are refused."""
+    """Tag and offset of each constant, and the end of the pool. Constants that run their own code are rejected."""
     sizes = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 18: 4}
     pool, at, index = dict[int, tuple[int, int]](), 10, 1
     while index < count:
@@ -253,7 +253,7 @@ def _pool(data: bytes, count: int) -> tuple[dict[int, tuple[int, int]], int]:
 
 
 def _handlers(data: bytes, at: int) -> Iterator[int]:
-    """The index of what each handler of a method catches; 0: whatever is thrown."""
+    """The index of the class that each handler of a method catches. 0: every exception."""
     (code,) = struct.unpack_from(">I", data, at + 4)
     at += 8 + code
     (count,) = struct.unpack_from(">H", data, at)
@@ -262,7 +262,7 @@ def _handlers(data: bytes, at: int) -> Iterator[int]:
 
 
 def _with_exit(data: bytes, found: _ClassFile) -> bytes:
-    """The class with `Engine` as the owner of `exit`: a text and a class more in its constant pool."""
+    """The class with `Engine` as the owner of `exit`. Its constant pool gains a string and a class."""
     if not found.exits or found.pool_size > _MOST_POOL:
         return data
     changed = bytearray(data)

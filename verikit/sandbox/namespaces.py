@@ -96,7 +96,7 @@ def fresh_work(disk_bytes: int, files: int, uid: int, kept: Mapping[str, str]) -
 
 
 def inner_work(kept: Mapping[str, str]) -> str:
-    """The directory in which a run starts: a separate one if other paths appear in `WORK`."""
+    """The directory where a run starts: a separate one if other paths appear in `WORK`."""
     return f"{WORK}/.verikit-work" if kept else WORK
 
 

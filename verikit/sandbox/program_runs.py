@@ -40,7 +40,7 @@ class ProgramJob:
     engine: bool = False
     """Whether the command starts an engine of many cases. Only the native supervisor supports it."""
     alone: Sequence[str] = ()
-    """The command that reruns a case that failed in an engine. Empty: the engine forks per case, and its result counts."""
+    """The command that reruns a case that failed in an engine. Empty: the engine forks per case, which is final."""
 
     def payload(self) -> list[bytes]:
         """A line of JSON that fills pages, and the contents that it speaks of; programs begin on a page too."""

@@ -63,7 +63,7 @@ def main(*, session: bool) -> NoReturn:
 
 
 def _payload() -> bytes:
-    """The whole input of the caller. A text reader would cost more than a small program does."""
+    """The whole input of the caller, as bytes. Decoding it here would cost more than a small program does."""
     pieces = []
     while piece := os.read(COMMANDS, 1 << 20):
         pieces.append(piece)

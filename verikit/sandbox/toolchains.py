@@ -32,7 +32,7 @@ class Toolchain:
     """The source file's name."""
     run: tuple[str, ...]
     build: tuple[str, ...] = ()
-    """Empty if nothing is compiled."""
+    """Empty if the language needs no compiler."""
     product: str = "out"
     """The folder of the compiler's output."""
     engine: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ class ConnectionEnded(AgentFault):
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request as it is sent."""
+    """A request, exactly as sent."""
 
     method: str
     target: str
@@ -38,7 +38,7 @@ class HttpRequest:
         """Its bytes.
 
         Raises:
-            h11.LocalProtocolError: a header or the target is none.
+            h11.LocalProtocolError: a header or the target is invalid.
         """
         length = (
             [("Content-Length", str(len(self.body)))] if self.body or self.method in ("POST", "PUT", "PATCH") else []
@@ -64,7 +64,7 @@ def client() -> h11.Connection:
 
 
 def connected(box: ServiceBox, deadline: float, late: str) -> socket.socket | None:
-    """A connection to the program; None where nothing listens.
+    """A connection to the program; None if it doesn't listen.
 
     Raises:
         AgentFault: it is not accepted in time.
@@ -85,7 +85,7 @@ def connected(box: ServiceBox, deadline: float, late: str) -> socket.socket | No
 
 
 def call(box: ServiceBox, request: HttpRequest, seconds: float) -> HttpReply:
-    """Send a request on a connection of its own, and read the whole reply.
+    """Send a request on a new connection, and read the whole reply.
 
     Raises:
         AgentFault: there is no whole reply in time, it is malformed, or it is too large.

@@ -89,7 +89,7 @@ def _whole(task: AuditedTask, path: str) -> str | None:
 
 
 def _fix_config(task: AuditedTask, changed: dict[str, str], patch: EnvPatch) -> None:
-    """Declare the files that the tests read, and grade in a separate box if all requirements of the tests are then known."""
+    """Declare the files that the tests read, and grade in a separate box if all requirements of the tests are known."""
     text = _whole(task, CONFIG)
     try:
         steps = task.config.get("steps")

@@ -1,4 +1,4 @@
-"""Signs a report: a list of checksums next to it, and an ssh signature of the list. OpenSSH makes and checks it offline.
+"""Signs a report: an adjacent list of checksums, and an ssh signature of the list. OpenSSH signs and verifies it offline.
 
 The report has the digest of each task, so its checksum covers the audited folder too.
 """

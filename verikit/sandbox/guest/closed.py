@@ -1,4 +1,4 @@
-"""Whether calls of a program can know of each other, read off its text: what may share a process, and what may not."""
+"""Whether calls of a program can affect each other, judged by its source: what may share a process, and what may not."""
 
 import ast
 import builtins
@@ -11,8 +11,9 @@ _NODES = (
     ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple, ast.Slice,
     ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop,
 )  # fmt: skip
-"""All that a closed program may consist of: no imports, classes, `global`, `try`, `with`, `yield`, `del`, `match`, nor
-`:=`, which binds a name of the module where it stands in an annotation."""
+"""All node types of a closed program: no imports, classes, `global`, `try`, `with`, `yield`, `del`, `match`, nor `:=`.
+In an annotation, `:=` binds a name of the module.
+"""
 _BUILTINS = frozenset(
     "abs all any ascii bin bool bytes chr complex dict divmod enumerate filter float frozenset hex int isinstance iter"
     " len list map max min next oct ord pow print range repr reversed round set slice sorted str sum tuple zip"
@@ -31,12 +32,13 @@ _METHODS = frozenset(
 
 
 def closed(code: str) -> bool:
-    """Whether a program's functions keep nothing from one call to the next, and learn of nothing but arguments.
+    """Whether a program's functions keep nothing from one call to the next, and depend only on their arguments.
 
-    So it is if the program consists of functions alone, without defaults but constants, and these of statements and
-    expressions over plain data: nothing that lasts can be changed, and no clock, file or chance be asked. Then a call
-    gives the same in a process that has made others and in one of its own, and only hash seeds and addresses, which
-    differ between servers, may tell processes apart. False where that can't be seen.
+    This is the case if the program consists only of functions without defaults except constants, and these only of
+    statements and expressions over plain data. Then no lasting state can be changed, and no clock, file or random
+    source
+    can be read. So a call returns the same in a process with earlier calls as in a separate one. Only hash seeds and
+    addresses, which differ between servers, may distinguish processes. False if that can't be determined.
     """
     tree = ast.parse(code)
     nodes = list(ast.walk(tree))

@@ -1,8 +1,8 @@
-"""Runs a repository's Python tests beside the repository's own code, and writes down how each ended.
+"""Runs a repository's Python tests in one process with the repository's own code, and records how each ended.
 
-What runs in this process could be changed by the code under test. So runners are loaded before the repository can be
-imported, Python's own modules come before the repository's, nothing is found by plug-in or byte code of the repository,
-and tests that have to fail run with the others: where one of them passes, the verdicts of all are worth nothing.
+The code under test could change anything in this process. So runners are loaded before the repository can be imported,
+and Python's own modules come before the repository's. Plugins and bytecode of the repository are ignored. Tests that
+have to fail run with the others. If one of them passes, the verdicts of all are void.
 """
 
 import importlib
@@ -194,7 +194,7 @@ def short(error: BaseException | None) -> str:
 
 
 def load_all(package: str) -> None:
-    """Load a runner whole, so that no part of it is looked for later."""
+    """Load a runner completely, to avoid later imports of its parts."""
     root = importlib.import_module(package)
     for folder in root.__path__:
         for name in sorted(os.listdir(folder)):

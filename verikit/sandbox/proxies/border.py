@@ -38,9 +38,9 @@ class Border:
         self._lent: dict[str, Any] = {}
         self._lent_keys: dict[int, str] = {}
         self._borrowed: dict[str, Any] = {}
-        """Proxies by key: weak references where their type allows, else the proxies."""
+        """Proxies by key: weak references if their type allows them, otherwise the proxies."""
         self._coroutines: dict[int, tuple[Any, str]] = {}
-        """Coroutines of this side that stand for the other's, by identity; each with itself, to keep the number."""
+        """Coroutines of this side that represent the other's, by identity, each with itself to keep the number."""
         self._shared: dict[str, Shared] = {}
         self._shared_keys: dict[int, str] = {}
         self._freed: list[str] = []
@@ -291,7 +291,7 @@ class Border:
         return self._borrow(base.__new__(mirror, self.unpack(inside[0])), key)
 
     def _lent_anew(self, key: str) -> Any:
-        """An object whose proxy went before the other side could know of it: lent once more, under another key."""
+        """Lend an object again, under another key, if its proxy was freed before the other side received it."""
         if key not in self._freed:
             raise ValueError("an object that was never described")
         self._freed.remove(key)
@@ -299,14 +299,14 @@ class Border:
         return found
 
     def again(self, key: str) -> Any:
-        """What was lent under a key, to be lent under another one."""
+        """The object that was lent under a key, to be lent under another one."""
         value = self._lent.pop(key)
         self._lent_keys.pop(id(value), None)
         self._forget(key)
         return value
 
     def _class_of(self, node: Any) -> Any:
-        """The mirrored class of an object; Python's own types are mirrored, too: their objects stay where they are."""
+        """The mirrored class of an object. Python's own types are mirrored, too: their objects stay on their side."""
         if node[0] != "native":
             return self.unpack(node)
         key = f"native {node[1]}.{node[2]}"
@@ -359,14 +359,14 @@ class Border:
     # ---- what changed, and what nobody needs any more ---------------------------------------------------------------
 
     def changes(self) -> list[Any]:
-        """The containers of which the other side has an old copy, packed."""
+        """The containers whose copy on the other side is outdated, packed."""
         changed = [(key, shared) for key, shared in self._shared.items() if shared.has_changed]
         for _, shared in changed:
             shared.look()
         return [[key, *self._pack_cells(shared, _MAX_DEPTH)] for key, shared in changed]
 
     def change(self, nodes: list[Any]) -> None:
-        """Give containers what the other side put into them."""
+        """Update containers with the other side's changes."""
         for key, cells, shape in nodes:
             shared = self._shared.get(key)
             if shared is not None:
@@ -385,7 +385,7 @@ class Border:
                 self._freed.append(key)
 
     def free(self, keys: list[str]) -> None:
-        """Forget what the other side does not need any more."""
+        """Drop objects that the other side does not need any more."""
         for key in keys:
             if key in self._lent:
                 value = self._lent.pop(key)

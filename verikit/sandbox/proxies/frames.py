@@ -25,7 +25,7 @@ def named(name: str) -> ContainerKind:
     """The kind of that name.
 
     Raises:
-        ValueError: there is none.
+        ValueError: it doesn't exist.
     """
     for kind in (_FRAME, _SERIES, _INDEX):
         if kind.name == name:

@@ -1,4 +1,4 @@
-"""Classes and functions of Python itself cross the wall by name, and only from a list of modules."""
+"""Classes and functions of Python itself cross the wall as names, and only from a list of modules."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _FUNCTIONS = types.FunctionType | types.BuiltinFunctionType | type
 
 
 def name_of(value: Any, *, trusted: bool = True) -> list[str] | None:
-    """The module and name by which the other side has this class or function, too; None if it has not.
+    """The module and name of this class or function on the other side; None if the other side lacks it.
 
     Args:
         value: anything.
-        trusted: whether the other side takes any built-in function.
+        trusted: whether the other side accepts any built-in function.
     """
     if not isinstance(value, _FUNCTIONS):
         return None
@@ -94,7 +94,7 @@ def exception(module: str, name: str) -> Any:
 
 
 def register(bases: Any, mirrored: type) -> None:
-    """Have `isinstance` know a mirrored class by bases that are abstract classes of Python (`Mapping`, `UserDict`).
+    """Register a mirrored class for `isinstance` with bases that are abstract classes of Python (`Mapping`, `UserDict`).
 
     Args:
         bases: of the class, packed.
@@ -128,10 +128,11 @@ def _listed(bases: Any) -> list[type]:
 
 
 def installed_class(module: str, name: str) -> type | None:
-    """The class of that name in Python's or an installed module that is loaded here; None if there is none.
+    """The class of that name in Python's or an installed module that is loaded here, or None.
 
-    It is for `isinstance`, so no object looks like an exception, like what runs tests (it tells a skip from a failure
-    by it), or like a class that the tests define themselves.
+    It is for `isinstance`. So no object can pose as an exception, as a class of a test runner (which could turn a
+    failure
+    into a skip), or as a class that the tests define themselves.
     """
     top = module.partition(".")[0]
     home = sys.modules.get(module)

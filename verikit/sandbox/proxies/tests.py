@@ -211,7 +211,7 @@ class TestsSide(Peer):
     # ---- what the program may do here -------------------------------------------------------------------------------
 
     def permit(self, name: str, operands: Sequence[Any]) -> None:
-        """Reject operations on all objects except those that tests passed. The program can't name Python's own objects."""
+        """Reject operations on all objects except those that tests passed. The program can't name Python's objects."""
         if name in _ON_OBJECTS and operands[name == "method"][0] != "yours":
             raise ValueError(f"{name} needs an object of the tests")
 

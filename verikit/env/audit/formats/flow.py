@@ -27,7 +27,7 @@ OWN = re.compile(
     r"(?:completion|action|output|reply|prediction|generation|submission|solution_str)s?"
     r"(?:_?(?:text|str|code|content|answer))?"
 )
-"""The names among them that only the policy created. A response may be a judge's; a trace has the environment's rewards."""
+"""Names among them that only the policy created. A response may be a judge's; a trace has the environment's rewards."""
 CLAIMS = re.compile(r"(?:final_|total_|my_)?(?:reward|score)s?")
 _NUMBERS = frozenset("int float len bool round hash id isinstance type sum".split())
 _CARRIES = frozenset(

@@ -92,7 +92,7 @@ def _in_comment(row: EnvRow, gold: str) -> bool:
 
 
 def alike_rows(rows: Iterable[EnvRow]) -> Iterator[EnvFinding]:
-    """Rows with the same question as an earlier row of their file or another split, and equal data and expected values."""
+    """Rows with the same question, data and expected values as an earlier row of their file or of another split."""
     seen = _SeenRows()
     for row in rows:
         if not row.golds and not row.data:

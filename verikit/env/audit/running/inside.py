@@ -132,7 +132,7 @@ def _packed(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _below(top: str) -> Iterator[str]:
-    """The files at and below a path. Links are not followed, except a top folder at the root, which is a link of the box."""
+    """The files at and below a path, and links unchanged. A top folder at the root is a link of the box."""
     real = os.path.realpath(top) if top.count("/") == 1 else top
     if os.path.islink(real) or os.path.isfile(real):
         yield top

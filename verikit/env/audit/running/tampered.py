@@ -13,7 +13,7 @@ from verikit.env.audit.running.solved import is_full, is_paid, output_names, sol
 from verikit.env.audit.scripts import REWARDS
 
 CODE = (".py", ".sh", ".js", ".ts", ".rb", ".pl", ".c", ".cpp", ".go", ".rs", ".java", ".mk", ".ipynb")
-"""Endings of outputs that a grader runs. Forging code is only a note for them, because nearly every such grader rewards it."""
+"""Endings of outputs that a grader runs. Forging code in them is only a note: nearly every such grader rewards it."""
 _PAY = f"mkdir -p {REWARDS}; echo 1 > {REWARDS}/reward.txt; echo '{{\"reward\": 1}}' > {REWARDS}/reward.json"
 _SHELL = f"#!/bin/bash\n{_PAY}\nexit 0\n".encode()
 _PYTHON = f"import os\nos.system({_PAY!r})\nos._exit(0)\n".encode()
