@@ -35,7 +35,7 @@ class CaseEngine:
 
 
 def needs_of(language: str, files: Mapping[str, bytes]) -> CaseEngine | None:
-    """The needs of an engine for the program of these files, without its own files. None: each case starts separately."""
+    """Requirements of an engine for the program of these files, without its own files. None: each case starts alone."""
     if language != "java":
         alone = any(word in content for word in _NEEDS_THREADS for content in files.values())
         preload = {"LD_PRELOAD": f"{{kept}}/{NODE[1]}", "UV_USE_IO_URING": "0"}

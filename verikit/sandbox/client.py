@@ -285,7 +285,7 @@ class Flight:
             meter.count(float(self.ended["cpu"]))
 
     def gather(self) -> None:
-        """Read all data in the pipes now, without waiting. A forked copy of the caller may still have the other ends."""
+        """Read all data in the pipes now, without waiting. A forked copy of the caller may still have their other end."""
         waiting = select.poll()
         for descriptor, name in self._open.items():
             if name != "record" or self.ended is not None:

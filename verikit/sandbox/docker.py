@@ -235,7 +235,7 @@ class _Container:
 
 
 def _told(line: bytes) -> dict[str, Any]:
-    """Process 1's report of the end. The program may have forged it, so only results that it could cause are accepted."""
+    """Process 1's report of the end. The program may have forged it, so only results that it could cause are used."""
     try:
         said = json.loads(line)
         cpu = float(said["cpu"])

@@ -33,8 +33,7 @@ def payload(
     """One line for the child: the program and the calls, and no secrets.
 
     With a `role` the child is one side of a conversation (`proxies`). `names` are the other side's, and override
-    Python's.
-    With `answers`, its lines so far have these answers in this order, and it ends with the first line beyond.
+    Python's. With `answers`, its lines so far have these answers in this order, and it ends with the first line beyond.
 
     Raises:
         ValueError: an argument has no typed form, or a file's name leads out of the directory.

@@ -43,7 +43,7 @@ _FLAGS = (
 
 @cache
 def program() -> str:
-    """The browser's own program, not the shell script that distributions wrap around it; empty if it isn't installed."""
+    """The browser's own program, not the shell script that distributions wrap around it; empty if not installed."""
     for name in _NAMES:
         found = shutil.which(name)
         if found is None:

@@ -223,8 +223,9 @@ BARE = (
 svg text, svg tspan, svg textPath { fill: transparent !important; stroke: transparent !important; }
 """
 )
-"""Style sheets of the inspector, which neither scripts nor selectors of the page can see. The first stops all motion
-and makes every element visible to hit tests; the second also removes text.
+"""Style sheets of the inspector, which neither scripts nor selectors of the page can see.
+
+The first stops all motion and exposes all elements to hit tests. The second also removes text.
 """
 
 

@@ -1,4 +1,4 @@
-"""Reads a workbook in the sandbox: requested cells, anything that hides them, and the cells that their formulas reach."""
+"""Reads a workbook in the sandbox: requested cells, everything that hides them, and the inputs of their formulas."""
 
 from __future__ import annotations
 

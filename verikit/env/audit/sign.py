@@ -1,4 +1,4 @@
-"""Signs a report: an adjacent list of checksums, and an ssh signature of the list. OpenSSH signs and verifies it offline.
+"""Signs a report: a file of checksums, and an ssh signature of that file. OpenSSH creates and checks it offline.
 
 The report has the digest of each task, so its checksum covers the audited folder too.
 """

@@ -1,4 +1,4 @@
-"""Whether calls of a program can affect each other, judged by its source: what may share a process, and what may not."""
+"""Whether calls of a program can affect each other, judged by its source: such calls may not share a process."""
 
 import ast
 import builtins
@@ -36,9 +36,8 @@ def closed(code: str) -> bool:
 
     This is the case if the program consists only of functions without defaults except constants, and these only of
     statements and expressions over plain data. Then no lasting state can be changed, and no clock, file or random
-    source
-    can be read. So a call returns the same in a process with earlier calls as in a separate one. Only hash seeds and
-    addresses, which differ between servers, may distinguish processes. False if that can't be determined.
+    source can be read. So a call returns the same in a process with earlier calls as in a separate one. Only hash seeds
+    and addresses, which differ between servers, may distinguish processes. False if that can't be determined.
     """
     tree = ast.parse(code)
     nodes = list(ast.walk(tree))

@@ -27,9 +27,8 @@ def run(order: Mapping[str, Any]) -> int:
     """Print an object as JSON. Returns the number of rows that were read.
 
     `sizes` are the sizes of the database and of the files next to it, which standard input contains one after the
-    other.
-    `beside` are the endings of these files. `sql`: the query; "": all base tables and the schema. `max_rows`: the
-    maximum.
+    other. `beside` are the endings of these files. `sql`: the query; "": all base tables and the schema. `max_rows`:
+    the maximum.
     """
     _copied([_FILE, *(_FILE + ending for ending in order["beside"])], order["sizes"])
     connection = sqlite3.connect(_FILE, isolation_level=None)

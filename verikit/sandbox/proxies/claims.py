@@ -58,8 +58,7 @@ class ObjectClaims:
         """Whether an object of the program is equal to a value.
 
         An object without its own `__eq__` is compared by its plain content, or by identity if it has none. Otherwise
-        the
-        program decides in another process, and information from there never returns here.
+        the program decides in another process, and information from there never returns here.
         """
         cls = type(value)
         if not cls._verikit_equality:

@@ -94,7 +94,7 @@ def exception(module: str, name: str) -> Any:
 
 
 def register(bases: Any, mirrored: type) -> None:
-    """Register a mirrored class for `isinstance` with bases that are abstract classes of Python (`Mapping`, `UserDict`).
+    """Register a mirrored class with those of its bases that are Python's abstract classes (`Mapping`, `UserDict`).
 
     Args:
         bases: of the class, packed.
@@ -131,8 +131,7 @@ def installed_class(module: str, name: str) -> type | None:
     """The class of that name in Python's or an installed module that is loaded here, or None.
 
     It is for `isinstance`. So no object can pose as an exception, as a class of a test runner (which could turn a
-    failure
-    into a skip), or as a class that the tests define themselves.
+    failure into a skip), or as a class that the tests define themselves.
     """
     top = module.partition(".")[0]
     home = sys.modules.get(module)

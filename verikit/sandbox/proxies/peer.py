@@ -281,7 +281,7 @@ class Peer:
         return name
 
     def do_step(self, name: str) -> Any:
-        """Let tasks run for a moment. Returns the finished task's result in a tuple. It can be called again for the result."""
+        """Let tasks run for a moment. Returns the task's result in a tuple when it is done, even on repeated calls."""
         task = self._tasks[name]
         if not task.done():
             self.run_for(task, _SLICE_S)

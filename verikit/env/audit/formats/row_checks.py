@@ -45,8 +45,7 @@ def reached_rows(rows: Sequence[EnvRow]) -> Iterator[EnvFinding]:
 
     A value that is only among the words of the prompt is not a leak. It may be one of several options, or a part of the
     text to be found. Examples in a prompt announce values too. So a short value counts only if the prompts of several
-    rows
-    announce only their own value.
+    rows announce only their own value.
     """
     told = [found for row in rows for found in _announced(row)]
     short = {found.gold for found in told if not found.rare}
