@@ -36,7 +36,7 @@ class BoxReader:
     kind: str = ""
     """The kind of file, for the second reader. Empty: verikit created the blobs."""
     warm: bool = False
-    """Whether the module's `warm()` is called before children are made."""
+    """Whether to call the module's `warm()` before creating children."""
     limits: RunLimits = LIMITS
 
     def check_packages(self) -> None:

@@ -45,7 +45,7 @@ def served_tasks(address: str, split: str | None) -> Iterator[Any]:
             stop = min(start + PAGE, total)
             found = asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop)
             page = _of_kind(list, found, f"{path}/task_range", "tasks")
-            if not page:  # or a server that says it has more tasks than it gives would be asked without end
+            if not page:  # a server that overstates its tasks would cause endless requests
                 raise VerikitError(f"{path}: there are {total} tasks, but none from {start} on")
             yield from page
 

@@ -35,7 +35,7 @@ def tasks(source: str | Path, *, split: str | None = None) -> Iterator[dict[str,
         for number, task in enumerate(served_tasks(text, split)):
             found = _row(task, f"task:{number}")
             named = {"index": number} | ({"split": split} if split else {})
-            yield found | {"meta": named | found["meta"]}  # by which `play` asks for the task
+            yield found | {"meta": named | found["meta"]}  # `play` requests the task by these
     elif text.startswith(INSTALLED):
         yield from _installed(text.removeprefix(INSTALLED))
     elif Path(text).is_dir() and is_task(Path(text)):

@@ -35,7 +35,7 @@ at_fork(before=_lock.acquire, in_parent=_lock.release, in_child=lambda: _forget(
 
 
 def _forget() -> None:
-    """In a forked copy of the caller: connections and containers stay the other's."""
+    """In a forked copy of the caller: connections and containers still belong to the caller."""
     _started.clear()
     _lock.release()
 

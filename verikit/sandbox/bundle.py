@@ -14,7 +14,7 @@ MODULES = (
     "proxies.frames", "proxies.natives", "proxies.raised", "proxies.describe", "proxies.mirror", "proxies.border",
     "proxies.peer", "proxies.near", "proxies.claims", "proxies.program", "proxies.tests", "proxies.names", "runner",
 )  # fmt: skip
-"""Of this package, each after those that it imports when it is imported."""
+"""Modules of this package, each after its imports."""
 RECORD = "verikit.record"
 """The file that a bundled program leaves its record in, in its working directory."""
 OLD = "verikit needs Python 3.11 or newer to run programs here, not "
@@ -54,7 +54,7 @@ runner.main(session=False)
 
 
 def loader() -> str:
-    """The source that defines `verikit_load`, or ends where Python is too old."""
+    """The source that defines `verikit_load`, or exits if Python is too old."""
     return _LOADER.format(old=OLD)
 
 

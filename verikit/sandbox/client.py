@@ -163,7 +163,7 @@ class ForkServer:
         return Flight(self._control, [read for read, _ in pipes], limits, record_cap)
 
     def forget(self) -> None:
-        """In a forked copy of the caller: let go of the descriptors; the server stays the other's."""
+        """In a forked copy of the caller: close the descriptors. The server still belongs to the caller."""
         self._control.close()
         self._process.returncode = 0  # it is not our child: nothing to wait for
 
@@ -183,7 +183,7 @@ class ForkServer:
 
 
 def caps(limits: RunLimits) -> dict[str, int]:
-    """The most bytes of each stream of a child."""
+    """Maximum bytes of each stream of a child."""
     output = limits.output_kb << 10
     return {"stdout": output, "stderr": output, "record": (limits.value_kb << 10) + RECORD_MORE}
 
@@ -285,7 +285,7 @@ class Flight:
             meter.count(float(self.ended["cpu"]))
 
     def gather(self) -> None:
-        """Read all data in the pipes now, without waiting. A forked copy of the caller may still have their other end."""
+        """Read all data in the pipes now, without waiting. A forked copy of the caller may have their other ends open."""
         waiting = select.poll()
         for descriptor, name in self._open.items():
             if name != "record" or self.ended is not None:

@@ -205,14 +205,14 @@ class HttpPrograms(NoPrograms):
             return self._works[language]
 
     def build(self, language: str, text: str, limits: RunLimits | None = None) -> BuiltProgram | RunResult:
-        """The program of a source text; it is the server that compiles it, when it is run."""
+        """The program of a source text. The server compiles it when it runs it."""
         seconds = (limits or BUILD).cpu_s or (limits or BUILD).wall_s
         return BuiltProgram(language, {"source": text.encode("utf-8", "replace")}, str(seconds))
 
     def run(
         self, program: BuiltProgram, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = 1e6
     ) -> list[RunResult]:
-        """Run a program once for each standard input; a case that ends badly is the last."""
+        """Run a program once for each standard input. A failed case ends the run."""
         source, results, left = program.files["source"].decode(), list[RunResult](), budget_s
 
         def read(facts: Mapping[str, Any], seconds: float) -> RunResult:

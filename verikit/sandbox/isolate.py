@@ -29,7 +29,7 @@ class Cage:
     capabilities: int
     """Retained capabilities, only to read Python's own files in a closed folder (Landlock lists them)."""
     readable: list[int]
-    """Descriptors of what may be read, for Landlock."""
+    """Descriptors of readable paths, for Landlock."""
     devices: list[int]
     """Devices that every run may read and write."""
     statm: int
@@ -46,7 +46,7 @@ class Cage:
             self.rules += landlock.readable_rules(self.readable, execute=self.programs)
             self.rules += landlock.writable_rules(self.landlock_abi, self.devices, execute=self.programs)
         if self.programs:
-            _programs_filter()  # made here once, for all children
+            _programs_filter()  # built once, for all children
 
 
 @dataclass

@@ -81,8 +81,9 @@ _THREADS = (
 """Threads with a name: Java counts those without, from the start of the virtual machine."""
 _EXCEPTIONS = ("java/lang/", "java/util/", "java/io/", "java/util/concurrent/")
 _NEVER = frozenset("finalize intern identityHashCode getStackTrace setStackTrace setDefault".split())
-"""Members that no class may use or have, including names that start with `parallel`. Their effects outlive a case, or
-they reveal how the program was started.
+"""Members that no class may use or have, including names that start with `parallel`.
+
+Their effects outlive a case, or they reveal how the program was started.
 """
 _FROM_FILES = ("java/io/PrintStream", "java/io/PrintWriter")
 """Whose constructors open files of a name."""
@@ -169,7 +170,7 @@ def _may_use(own: set[str], owner: str, name: str, descriptor: str) -> bool:
     if _is_never(name):
         return False
     if name == "printStackTrace":
-        return descriptor == "()V"  # with a stream it could tell what called the program
+        return descriptor == "()V"  # with a stream it could reveal the program's caller
     if owner in own:
         return True
     if owner.startswith("["):

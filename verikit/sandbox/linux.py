@@ -12,7 +12,7 @@ import signal
 import struct
 import sys
 
-if sys.platform == "linux":  # elsewhere this can be imported, and nothing of it called
+if sys.platform == "linux":  # on other systems this can be imported, but not called
     _libc = ctypes.CDLL(None, use_errno=True)
     _libc.syscall.restype = ctypes.c_long
     _library = ctypes.PyDLL(None, use_errno=True)
@@ -108,7 +108,7 @@ def unmount(target: str) -> None:
 
 
 def pivot_root_here() -> None:
-    """Make the current directory the root, and let go of the old one."""
+    """Make the current directory the root, and detach the old one."""
     syscall(SYS_PIVOT_ROOT, b".", b".")
     _checked(_libc.umount2(b".", MNT_DETACH))
     os.chdir("/")

@@ -259,7 +259,7 @@ def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: RunLimits, ca
     result = records.result(flight.ended, flight.overflow, flight.data, limits, calls, asking=asking)
     if b'"files"' in flight.data["record"]:
         result = replace(result, files=records.fetched(bytes(flight.data["record"])))
-    return replace(result, seconds=result.seconds + time.monotonic() - begun)  # what it gave takes time to read
+    return replace(result, seconds=result.seconds + time.monotonic() - begun)  # reading its result takes time
 
 
 _default: LocalSandbox | None = None

@@ -13,7 +13,7 @@ import os
 
 
 class EndedCallError(RuntimeError):
-    """The program broke a limit or ended itself during a call: nothing that a test may expect."""
+    """The program broke a limit or ended itself during a call. Tests can't expect this."""
 
 
 def swallowed(error: BaseException) -> bool:

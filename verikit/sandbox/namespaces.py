@@ -42,7 +42,7 @@ def enter(
     linux.mount("none", "/", "none", linux.MS_REC | linux.MS_PRIVATE)
     sources = {path: os.open(path, os.O_PATH) for path in _outermost(readable)}
     nodes = {path: os.open(path, os.O_PATH) for path in devices if os.path.exists(path)}
-    links = _links(readable)  # found here: what lies below `WORK` is covered from now on
+    links = _links(readable)  # read now: paths below `WORK` are covered after this
     linux.mount("tmpfs", WORK, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,mode=755")
     for path, descriptor in sources.items():
         _bind(descriptor, WORK + path)
@@ -122,7 +122,7 @@ def enter_own_processes() -> None:
 
 
 def _die_of(number: int) -> NoReturn:
-    """End as the program did: by the same signal, or in peace."""
+    """End in the same way as the program: by the same signal, or normally."""
     if number:
         if number not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(number, signal.SIG_DFL)

@@ -84,11 +84,7 @@ class Pool:
         raise Broken(problem)
 
     def take(self, preload: str, seed: int, tools: tuple[str, ...] = (), places: tuple[str, ...] = ()) -> ForkServer:
-        """A server for one run or session; give it back, or discard it.
-
-        Raises:
-            Broken: it can't be started.
-        """
+        """A server for one run or session. Return it afterwards, or discard it."""
         with self._lock:
             if self._closed:
                 raise Broken("the sandbox is closed")
@@ -133,7 +129,7 @@ class Pool:
         return ForkServer(ServerOptions(preload, seed, False, self._paranoid, tools, places))
 
     def close(self) -> None:
-        """End all servers; one that is lent ends when it comes back."""
+        """End all servers. A server in use ends when it is returned."""
         with self._lock:
             self._closed = True
             servers = [server for idle in self._idle.values() for server in idle]

@@ -85,7 +85,7 @@ class Programs:
             return f"no tool chain for {language} on this machine: {chain.install}"
         with self._trial:
             if language not in self._works:
-                with metered():  # ours, whoever asks first
+                with metered():  # verikit's time, not the first caller's
                     self._works[language] = self._try(chain)
             return self._works[language]
 
@@ -112,7 +112,7 @@ class Programs:
         if isinstance(chain, Missing):
             raise SandboxUnavailable(f"no tool chain for {language}", hint=chain.install)
         key = (language, text, replace(limits, wall_s=BUILD.wall_s, cpu_s=None))
-        place = os.getpid(), key  # a forked copy has none of the threads that would open it
+        place = os.getpid(), key  # a forked copy lacks the threads that would open it
         with self._lock:
             turn = self._turns.setdefault(place, threading.Lock())
         try:
@@ -265,7 +265,7 @@ class Programs:
         if not self.native_supervisor():
             return {}
         language = "java" if language == "java" else "javascript"
-        with self._making, metered():  # ours, whoever needs it first
+        with self._making, metered():  # verikit's time, not the first caller's
             if language not in self._engines:
                 self._engines[language] = self._make_engine(language)
             return self._engines[language]

@@ -156,7 +156,7 @@ def read(record: bytes, most: int = values.MAX_BYTES) -> tuple[Status, Any, Fail
         if not (isinstance(kind, str) and isinstance(message, str) and isinstance(at, str)):
             raise ValueError("wrong fields")
         failure = Failure(_clean(kind[:200]), _clean(message[:2000]), values.decode(["int", at]) % (1 << 31))
-    except Exception as problem:  # noqa: BLE001 - whatever its reading runs into, the record is the program's
+    except Exception as problem:  # noqa: BLE001 - any error means a malformed record
         return "no_result", None, Failure("no result", f"a malformed record: {str(problem)[:200]}")
     return status, None, failure  # type: ignore[return-value]
 

@@ -22,7 +22,7 @@ from verikit.sandbox.types import Failure, FunctionCall, RunLimits, RunResult
 Execute = Callable[[bytes, RunLimits, int], RunResult]
 """Runs a payload with this many calls, and returns a `Turn` as the value of a program that ends with one."""
 MOST_TURNS = 400
-"""Of one session: the runs grow as the square of it."""
+"""Maximum turns of one session: total run time grows with the square of it."""
 
 
 class ReplaySession:

@@ -253,7 +253,7 @@ def _failure(error: BaseException) -> dict[str, Any]:
         status = "disk"
     kind, message, line = type(error).__name__, "", 0
     if kind == UNREPEATABLE:
-        kind = "Exception"  # only we say so, whatever a program calls its exceptions
+        kind = "Exception"  # only verikit may use this name
     try:
         message = str(error)[:2000]
         frames = [f for f in traceback.walk_tb(error.__traceback__) if f[0].f_code.co_filename == _FILE]

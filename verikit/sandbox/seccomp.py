@@ -117,7 +117,7 @@ def _verdicts(
     table |= {62: to_self, 234: to_self, 302: _argument(0, [0]), 56: _thread_only(), 44: _no_address()}
     table |= {53: _argument(0, [1]), 72: _argument(1, FCNTL, errno.EINVAL), 157: _argument(0, PRCTL)}
     table[16] = _argument(1, IOCTL, errno.ENOTTY)
-    if may_exec:  # and let what is started narrow the filter
+    if may_exec:  # and let the new program narrow the filter
         table |= {59: table[332], 157: _argument(0, [*PRCTL, linux.PR_SET_SECCOMP])}
     if processes:
         narrow = [linux.PR_SET_PDEATHSIG, linux.PR_SET_SECCOMP, linux.PR_SET_NO_NEW_PRIVS, linux.PR_SET_CHILD_SUBREAPER]

@@ -78,7 +78,7 @@ class Server:
             self._work = self._writable = self._base + "/work"
             tasks = isolate.tasks_of(uid if uid else namespaces.NOBODY)
         os.environ.update(HOME=self._work, TMPDIR=self._work)
-        exec(compile(options["preload"], "<preload>", "exec"), {"__name__": "preload"})  # noqa: S102 - our own text
+        exec(compile(options["preload"], "<preload>", "exec"), {"__name__": "preload"})  # noqa: S102 - verikit's own source
         drop, capabilities = _lower_user(readable) if uid == 0 else (None, 0)
         self._paranoid = options["paranoid"] and options["namespaces"] and not self._programs
         if self._paranoid:
@@ -263,7 +263,7 @@ def _temporary_folder() -> str:
     import tempfile
 
     folder = tempfile.mkdtemp(prefix="verikit-")
-    tempfile.tempdir = None  # a child's own lies elsewhere
+    tempfile.tempdir = None  # a child has another one
     return folder
 
 

@@ -118,7 +118,7 @@ class StartedService:
             raise OSError(f"the program could not be restricted: {told.decode('utf-8', 'replace')}")
 
     def _be_first(self, told: int) -> NoReturn:
-        """Restrict oneself, start the program as process 2, and mirror its end; all that it started ends then too."""
+        """Restrict this process, start the program as process 2, and mirror its end. All its processes end with it."""
         try:
             os.chdir(self._work)
             os.umask(0o022)
@@ -186,7 +186,7 @@ def _name_loopback() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
         fcntl.ioctl(made, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", _IFF_UP))
     socket.sethostname("localhost")
-    if os.path.exists("/etc/hosts"):  # the machine's, whose place ours takes
+    if os.path.exists("/etc/hosts"):  # the machine's file, which this one replaces
         linux.mount("tmpfs", namespaces.WORK, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,mode=755")
         with open(f"{namespaces.WORK}/hosts", "w", encoding="ascii") as file:
             file.write(_HOSTS)

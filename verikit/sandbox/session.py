@@ -164,7 +164,7 @@ class Session:
         return self._over
 
     def _end(self, *, sound: bool) -> dict[str, Any]:
-        """Let go of the child's descriptors and of the server."""
+        """Close the child's descriptors and release the server."""
         ended = (self._flight.ended if self._flight is not None else None) or {}
         if self._flight is not None:
             self._flight.close()

@@ -105,8 +105,8 @@ def _find_rust() -> Toolchain | None:
     flags = (
         "--edition", "2021", "-O", "-A", "warnings", "--color", "never", "-C", "target-feature=+crt-static",
         "-C", "relocation-model=static",  # at fixed addresses, which the native supervisor can map
-        "-C", "link-arg=-fuse-ld=bfd",  # rustc's own linker asks /proc where it is
-        "-C", "strip=symbols",  # nobody reads them, and each run carries the whole program
+        "-C", "link-arg=-fuse-ld=bfd",  # rustc's own linker reads its path from /proc
+        "-C", "strip=symbols",  # they are unused, and each run copies the whole program
     )  # fmt: skip
     return Toolchain(
         "rust", "main.rs", (f"{_KEPT}/main",),
@@ -156,7 +156,7 @@ def _find_java() -> Toolchain | None:
     run = (*start, _KEPT, "{main}")
     shared = f"{_KEPT}/{JAVA_ENGINE}"
     many = (*start, shared, "verikit.Engine", _KEPT, f"{shared}/cases", "{main}", "{exit}", "{threads}")
-    libraries = [{"LD_LIBRARY_PATH": f"{home}/lib:{home}/lib/server"} for home in homes]  # no /proc tells its own path
+    libraries = [{"LD_LIBRARY_PATH": f"{home}/lib:{home}/lib/server"} for home in homes]  # no /proc shows its path
     return Toolchain(
         "java", "Main.java", run, build, engine=many, tools=tools, run_tools=tools, data_mb=640, run_data_mb=640,
         env=libraries[0], run_env=libraries[1],

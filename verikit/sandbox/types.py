@@ -51,7 +51,7 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong in a program, or with the run of it."""
+    """The error of a program, or of its run."""
 
     type: str
     message: str = ""
@@ -93,7 +93,7 @@ class Job:
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     """Relative names and contents, written to the program's directory."""
     fetch: Sequence[str] = ()
-    """Relative names of files that the program may leave; `LocalSandbox` brings small ones back."""
+    """Relative names of files that the program may leave. `LocalSandbox` returns small ones."""
 
 
 class Sandbox(Protocol):

@@ -30,7 +30,7 @@ MAX_FRACTION_DIGITS = 4096
 """Hexadecimal; their common divisor takes quadratic time."""
 MAX_ARRAY = 65_536
 _MAX_SAME_HASH = 50
-"""Keys of one set or dict that may share a hash; more is an attack on the table."""
+"""Maximum keys of one set or dict with the same hash. More are an attack on the table."""
 _HEX_INT = re.compile(r"-?0x[0-9a-f]+")
 _HEX_FLOAT = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}|-?inf|nan")
 _DECIMAL = re.compile(

@@ -132,7 +132,7 @@ class _Collection:
         return found
 
     def _names(self, folder: int) -> list[bytes]:
-        """The names in an open folder; of too many no more than make it too many."""
+        """The names in an open folder. It stops as soon as there are too many."""
         with os.scandir(folder) as found:
             return sorted(os.fsencode(name.name) for name in islice(found, self.limits.entries + 1))
 
@@ -163,7 +163,7 @@ class _Collection:
         return FileEntry(entry.path, entry.kind, entry.mode, size, entry.allocated, digest)
 
     def _counted(self, folder: int, name: bytes, entry: FileEntry) -> int:
-        """Bytes that an entry adds: a file's that was read, once for all its names."""
+        """Bytes that an entry adds. A file with several names is counted only once."""
         if not entry.sha256:
             return 0
         told = os.stat(name, dir_fd=folder, follow_symlinks=False)

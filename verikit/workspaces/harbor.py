@@ -119,7 +119,7 @@ class CopiedSource(TreeSource):
 
 
 class MovedTree(Tree):
-    """A tree whose files go by other paths."""
+    """A tree whose files have other paths."""
 
     def __init__(self, tree: Tree, places: Mapping[str, str], unknown: str) -> None:
         moved = [replace(tree.manifest[origin], path=path) for path, origin in places.items()]

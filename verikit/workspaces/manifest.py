@@ -25,9 +25,9 @@ class FileEntry:
     kind: Kind = "file"
     mode: int = 0o644
     size: int = 0
-    """Apparent size in bytes, of a sparse file too."""
+    """Apparent size in bytes, even of a sparse file."""
     allocated: int = 0
-    """Bytes that it takes on the disk; as far as known."""
+    """Bytes on the disk, as far as known."""
     sha256: str = ""
     """Hash of a file's content; "" if it was not read."""
     target: str = ""
@@ -38,7 +38,7 @@ class FileEntry:
 
     @property
     def executable(self) -> bool:
-        """Whether a file may be run."""
+        """Whether a file is executable."""
         return self.kind == "file" and bool(self.mode & 0o111)
 
     def told(self) -> tuple[object, ...]:

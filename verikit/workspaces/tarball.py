@@ -122,14 +122,14 @@ def _decompressed(stream: IO[bytes], start: bytes) -> IO[bytes] | None:
 
 @contextmanager
 def _archive(stream: IO[bytes]) -> Iterator[tarfile.TarFile]:
-    """The archive whose first header the stream is at or before."""
+    """The archive in a stream, read from its start."""
     stream.seek(0)
     with tarfile.open(fileobj=stream, mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
         yield archive
 
 
 class TarTree(Tree):
-    """A tar that was read through once."""
+    """A tar that was read once from start to end."""
 
     def __init__(self, manifest: Manifest, stream: IO[bytes], members: dict[str, tarfile.TarInfo]) -> None:
         super().__init__(manifest)
@@ -221,7 +221,7 @@ class _Scan:
         return FileEntry(path, "file", first.mode, first.size, first.allocated, first.sha256)
 
     def _check_end(self, offset: int) -> None:
-        """An archive ends in blocks of zeros; one without them was cut off, and nothing may hide behind them."""
+        """Check that the archive ends in blocks of zeros. Otherwise it was cut off, or data is hidden after its end."""
         self._stream.seek(offset)
         size = 0
         while data := self._stream.read(CHUNK):

@@ -17,7 +17,7 @@ from verikit.errors import SandboxError, WorkspaceError
 
 APT = "apt-get install chromium-headless-shell"
 CPU_S, MEMORY_MB, DISK_MB = 20, 1024, 256
-"""Of each process of the browser."""
+"""Limits of each process of the browser."""
 RESIDENT_MB = 3072
 """Maximum of all its processes together. Shared pages are counted for each process."""
 _NAMES = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell", "chromium", "google-chrome")
@@ -105,7 +105,7 @@ class BrowserBox:
         os.set_blocking(self.commands, False)
 
     def resident_mb(self) -> int:
-        """Memory that all processes of the browser have in use."""
+        """Memory in use by all processes of the browser."""
         from verikit.sandbox import processes
 
         return int(self._measured(processes.resident)) >> 20
@@ -124,19 +124,19 @@ class BrowserBox:
             os.close(proc)
 
     def told(self) -> str:
-        """After its end: why the box could not be made, if so."""
+        """After its end: why the box could not be created, if it failed."""
         self.end()
         assert self._process.stderr is not None
         return os.read(self._process.stderr.fileno(), 2000).decode("utf-8", "replace").strip()
 
     def end(self) -> None:
-        """End the browser and all that it started: they live in a namespace of processes, which dies with its first."""
+        """End the browser and all its processes. They are in a process namespace, which ends with its first process."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def close(self) -> None:
-        """End it, and let go of the pipes."""
+        """End it, and close the pipes."""
         self.end()
         assert self._process.stderr is not None
         self._process.stderr.close()

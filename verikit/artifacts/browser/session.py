@@ -31,7 +31,7 @@ _BUSY_S = 8.0
 """CPU seconds after which an unfinished visit is the page's failure, not a slow machine's."""
 _WORKER_S = 10.0
 _WIDTH, _HEIGHT, _MOST_HEIGHT = 1280, 800, 8000
-"""Of the window; it is made as high as the page, within limits."""
+"""Size of the window. Its height is set to the page's, within limits."""
 _PAUSE_S = 0.03
 _WORLD = "verikit"
 _NAMED: dict[str, str] = {" ": "Space", "\n": "Enter"}
@@ -57,7 +57,7 @@ class Page:
     outside: Sequence[str]
     missing: Sequence[str]
     screens: int = 1
-    """How many times as high as the first window it is, rounded up."""
+    """The page's height in windows, rounded up."""
     picture: bytes = b""
     """The requested screenshot, as returned by the browser."""
 
@@ -171,7 +171,7 @@ class Visit:
             self._call("Emulation.setAutomationOverride", enabled=True)
 
     def _as_person(self) -> None:
-        """Take the driver's marks away: the name of the browser, and `navigator.webdriver`."""
+        """Remove the driver's marks: the name of the browser, and `navigator.webdriver`."""
         number = version(self._pipe).partition(".")[0]
         brands = [{"brand": "Chromium", "version": number}, {"brand": "Google Chrome", "version": number}]
         about = {"brands": brands, "platform": "Linux", "platformVersion": "6.1.0", "architecture": "x86",
@@ -234,7 +234,7 @@ class Visit:
         self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
     def _reach(self, number: int, aim: Aim, *, click: bool) -> tuple[float, float]:
-        """The middle of an element, once it is there and a click reaches it."""
+        """The middle of an element, when it exists and a click reaches it."""
         end, fault = time.monotonic() + PATIENCE_S, ""
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The files of a workspace as a page gets them: by the browser's own requests, which never leave it."""
+"""Serves the files of a workspace to a page: by the browser's own requests, which never leave it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Site:
         """Files that the workspace does not have."""
 
     def has(self, address: str) -> bool:
-        """Whether an address is one of a file of the workspace."""
+        """Whether an address belongs to a file of the workspace."""
         path = _path(address)
         return path is not None and self._found(path) is not None
 

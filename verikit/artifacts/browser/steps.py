@@ -1,4 +1,4 @@
-"""Steps that are taken on a page before it is read: how they are written, checked before any page is opened."""
+"""Steps to take on a page before it is read: their format, checked before a page is opened."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _guarded(evaluate: Any) -> dict[str, Any]:
     """A value, an error, or why the engine can't compute one: engines raise all kinds of exceptions."""
     try:
         return _plain(evaluate())
-    except Exception as problem:  # noqa: BLE001 - an engine raises whatever a formula brings about
+    except Exception as problem:  # noqa: BLE001 - engines raise all kinds of exceptions
         return {"unknown": f"{type(problem).__name__}: {problem}"[:200]}
 
 
@@ -122,7 +122,7 @@ def _formulas(request: dict[str, Any]) -> list[dict[str, Any]]:
         given = {key: value for key, value in given.items() if value is not None}
         try:
             solution = formulas.ExcelModel().from_dict(given).calculate()
-        except Exception as problem:  # noqa: BLE001 - an engine raises whatever a formula brings about
+        except Exception as problem:  # noqa: BLE001 - engines raise all kinds of exceptions
             told = {"unknown": f"{type(problem).__name__}: {problem}"[:200]}
             found.append(dict.fromkeys(request["cells"], told))
             continue

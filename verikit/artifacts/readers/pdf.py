@@ -85,7 +85,7 @@ class _Page:
         page = document[index]
         widgets = []
         if pdfium.FPDFPage_GetAnnotCount(page):
-            page.render(scale=0.1)  # makes the appearance of fields that have none
+            page.render(scale=0.1)  # generates missing appearances of fields
             widgets = _widgets(document, page)
             if pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS:
                 page.close()
@@ -162,7 +162,7 @@ class _Page:
         return numpy.rot90(drawn, -((max(turns, 0) - self.turned) % 4))
 
     def _part_overlaps(self, objects: list[Any]) -> None:
-        """Check text objects one by one if characters of others overlap theirs."""
+        """Check text objects one by one if characters of other objects overlap them."""
         import numpy
 
         contested: dict[int, None] = {}
@@ -188,7 +188,7 @@ class _Page:
                 self.hidden[index] = "other text lies on it"
 
     def _window(self, letter: Letter, drawn: Any) -> tuple[slice, slice]:
-        """The pixels of a character's box in an image in which it is upright."""
+        """The pixels of a character's box in an image that shows it upright."""
         top, bottom = drawn.shape[0] - letter.top * self.scale, drawn.shape[0] - letter.bottom * self.scale
         left, right = letter.left * self.scale, letter.right * self.scale
         return slice(max(int(top), 0), max(int(bottom + 1), 0)), slice(max(int(left), 0), max(int(right + 1), 0))

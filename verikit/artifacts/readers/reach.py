@@ -171,11 +171,7 @@ class Reach:
         }  # fmt: skip
 
     def follow(self, title: str, row: int, column: int) -> None:
-        """Take a cell and all that it needs into the model.
-
-        Raises:
-            TooFar: that is too much.
-        """
+        """Add a cell and all cells that it depends on to the model."""
         pending = [(title, row, column)]
         while pending:
             where = pending.pop()
@@ -217,7 +213,7 @@ class _Formula:
     def __init__(self, book: OpenWorkbook, title: str, problem: str) -> None:
         self._book, self._title, self.problem = book, title, problem
         self.fault = ""
-        """Why it has no value in any program, which is the agent's doing."""
+        """Why it can't have a value in any program, which is the agent's failure."""
         self.areas: list[CellArea] = []
         self.functions: set[str] = set()
         self._deep = 0

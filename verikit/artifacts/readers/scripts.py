@@ -22,7 +22,7 @@ def scripts(blob: bytes) -> list[str]:
     left = _MOST_BYTES
     seen, words = 0, Counter[bytes]()
     for match in _STREAM.finditer(blob):
-        # Each byte is looked at once: a file may consist of beginnings of streams.
+        # Read each byte only once: a file may consist of starts of streams.
         _, ended, head = blob[seen : match.start()].rpartition(b"endobj")
         seen = match.end()
         if ended:

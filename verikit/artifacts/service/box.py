@@ -21,7 +21,7 @@ from verikit.workspaces.names import shown
 CPU_S, MEMORY_MB, DISK_MB, TOTAL_S = 60, 1024, 256, 120
 """Limits of a box: CPU seconds and memory of all processes together, its file system, and seconds from start to end."""
 FILES_MB = 128
-"""Of the workspace's files, which take part of the box's file system."""
+"""Maximum MiB of the workspace's files, which use part of the box's file system."""
 _TICK_S = 0.05
 _COMMAND_S = 60.0
 """Maximum seconds for a command of the box. The box runs verikit's code, so this limit is for a stuck machine."""
@@ -104,7 +104,7 @@ class ServiceBox:
         return bool(self._command("stop", seconds=min(seconds, _COMMAND_S / 2))["alone"])
 
     def new_socket(self) -> socket.socket:
-        """A socket, not connected, in the network of the box."""
+        """An unconnected socket in the network of the box."""
         self._control.send(b'{"do": "socket"}')
         try:
             message, descriptors, _, _ = socket.recv_fds(self._control, 4096, 1)
@@ -129,11 +129,7 @@ class ServiceBox:
             raise AgentFault(f"the program ended with exit code {code} {when}" + (f": …{shown(end)}" if end else ""))
 
     def wait(self, link: socket.socket | None, deadline: float, what: str, *, writing: bool = False) -> None:
-        """Wait until a socket is ready, at most a tick without one; meanwhile watch the program.
-
-        Raises:
-            AgentFault: the deadline has passed, or the program uses more than it may.
-        """
+        """Wait until a socket is ready, or for one tick without a socket. Meanwhile, monitor the program."""
         waiting = select.poll()
         waiting.register(self._output, select.POLLIN)
         if link is not None:

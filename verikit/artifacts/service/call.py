@@ -16,7 +16,7 @@ from verikit.errors import AgentFault
 MOST_HEAD, MOST_BODY = 64 << 10, 1 << 20
 """Bytes of a reply's status and headers, and of its body."""
 _MOST_BYTES = 2 * MOST_BODY
-"""Of all that the service sends for a request: headers, interim replies, and the marks between chunks too."""
+"""Maximum bytes of a service's output per request: headers, interim replies, and chunk marks included."""
 _MOST_PARTS = 10_000
 """Interim replies, and chunks of the body. Each takes time to read, however small it is."""
 
@@ -115,7 +115,7 @@ def call(box: ServiceBox, request: HttpRequest, seconds: float) -> HttpReply:
 
 
 def _send(link: socket.socket, pending: memoryview) -> memoryview:
-    """Send what fits. A service may reply before it has read all of the request, and close."""
+    """Send as much as possible. A service may reply and close before it has read the whole request."""
     try:
         return pending[link.send(pending) :]
     except BlockingIOError:

@@ -57,7 +57,7 @@ def fix_environments(root: str) -> Iterator[EnvPatch]:
             try:
                 task = AuditedTask.open(root, found.within)
             except (WorkspaceError, OSError):
-                task = None  # the audit tells of it
+                task = None  # the audit reports it
         if task is not None:
             yield _fixed(task, found)
 

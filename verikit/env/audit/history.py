@@ -32,7 +32,7 @@ def packed_objects(data: bytes) -> Iterator[bytes]:
             at = at + 20 if kind == 7 else _after_number(data, at)
         content, at = _stream_at(data, at)
         if content is None:
-            return  # damaged, cut off, or longer than what is looked at
+            return  # damaged, cut off, or longer than the limit
         if kind not in _DELTAS:
             yield content
 

@@ -100,7 +100,7 @@ def _fields(config: Mapping[str, Any]) -> Iterator[EnvFinding]:
 def _files_of(task: AuditedTask, part: TaskPart) -> Iterator[EnvFinding]:
     """Files that Harbor needs for a part."""
     if parts(part.instruction) is None:
-        return  # a wrong name of a step, which is told of by its field
+        return  # a wrong name of a step, which its field's finding reports
     text = task.text(part.instruction)
     if text is None:
         yield EnvFinding("missing", "the instruction is missing or unreadable", shown(part.instruction))

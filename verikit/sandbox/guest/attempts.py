@@ -57,7 +57,7 @@ def facts(outside: str, owner: int) -> dict[str, str]:
     def execute() -> str:
         try:
             os.execv("/verikit/absent", ["absent"])
-        except FileNotFoundError:  # looked for: not refused
+        except FileNotFoundError:  # the call was allowed, and searched for the file
             return "execve"
 
     def fork() -> str:

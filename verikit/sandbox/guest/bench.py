@@ -146,7 +146,7 @@ def python_tests(job: dict[str, Any], begun: float) -> dict[str, Any]:
     """Run Python tests in a separate process. Returns its report on each, and how it ended."""
     nonce = os.urandom(16).hex()
     with open(f"{KEPT}/said", "xb"), open(f"{KEPT}/said", "rb") as heard:
-        record = os.open(f"{KEPT}/said", os.O_WRONLY | os.O_APPEND)  # not to be read: it holds the nonce
+        record = os.open(f"{KEPT}/said", os.O_WRONLY | os.O_APPEND)  # not readable: it contains the nonce
         os.unlink(f"{KEPT}/said")
         asked = {"record": record, "nonce": nonce, "tree": TREE, **job["tests"]}
         argv = [sys.executable, "-s", "-P", f"{KEPT}/witness.py"]

@@ -85,7 +85,7 @@ def _set_up(row: dict[str, Any]) -> Services | str:
         return Services(row["config"], row["classes"], row["long"])
     except Row as problem:
         return str(problem)
-    except Exception as problem:  # noqa: BLE001 - whatever a configuration makes of it
+    except Exception as problem:  # noqa: BLE001 - a configuration may raise anything
         return f"the services can't be set up: {type(problem).__name__}: {problem}"
 
 

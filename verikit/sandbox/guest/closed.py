@@ -48,7 +48,7 @@ def closed(code: str) -> bool:
     return (
         all(isinstance(node, ast.FunctionDef) for node in body)
         and all(isinstance(node, _NODES) and _keeps_nothing(node) for node in nodes)
-        # Not as names of its own either: elsewhere in it they may mean Python's.
+        # Nor may it define such names: other places in it may mean Python's.
         and not any(name.startswith("__") or name in _OTHERS for name in names)
         and not (_has_sets(nodes, names) and _inner_functions(nodes, body))
     )
@@ -61,7 +61,7 @@ def _keeps_nothing(node: ast.AST) -> bool:
         return all(isinstance(value, ast.Constant) for value in (*node.defaults, *filter(None, node.kw_defaults)))
     if isinstance(node, ast.Attribute):
         return isinstance(node.ctx, ast.Load) and node.attr in _METHODS
-    if isinstance(node, ast.Compare):  # the identity of what is made anew each time is chance
+    if isinstance(node, ast.Compare):  # the identity of objects that are created each time is random
         same = any(isinstance(way, ast.Is | ast.IsNot) for way in node.ops)
         return not same or (len(node.ops) == 1 and (_is_none(node.left) or _is_none(node.comparators[0])))
     return True

@@ -22,7 +22,7 @@ def verikit_main() -> None:
     given = sys.stdin.buffer
     order = json.loads(given.readline())
     payload, stdin = given.read(order["payload"]), given.read(order["stdin"])
-    globals()["verikit_load"](order["modules"])  # of the loader that stands before this text
+    globals()["verikit_load"](order["modules"])  # from the loader that precedes this text
     from verikit.sandbox import isolate, landlock, paths, runner
 
     record = os.memfd_create("record")

@@ -109,7 +109,7 @@ def score(name: str, answer: str, given: str, settings: str) -> list[Any]:
     guard()
     try:
         return ["score", float(dataset.score_answer(answer, entry))]
-    except Exception as error:  # noqa: BLE001 - the package's scorers raise what they like
+    except Exception as error:  # noqa: BLE001 - the package's scorers raise anything
         problem = f"{type(error).__name__}: {error}"
     try:
         dataset.score_answer(entry["answer"], entry)

@@ -23,7 +23,7 @@ _FUNCTIONS_DENIED = frozenset({"load_extension", "fts3_tokenizer", "readfile", "
 
 
 class Setup(Exception):
-    """The database itself can't be made or opened; the query has no part in it."""
+    """The database itself can't be created or opened. The query is not the cause."""
 
 
 class Forbidden(Exception):
@@ -31,7 +31,7 @@ class Forbidden(Exception):
 
 
 class TooMany(Exception):
-    """The query gives more rows than are taken."""
+    """The query returns more rows than the limit."""
 
 
 def run(order: Mapping[str, Any]) -> int:

@@ -130,7 +130,7 @@ def by_unittest(text: str) -> list[NamedResult]:
     sys.modules["test_file"] = module
     try:
         exec(compile(text, "test_file.py", "exec"), module.__dict__)  # noqa: S102 - what this process is for
-    except Exception as error:  # noqa: BLE001 - whatever a row's tests raise
+    except Exception as error:  # noqa: BLE001 - a row's tests may raise anything
         return [["collection", "broken", told(error)]]
     found: dict[str, NamedResult] = {}
 

@@ -176,7 +176,7 @@ def by_unittest(asked: dict[str, Any], alarms: str, say: Callable[..., None]) ->
     for name in asked["names"]:
         try:
             loader.loadTestsFromName(name).run(results)
-        except Exception as error:  # noqa: BLE001 - the repository raises whatever it likes
+        except Exception as error:  # noqa: BLE001 - the repository may raise anything
             say("test", name, "setup", "failed", short(error))
     sys.path.insert(0, os.path.dirname(alarms))
     loader.loadTestsFromName(os.path.basename(alarms).removesuffix(".py")).run(results)
@@ -234,7 +234,7 @@ def import_from(asked: dict[str, Any]) -> None:
     installed = [at for at, path in enumerate(sys.path) if path.endswith(("site-packages", "dist-packages"))]
     at = min(installed, default=len(sys.path))
     sys.path[at:at] = own
-    sys.pycache_prefix = tempfile.mkdtemp()  # what the repository compiled is not read
+    sys.pycache_prefix = tempfile.mkdtemp()  # ignore bytecode of the repository
 
 
 if __name__ == "__main__":

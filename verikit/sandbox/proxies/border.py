@@ -350,13 +350,13 @@ class Border:
             error = self._borrow(raised.fresh(kind, args), key)
         else:
             error = self._peer.native_exception(kind, args)
-        for name in ("__cause__", "__context__", "__notes__"):  # as they were packed: the first one is described
+        for name in ("__cause__", "__context__", "__notes__"):  # in packing order: the first one is described
             if name in more:
                 BaseException.__setattr__(error, name, self.unpack(more[name]))
         raised.restore(error, {name: self.unpack(value) for name, value in more.get("state", {}).items()})
         return error
 
-    # ---- what changed, and what nobody needs any more ---------------------------------------------------------------
+    # ---- changes, and unused objects --------------------------------------------------------------------------------
 
     def changes(self) -> list[Any]:
         """The containers whose copy on the other side is outdated, packed."""
@@ -374,7 +374,7 @@ class Border:
 
     def to_free(self) -> list[str]:
         """Keys that this side does not need any more."""
-        self._forget_unused()  # on its return, what was in them is unused, too
+        self._forget_unused()  # when it returns, their content is unused, too
         freed, self._freed = self._freed, []
         return freed
 

@@ -26,7 +26,7 @@ _OPPOSITES = {
     "__contains__": (),
 }  # fmt: skip
 _MOST_TESTED = 20
-"""Claims of one run of the tests that are tested; later ones are believed."""
+"""Maximum claims that are tested per run of the tests. Later ones are trusted."""
 
 
 class ObjectClaim(NamedTuple):
@@ -71,7 +71,7 @@ class ObjectClaims:
         try:
             verdict = ... if self._is_spent else self._asked_elsewhere(value, other)
         except ValueError:
-            return NotImplemented  # the tests' own objects compare by themselves
+            return NotImplemented  # the tests' own objects do the comparison
         self._is_spent = self._is_spent or verdict is MISSING
         if verdict is not ... and verdict is not MISSING:
             return verdict

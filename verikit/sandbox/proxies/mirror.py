@@ -118,7 +118,7 @@ class FarObject:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__") and name.endswith("__"):
-            object.__setattr__(self, name, value)  # `__traceback__` and the like belong to this side
+            object.__setattr__(self, name, value)  # attributes such as `__traceback__` belong to this side
             return
         _of(self).peer.ask("setattr", self, name, value)
 

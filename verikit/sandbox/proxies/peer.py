@@ -86,7 +86,7 @@ class Peer:
     def heard(self, message: Mapping[str, Any]) -> None:
         """Process the other content of a line."""
 
-    # ---- asking ---------------------------------------------------------------------------------------------------
+    # ---- requests -------------------------------------------------------------------------------------------------
 
     def ask(self, operation: str, *operands: Any) -> Any:
         """Have the other side do an operation.
@@ -134,7 +134,7 @@ class Peer:
         return found if found is NotImplemented else not found
 
     def truth(self, value: Any) -> bool:
-        """Whether an object of the other side is true that has no `__bool__`."""
+        """Whether an object of the other side without `__bool__` is true."""
         base = type(value)._verikit_base
         for name in ("__bool__", "__len__"):
             if base is not None and hasattr(base, name):
@@ -196,7 +196,7 @@ class Peer:
     # ---- doing ----------------------------------------------------------------------------------------------------
 
     def served(self, message: Mapping[str, Any]) -> tuple[str, Callable[[], Any]]:
-        """Do an operation for the other side; what `exchange` sends for it."""
+        """Carry out an operation for the other side. Returns the arguments of `exchange` for the answer."""
         try:
             name, *operands = message["op"]
             if name not in _OPERATIONS:
@@ -207,13 +207,13 @@ class Peer:
             result = getattr(self, f"do_{name}")(*given)
             self._changed = self.border.changes()  # read first: new objects in them are described there
             packed = self.border.pack(result)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the answer
+        except BaseException as error:  # noqa: BLE001 - any exception is the answer
             self.met(error)
             return "error", partial(self.border.pack_exception, error)
         return "value", lambda: packed
 
     def met(self, error: BaseException) -> None:
-        """Look at an exception that an operation of the other side ran into."""
+        """Handle an exception from an operation of the other side."""
 
     def do_nothing(self) -> None:
         """Nothing; the line brought something else."""
@@ -247,7 +247,7 @@ class Peer:
         return _bound(value, name)(*args)
 
     def do_method(self, owner: Any, value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a method; through `super()`, the one of the class that is named."""
+        """Call a method. Through `super()`, call the named class's method."""
         if getattr(type(value), "_verikit_made", False):
             return getattr(owner, name)(value, *args, **kwargs)
         return getattr(value, name)(*args, **kwargs)
@@ -304,7 +304,7 @@ class Peer:
     # ---- pickles --------------------------------------------------------------------------------------------------
 
     def keep(self, value: Any) -> str:
-        """Keep an object for a pickle that speaks of it."""
+        """Store an object for a pickle that refers to it."""
         name = f"kept{len(_kept)}"
         _kept[name] = value
         return name

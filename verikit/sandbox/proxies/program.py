@@ -61,12 +61,12 @@ class ProgramSide(Peer):
             message = self.exchange(*self.served(message))
 
     def exchange(self, kind: str, pack: Callable[[], Any]) -> dict[str, Any]:
-        """Send a line from the program's main thread: others may not speak for it."""
+        """Send a line from the program's main thread. Other threads may not send lines."""
         if threading.get_ident() != self._thread:
             raise RuntimeError("an object of the tests can only be used in the main thread")
         return super().exchange(kind, pack)
 
-    # ---- what is printed and read -----------------------------------------------------------------------------------
+    # ---- output and input -------------------------------------------------------------------------------------------
 
     def printed(self, stream: str, text: str) -> None:
         """Keep text for the next line."""
@@ -76,7 +76,7 @@ class ProgramSide(Peer):
         self._out.append([stream, text])
 
     def heard(self, message: Mapping[str, Any]) -> None:
-        """Have the world that the tests made: arguments, environment, a patched `print`."""
+        """Apply the tests' environment: arguments, environment variables, a patched `print`."""
         world = message.get("world")
         if not world:
             return

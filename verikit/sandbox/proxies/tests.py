@@ -53,7 +53,7 @@ _PRINT = builtins.print
 
 
 class ProgramExit(SystemExit):
-    """The program called `sys.exit`: tests may expect it, and it ends nothing."""
+    """The program called `sys.exit`. Tests may expect it, and it ends nothing."""
 
 
 ProgramExit.__name__ = ProgramExit.__qualname__ = "SystemExit"
@@ -180,7 +180,7 @@ class TestsSide(Peer):
         return False
 
     def met(self, error: BaseException) -> None:
-        """Keep a failed assertion of a callback: the program may swallow it."""
+        """Store a failed assertion of a callback, because the program may swallow it."""
         if _is_verdict(error):
             self.failed.append(EndedCallError(f"a check in a function of the tests failed: {error!s:.200}"))
 
@@ -208,7 +208,7 @@ class TestsSide(Peer):
             return ProgramExit
         return BaseException if issubclass(found, KeyboardInterrupt | GeneratorExit) else found
 
-    # ---- what the program may do here -------------------------------------------------------------------------------
+    # ---- permissions of the program ---------------------------------------------------------------------------------
 
     def permit(self, name: str, operands: Sequence[Any]) -> None:
         """Reject operations on all objects except those that tests passed. The program can't name Python's objects."""
@@ -280,7 +280,7 @@ class TestsSide(Peer):
         logging.getLogger(None if name == "root" else name).log(level, "%s", message)
 
     def beside(self) -> dict[str, Any]:
-        """What of the tests' world has changed since the last line."""
+        """Changes of the tests' environment since the last line."""
         world = self._seen_world()
         if world == self._world:
             return {}

@@ -32,7 +32,7 @@ class SlideCell:
     frame: Frame
     fill: Paint
     inks: Paint | None
-    """The usual colour of its text; None: as in any other text."""
+    """The default colour of its text; None: the same as other text."""
     presumed: bool
     """Whether its style is missing from the file. Its text then counts as legible unless other data contradicts it."""
     text: Element | None

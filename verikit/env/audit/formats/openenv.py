@@ -105,7 +105,7 @@ def app_file(task: AuditedTask, module: str) -> str:
             if task.text(path) is not None:
                 return path
         if len(names) - first <= 2 and first:
-            break  # the last name alone would fit any folder
+            break  # the last name by itself would match any folder
     return ""
 
 

@@ -95,7 +95,7 @@ def alike_rows(rows: Iterable[EnvRow]) -> Iterator[EnvFinding]:
     seen = _SeenRows()
     for row in rows:
         if not row.golds and not row.data:
-            continue  # a game that is drawn when it begins
+            continue  # a game that is generated when it starts
         yield from _same(row, seen)
         seen.add(row, _file(row))
         if row.split:
@@ -133,7 +133,7 @@ class _SeenRows:
         if index is None:
             return None
         near, equal = index.nearest(question(AuditRow(0, "", row.prompt, "")))
-        # Rows of one template are near each other, so other words count as the same only with a rare value in common.
+        # Rows of one template are near each other, so different words are equal only with a rare value in common.
         rare = any(bits(gold, frozenset()) >= RARE for gold in row.golds)
         return self._rows[near.line] if near is not None and (equal or rare) else None
 

@@ -83,7 +83,7 @@ def env_row(row: Mapping[str, Any], where: str, split: str = "") -> EnvRow:
     before = [told.get("before"), told.get("before_tar"), told.get("task"), row.get("tools"), row.get("options")]
     after = [told.get("after"), told.get("after_tar"), told.get("trial"), row.get("completion")]
     if not any(bits(gold, frozenset()) >= RARE for gold in golds):
-        # Seeds and levels tell tasks with one prompt apart. A rare expected value does so by itself.
+        # Seeds and levels distinguish tasks with one prompt. A rare expected value is sufficient.
         before += [{name: held for name, held in row.items() if name not in _NAMES}]
     return EnvRow(where, prompt_of(row), golds, split, _digest(before), _digest(after))
 

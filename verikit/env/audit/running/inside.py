@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # neither module is loaded in the box, where each run pays for it
+if TYPE_CHECKING:  # not loaded in the box, because each run would take the time
     from collections.abc import Iterator
     from typing import Any
 

@@ -100,7 +100,7 @@ def forgeries(rehearsal: Rehearsal) -> Iterator[Forgery]:
         | _each(claimed, ("reward.json",), BoxFile(b'{"reward": 1}\n')),
     )
     yield Forgery("4: programs", _each((at, f"{at}/bin", f"{at}/.venv/bin"), _PROGRAMS, BoxFile(_SHELL, True)))
-    # modules that hide the standard library's break honest work too, so the solution is not tried beside them
+    # modules that hide the standard library's break honest work too, so the solution is not run with them
     yield Forgery("5: modules", _each(outputs, _MODULES, BoxFile(_PYTHON)), keeps_work=False)
     yield Forgery("5: a conftest.py", _each((*outputs, "/tests"), ("conftest.py",), BoxFile(_HOOKS)))
     yield Forgery("6: profiles", _each((at,), _PROFILES, BoxFile(_SHELL)))
