@@ -285,7 +285,7 @@ class Flight:
             meter.count(float(self.ended["cpu"]))
 
     def gather(self) -> None:
-        """Read all data in the pipes now, without waiting. A forked copy of the caller may have their other ends open."""
+        """Read all data in the pipes now, without waiting. A forked caller may have their other ends open."""
         waiting = select.poll()
         for descriptor, name in self._open.items():
             if name != "record" or self.ended is not None:

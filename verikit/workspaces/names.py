@@ -87,7 +87,7 @@ def _through_stars(wanted: list[str], reached: set[int]) -> set[int]:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    """Whether a name matches `*` and `?`. It only backtracks to the last star, so it takes at most pattern times name."""
+    """Whether a name matches `*` and `?`. Backtracks only to the last star: at most pattern times name steps."""
     at = here = 0
     star, since = -1, 0
     while here < len(name):

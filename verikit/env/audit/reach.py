@@ -1,9 +1,17 @@
 """The check `reach`: expected values in files that the agent receives.
 
 A value that the agent has to find in its data is not a leak. So a value is a leak only in places that contain only
-answers: a copy of a file of answers, a line or a file that announces an answer, prose with a number that is not in
-the data, a hash of it, an image's variables, a comment in the prompt, an old version in a git history. Values must be
-rare by their shape, and words of the prompt add nothing to it.
+answers:
+
+- a copy of a file of answers
+- a line or a file that announces an answer
+- prose with a number that is not in the data
+- a hash of it
+- an image's variables
+- a comment in the prompt
+- an old version in a git history
+
+Values must be rare by their shape, and words of the prompt add nothing to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether calls of a program can affect each other, judged by its source: such calls may not share a process."""
+"""Whether calls of a program can affect each other, judged by its source. Such calls may not share a process."""
 
 import ast
 import builtins

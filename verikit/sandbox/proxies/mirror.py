@@ -1,9 +1,9 @@
 """Proxies: classes and objects of the other side, as real classes and objects of this one.
 
 A class of the other side is mirrored as a class with the same name and bases. So `isinstance`, `except` and
-`type(x) is C` work unchanged. An instance's methods run in the process of the object. An instance of a subclass of a
-plain type (a named tuple, a string enumeration, a list with more methods) also has its content here, and is compared
-by it.
+`type(x) is C` work unchanged. An instance's methods run in the process of the object. Instances of subclasses of plain
+types also have their content here, and are compared by it. Examples are a named tuple, a string enumeration, and a list
+with more methods.
 """
 
 from __future__ import annotations
