@@ -57,7 +57,7 @@ def build_command(language: str, chain: Toolchain, c: Toolchain) -> tuple[list[s
 
 
 def own_files(language: str, made: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The engine's own files, of what its compiler made."""
+    """The engine's own files, from its compiler's output."""
     if language == "java":
         return {f"{JAVA_ENGINE}/{name}": content for name, content in made.items()}
     return {NODE[0]: (NATIVE / NODE[0]).read_bytes(), NODE[1]: made[NODE[1]]}

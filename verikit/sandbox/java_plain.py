@@ -78,7 +78,7 @@ _THREADS = (
     "(Ljava/lang/ThreadGroup;Ljava/lang/Runnable;Ljava/lang/String;)V",
     "(Ljava/lang/ThreadGroup;Ljava/lang/Runnable;Ljava/lang/String;J)V",
 )
-"""Threads with a name: Java counts those without, from the start of the virtual machine."""
+"""Threads with a name. Java numbers threads without one, from the start of the virtual machine."""
 _EXCEPTIONS = ("java/lang/", "java/util/", "java/io/", "java/util/concurrent/")
 _NEVER = frozenset("finalize intern identityHashCode getStackTrace setStackTrace setDefault".split())
 """Members that no class may use or have, including names that start with `parallel`.

@@ -32,7 +32,7 @@ from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResu
 
 SCIENCE = ("numpy", "sympy", "mpmath", "scipy", "pandas")
 GYM = "import reasoning_gym"
-"""In the source of what scores by that package, whose tier has it loaded."""
+"""Marks source code that scores by that package. Its tier has the package preloaded."""
 DATABASES = ("sqlite3", "duckdb")
 
 

@@ -43,7 +43,7 @@ class ProgramJob:
     """The command that reruns a case that failed in an engine. Empty: the engine forks per case, which is final."""
 
     def payload(self) -> list[bytes]:
-        """A line of JSON that fills pages, and the contents that it speaks of; programs begin on a page too."""
+        """A line of JSON padded to whole pages, and the contents that it refers to. Programs also start at a page boundary."""
         contents: list[bytes] = []
         end = 0
 
@@ -89,7 +89,7 @@ class ProgramRun:
 
     results: list[RunResult] = field(default_factory=list)
     products: dict[str, bytes] = field(default_factory=dict)
-    """The files of the folder that was to be collected."""
+    """The files of the `collect` folder."""
     again: bool = False
     """Whether the last case left something behind, and the remaining cases need another run."""
     cpu_s: float = 0.0

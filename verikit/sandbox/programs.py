@@ -329,7 +329,7 @@ def _filled(part: str, fill: Mapping[str, str]) -> str:
 
 
 def was_too_busy(built: RunResult) -> bool:
-    """Whether a compiler ran out of its wall clock, which is far off: the machine's doing, and another try's chance."""
+    """Whether a compiler exceeded its generous wall clock. The machine caused this, so another try may succeed."""
     return built.status == "timeout" and "wall" in str(built.error)
 
 

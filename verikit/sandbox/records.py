@@ -90,7 +90,7 @@ def result(
 
 
 def fetched(record: bytes) -> dict[str, bytes]:
-    """The files that a record brings along; none if it is not well-formed."""
+    """The files in a record; empty if it is not well-formed."""
     try:
         node = values.parse(record.partition(b"\n")[0])
         found = node.get("files") if isinstance(node, dict) else None

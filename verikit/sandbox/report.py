@@ -36,7 +36,7 @@ class Report:
     backend: str
     kernel: str = ""
     layers: Mapping[str, str] = field(default_factory=dict)
-    """Layer to "active", or why it is missing."""
+    """Maps each layer to "active", or to why it is missing."""
     properties: Mapping[Property, Proof] = field(default_factory=dict)
     notes: Mapping[Property, str] = field(default_factory=dict)
     """Observations of the probes for unverified properties."""

@@ -212,7 +212,7 @@ def _lookup(name: str, namespace: dict[str, Any]) -> Any:
 
 
 def _finish(record: dict[str, Any]) -> dict[str, Any]:
-    """End as the interpreter does: wait for threads, run exit handlers, flush."""
+    """End like the interpreter does: wait for threads, run exit handlers, flush."""
     try:
         if threading.active_count() > 1 or threading._threading_atexits:  # type: ignore[attr-defined]
             threading._shutdown()  # type: ignore[attr-defined]

@@ -29,7 +29,7 @@ PRETENDED = [90, 91, 92, 93, 94, 132, 235, 260, 261, 268, 280, 452]
 UNSUPPORTED = range(188, 200)
 """Extended attributes."""
 ABSENT = [435]
-"""clone3: the C library then falls back to clone, whose flags can be read."""
+"""clone3. The C library then falls back to clone, whose flags the filter can read."""
 
 FCNTL = [*range(8), 36, 37, 38, 1030, 1032]
 """Duplicate, flags, locks; no F_SETOWN or F_SETSIG, which send signals to others."""
@@ -43,7 +43,7 @@ _CLONE_THREAD = 0x10000
 _NEW_NAMESPACES = 0x7E020000
 _CHMOD, _FCHMOD, _FCHMODAT, _FCHMODAT2 = 90, 91, 268, 452
 _EXECUTABLE = 0o755
-"""The mode that linkers and `install` give a program."""
+"""The file mode that linkers and `install` set for a program."""
 _SETRESUID, _SETRESGID = 117, 119
 _UNCHANGED = 0xFFFFFFFF
 """-1 as the id in such a call: no change."""
@@ -136,7 +136,7 @@ def _verdicts(
 def _compiled(
     may_exec: bool, own_pid_only: bool, processes: bool, local_sockets: bool = False, loopback: bool = False
 ) -> bytes:
-    """The filter as the kernel reads it, with a placeholder for the pid."""
+    """The filter in the kernel's format, with a placeholder for the pid."""
     refuse: list[Instruction] = [(_RETURN, _ERRNO | errno.EPERM, 0, 0)]
     table = _verdicts(may_exec, own_pid_only, processes, local_sockets, loopback)
     cuts: list[tuple[int, list[Instruction]]] = []
@@ -194,7 +194,7 @@ class OwnFilter:
         self._pids = [offset for offset in range(0, len(code), 4) if code[offset : offset + 4] == mark]
 
     def install(self, pid: int) -> None:
-        """Put it on this process, whose number is given, for good; needs no-new-privs."""
+        """Apply it to this process, whose pid is given, for good. Requires no-new-privs."""
         for offset in self._pids:
             struct.pack_into("I", self._buffer, offset, pid)
         linux.set_filter(self._header)

@@ -29,7 +29,7 @@ class Conversation(Protocol):
 
     @property
     def used_s(self) -> float:
-        """Seconds that it has run so far, the start of its sandbox aside."""
+        """Seconds that it has run so far, excluding the start of its sandbox."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -154,7 +154,7 @@ class Session:
         return RunResult(status, value, texts[0], texts[1], error)
 
     def _spoiled(self, why: str) -> RunResult:
-        """A session whose protocol can't be followed is over."""
+        """End a session whose protocol can't be followed."""
         if self._flight is not None:
             self._flight.stop()
             with suppress(Broken, OSError):

@@ -30,7 +30,7 @@ from verikit.workspaces.tree import CHUNK, CollectedSize, Tree, TreeSource, hash
 PackedBy = Literal["", "agent", "collector"]
 """Who packed a tar, and so who is blamed if it is invalid. Unknown: the agent for names that collectors never write."""
 OVERHEAD = 4096
-"""Bytes of headers and padding that an entry may take."""
+"""Bytes of headers and padding per entry."""
 BLOCK = tarfile.BLOCKSIZE
 _SPOOLED = 2**20
 _DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError, ValueError, RecursionError, MemoryError)

@@ -15,7 +15,7 @@ MOST_BYTES = 256 << 20
 """Of all parts of a container, unpacked."""
 MOST_RATIO = 200
 _SMALL = 1 << 20
-"""A part of this size may be packed by any ratio."""
+"""Size up to which a part may have any compression ratio."""
 _MOST_PARTS = 20_000
 _BEGINNING = 4096
 """First bytes of a picture that identify its format."""

@@ -167,7 +167,7 @@ class _Document:
                 self._standard = name
 
     def _paints(self, style: str) -> bool:
-        """Whether a table's style may give its cells a dark ground."""
+        """Whether a table's style may give its cells a dark background."""
         for _ in range(50):
             if style in self._painting:
                 return True
@@ -175,7 +175,7 @@ class _Document:
         return False
 
     def _inherited(self, name: str, kind: str) -> dict[str, Any]:
-        """The properties of a style and of those that it is based on."""
+        """The properties of a style and of its base styles."""
         chain: list[_Style] = []
         seen = set[str]()
         while name in self._styles and name not in seen and len(seen) < 50:

@@ -27,7 +27,7 @@ _NEAR, _CLEAR = 0.1, 0.2
 _BLOCK = 64
 """Characters compared per batch: few enough for the CPU's cache."""
 _FAIR = 0.5
-"""A letter that is itself to this degree may have rivals; a digit must be the likeliest digit."""
+"""A letter that matches itself to this degree may have rivals. A digit must be the likeliest digit."""
 _EVEN = 1.5
 """Makes characters without a pattern alike: a bar fills its box."""
 _ALIKE = (
@@ -65,7 +65,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class PageBox:
-    """The part of a page that is shown, before it is turned."""
+    """The visible part of a page, before it is rotated."""
 
     left: float
     bottom: float
@@ -96,7 +96,7 @@ class _Known:
     starts: Any
     """The first row of each character."""
     rivals: Any
-    """For each character, those that it can't be mistaken for."""
+    """For each character, the characters that it can't be mistaken for."""
     digits: Any
 
 

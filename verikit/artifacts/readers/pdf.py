@@ -131,7 +131,7 @@ class _Page:
         return {"wide": rows.shape[1], "high": rows.shape[0], "pixels": rows.tobytes()}
 
     def _look(self, scan: bool) -> None:
-        """Finds why characters are out of sight, and whose shape is another character's."""
+        """Finds why characters are out of sight, and characters whose shape shows another one."""
         objects = letters.text_objects(self.page)
         self.ink = {-2: letters.ink(self.page, objects, self.scale, self.full)}
         self._part_overlaps(objects)

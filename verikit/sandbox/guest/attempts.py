@@ -90,7 +90,7 @@ def left_over() -> str:
 
 
 def fill() -> None:
-    """Write more than may be written, in small files; prints how many bytes went through."""
+    """Write more than the limit, in small files. Prints the number of bytes written."""
     written = 0
     try:
         for n in range(40):

@@ -28,7 +28,7 @@ _METHODS = frozenset(
     " rjust rpartition rsplit rstrip setdefault sort split splitlines startswith strip swapcase title union update"
     " upper values zfill bit_length is_integer".split()
 )
-"""Of plain data. `format` is not among them: its text may name attributes."""
+"""Methods of plain data. `format` is not included, because its string may name attributes."""
 
 
 def closed(code: str) -> bool:
@@ -76,5 +76,5 @@ def _has_sets(nodes: list[ast.AST], names: set[str]) -> bool:
 
 
 def _inner_functions(nodes: list[ast.AST], body: list[ast.stmt]) -> bool:
-    """Whether functions are made while others run; they hash by their address, which orders a set of them."""
+    """Whether functions are created while others run. They hash by their address, which orders a set of them."""
     return sum(isinstance(node, ast.FunctionDef | ast.Lambda) for node in nodes) > len(body)

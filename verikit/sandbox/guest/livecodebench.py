@@ -69,7 +69,7 @@ class StdinText:
 
 
 def without_guard(code: str) -> str:
-    """The program whose last statement, if it is the usual guard, is the guard's body."""
+    """The program. If its last statement is the usual main guard, the guard's body replaces it."""
     try:
         body = ast.parse(code).body
         last = body[-1]

@@ -55,7 +55,7 @@ def changed(value: Any, variant: int) -> Any:
 
 
 def _one_changed(items: list[Any], variant: int) -> list[Any]:
-    """The items with the last one that can be changed."""
+    """The items, with the last changeable one changed."""
     for at in reversed(range(len(items))):
         try:
             return [*items[:at], changed(items[at], variant), *items[at + 1 :]]
@@ -74,7 +74,7 @@ def compare(line: int, name: str, expected: int | None, sized: bool, left: Any, 
 def call(
     line: int, expected: int | None, sized: bool, function: Any, left: Any, right: Any, *more: Any, **named: Any
 ) -> Any:
-    """A call of a function that compares its first two arguments as arrays, if both have the shape for it."""
+    """A call of a function that compares its first two arguments as arrays, if both have suitable shapes."""
     if "numpy" in sys.modules:
         _meet(line, left, right, expected, sized)
     return function(left, right, *more, **named)

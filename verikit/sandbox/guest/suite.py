@@ -21,7 +21,7 @@ NamedResult = list[str]
 
 
 def failures() -> list[Exception]:
-    """The failures of calls so far, as the session keeps them."""
+    """The failures of calls so far, from the session."""
     kept: list[Exception] = globals()[BASE].failed if BASE in globals() else []
     return kept
 

@@ -76,11 +76,7 @@ class Border:
         return self._pack_class(value) if isinstance(value, type) else self._pack_object(value, depth)
 
     def pack_copy(self, value: Any) -> Any:
-        """The JSON form of plain data for another child: nothing of it is lent or shared.
-
-        Raises:
-            ValueError: there are objects of this side in it.
-        """
+        """The JSON form of plain data for another child. It lends and shares nothing."""
         self._copying = True
         try:
             return self.pack(value)
@@ -138,7 +134,7 @@ class Border:
         return [*node, self.pack(content(value, base), depth - 1)]
 
     def pack_exception(self, error: BaseException, causes: int = _MOST_CAUSES, depth: int = _MAX_DEPTH) -> Any:
-        """The JSON form of an exception, with its causes; one of Python's own is a copy on the other side."""
+        """The JSON form of an exception, with its causes. A built-in exception is copied to the other side."""
         known = self._lent_keys.get(id(error))
         if known is not None:
             return ["mine", known]

@@ -30,7 +30,7 @@ _MOST_TESTED = 20
 
 
 class ObjectClaim(NamedTuple):
-    """A comparison with another value that an object of the program calls true."""
+    """A comparison with another value that is true according to an object of the program."""
 
     value: Any
     name: str
@@ -89,7 +89,7 @@ class ObjectClaims:
         return self._peer.outcome(self._peer.exchange("compare", lambda: ["equal", left, right, others, born]))
 
     def unequal(self, value: Any, other: Any) -> Any:
-        """Whether an object of the program is not equal to a value; an object if its `!=` makes one."""
+        """Whether an object of the program is not equal to a value, or the object that its `!=` returns."""
         found = self.equal(value, other)
         if found is NotImplemented or far_of(found) is None:
             return found if found is NotImplemented else not found

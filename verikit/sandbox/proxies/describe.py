@@ -21,7 +21,7 @@ IMMUTABLE_BASES: dict[type, Any] = {
     tuple: lambda v: tuple.__getitem__(v, slice(None)),
     frozenset: lambda v: frozenset(frozenset.__iter__(v)),
 }
-"""Types whose subclasses carry their content across, with what reads it."""
+"""Types whose subclasses carry their content across, each with its reader."""
 BASES = (*IMMUTABLE_BASES, *MUTABLE_BASES)
 SPECIALS = frozenset(
     f"__{name}__"
@@ -73,7 +73,7 @@ def facts_of(cls: type, *, inherited: bool = False) -> ClassFacts:
 
 
 def _is_mixin(base: type) -> bool:
-    """Whether a class of Python gives operators to its subclasses, since it is not mirrored (`UserDict`)."""
+    """Whether a Python class provides operators to its subclasses, because it is not mirrored (`UserDict`)."""
     is_content = base in BASES or issubclass(base, BaseException)
     return not is_content and natives.name_of(base) is not None
 

@@ -1,4 +1,4 @@
-"""Names of the program, as test code finds them: as if they were its own, or in a module that it imports."""
+"""Names of the program, as test code sees them: as if they were its own, or in a module that it imports."""
 
 from __future__ import annotations
 

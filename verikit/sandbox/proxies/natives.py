@@ -15,18 +15,18 @@ _MODULES = frozenset(
     _functools operator _operator statistics string copy json heapq _heapq bisect _bisect uuid io _io pathlib re numbers
     textwrap dataclasses random""".split()
 )
-"""Modules whose public classes and functions exist on both sides alike."""
+"""Modules whose public classes and functions exist on both sides."""
 _HARMLESS = frozenset(
     """abs all any ascii bin callable chr divmod format hash hex isinstance issubclass iter len max min next oct ord pow
     repr round sorted sum""".split()
 )
-"""Built-in functions that a program may hand to tests."""
+"""Built-in functions that a program may pass to tests."""
 _REACHING = frozenset({"io", "_io", "pathlib"})
 """Modules that open files."""
 _READING = frozenset({"attrgetter", "methodcaller", "call", "Formatter"})
 """What reads attributes by their names."""
 _NOT_LENT = frozenset({"pytest", "unittest", "doctest", "bdb", "pdb", "antigravity", "this", "idlelib", "test"})
-"""Modules whose exceptions mean something to those who run tests."""
+"""Modules whose exceptions have a meaning for test runners."""
 _RUNNERS = _NOT_LENT | {"_pytest", "pluggy", "verikit"}
 _FUNCTIONS = types.FunctionType | types.BuiltinFunctionType | type
 
@@ -56,7 +56,7 @@ def _is_public(module: str, name: str, value: Any) -> bool:
 
 
 def _is_harmless(module: str, name: str, found: Any) -> bool:
-    """Whether a program may hand it to tests, which may call it."""
+    """Whether a program may pass it to tests, which may call it."""
     if isinstance(found, type) and issubclass(found, BaseException):
         return True
     if module == "builtins":

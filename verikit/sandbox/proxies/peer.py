@@ -25,7 +25,7 @@ from verikit.sandbox.proxies.mirror import far_of
 Transport = Callable[[str], str]
 """Sends a line and returns the reply, which is empty if the other side has ended."""
 _SLICE_S = 0.005
-"""How long one turn lets coroutines of the other side run."""
+"""Seconds per turn for coroutines of the other side."""
 _OPERATIONS = frozenset(
     """call getattr setattr delattr special method hash text dir copy subclass start step cancel global names setglobal
     delglobal printed warned logged nothing print input stdin again""".split()
@@ -43,7 +43,7 @@ class Peer:
     def __init__(self, side: str, transport: Transport) -> None:
         self.border = Border(side, self)
         self.far_modules = False
-        """Whether modules of the other side are proxies; if not, they are this side's own of the same name."""
+        """Whether modules of the other side are proxies. Otherwise they are this side's modules of the same name."""
         self.turns = 0
         """Lines sent so far."""
         self._transport = transport
@@ -54,12 +54,7 @@ class Peer:
     # ---- lines ----------------------------------------------------------------------------------------------------
 
     def exchange(self, kind: str, pack: Callable[[], Any]) -> dict[str, Any]:
-        """Send a line and return the next one, with its changes made.
-
-        Args:
-            kind: `op`, `value` or `error`.
-            pack: makes the line's content.
-        """
+        """Send a line and return the next one, after its changes are applied."""
         changed, self._changed = [*self._changed, *self.border.changes()], []
         message: dict[str, Any] = {"status": "turn", "sync": changed}
         message[kind] = pack()
@@ -147,7 +142,7 @@ class Peer:
         return self.ask("special", manager, name, error and type(error), error, None)
 
     async def awaited(self, value: Any) -> Any:
-        """Run an awaitable of the other side, while this side's other tasks go on."""
+        """Run an awaitable of the other side, while this side's other tasks continue."""
         task = self.ask("start", value)
         try:
             while not self.ask("step", task):
@@ -158,7 +153,7 @@ class Peer:
         return self.ask("step", task)[0]
 
     def subclass(self, name: str, bases: tuple[Any, ...], namespace: dict[str, Any], options: dict[str, Any]) -> Any:
-        """Make a subclass of a class of the other side, with functions of this side."""
+        """Create a subclass of a class of the other side, with functions of this side."""
         cell = {"__classcell__": namespace.pop("__classcell__")} if "__classcell__" in namespace else {}
         body = {key: item for key, item in namespace.items() if key not in ("__qualname__", "__module__")}
         made = self.ask("subclass", name, bases, body, options)
@@ -173,7 +168,7 @@ class Peer:
         """Reject operations that the other side may not request."""
 
     def base(self, found: type) -> type:
-        """The base of a class of the other side that has an exception of Python's as its base."""
+        """The base of a class of the other side that derives from a built-in exception."""
         return found
 
     def guarded(self, found: Any) -> Any:

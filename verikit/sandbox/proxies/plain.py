@@ -47,11 +47,7 @@ def pack(value: Any) -> list[Any] | None:
 
 
 def unpack(tag: str, node: Any) -> Any:
-    """The value of a node that `pack` made.
-
-    Raises:
-        ValueError: the node is not well-formed.
-    """
+    """The value of a node created by `pack`."""
     if tag == "named":
         return _NAMED[node]
     content = values.decode(node)

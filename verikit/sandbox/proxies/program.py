@@ -51,7 +51,7 @@ class ProgramSide(Peer):
         logging.getLogger().setLevel(logging.NOTSET)
 
     def serve(self, load: Callable[[], None]) -> NoReturn:
-        """Run the program, then the operations of the tests until they are done; the process ends here."""
+        """Run the program, then the operations of the tests until they are done. The process ends here."""
         message = self.exchange("value", lambda: ["named", "Ellipsis"])  # ready
         loaded = False
         while True:
@@ -138,7 +138,7 @@ class ProgramSide(Peer):
         del self._namespace[name]
 
     def do_subclass(self, name: str, bases: tuple[type, ...], body: dict[str, Any], options: dict[str, Any]) -> Any:
-        """Make a class whose functions are the tests'."""
+        """Create a class whose functions are the tests'."""
         namespace = {key: as_method(item) if callable(item) and not isinstance(item, type) else item
                      for key, item in body.items()}  # fmt: skip
         kind = type(bases[0])

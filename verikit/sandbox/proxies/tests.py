@@ -74,7 +74,7 @@ class TestsSide(Peer):
         self.failed = failed
         self._caught: dict[type, Any] = {}
         self._seeds: list[list[Any]] = []
-        """Every seed that the tests set, by the module whose generator it is for."""
+        """Every seed that the tests set, by the module of its generator."""
         random.seed = partial(self._seed, "random", random.seed)
         if "numpy" in sys.modules:
             numpy_random = importlib.import_module("numpy.random")
@@ -156,11 +156,11 @@ class TestsSide(Peer):
         return self._claims.equal(value, other)
 
     def unequal(self, value: Any, other: Any) -> Any:
-        """Whether an object of the program is not equal to a value; an object if its `!=` makes one."""
+        """Whether an object of the program is not equal to a value, or the object that its `!=` returns."""
         return self._claims.unequal(value, other)
 
     def special(self, value: Any, name: str, args: Sequence[Any]) -> Any:
-        """Call a method that Python looks up on the class; of a plain value it can't claim a thing and its opposite."""
+        """Call a method that Python looks up on the class. It can't claim both a thing and its opposite of a plain value."""
         start = self.turns
         return self._claims.weighed(value, name, args, super().special(value, name, args), start)
 
@@ -185,7 +185,7 @@ class TestsSide(Peer):
             self.failed.append(EndedCallError(f"a check in a function of the tests failed: {error!s:.200}"))
 
     def guarded(self, found: Any) -> Any:
-        """A class of Python that the program names; for one that catches failed assertions, one that does not."""
+        """A Python class that the program names. A class that catches failed assertions is replaced by one that does not."""
         if found not in _CATCH_FAILURES:
             return found
         if found not in self._caught:
@@ -195,7 +195,7 @@ class TestsSide(Peer):
         return self._caught[found]
 
     def native_exception(self, kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
-        """An exception of Python's own that the program raised; one that would end the tests is a RuntimeError."""
+        """A built-in exception that the program raised. One that would end the tests becomes a RuntimeError."""
         if issubclass(kind, SystemExit):
             return ProgramExit(*args)
         if not issubclass(kind, Exception) and kind is not asyncio.CancelledError:
@@ -203,7 +203,7 @@ class TestsSide(Peer):
         return super().native_exception(kind, args)
 
     def base(self, found: type) -> type:
-        """A base of the program's exceptions; for one that would end the tests, one that does not."""
+        """A base of the program's exceptions. A base that would end the tests is replaced by one that does not."""
         if issubclass(found, SystemExit):
             return ProgramExit
         return BaseException if issubclass(found, KeyboardInterrupt | GeneratorExit) else found
@@ -257,7 +257,7 @@ class TestsSide(Peer):
         return super().do_copy(value, "deepcopy" if how == "pickle" else how)
 
     def do_input(self, prompt: str) -> str:
-        """Answer `input` as the tests have it: patched, or from their standard input."""
+        """Answer `input` with the tests' version: patched, or from their standard input."""
         return builtins.input(prompt)
 
     def do_stdin(self, how: str, size: int) -> str:
@@ -268,11 +268,11 @@ class TestsSide(Peer):
         """Nothing: printed text arrived with the line."""
 
     def do_printed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Call `print` as the tests have patched it."""
+        """Call the tests' `print`, which may be patched."""
         builtins.print(*args, **kwargs)
 
     def do_warned(self, message: str, category: Any) -> None:
-        """Warn as the program did."""
+        """Repeat a warning of the program."""
         warnings.warn(message, category if isinstance(category, type) else UserWarning, stacklevel=1)
 
     def do_logged(self, name: str, level: int, message: str) -> None:
@@ -293,7 +293,7 @@ class TestsSide(Peer):
             self._streams[int(stream)].write(text)
 
     def _seen_world(self) -> dict[str, Any]:
-        """What programs see of the process that runs the tests, and what tests change of it."""
+        """The part of the test process that programs see, and that tests may change."""
         return {
             "argv": [str(argument) for argument in sys.argv], "environ": dict(os.environ),
             "print": builtins.print is not _PRINT,

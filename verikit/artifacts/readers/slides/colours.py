@@ -63,7 +63,7 @@ class Paint:
         return _of({*solid, *(_blend(ink, under) for ink in thin for under in ground.inks)})
 
     def beside(self, other: Paint) -> Paint:
-        """Where either may be seen."""
+        """The possible paints of a place in which either may be visible."""
         return _of({*self.inks, *other.inks}) if self.known and other.known else UNKNOWN
 
 

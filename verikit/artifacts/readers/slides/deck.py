@@ -64,7 +64,7 @@ class _Deck:
         return {"slides": found, "links": self._package.external()}
 
     def _chosen(self) -> Callable[[int, str], bool]:
-        """Whether a slide of a number and a name is in the show: a deck may show a part of its slides."""
+        """Whether a slide with this number and name is in the show. A deck may show only some of its slides."""
         options = self._package.tree(self._package.related(self._main, "presProps"))
         show = options.find(f"{P}showPr") if options is not None else None
         between = show.find(f"{P}sldRg") if show is not None else None
@@ -176,7 +176,7 @@ def _takes_away(effect: Element) -> bool:
 
 
 def in_order(shapes: Sequence[Shape]) -> Iterator[Shape]:
-    """Shapes with text as a person reads them: by rows from the top, each from the left. A group is read as a whole."""
+    """Shapes with text in reading order: by rows from the top, each from the left. A group is read as a whole."""
     rows: list[tuple[Box, list[tuple[float, Shape]]]] = []
     boxes = [(box, shape) for shape in shapes if (box := _box(shape)) is not None]
     for box, shape in sorted(boxes, key=lambda pair: (pair[0].top, pair[0].left)):

@@ -53,7 +53,7 @@ class Picture:
 
 
 class Package:
-    """The parts of a deck by their names, whose case makes no difference."""
+    """The parts of a deck by their case-insensitive names."""
 
     def __init__(self, blob: bytes) -> None:
         self._parts = {name.lower(): content for name, content in container.parts(blob, "pptx").items()}

@@ -56,7 +56,7 @@ class Shape:
     doubt: str = ""
     words: Sequence[Words] = ()
     picture: bool = False
-    """Whether a picture of the file is shown in it."""
+    """Whether it shows a picture of the file."""
     children: Sequence[Shape] = field(default=())
 
     def painted(self) -> Iterator[Shape]:

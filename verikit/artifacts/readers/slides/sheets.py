@@ -13,7 +13,7 @@ from verikit.artifacts.readers.slides.package import A, Element, P, Package, who
 TITLES = ("title", "ctrTitle")
 _BEHIND = {"ctrTitle": "title", "subTitle": "body", "obj": "body", "": "body", "chart": "body", "tbl": "body",
            "clipArt": "body", "dgm": "body", "media": "body", "pic": "body"}  # fmt: skip
-"""The master's placeholder for one of a layout."""
+"""Maps the kind of a layout's placeholder to the master's."""
 _NAMES = ("bg1", "tx1", "bg2", "tx2", "hlink", "folHlink", *(f"accent{number}" for number in range(1, 7)))
 """Names of the colours that a master renames."""
 _DETAILS = ("sldNum", "dt", "ftr", "hdr")
@@ -65,7 +65,7 @@ class Design:
         return found
 
     def background(self) -> Paint:
-        """The ground of the slide: its own, its layout's or its master's."""
+        """The background of the slide: its own, its layout's or its master's."""
         for sheet in (self.slide, self.layout, self.master):
             ground = sheet.root.find(f"{P}cSld/{P}bg") if sheet else None
             if ground is not None:

@@ -15,7 +15,7 @@ SMALLEST = 3.0
 """Points on a slide of usual width: less can't be read."""
 _USUAL_WIDTH = 960 * POINT
 _SLACK = 91_440
-"""A tenth of an inch: how far text may reach over an edge."""
+"""A tenth of an inch: the maximum overhang of text over an edge."""
 _LEAST_PICTURE = 91_440
 
 Seen = tuple[str, str]

@@ -122,7 +122,7 @@ class _Style:
         return plain(tints[0]).beside(plain(tints[1])), plain(self._palette.named("dk1")), False
 
     def _of_file(self, parts: list[str]) -> tuple[Paint, Paint | None, bool]:
-        """By the style in the file; stripes may be under any cell."""
+        """From the style in the file. Any cell may have stripes."""
         fills = [self._fill(part) for part in parts]
         inks = [self._ink(part) for part in [*parts, "wholeTbl"]]
         fill = next((one for one in fills if one is not None), None)

@@ -156,7 +156,7 @@ def _room(sources: Sequence[Element], name: str, size: float) -> tuple[float, fl
 
 
 class _Look:
-    """The effective look of the runs of a paragraph."""
+    """The effective formatting of the runs of a paragraph."""
 
     def __init__(self, chain: Chain, own: Sequence[Element], usual: Sequence[Element], shrunk: float) -> None:
         self._chain, self._own, self._usual, self._shrunk = chain, own, usual, shrunk
