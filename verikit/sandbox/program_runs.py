@@ -43,7 +43,7 @@ class ProgramJob:
     """The command that reruns a case that failed in an engine. Empty: the engine forks per case, which is final."""
 
     def payload(self) -> list[bytes]:
-        """A line of JSON padded to whole pages, and the contents that it refers to. Programs also start at a page boundary."""
+        """A line of JSON padded to whole pages, and the contents that it refers to. Programs also start on a page."""
         contents: list[bytes] = []
         end = 0
 

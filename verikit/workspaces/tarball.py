@@ -28,9 +28,9 @@ from verikit.workspaces.names import parts, shown
 from verikit.workspaces.tree import CHUNK, CollectedSize, Tree, TreeSource, hashed, with_folders
 
 PackedBy = Literal["", "agent", "collector"]
-"""Who packed a tar, and so who is blamed if it is invalid. Unknown: the agent for names that collectors never write."""
+"""Who packed a tar and is blamed if it is invalid. Unknown: the agent for names no collector writes, otherwise no one."""
 OVERHEAD = 4096
-"""Bytes of headers and padding per entry."""
+"""Maximum bytes of headers and padding per entry."""
 BLOCK = tarfile.BLOCKSIZE
 _SPOOLED = 2**20
 _DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError, ValueError, RecursionError, MemoryError)

@@ -225,7 +225,7 @@ svg text, svg tspan, svg textPath { fill: transparent !important; stroke: transp
 )
 """Style sheets of the inspector, which neither scripts nor selectors of the page can see.
 
-The first stops all motion and exposes all elements to hit tests. The second also removes text.
+`STILL` stops all motion and exposes all elements to hit tests. `BARE` also removes text.
 """
 
 

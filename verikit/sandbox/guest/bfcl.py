@@ -90,7 +90,7 @@ def _set_up(row: dict[str, Any]) -> Services | str:
 
 
 def play(text: str) -> list[str]:
-    """`["right", ""]`, `["wrong", why]` or `["row", why]` for a row's configuration, expected calls and actual calls."""
+    """`["right", ""]`, `["wrong", why]` or `["row", why]` for a row's configuration, expected and actual calls."""
     row = json.loads(text)
     made, wanted = _set_up(row), _set_up(row)
     if isinstance(made, str) or isinstance(wanted, str):

@@ -160,7 +160,7 @@ class TestsSide(Peer):
         return self._claims.unequal(value, other)
 
     def special(self, value: Any, name: str, args: Sequence[Any]) -> Any:
-        """Call a method that Python looks up on the class. It can't claim both a thing and its opposite of a plain value."""
+        """Call a method that Python looks up on the class. It can't claim a thing and its opposite of a plain value."""
         start = self.turns
         return self._claims.weighed(value, name, args, super().special(value, name, args), start)
 
@@ -185,7 +185,7 @@ class TestsSide(Peer):
             self.failed.append(EndedCallError(f"a check in a function of the tests failed: {error!s:.200}"))
 
     def guarded(self, found: Any) -> Any:
-        """A Python class that the program names. A class that catches failed assertions is replaced by one that does not."""
+        """A Python class that the program names. One that catches failed assertions is replaced by one that doesn't."""
         if found not in _CATCH_FAILURES:
             return found
         if found not in self._caught:
