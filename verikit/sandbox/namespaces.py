@@ -1,7 +1,7 @@
 """A private root: user, mount, network, ipc and host-name namespaces, built once per fork server.
 
-Inside there is a read-only view of the files that Python needs, five devices, and an empty /tmp. Every run gets a
-fresh memory file system on /tmp, which also shows the files that Python needs from the machine's own /tmp. The
+Inside there is a read-only view of the files that Python needs, five devices, and an empty /tmp. Every run has a fresh
+memory file system on /tmp, which also shows the files that Python needs from the machine's own /tmp. The
 loopback is down, and nothing else of the machine has a name. It works as root, and without root if the kernel lets
 users create namespaces. Any failure raises OSError. The caller then starts over without namespaces and reports it.
 """

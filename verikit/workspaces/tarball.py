@@ -28,7 +28,7 @@ from verikit.workspaces.names import parts, shown
 from verikit.workspaces.tree import CHUNK, CollectedSize, Tree, TreeSource, hashed, with_folders
 
 PackedBy = Literal["", "agent", "collector"]
-"""Who packed a tar and is blamed if it is invalid. Unknown: the agent for names no collector writes, otherwise no one."""
+"""Who packed a tar and is blamed if it is invalid. Unknown: the agent for names no collector writes, else no one."""
 OVERHEAD = 4096
 """Maximum bytes of headers and padding per entry."""
 BLOCK = tarfile.BLOCKSIZE

@@ -136,7 +136,7 @@ class Workspace:
         return self.after.manifest.digest
 
     def changes(self, concerns: Callable[[str], bool] = lambda path: True) -> Changes:
-        """The files that the agent added, removed and changed, among the paths for which `concerns` is true.
+        """The files that the agent added, removed and changed, limited to paths that `concerns` accepts.
 
         Raises:
             AgentFault: an entry that it left has no content to compare.
@@ -286,7 +286,7 @@ class Workspace:
         return self.outputs is None or any(_covers(output, path) for output in self.outputs)
 
     def _names_several(self, pattern: str) -> bool:
-        """Whether a pattern matches several files whatever the agent does, because of given files or outputs."""
+        """Whether a pattern always matches several files, because of the given files or the outputs."""
         named = {o for o in self.outputs or () if not has_wildcards(o) and matches(pattern.lstrip("/"), o.lstrip("/"))}
         if len(named) > 1:
             return True
@@ -294,7 +294,7 @@ class Workspace:
         return sum(entry.kind != "folder" for entry in given) > 1
 
     def _on_the_way(self, pattern: str, side: Side) -> str:
-        """Why a path can't exist: a link where a folder should be."""
+        """Why a path can't exist: a link that replaced a folder."""
         names = parts(pattern.lstrip("/")) or []
         manifest = self._tree(side).manifest
         paths = ["/".join(names[:end]) for end in range(1, len(names))]

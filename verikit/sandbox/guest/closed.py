@@ -12,6 +12,7 @@ _NODES = (
     ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop,
 )  # fmt: skip
 """All node types of a closed program: no imports, classes, `global`, `try`, `with`, `yield`, `del`, `match`, nor `:=`.
+
 In an annotation, `:=` binds a name of the module.
 """
 _BUILTINS = frozenset(

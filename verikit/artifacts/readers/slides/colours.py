@@ -13,7 +13,7 @@ from verikit.artifacts.readers.slides.package import A, Element, fraction, whole
 CONTRAST = 40
 """Minimum difference from the background, of 255, for something to be visible."""
 COVERS = 0.85
-"""The opacity at which nothing under a colour can be read."""
+"""The opacity at which text under a colour becomes unreadable."""
 _MOST_INKS = 64
 _BETWEEN = 8
 """Colours that are sampled between two stops of a gradient."""

@@ -39,7 +39,7 @@ class Relation(NamedTuple):
     """The target of a part's relationship."""
 
     kind: str
-    """The last word of its type: `slide`, `image`, …"""
+    """The last word of its type, such as `slide` or `image`."""
     target: str
     """The name of a part in lower case; empty: it is outside the file."""
 

@@ -1,4 +1,4 @@
-"""The visible part of a slide: where its paragraphs are, what covers them, and what is behind them."""
+"""The visible part of a slide: positions of its paragraphs, shapes on top of them, and their backgrounds."""
 
 from __future__ import annotations
 
