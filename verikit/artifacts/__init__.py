@@ -1,4 +1,4 @@
-"""What an agent left behind, read in a sandbox: files go in, one observation comes out, verdicts are reached outside.
+"""Files that an agent left behind, read in a sandbox: files go in, one observation returns, verdicts are outside.
 
-`verikit.artifacts.box.observe` runs a reader. Nothing is imported here: children of the sandbox import the readers.
+`verikit.artifacts.box.observe` runs a reader. This module imports nothing: children of the sandbox import the readers.
 """

@@ -1,7 +1,7 @@
 """Runs a reader of files in a fresh sandboxed child: blobs in, one observation out.
 
-The files may be hostile, and so may the child that has parsed them. `BoxReader.shape` checks its observation.
-Expected values never go in: a child that a file has taken over can lie about the file, but knows no verdict to aim at.
+The files may be hostile, and so may the child that parsed them. `BoxReader.shape` checks its observation.
+Expected values never go in. A child that a file controls can return a false observation, but can't aim at a verdict.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class BoxReader:
     module: str
     """Its full name."""
     packages: Mapping[str, str]
-    """What it imports, and the pip name of each."""
+    """The modules that it imports, each with its pip name."""
     extra: str
     """The extra of verikit that brings them."""
     shape: Callable[[Any], Observed]
     """Checks the observation; raises ValueError."""
     kind: str = ""
-    """The kind of file, for the second reader; empty: the blobs are ours."""
+    """The kind of file, for the second reader. Empty: verikit created the blobs."""
     warm: bool = False
-    """Whether the module's `warm()` is called before children are made."""
+    """Whether to call the module's `warm()` before creating children."""
     limits: RunLimits = LIMITS
 
     def check_packages(self) -> None:
@@ -51,7 +51,7 @@ class BoxReader:
 
     @property
     def preload(self) -> str:
-        """The program that a fork server runs once, so that its children begin with everything loaded."""
+        """The program that a fork server runs once, to give its children everything preloaded."""
         names = [self.module, *self.packages]
         loads = "".join(f"import {name}\n" for name in names)
         return f"{loads}{self.module}.warm()\n" if self.warm else loads
@@ -63,12 +63,12 @@ def observe(reader: BoxReader, blobs: Sequence[bytes], request: Mapping[str, Any
     Args:
         reader: The reader.
         blobs: The contents of the files.
-        request: Where to look. It must not hold or depend on expected values.
-        program: A program in the reader's place (tests give hostile ones).
+        request: Where to read. It must not contain or depend on expected values.
+        program: A program to run instead of the reader (tests pass hostile ones).
 
     Raises:
-        AgentFault: the file is at fault: the reader refuses it, or died of it and a second reader refuses it.
-        WorkspaceError: the reader died of the file, or its observation has no right shape.
+        AgentFault: the reader rejects the file, or the reader crashed and a second reader rejects the file.
+        WorkspaceError: the reader crashed on a valid file, or its observation has a wrong shape.
         MissingExtra: a package is not installed.
         SandboxError: the sandbox failed.
     """
@@ -109,7 +109,7 @@ def unpack(sizes, request):
 
 
 def _died(reader: BoxReader, blobs: Sequence[bytes], result: RunResult) -> AgentFault | WorkspaceError:
-    """Whose fault a reader's end is, by a second reader that needs no package."""
+    """Who caused a reader's crash, according to a second reader that needs no package."""
     told = str(result.error or result.stderr or result.status)[:200]
     for blob in blobs if reader.kind else ():
         second = _run(

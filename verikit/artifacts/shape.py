@@ -1,4 +1,4 @@
-"""Checks of observations: a child that a file has taken over may return any data at all."""
+"""Checks of observations: a child under a file's control may return any data at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_SIDE = 4096
 
 
 def text(value: Any) -> str:
-    """A text of at most a million characters."""
+    """A string of at most a million characters."""
     if type(value) is not str or len(value) > _MOST_TEXT:
         raise ValueError("the observation must contain a string here")
     return value
@@ -31,7 +31,7 @@ def truth(value: Any) -> bool:
 
 
 def whole(value: Any) -> int:
-    """A whole number of at most 15 digits."""
+    """An integer of at most 15 digits."""
     if type(value) is not int or abs(value) > 10**15:
         raise ValueError("the observation must contain an integer here")
     return value
@@ -45,7 +45,7 @@ def number(value: Any) -> float:
 
 
 def scalar(value: Any) -> str | bool | float | None:
-    """The content of a cell: nothing, a text, a truth value or a finite number."""
+    """The content of a cell: nothing, a string, a truth value or a finite number."""
     if value is None or type(value) is bool:
         return value
     return text(value) if type(value) is str else number(value)
@@ -59,7 +59,7 @@ def raw(value: Any) -> bytes:
 
 
 def each(item: Shape, most: int) -> Shape:
-    """A list of at most so many items."""
+    """A list of at most `most` items."""
 
     def check(value: Any) -> list[Any]:
         if type(value) is not list or len(value) > most:
@@ -70,7 +70,7 @@ def each(item: Shape, most: int) -> Shape:
 
 
 def mapping(item: Shape, most: int) -> Shape:
-    """A dict with texts as keys and at most so many items."""
+    """A dict with string keys and at most `most` items."""
 
     def check(value: Any) -> dict[str, Any]:
         if type(value) is not dict or len(value) > most:

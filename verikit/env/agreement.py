@@ -15,7 +15,7 @@ from verikit.names.spec import load
 from verikit.types import Score
 
 TOLERANCE = 1e-3
-"""Rewards that are nearer count as equal: some are stored rounded."""
+"""Rewards that are nearer are equal, because some are stored rounded."""
 CHUNK = 256
 
 
@@ -41,9 +41,9 @@ class Agreement:
     equal: int = 0
     differ: list[Disagreement] = field(default_factory=list)
     unscored: list[Disagreement] = field(default_factory=list)
-    """Rewarded there, without a score here."""
+    """Rewarded by the environment, but unscored here."""
     unrewarded: list[tuple[str, str]] = field(default_factory=list)
-    """Where the environment gave no reward, and why."""
+    """Rollouts that the environment didn't reward, each with the reason."""
     unreadable: list[SchemaError] = field(default_factory=list)
 
     @property
@@ -53,7 +53,7 @@ class Agreement:
 
     @property
     def share(self) -> float | None:
-        """Of the compared, the share that is equal; None: nothing could be compared."""
+        """The fraction of compared rollouts that are equal; None: nothing could be compared."""
         return self.equal / self.compared if self.compared else None
 
     def as_dict(self) -> dict[str, Any]:
@@ -81,11 +81,11 @@ def check(
     """Score stored rollouts and compare with the rewards that their environment gave.
 
     Args:
-        source: What `read` takes, or rollouts themselves.
+        source: Any source of `read`, or rollouts themselves.
         verifier: A verifier or its spec.
-        gold: The field that holds the gold; None: the usual ones.
+        gold: The field with the gold answer; None: the usual ones.
         tasks: The data file of the rollouts, with the fields that they lack: your own rows, or NeMo-Gym's tasks.
-        mapping: From prompt, answer and id to the keys of your own rows; None: the usual ones.
+        mapping: From prompt, answer and id to the keys of your rows; None: the usual ones.
         tolerance: Rewards and values within it are equal.
 
     Raises:

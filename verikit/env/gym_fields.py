@@ -18,9 +18,9 @@ Row = Mapping[str, Any]
 
 
 def prepared(row: Row) -> dict[str, Any]:
-    """A rollout with `expected_answer`, `calls`, `trajectory` and `tests`, where its own fields tell them.
+    """A rollout with `expected_answer`, `calls`, `trajectory` and `tests`, if its own fields provide them.
 
-    What the row has already stays as it is.
+    Fields that the row has already are unchanged.
     """
     fields = {**(more if isinstance(more := row.get("verifier_metadata"), Mapping) else {}), **row}
     found: dict[str, Any] = {}
@@ -45,7 +45,7 @@ def _gold(fields: Row) -> Any:
 
 
 def expected_calls(fields: Row) -> list[dict[str, Any]] | None:
-    """The calls that a task expects, as names and arguments; [] where it expects a text; None where it tells none."""
+    """The calls that a task expects, as names and arguments; [] if it expects text; None if it doesn't specify any."""
     for key in ("expected_action", "expected_answers", "ground_truth"):
         value = fields.get(key)
         listed = [value] if isinstance(value, Mapping) else value
@@ -80,9 +80,9 @@ class TaskIndex:
             self._by_prompt.setdefault(_asked(row), []).append(number)
 
     def joined(self, row: Row) -> dict[str, Any]:
-        """A rollout with its task's fields; its own win. Without its task it stays as it is.
+        """A rollout with its task's fields. Its own fields take precedence. Without its task it is returned unchanged.
 
-        Tasks that share a prompt (they differ in their images, say) are told apart by NeMo-Gym's number.
+        Tasks with the same prompt (for example with different images) are distinguished by NeMo-Gym's number.
         """
         same = self._by_prompt.get(_asked(row), [])
         number = row.get("_ng_task_index")
@@ -92,7 +92,7 @@ class TaskIndex:
 
 
 def _asked(row: Row) -> str:
-    """The texts of a prompt; images are stored in several forms."""
+    """The text of a prompt. Images are ignored, because their formats vary."""
     params = row.get("responses_create_params")
     asked = params.get("input") if isinstance(params, Mapping) else None
     if isinstance(asked, list):

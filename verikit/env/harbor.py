@@ -1,6 +1,6 @@
-"""Harbor: a task is a folder (`task.toml`, `instruction.md`, `tests/`), a trial one with `result.json`. Nothing is run.
+"""Harbor: a task is a folder (`task.toml`, `instruction.md`, `tests/`), a trial one with `result.json`. Runs nothing.
 
-The forms are those of harbor 0.25: the reward of a trial is what its tests wrote (`verifier_result.rewards`), the
+The formats are harbor 0.25's. The reward of a trial is the result of its tests (`verifier_result.rewards`), the
 conversation its agent's `agent/trajectory.json` (ATIF).
 """
 
@@ -19,18 +19,18 @@ from verikit.workspaces.config import parse_config
 
 CONFIG, RESULT, TRAJECTORY = "task.toml", "result.json", "agent/trajectory.json"
 MAX_BYTES = 64 * 2**20
-"""Of one file; a longer one is refused."""
+"""Maximum size of one file. Longer files are rejected."""
 Judged = tuple[Sample, float | None, str]
-"""A trial: the completion, its reward, why there is none."""
+"""A trial: the completion, its reward, and why there isn't one."""
 
 
 def is_task(folder: Path) -> bool:
-    """Whether a folder is a task or holds tasks."""
+    """Whether a folder is a task or contains tasks."""
     return bool(_folders(folder, CONFIG))
 
 
 def is_trials(folder: Path) -> bool:
-    """Whether a folder is a trial or holds trials."""
+    """Whether a folder is a trial or contains trials."""
     return any(_is_trial(path / RESULT) for path in _folders(folder, RESULT))
 
 
@@ -48,7 +48,7 @@ def _is_trial(path: Path) -> bool:
 
 
 def task_rows(folder: Path) -> Iterator[dict[str, Any] | SchemaError]:
-    """The tasks of a folder: the instruction as the prompt, and the names of what else there is.
+    """The tasks of a folder: the instruction as the prompt, and the names of the other files.
 
     Files of tests and of the solution are named, not read: they are for a container.
     """
@@ -93,7 +93,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def trials(folder: Path) -> Iterator[tuple[str, Judged | SchemaError]]:
-    """The trials of a folder (a job's), each with where it stands."""
+    """The trials of a folder (a job's), each with its path."""
     for path in _folders(folder, RESULT):
         if not _is_trial(path / RESULT):
             continue

@@ -18,7 +18,7 @@ from verikit.platform.numbers import number
 from verikit.types import Sample
 
 RESET = ("index", "seed", "split", "task_id", "episode_id")
-"""Keys of a row that say which task is meant; they are passed to `reset`."""
+"""Keys of a row that select the task. They are passed to `reset`."""
 PROMPTS = ("messages", "prompt", "question", "instruction", "observation")
 MAX_BYTES = 64 * 2**20
 """Of one reply."""
@@ -36,13 +36,14 @@ def play(
 
     Args:
         address: `http://HOST:PORT` of the server.
-        rows: Each with `completion`, and what `RESET` names; other keys are the sample's meta, `answer` its gold. What
-            is an error is yielded as it is.
-        field: Of the action, that holds the completion.
+        rows: Each with `completion`, and the keys of `RESET`. Other keys are the sample's meta, and `answer` is its
+            gold
+            answer. Errors are yielded unchanged.
+        field: The action's field for the completion.
         timeout_s: For one reply.
 
     Raises:
-        UsageError: websockets is not installed, or the address is none.
+        UsageError: websockets is not installed, or the address is invalid.
         VerikitError: the server can't be reached, or breaks off.
     """
     try:
@@ -92,7 +93,7 @@ def _unrewarded(ended: Mapping[str, Any]) -> str:
 
 
 def played_sample(row: Mapping[str, Any], where: str) -> Sample | SchemaError:
-    """A row with a completion as a sample without its prompt, which the server tells; or why it is none."""
+    """A row with a completion as a sample, or why it is invalid. It has no prompt, because the server provides that."""
     if row.get("completion") is None:
         return SchemaError(f"{where}: has no completion", field="completion")
     meta = {**(more if isinstance(more := row.get("meta"), Mapping) else {}), **row}
@@ -108,7 +109,7 @@ def _asked(socket: Any, kind: str, data: Mapping[str, Any], timeout_s: float) ->
     """Send a message and read the reply, an object with an object `data`.
 
     Raises:
-        VerikitError: it is no such thing.
+        VerikitError: it is not such an object.
     """
     socket.send(json.dumps({"type": kind, "data": data}))
     try:
@@ -127,7 +128,7 @@ def _problem(reply: Mapping[str, Any]) -> str:
 
 
 def _prompt(reply: Mapping[str, Any]) -> Any:
-    """The prompt in an observation: messages, or a text; else the observation as JSON."""
+    """The prompt in an observation: messages or a string. Otherwise the observation as JSON."""
     seen = reply["data"].get("observation")
     if not isinstance(seen, Mapping):
         return seen if isinstance(seen, str) else ""

@@ -27,14 +27,14 @@ def play_ors(
     field: str = "answer",
     timeout_s: float = TIMEOUT_S,
 ) -> Iterator[Rollout | SchemaError]:
-    """Give completions to an environment's tool, and yield each with the reward that it gave.
+    """Give completions to an environment's tool, and yield each with its reward.
 
     Args:
-        address: `http://HOST:PORT`, or with the environment's name behind it where the server holds several.
-        rows: Each with `completion`, `index` and `split` (`train` where it says none); `answer` is the gold. What is an
-            error is yielded as it is.
-        tool: That takes the answer.
-        field: Of its input, that holds the completion.
+        address: `http://HOST:PORT`, followed by the environment's name if the server has several.
+        rows: Each with `completion`, `index` and `split` (default: `train`); `answer` is the gold answer. Errors are
+            yielded unchanged.
+        tool: The tool that takes the answer.
+        field: The field of its input for the completion.
         timeout_s: For one reply.
 
     Raises:
@@ -107,6 +107,6 @@ def _called(client: Any, path: str, body: Mapping[str, Any]) -> Mapping[str, Any
 
 
 def _text(blocks: Any) -> str:
-    """The texts of a prompt's blocks."""
+    """The text of a prompt's blocks."""
     texts = [block.get("text") for block in blocks if isinstance(block, Mapping)] if isinstance(blocks, list) else []
     return "\n\n".join(text for text in texts if isinstance(text, str))

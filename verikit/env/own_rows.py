@@ -1,4 +1,4 @@
-"""Rows of your own data file, for rollouts that were stored without the reference and the row's other fields."""
+"""Rows of your data file, for rollouts that were stored without the reference and the row's other fields."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OwnRows:
     def completed(self, sample: Sample) -> Sample | None:
         """A sample with the answer and the other fields of the row that has its prompt; None if there is no such row.
 
-        The row's values replace the sample's. Rows with the same prompt are told apart by their ids.
+        The row's values replace the sample's. Rows with the same prompt are distinguished by their ids.
 
         Raises:
             UsageError: several rows fit, and they differ.

@@ -27,16 +27,16 @@ class Rollout:
 
     sample: Sample
     reward: float | None
-    """What the environment gave; None: it could not judge it."""
+    """The environment's reward; None if it could not judge the rollout."""
     why: str = ""
     """Why there is no reward."""
     where: str = ""
     """File and line."""
     rewards: Mapping[str, float] = field(default_factory=dict)
-    """The parts of the reward, by name."""
+    """The named parts of the reward."""
 
     def row(self) -> dict[str, Any]:
-        """As a row that `verikit score` reads; the reward stands beside the completion."""
+        """The row in the format of `verikit score`, with the reward next to the completion."""
         sample = self.sample
         meta = {key: value for key, value in sample.meta.items() if key not in ("reward", "rewards")}
         found = {
@@ -59,20 +59,20 @@ def read(
     tasks: Paths | None = None,
     mapping: Mapping[str, str] | None = None,
 ) -> Iterator[Rollout | SchemaError]:
-    """Read stored rollouts; a row that is none is yielded as its error.
+    """Read stored rollouts. An invalid row is yielded as its error.
 
     Args:
         source: Files of rollouts (NeMo-Gym's `rollouts.jsonl`, verifiers' `traces.jsonl` or `results.jsonl`), a folder
             of verifiers' run, or a folder of Harbor's trials.
-        gold: The field that holds the gold; None: the usual ones.
+        gold: The field with the gold answer; None: the usual ones.
         tasks: The data file of the rollouts, with the fields that they lack: your own rows, or NeMo-Gym's tasks.
             They are matched by the prompt.
-        mapping: From prompt, answer and id to the keys of your own rows; None: the usual ones, with `gold` for answer.
+        mapping: From prompt, answer and id to the keys of your rows; None: the usual ones, with `gold` for answer.
 
     Raises:
-        UsageError: a file can't be read, no row of yours has the prompt of a rollout, or `mapping` is given for
+        UsageError: a file can't be read, none of your rows matches the prompt of a rollout, or `mapping` is given for
             NeMo-Gym's tasks.
-        SchemaError: a row of yours has no prompt.
+        SchemaError: one of your rows has no prompt.
     """
     if tasks is None:
         return _read(source, gold, None)
@@ -86,10 +86,10 @@ def read(
 
 
 def _joined(rollouts: Iterator[Rollout | SchemaError], own: OwnRows, file: str) -> Iterator[Rollout | SchemaError]:
-    """Rollouts with the fields of their rows; one without a row stays as it is.
+    """Rollouts with the fields of their rows. A rollout without a row is returned unchanged.
 
     Raises:
-        UsageError: there are rollouts, and none has a row.
+        UsageError: there are rollouts, but not one has a row.
     """
     alone = matched = 0
     for item in rollouts:
@@ -159,7 +159,7 @@ def _nemo_gym(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[
 
 
 def _results(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Rollout]:
-    """A row of `results.jsonl`, as verifiers before 1.0 saved it (`info`), or of our own (`meta`, `why`)."""
+    """A row of `results.jsonl`, as saved by verifiers before 1.0 (`info`), or by verikit (`meta`, `why`)."""
     nested = [more for key in ("info", "meta") if isinstance(more := row.get(key), Mapping)]
     meta = {key: value for more in (*nested, row) for key, value in more.items()}
     for key in ("prompt", "completion", "reward", "info", "meta", "id", "why", "rewards"):

@@ -10,17 +10,17 @@ from urllib.parse import quote, urlsplit
 from verikit.errors import UsageError, VerikitError
 
 PAGE = 500
-"""Tasks asked for at once."""
+"""Tasks per request."""
 MAX_BYTES = 64 * 2**20
-"""Of one reply; a longer one is refused."""
+"""Maximum size of one reply. Longer replies are rejected."""
 TIMEOUT_S = 60.0
 
 
 def served_tasks(address: str, split: str | None) -> Iterator[Any]:
-    """The tasks of a server, as it has them.
+    """The tasks of a server, in its own format.
 
     Args:
-        address: `http://HOST:PORT`, or with the environment's name behind it where the server holds several.
+        address: `http://HOST:PORT`, followed by the environment's name if the server has several.
         split: Of the tasks; None: the first.
 
     Raises:
@@ -45,16 +45,16 @@ def served_tasks(address: str, split: str | None) -> Iterator[Any]:
             stop = min(start + PAGE, total)
             found = asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop)
             page = _of_kind(list, found, f"{path}/task_range", "tasks")
-            if not page:  # or a server that says it has more tasks than it gives would be asked without end
+            if not page:  # a server that overstates its tasks would cause endless requests
                 raise VerikitError(f"{path}: there are {total} tasks, but none from {start} on")
             yield from page
 
 
 def environment_name(client: Any, wanted: str) -> str:
-    """The name of a server's environment: the one that is wanted, else the only one.
+    """The name of a server's environment: the requested one, or the only one.
 
     Raises:
-        UsageError: it has no such environment, or several and none is wanted.
+        UsageError: it has no such environment, or several and `wanted` is empty.
         VerikitError: it doesn't answer, or not in this form.
     """
     names = _of_kind(list, asked(client, "GET", "/list_environments"), "/list_environments")
@@ -75,10 +75,10 @@ def _address(client: Any) -> str:
 
 
 def _of_kind(kind: type[Any], found: Any, path: str, key: str = "") -> Any:
-    """What a reply holds (under `key`), if it is of a kind.
+    """The content of a reply (under `key`), if it has the expected type.
 
     Raises:
-        VerikitError: it isn't: the server speaks another protocol.
+        VerikitError: it doesn't: the server speaks another protocol.
     """
     value = found
     if key:
@@ -91,7 +91,7 @@ def _of_kind(kind: type[Any], found: Any, path: str, key: str = "") -> Any:
 
 
 def environment_of(address: str) -> tuple[str, str]:
-    """A server's address, and the name of the environment behind it; "" where there is none."""
+    """A server's address, and the name of the environment after it, or ""."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}", parts.path.strip("/")
 

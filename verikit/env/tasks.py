@@ -1,4 +1,4 @@
-"""The tasks of an environment as rows: `id`, `prompt`, `answer` where it is told, and what else is known as `meta`."""
+"""The tasks of an environment as rows: `id`, `prompt`, `answer` if it is available, and other fields as `meta`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tasks(source: str | Path, *, split: str | None = None) -> Iterator[dict[str,
         for number, task in enumerate(served_tasks(text, split)):
             found = _row(task, f"task:{number}")
             named = {"index": number} | ({"split": split} if split else {})
-            yield found | {"meta": named | found["meta"]}  # by which `play` asks for the task
+            yield found | {"meta": named | found["meta"]}  # `play` requests the task by these
     elif text.startswith(INSTALLED):
         yield from _installed(text.removeprefix(INSTALLED))
     elif Path(text).is_dir() and is_task(Path(text)):
@@ -60,7 +60,7 @@ def _of_file(row: Mapping[str, Any], file: str, line: int) -> dict[str, Any] | S
 
 
 def _row(task: Any, name: str) -> dict[str, Any]:
-    """A task's fields as a row: the prompt and the gold from where they usually are."""
+    """A task's fields as a row: the prompt and the gold answer from their usual fields."""
     if not isinstance(task, Mapping):
         return {"id": name, "prompt": task if isinstance(task, str) else "", "meta": {}}
     rest = dict(task)

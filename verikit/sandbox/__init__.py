@@ -1,6 +1,6 @@
-"""Runs programs a model wrote: fast, truthfully, and out of reach of anything.
+"""Runs model-written programs: fast, truthfully, and isolated.
 
-`LocalSandbox` is the default; `Sandbox` is what all backends offer.
+`LocalSandbox` is the default; `Sandbox` is the interface of all backends.
 """
 
 from verikit.sandbox.foreign import Array, OpaqueValue, Symbolic

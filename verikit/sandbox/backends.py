@@ -1,4 +1,4 @@
-"""Which sandbox a person chose: by an option, else by VERIKIT_SANDBOX, else `local`.
+"""Selects the sandbox: by an option, then VERIKIT_SANDBOX, then `local`.
 
     local           fork servers on this machine; the default
     bwrap           bubblewrap on this machine, a process start per program
@@ -7,7 +7,7 @@
     docker:IMAGE    a container per program; the image needs Python 3.11
     docker+http     a container with a SandboxFusion server in it; docker+http:IMAGE names another image
 
-Each is started once per process. One that can't be had raises by name; no other takes its place.
+Each is started once per process. An unavailable sandbox raises an error that names it. There is no fallback.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ at_fork(before=_lock.acquire, in_parent=_lock.release, in_child=lambda: _forget(
 
 
 def _forget() -> None:
-    """In a forked copy of the caller: connections and containers stay the other's."""
+    """In a forked copy of the caller: connections and containers still belong to the caller."""
     _started.clear()
     _lock.release()
 
 
 def backend_name(given: str | None = None) -> str:
-    """The sandbox's name: what is given, else what the environment says, else `local`.
+    """The sandbox's name: `given`, then the environment variable, then `local`.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the name is not valid.
     """
     name, source = (given, "sandbox") if given else (os.environ.get(VARIABLE, "").strip() or "local", VARIABLE)
     if not _is_name(name):
@@ -63,14 +63,15 @@ def _is_name(name: str) -> bool:
 
 
 def chosen_sandbox(given: str | None = None) -> LocalSandbox:
-    """The sandbox of that name, which this process shares; started when first asked for.
+    """The sandbox of that name, which this process shares. It is started on first use.
 
-    `local` and `bwrap` must have proved that they isolate. Others than `local` offer what the verifier `code` uses of
-    it: `run`, `run_calls`, `map`, `session`, `programs`, `workers`, `report`.
+    The isolation of `local` and `bwrap` must be verified. The others provide the part of `local` that the verifier
+    `code`
+    uses: `run`, `run_calls`, `map`, `session`, `programs`, `workers`, `report`.
 
     Raises:
-        UsageError: the name is none.
-        SandboxUnavailable: it can't be had here; says what is missing, and what to do.
+        UsageError: the name is not valid.
+        SandboxUnavailable: it is not available here. The error names what is missing, and the remedy.
     """
     name = backend_name(given)
     if name == "local":
@@ -88,10 +89,10 @@ def chosen_sandbox(given: str | None = None) -> LocalSandbox:
 
 
 def start(name: str) -> Any:
-    """Start a sandbox of its own; its caller closes it.
+    """Start a separate sandbox, which the caller closes.
 
     Raises:
-        SandboxError: it can't be had here.
+        SandboxError: it is not available here.
     """
     kind = name.partition(":")[0]
     return _START["http" if kind == "https" else kind](name)

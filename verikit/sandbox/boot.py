@@ -1,4 +1,4 @@
-"""Start a sandbox process without importing verikit's public package: less memory to fork, nothing of it to be found.
+"""Start a sandbox process without importing verikit's public package: less memory to fork, and programs can't find it.
 
 `boot.py server` is the fork server, `boot.py once` runs a single program (the `bwrap` and `process` backends),
 `boot.py browser` becomes a browser, and `boot.py service` starts a program that is a server.

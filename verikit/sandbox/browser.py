@@ -1,9 +1,9 @@
-"""Put a browser into a box of its own: the inside of `verikit.artifacts.browser.box`.
+"""Puts a browser into a separate box: the inside of `verikit.artifacts.browser.box`.
 
-A browser needs what programs of the sandbox don't get: its own /proc, sockets between its processes, shared memory. So
-it gets a box of its own, never a weaker one: a namespace without any network, a root that shows only what is named, a
-memory file system, the lower user, no capabilities, limits, and a filter that knows no socket but a local one. Where
-the kernel refuses one of these, the browser does not start.
+A browser needs more than the sandbox gives programs: its own /proc, sockets between its processes, shared memory. So
+it runs in its own box, which is never weaker. The box has a namespace without any network, a root that shows only
+listed paths, a memory file system, the lower user, no capabilities, limits, and a filter that allows only local
+sockets. If the kernel doesn't support one of these, the browser does not start.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> NoReturn:
 
 
 def _descriptors(commands: int, answers: int) -> None:
-    """Move the two ends of the pipes to where the browser looks for them, and close all others."""
+    """Move the two ends of the pipes to the descriptors that the browser uses, and close all others."""
     high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 10) for descriptor in (commands, answers)]
     os.dup2(high[0], _COMMANDS)
     os.dup2(high[1], _ANSWERS)
@@ -48,7 +48,7 @@ def _descriptors(commands: int, answers: int) -> None:
 
 
 def _enter(order: dict[str, Any]) -> None:
-    """Namespaces, with a /proc of one's own over the machine's, which nobody sees any more."""
+    """Namespaces, with a private /proc that covers the machine's."""
     uid = namespaces.NOBODY if os.geteuid() == 0 else os.geteuid()
     readable = [path for path in order["readable"] if os.path.exists(path)]
     kept = namespaces.enter([*readable, "/proc"], paths.DEVICES)
@@ -74,7 +74,7 @@ def _limit(order: dict[str, Any]) -> None:
 
 
 def _quiet() -> None:
-    """What the browser prints is nobody's; the launcher's own faults went to standard error before."""
+    """Discard the browser's output. The launcher's own errors went to standard error before."""
     null = os.open("/dev/null", os.O_RDWR)
     for stream in range(3):
         os.dup2(null, stream)

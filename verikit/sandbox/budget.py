@@ -11,7 +11,7 @@ from verikit.sandbox import Failure, RunLimits, RunResult
 from verikit.sandbox.programs import BUILD, BuiltProgram
 
 FULL_RUNS = 6
-"""How many runs that use up their own limit a row may hold, unless its budget is given."""
+"""Number of runs that use up their own limit in a row, unless its budget is given."""
 _LEAST_S = 0.01
 """With less than this left a budget is used up: clocks are read in two processes."""
 _ceiling_s = math.inf
@@ -19,21 +19,21 @@ _cut_short = False
 
 
 def set_ceiling(seconds: float) -> None:
-    """Give no row of this process more than so many seconds, whatever its verifier's options say."""
+    """Limit each row of this process to `seconds`, regardless of its verifier's options."""
     global _ceiling_s, _cut_short
     _ceiling_s, _cut_short = seconds, False
 
 
 def cut_short() -> bool:
-    """Whether the ceiling ended a row since it was set, which might have gone on under its own options."""
+    """Whether, since it was set, the ceiling ended a row that its own options might have allowed to continue."""
     return _cut_short
 
 
 def row_seconds(wall_s: float, row_s: float | None) -> float:
-    """How long all runs of a row may take, given the limit of one and the budget asked for (None: six full runs).
+    """Seconds for all runs of a row, given the limit of one and the requested budget (None: six full runs).
 
     Raises:
-        UsageError: the budget is no positive number.
+        UsageError: the budget is not a positive number.
     """
     if row_s is not None and not 0 < row_s < math.inf:
         raise UsageError(f"row_s must be a positive number of seconds, got {row_s!r}")
@@ -41,7 +41,7 @@ def row_seconds(wall_s: float, row_s: float | None) -> float:
 
 
 class Budget:
-    """What is left of a row's seconds; counts what its programs and their compilers take, not what they wait for.
+    """The remaining seconds of a row. Counts the time of its programs and compilers, not their waiting time.
 
     Args:
         limits: of each run.
@@ -72,13 +72,13 @@ class Budget:
     def build(
         self, start: Callable[[RunLimits], BuiltProgram | RunResult], compile_s: float = math.inf
     ) -> BuiltProgram | RunResult:
-        """Do a build within the row's seconds, counted as its compiler's time on a processor.
+        """Do a build within the row's seconds, measured as its compiler's CPU time.
 
-        A compiler waits for nothing but a busy machine, so its wall clock is far off.
+        A compiler only waits if the machine is busy, so its wall clock limit is generous.
 
         Args:
             start: does it under the limits that it is given.
-            compile_s: what a compiler may have at most.
+            compile_s: maximum CPU seconds of a compiler.
         """
         if self.is_spent:
             return self.late()
@@ -88,7 +88,7 @@ class Budget:
         return built
 
     def spend(self, seconds: float) -> None:
-        """Take off what was used otherwise."""
+        """Subtract seconds that were used otherwise."""
         global _cut_short
         self._left -= seconds
         if self.is_spent and self._seconds >= _ceiling_s:

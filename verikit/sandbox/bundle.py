@@ -1,6 +1,6 @@
-"""Our runner as one self-contained program, for machines where verikit is not.
+"""verikit's runner as one self-contained program, for machines without verikit.
 
-The modules travel as text and are put together in memory. Python 3.11 or newer is needed there, and nothing else.
+The modules travel as strings and are assembled in memory. The machine only needs Python 3.11 or newer.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ MODULES = (
     "proxies.frames", "proxies.natives", "proxies.raised", "proxies.describe", "proxies.mirror", "proxies.border",
     "proxies.peer", "proxies.near", "proxies.claims", "proxies.program", "proxies.tests", "proxies.names", "runner",
 )  # fmt: skip
-"""Of this package, each after those that it imports when it is imported."""
+"""Modules of this package, each after its imports."""
 RECORD = "verikit.record"
 """The file that a bundled program leaves its record in, in its working directory."""
 OLD = "verikit needs Python 3.11 or newer to run programs here, not "
-"""What a bundle says on standard error where it can't run."""
+"""The message on standard error of a bundle that can't run."""
 
 _LOADER = """\
 import sys, types
@@ -54,7 +54,7 @@ runner.main(session=False)
 
 
 def loader() -> str:
-    """The source that defines `verikit_load`, or ends where Python is too old."""
+    """The source that defines `verikit_load`, or exits if Python is too old."""
     return _LOADER.format(old=OLD)
 
 

@@ -1,7 +1,7 @@
-"""bubblewrap around a fresh interpreter, with our system call filter, for sites that ask for it.
+"""bubblewrap around a fresh interpreter, with verikit's system call filter, for sites that require it.
 
-Holds nothing that `local` does not, at the price of a process start. bwrap itself gets a clean environment: what is in
-it can be read inside, `--clearenv` or not.
+It has no property that `local` lacks, at the price of a process start. bwrap itself gets a clean environment, because
+its environment can be read inside, with or without `--clearenv`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _WORK = "/tmp"
 
 
 class BwrapSandbox(OneShot):
-    """Runs each program under bubblewrap: own namespaces, read-only view, memory file system, our seccomp filter.
+    """Runs each program under bubblewrap: own namespaces, read-only view, memory file system, verikit's seccomp filter.
 
     Raises:
-        SandboxUnavailable: bwrap is absent or refused here, or a required property is not proved.
+        SandboxUnavailable: bwrap is absent or not allowed here, or a required property is not verified.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class BwrapSandbox(OneShot):
 
     @property
     def report(self) -> Report:
-        """The properties that were proved."""
+        """The verified properties."""
         return self._report
 
     def _command(self, order: dict[str, Any], record: int, commands: int, work: str) -> tuple[list[str], Sequence[int]]:

@@ -1,4 +1,4 @@
-"""Engines that run many cases of a program after one start: which programs may have one, and what it is made of.
+"""Engines that run many cases of a program after one start: which programs may have one, and its parts.
 
 The native supervisor starts them (`native/engine.h`). JavaScript's forks for each case. Java's runs cases in one
 virtual machine, for programs that leave nothing behind there (`java_plain`).
@@ -15,27 +15,27 @@ from verikit.sandbox.toolchains import JAVA_ENGINE, Toolchain
 
 NATIVE = Path(__file__).parent / "native"
 NODE = ("node_engine.js", "node_fork.node")
-"""The engine's script and what it loads."""
+"""The engine's script and the module that it loads."""
 PAYS = 2
-"""Cases from which on an engine costs less than it saves."""
+"""The minimum number of cases for an engine to save time."""
 _NEEDS_THREADS = (b"WebAssembly", b"waitAsync")
-"""Programs of JavaScript with these run alone: V8 does such work on threads that a fork of an engine does not have."""
+"""JavaScript programs with these run separately: V8 uses threads for them, which a fork of an engine does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseEngine:
-    """What an engine needs beside the program."""
+    """The needs of an engine in addition to the program."""
 
     files: Mapping[str, bytes]
     env: Mapping[str, str] = field(default_factory=dict)
     fill: Mapping[str, str] = field(default_factory=dict)
-    """What stands for marks in its command."""
+    """Values for placeholders in its command."""
     may_fail: bool = False
-    """Whether a case that does not end well in it is run again alone, and that counts."""
+    """Whether a case that fails in it is rerun separately, and the second result counts."""
 
 
 def needs_of(language: str, files: Mapping[str, bytes]) -> CaseEngine | None:
-    """What an engine needs for the program of these files, without its own files; None: each case starts alone."""
+    """Requirements of an engine for the program of these files, without its own files. None: each case starts alone."""
     if language != "java":
         alone = any(word in content for word in _NEEDS_THREADS for content in files.values())
         preload = {"LD_PRELOAD": f"{{kept}}/{NODE[1]}", "UV_USE_IO_URING": "0"}
@@ -57,7 +57,7 @@ def build_command(language: str, chain: Toolchain, c: Toolchain) -> tuple[list[s
 
 
 def own_files(language: str, made: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The engine's own files, of what its compiler made."""
+    """The engine's own files, from its compiler's output."""
     if language == "java":
         return {f"{JAVA_ENGINE}/{name}": content for name, content in made.items()}
     return {NODE[0]: (NATIVE / NODE[0]).read_bytes(), NODE[1]: made[NODE[1]]}

@@ -1,7 +1,8 @@
-"""The caller's end of a fork server: start it, hand it a run, read what comes out, never wait without a deadline.
+"""The caller's end of a fork server: start it, pass it a run, read the output, always with a deadline.
 
-The descriptors of a run belong to the caller; the server only passes them to the child. Output is read here with its
-caps, time is kept by the server and, should that fail, here. `Broken` means that the server itself is gone or unsound.
+The caller owns the descriptors of a run. The server only passes them to the child. Output is read here with its caps.
+The server measures time, and this module does so if the server fails. `Broken` means that the server itself has ended
+or is unsound.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ except ImportError:  # the first module of the sandbox that Windows lacks someth
     raise SandboxUnavailable(f"programs can't be run on {sys.platform}", hint=WSL) from None
 
 START_S = 180.0
-"""A server that loads spreadsheet engines takes two seconds of a processor, and a busy machine gives it few."""
+"""A server that loads spreadsheet engines takes two CPU seconds, and far longer on a busy machine."""
 GRACE_S = 10.0
-"""How long past a run's own deadline the server may take to say so."""
+"""Seconds past a run's own deadline before the server must report it."""
 _BOOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "boot.py")
 _STEPS = 100
-"""How many full steps of a session the processor time is for; each step has its own wall clock."""
+"""The number of full steps of a session that the CPU time covers. Each step has its own wall clock."""
 RECORD_MORE = 1 << 16
-"""Of a record, beside the value in it."""
+"""Bytes of a record in addition to its value."""
 _KEPT = ("LD_LIBRARY_PATH", "PYTHONHOME", "TMPDIR")
-"""Where libraries lie; and where a server without namespaces puts its work directories (its children see another)."""
+"""Paths of libraries, and of work directories for a server without namespaces (its children see another path)."""
 _SEALED = 0x000F
 
 
@@ -46,12 +47,12 @@ class Broken(SandboxError):
 
 
 class Refused(Broken):
-    """A fork server started and said that it can't work as asked."""
+    """A fork server started and reported that it can't work as configured."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """What a fork server is started with."""
+    """Options of a new fork server."""
 
     preload: str
     """The program that loads what children share."""
@@ -65,7 +66,7 @@ class ServerOptions:
 
 
 def clean_environment(seed: int = 0) -> dict[str, str]:
-    """The whole environment of a sandboxed interpreter: nothing of ours but where libraries lie."""
+    """The whole environment of a sandboxed interpreter. Only library paths are inherited."""
     fixed = {
         "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": str(seed),
         "PYTHONIOENCODING": "utf-8:strict", "PYTHONDONTWRITEBYTECODE": "1",
@@ -127,13 +128,13 @@ class ForkServer:
         """Start a child that reads `commands`; the flight reads its output.
 
         Args:
-            limits: of the run; with `resident_mb`, its memory is for the supervisor to share out.
+            limits: of the run; with `resident_mb`, the supervisor divides its memory.
             stdin: a descriptor.
-            commands: a descriptor that holds the payload.
+            commands: a descriptor of the payload.
             wall_s: of the whole run; 0: none.
             session: many payloads, one after another.
-            resident_mb: what all processes of the run together may hold.
-            record_cap: bytes of the record; 0: as the limits say.
+            resident_mb: maximum memory of all processes of the run together.
+            record_cap: bytes of the record; 0: from the limits.
         """
         self.runs += 1
         cpu = limits.cpu_s
@@ -162,7 +163,7 @@ class ForkServer:
         return Flight(self._control, [read for read, _ in pipes], limits, record_cap)
 
     def forget(self) -> None:
-        """In a forked copy of the caller: let go of the descriptors; the server stays the other's."""
+        """In a forked copy of the caller: close the descriptors. The server still belongs to the caller."""
         self._control.close()
         self._process.returncode = 0  # it is not our child: nothing to wait for
 
@@ -182,13 +183,13 @@ class ForkServer:
 
 
 def caps(limits: RunLimits) -> dict[str, int]:
-    """The most bytes of each stream of a child."""
+    """Maximum bytes of each stream of a child."""
     output = limits.output_kb << 10
     return {"stdout": output, "stderr": output, "record": (limits.value_kb << 10) + RECORD_MORE}
 
 
 class Flight:
-    """A child in flight: what it has written so far, and the server's word on its end."""
+    """A running child: its output so far, and the server's report of its end."""
 
     def __init__(self, control: socket.socket, reads: list[int], limits: RunLimits, record_cap: int = 0) -> None:
         self._control = control
@@ -201,16 +202,16 @@ class Flight:
         self._stopping = False
 
     def pump(self, deadline: float, *, commands: int = -1, send: bytes = b"", lines: int = 0) -> None:
-        """Move data until the child's end, or until so many lines of records are there.
+        """Move data until the child's end, or until `lines` lines of records have arrived.
 
         Args:
             deadline: of `time.monotonic`; after it the child is stopped.
             commands: a descriptor to write `send` to meanwhile.
-            send: what the child shall read.
-            lines: return when that many lines of records have come (0: only at the end).
+            send: input for the child.
+            lines: return when this many lines of records have arrived (0: only at the end).
 
         Raises:
-            Broken: no word from the server in time.
+            Broken: the server did not report in time.
         """
         waiting = select.poll()
         for read in self._open:
@@ -284,7 +285,7 @@ class Flight:
             meter.count(float(self.ended["cpu"]))
 
     def gather(self) -> None:
-        """Read what is in the pipes now, without waiting: a forked copy of the caller may hold their other ends."""
+        """Read all data in the pipes now, without waiting. A forked caller may have their other ends open."""
         waiting = select.poll()
         for descriptor, name in self._open.items():
             if name != "record" or self.ended is not None:
@@ -301,7 +302,7 @@ class Flight:
 
 
 def sealed(*pieces: bytes) -> int:
-    """A descriptor of unchangeable memory that holds `pieces`, one after another."""
+    """A descriptor of sealed memory with `pieces`, one after another."""
     descriptor = os.memfd_create("verikit", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     for piece in pieces:
         view = memoryview(piece)

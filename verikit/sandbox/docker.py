@@ -1,8 +1,9 @@
 """A container for each program: `docker run` without network, with a read-only root and a memory file system.
 
-Process 1 of the container is ours (`guest/container.py`); it starts the program as a child under our system call filter
-and resource limits, within what docker itself restricts. Nothing of this machine is mounted: what runs travels through
-standard input, so the daemon may be elsewhere. The image needs Python 3.11 or newer as `python3`.
+Process 1 of the container is verikit's (`guest/container.py`). It starts the program as a child under verikit's system
+call filter and resource limits, in addition to docker's own restrictions. Nothing of this machine is mounted. Programs
+travel through standard input, so the daemon may run on another machine. The image needs Python 3.11 or newer as
+`python3`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from verikit.sandbox.whole import WholeRuns
 
 _MODULES = (*bundle.MODULES, "linux", "landlock", "seccomp", "paths", "isolate")
 _START_S = 60.0
-"""What the daemon may take until the program starts."""
+"""Maximum seconds for the daemon to start the program."""
 _GRACE_S = 5.0
 _USER = "65534:65534"
 _OWN_MB = 64
@@ -40,7 +41,7 @@ _SERVER_PORT = 8080
 
 
 def docker() -> str:
-    """Where the command is.
+    """The path of the command.
 
     Raises:
         SandboxUnavailable: it is not on PATH.
@@ -54,16 +55,16 @@ def docker() -> str:
 
 
 class DockerSandbox(WholeRuns):
-    """Runs each program in a container of its own.
+    """Runs each program in a separate container.
 
     Args:
         image: with Python 3.11 or newer; it must be on the daemon's machine already.
-        require: properties that must be proved.
+        require: properties that must be verified.
         limits: of each run.
-        workers: containers at a time.
+        workers: parallel containers.
 
     Raises:
-        SandboxUnavailable: there is no docker, no such image, or a required property is not proved.
+        SandboxUnavailable: docker or the image is missing, or a required property is not verified.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class DockerSandbox(WholeRuns):
 
     @property
     def report(self) -> Report:
-        """The properties that were proved."""
+        """The verified properties."""
         return self._report
 
     def command(self, name: str, limits: RunLimits) -> list[str]:
@@ -144,7 +145,7 @@ class DockerSandbox(WholeRuns):
 
 
 class _Container:
-    """One container's streams: what it is given, what it writes, and when it has taken too long."""
+    """One container's streams: its input, its output, and its deadline."""
 
     def __init__(self, process: subprocess.Popen[bytes], mark: bytes, limits: RunLimits) -> None:
         self._process, self._mark, self._limits = process, mark, limits
@@ -156,7 +157,7 @@ class _Container:
         """When something was heard last: taking a container down is not the program's time."""
 
     def pump(self, given: bytes) -> str:
-        """Move data until the end; says why it ended: `exit`, `wall`, `start`, or the stream beyond its cap."""
+        """Move data until the end. Returns why it ended: `exit`, `wall`, `start`, or the stream beyond its cap."""
         stdin, streams = self._files()
         deadline = time.monotonic() + _START_S
         view = memoryview(given)
@@ -208,7 +209,7 @@ class _Container:
                 stream.close()
 
     def result(self, why: str, calls: int, *, asking: bool) -> RunResult:
-        """What the run came to; a container in which nothing was started is never the program's fault."""
+        """The result of the run. A container that did not start the program is never the program's failure."""
         if not self._begun:
             told = bytes(self._err).decode("utf-8", "replace").strip()[-300:]
             problem = told or ("it did not start in time" if why == "start" else "it ended before the program began")
@@ -234,7 +235,7 @@ class _Container:
 
 
 def _told(line: bytes) -> dict[str, Any]:
-    """What process 1 says of the end; the program may have forged it, so only what it could do anyway is believed."""
+    """Process 1's report of the end. The program may have forged it, so only results that it could cause are used."""
     try:
         said = json.loads(line)
         cpu = float(said["cpu"])

@@ -41,13 +41,13 @@ class Symbolic:
 
 
 def carried(value: Any, max_array: int) -> Any:
-    """What stands for a value that is not of a plain type: an array, a symbol, a plain container, or `OpaqueValue`.
+    """The replacement of a value of another than a plain type: an array, a symbol, a plain container, or `OpaqueValue`.
 
-    Runs beside the candidate.
+    Runs in the candidate's process.
 
     Args:
         value: of any type.
-        max_array: how many items an array may have.
+        max_array: maximum number of items in an array.
     """
     kind = type(value)
     home = str(getattr(kind, "__module__", "")).partition(".")[0]
@@ -70,7 +70,7 @@ def carried(value: Any, max_array: int) -> Any:
 
 
 def _container(value: Any) -> Any:
-    """A container derived from a plain one as the plain one, if both are equal to the same values; else None.
+    """A container derived from a plain one as the plain one, if both are equal to the same values; otherwise None.
 
     A named tuple and a `defaultdict` inherit `__eq__`; `Counter` and `OrderedDict` have their own for each other only.
     """
@@ -84,10 +84,10 @@ def _container(value: Any) -> Any:
 
 
 def is_plain_data(value: Any) -> bool:
-    """Whether a value of numpy holds numbers or text that Python's own types hold exactly (no `longdouble`)."""
+    """Whether a numpy value contains numbers or text that Python's own types represent exactly (no `longdouble`)."""
     return bool(hasattr(value, "dtype") and value.dtype.kind in "biufcSU" and value.dtype.char not in "gG")
 
 
 def well_formed(text: str) -> bool:
-    """Whether a text is Unicode throughout: without half characters."""
+    """Whether a string is valid Unicode, without lone surrogates."""
     return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)

@@ -22,7 +22,7 @@ LANGUAGES = {
 
 
 class UnusableReply(Exception):
-    """A reply that says nothing about the program; `wait_s` is how long the server asks to wait."""
+    """A reply without information about the program. `wait_s` is the wait that the server requests."""
 
     def __init__(self, problem: str, wait_s: float = 0.0) -> None:
         super().__init__(problem)
@@ -50,7 +50,7 @@ def result(facts: Mapping[str, Any], seconds: float) -> RunResult:
     """A reply as the result of a whole program.
 
     Raises:
-        UnusableReply: it says that the server failed, or nothing that can be read.
+        UnusableReply: it reports a server failure, or can't be read.
     """
     run, stdout, stderr, code = _streams(facts)
     if run.get("status") == "TimeLimitExceeded":
@@ -67,7 +67,7 @@ def bundled(facts: Mapping[str, Any], seconds: float, limits: RunLimits, calls: 
     """A reply as the result of a bundle.
 
     Raises:
-        UnusableReply: it says that the server failed, or nothing that can be read.
+        UnusableReply: it reports a server failure, or can't be read.
     """
     run, stdout, stderr, code = _streams(facts)
     if code and bundle.OLD in stderr:
@@ -107,7 +107,7 @@ def compiled(facts: Mapping[str, Any]) -> RunResult | None:
 
 
 def _streams(facts: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, str, int]:
-    """The run's part of a reply, what it wrote, and its exit code."""
+    """The run's part of a reply, its output, and its exit code."""
     run = facts.get("run_result")
     if facts.get("status") not in ("Success", "Failed") or not isinstance(run, Mapping):
         raise UnusableReply(f"{facts.get('status')}: {str(facts.get('message'))[:200]}")

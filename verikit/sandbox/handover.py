@@ -1,7 +1,7 @@
-"""Beside programs of other languages: put the native supervisor (`native/cases.c`) in the place of this process.
+"""Runs next to programs of other languages: replaces this process by the native supervisor (`native/cases.c`).
 
-It runs cases as `supervisor.Supervisor` does, and writes the same records, for a fraction of the time. What it needs is
-laid out here: files, empty streams, and a plan on descriptor 5.
+It runs cases like `supervisor.Supervisor` does, and writes the same records, for a fraction of the time. Its inputs are
+prepared here: files, empty streams, and a plan on descriptor 5.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def hand_over(job: dict[str, Any], contents: int, kept: str, work: str) -> NoRet
     """Become the native supervisor of a job.
 
     Args:
-        job: as `supervisor.Supervisor` has it; `native` is where the supervisor's program lies.
-        contents: where the contents begin in descriptor 4.
+        job: as for `supervisor.Supervisor`; `native` is the location of the supervisor's program.
+        contents: the offset of the contents in descriptor 4.
         kept: the folder of the program and the streams.
         work: the working directory of each case.
 
@@ -67,7 +67,7 @@ def _plan(
     job: dict[str, Any], contents: int, program: list[int], paths: list[str], argv: list[str], alone: list[str],
     env: list[str], sealed: list[str],
 ) -> None:  # fmt: skip
-    """Lay `struct head`, the cases and the strings of `cases.c` on descriptor 5."""
+    """Write `struct head`, the cases and the strings of `cases.c` to descriptor 5."""
     numbers = [
         *map(len, (argv, alone, env, sealed, job["cases"])), int(job["wall"] * 1e9), int(job["budget"] * 1e9),
         job["output"], int(job["stop"]), int(job["engine"]), *program,

@@ -1,8 +1,8 @@
 """Programs run on another machine: by a `verikit serve --sandbox`, or by any SandboxFusion server.
 
-Which of the two a server is, it says itself. Ours takes the child's payload as it is and gives its record back, so that
-verdicts are those of the local sandbox. A server that fails, refuses or does not answer is `infra_error` after some
-tries, never a verdict. What it holds is tried from here, by the probes that every backend goes through.
+The server itself reports which of the two it is. A verikit server takes the child's payload unchanged and returns its
+record, so verdicts equal the local sandbox's verdicts. A server that fails, rejects a request or does not answer is
+`infra_error` after some retries, never a verdict. Its isolation is tested from here, with the probes for all backends.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from verikit.sandbox.types import Failure, RunLimits, RunResult
 from verikit.sandbox.whole import NoPrograms, WholeRuns
 
 TOKEN = "VERIKIT_SANDBOX_TOKEN"
-"""Where the environment keeps the server's token; it may stand in the address, too."""
+"""The environment variable for the server's token. The token may also be part of the address."""
 _PAUSES = (0.2, 1.0, 3.0)
 _RETRYABLE = {408, 429, 500, 502, 503, 504}
 _TRIAL = records.payload("def f(): return 2", [("f", [], {})])
 _MOST_WAIT_S = 30.0
-"""Of what a server asks for by Retry-After."""
+"""Maximum wait requested by a server's Retry-After."""
 
 
 class HttpSandbox(WholeRuns):
@@ -39,14 +39,14 @@ class HttpSandbox(WholeRuns):
 
     Args:
         url: of the server, with or without `/run_code`; a token as the password in it.
-        require: properties that must be proved.
+        require: properties that must be verified.
         limits: of each run; the server may have narrower ones.
-        workers: requests at a time.
-        retries: after a refused or broken request.
-        check: ask the server now, and try what it holds.
+        workers: parallel requests.
+        retries: after a rejected or broken request.
+        check: query the server now, and test its isolation.
 
     Raises:
-        SandboxUnavailable: it does not answer, or a required property is not proved.
+        SandboxUnavailable: it does not answer, or a required property is not verified.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class HttpSandbox(WholeRuns):
         self._lock = threading.Lock()
         self._ours: bool | None = None
         self._bundles = False
-        """Whether a bundle has given its record back: from then on one that does not is the program's doing."""
+        """Whether a bundle has ever returned its record. After that, a missing record is the program's doing."""
         self._programs = HttpPrograms(self)
         self._report = Report("http", strike(self._url), {"server": "not asked"}, dict.fromkeys(PROPERTIES, "absent"))
         wanted = frozenset(require)
@@ -94,12 +94,12 @@ class HttpSandbox(WholeRuns):
 
     @property
     def report(self) -> Report:
-        """What was proved by trying it from here; nothing unless that was asked for."""
+        """The properties verified by tests from here. Empty unless `check` or `require` was set."""
         return self._report
 
     @property
     def programs(self) -> HttpPrograms:
-        """Programs of other languages, where the server runs them."""
+        """Programs of other languages, if the server runs them."""
         return self._programs
 
     def _run_plain(
@@ -131,7 +131,7 @@ class HttpSandbox(WholeRuns):
         )  # fmt: skip
 
     def _speaks_ours(self) -> bool:
-        """Whether the server is a verikit; one that does not answer is asked again at the next run."""
+        """Whether the server is a verikit server. If it does not answer, the next run queries it again."""
         import httpx
 
         with self._lock:
@@ -146,7 +146,7 @@ class HttpSandbox(WholeRuns):
             return bool(self._ours)
 
     def ask(self, path: str, body: Mapping[str, Any], wall_s: float, read: wire.Reader) -> RunResult:
-        """Put a request, again where that may help; `infra_error` if no reply can be used."""
+        """Send a request, with retries if they may help. Returns `infra_error` without a usable reply."""
         start, problem = time.monotonic(), ""
         for pause in (*self._pauses, None):
             asked = time.monotonic()
@@ -180,10 +180,10 @@ class HttpSandbox(WholeRuns):
 
 
 class HttpPrograms(NoPrograms):
-    """Programs of other languages, compiled and run by the server, which keeps what it has compiled.
+    """Programs of other languages, compiled and run by the server, which caches compiled programs.
 
     Args:
-        box: the sandbox that asks.
+        box: the sandbox that sends the requests.
     """
 
     def __init__(self, box: HttpSandbox) -> None:
@@ -193,7 +193,7 @@ class HttpPrograms(NoPrograms):
         self._trial = threading.Lock()
 
     def problem(self, language: str) -> str:
-        """Why the server can't run programs of this language; empty if it can. Tried once, with a program of ours."""
+        """Why the server can't run programs of this language; empty if it can. Checked once, with a test program."""
         if language not in fusion.LANGUAGES:
             return super().problem(language)
         with self._trial:
@@ -205,14 +205,14 @@ class HttpPrograms(NoPrograms):
             return self._works[language]
 
     def build(self, language: str, text: str, limits: RunLimits | None = None) -> BuiltProgram | RunResult:
-        """The program of a source text; it is the server that compiles it, when it is run."""
+        """The program of a source text. The server compiles it when it runs it."""
         seconds = (limits or BUILD).cpu_s or (limits or BUILD).wall_s
         return BuiltProgram(language, {"source": text.encode("utf-8", "replace")}, str(seconds))
 
     def run(
         self, program: BuiltProgram, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = 1e6
     ) -> list[RunResult]:
-        """Run a program once for each standard input; a case that ends badly is the last."""
+        """Run a program once for each standard input. A failed case ends the run."""
         source, results, left = program.files["source"].decode(), list[RunResult](), budget_s
 
         def read(facts: Mapping[str, Any], seconds: float) -> RunResult:
@@ -232,6 +232,6 @@ class HttpPrograms(NoPrograms):
 
 
 def _timed(facts: Mapping[str, Any], result: RunResult) -> RunResult:
-    """The result with the seconds that the server says it took, without those of the way."""
+    """The result with the seconds that the server reports, without network time."""
     took = facts["run_result"].get("execution_time")
     return replace(result, seconds=float(took)) if isinstance(took, int | float) else result

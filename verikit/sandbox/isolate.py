@@ -1,6 +1,6 @@
-"""What a fork server's children are restricted by, and how a child puts it on itself, for good.
+"""The restrictions of a fork server's children, and how a child applies them to itself, for good.
 
-The server prepares all that a run needs before it forks; the child only applies it: resource limits, the lower user, no
+The server prepares everything for a run before it forks. The child only applies it: resource limits, the lower user, no
 capabilities, Landlock, the system call filter, in this order. Any failure raises: a child that is not fully restricted
 never runs anything.
 """
@@ -27,26 +27,26 @@ class Cage:
     drop_to: int | None
     """The user and group to become; None: stay who we are."""
     capabilities: int
-    """What is kept; only to read Python's own files where they lie in a closed folder (Landlock names them)."""
+    """Retained capabilities, only to read Python's own files in a closed folder (Landlock lists them)."""
     readable: list[int]
-    """Descriptors of what may be read, for Landlock."""
+    """Descriptors of readable paths, for Landlock."""
     devices: list[int]
-    """Of what may be read and written, whoever runs."""
+    """Devices that every run may read and write."""
     statm: int
     """An open /proc/self/statm: limits on memory count from the server's own size."""
     tasks: int
-    """Tasks the user has already, where the limit on threads counts them too."""
+    """Tasks that the user has already, if the limit on threads includes them."""
     programs: bool = False
-    """Whether what is readable may be run too, each in a process of its own (compilers, other languages)."""
+    """Whether readable files may also be executed, each in a separate process (compilers, other languages)."""
 
     def __post_init__(self) -> None:
         self.rules: list[bytes] = []
-        """Of Landlock, all but that of a run's own directory."""
+        """Landlock rules, all except the rule of a run's own directory."""
         if self.landlock_abi:
             self.rules += landlock.readable_rules(self.readable, execute=self.programs)
             self.rules += landlock.writable_rules(self.landlock_abi, self.devices, execute=self.programs)
         if self.programs:
-            _programs_filter()  # made here once, for all children
+            _programs_filter()  # built once, for all children
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Prepared:
 
 
 def prepare(cage: Cage, order: Mapping[str, float], work: str) -> Prepared:
-    """In the server: what the child of this run must apply. `release` it after the fork."""
+    """In the server: the settings that the child of this run must apply. `release` it after the fork."""
     size = int(os.pread(cage.statm, 64, 0).split()[0]) * _PAGE
     rules = None
     if cage.landlock_abi:

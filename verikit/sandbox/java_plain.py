@@ -1,11 +1,12 @@
-"""Which Java programs can share a virtual machine, case after case, and what their classes look like there.
+"""Decides which Java programs can share a virtual machine, case after case, and rewrites their classes for it.
 
-A program is *plain* if its classes can reach nothing of Java's library that outlives a case: no files, no reflection,
-no properties, no hooks, no finalizers, no threads but those that a case waits for. Classes name all that they reach in
-their constant pools, and the virtual machine verifies them, so a list of what may be named decides it. With classes
-loaded anew for each case, a plain program leaves nothing behind. All others start a virtual machine for each case.
+A program is *plain* if its classes can't reach anything in Java's library that outlives a case: no files, no
+reflection, no properties, no hooks, no finalizers, and only threads that a case waits for. Classes list everything
+that they reach in their constant pools, and the virtual machine verifies them. So a list of allowed names decides it.
+Classes are loaded again for each case, so a plain program leaves nothing behind. All others start a virtual machine
+for each case.
 
-The classes are what a compiler made of hostile text: what can't be read is not plain.
+The classes come from a compiler that read hostile source code. Classes that can't be parsed are not plain.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 EXIT = "verikit/Engine"
-"""Stands in for `System` where a program ends itself (`native/Engine.java`)."""
+"""Replaces `System` in calls to exit (`native/Engine.java`)."""
 _OLDEST = 52
-"""The version of class files from which on the virtual machine checks them as we rely on."""
+"""The oldest class file version with the virtual machine checks that verikit relies on."""
 _NATIVE, _MAGIC, _MOST_POOL = 0x0100, 0xCAFEBABE, 65_500
 _MOST_BYTES = 200_000
 """Of all classes; to read more would cost more than it saves."""
@@ -57,7 +58,7 @@ _TABLE = {
     "Stream$Builder",
 }
 _WHOLE = frozenset(folder + name for folder, names in _TABLE.items() for name in names.split())
-"""Classes that may be inherited from, all of whose members may be used, but for `_NEVER` and what opens files."""
+"""Classes that may be inherited from. All their members may be used, except `_NEVER` and members that open files."""
 _THROWABLE = "<init> getMessage getLocalizedMessage getCause initCause toString addSuppressed fillInStackTrace equals"
 _SOME = {
     "java/lang/Object": "<init> getClass hashCode equals toString wait notify notifyAll clone",
@@ -71,17 +72,19 @@ _SOME = {
     "java/security/MessageDigest": "getInstance update digest reset",
     "java/util/Locale": "ROOT US ENGLISH UK getDefault",
 }
-"""Members of other classes that may be used. Nothing inherits from these, but for Object."""
+"""Members of other classes that may be used. Of these classes, only Object may be inherited from."""
 _THREADS = (
     "(Ljava/lang/Runnable;Ljava/lang/String;)V",
     "(Ljava/lang/ThreadGroup;Ljava/lang/Runnable;Ljava/lang/String;)V",
     "(Ljava/lang/ThreadGroup;Ljava/lang/Runnable;Ljava/lang/String;J)V",
 )
-"""Threads with a name: Java counts those without, from the start of the virtual machine."""
+"""Threads with a name. Java numbers threads without one, from the start of the virtual machine."""
 _EXCEPTIONS = ("java/lang/", "java/util/", "java/io/", "java/util/concurrent/")
 _NEVER = frozenset("finalize intern identityHashCode getStackTrace setStackTrace setDefault".split())
-"""Members that no class may use or have, nor such as begin with `parallel`: what they reach outlives a case, or tells
-how the program was started."""
+"""Members that no class may use or have, including names that start with `parallel`.
+
+Their effects outlive a case, or they reveal how the program was started.
+"""
 _FROM_FILES = ("java/io/PrintStream", "java/io/PrintWriter")
 """Whose constructors open files of a name."""
 
@@ -91,9 +94,9 @@ class Plain:
     """A program whose cases can share a virtual machine."""
 
     files: Mapping[str, bytes]
-    """Its classes, which end a case by `Engine.exit` where they ended by `System.exit`."""
+    """Its classes, with `Engine.exit` instead of `System.exit`."""
     unwinds: bool
-    """Whether nothing in it catches what every case could be ended by, an Error that nobody knows."""
+    """Whether it catches nothing that could end a case, such as an unknown Error."""
     threads: bool
     """Whether it makes any."""
 
@@ -102,7 +105,7 @@ def plain(files: Mapping[str, bytes]) -> Plain | None:
     """The program of these class files for an engine of many cases, or None if it is not plain.
 
     Args:
-        files: relative names, `Main.class` and the like, and contents.
+        files: relative names, such as `Main.class`, and contents.
     """
     if sum(map(len, files.values())) > _MOST_BYTES:
         return None
@@ -123,7 +126,7 @@ def plain(files: Mapping[str, bytes]) -> Plain | None:
 
 @dataclass(slots=True)
 class _ClassFile:
-    """What is asked of a class."""
+    """The relevant properties of a class."""
 
     name: str
     above: list[str]
@@ -133,11 +136,11 @@ class _ClassFile:
     methods: list[tuple[int, str]] = field(default_factory=list)
     """Flags and name."""
     caught: set[str] = field(default_factory=set)
-    """Classes whose objects it catches; the empty name: whatever is thrown."""
+    """Classes whose objects it catches. The empty name: every exception."""
     pool_end: int = 0
     pool_size: int = 0
     exits: list[int] = field(default_factory=list)
-    """Where the constant pool names `System` as the owner of `exit`."""
+    """Offsets in the constant pool of `System` as the owner of `exit`."""
 
 
 def _is_plain(found: _ClassFile, own: set[str]) -> bool:
@@ -167,7 +170,7 @@ def _may_use(own: set[str], owner: str, name: str, descriptor: str) -> bool:
     if _is_never(name):
         return False
     if name == "printStackTrace":
-        return descriptor == "()V"  # with a stream it could tell what called the program
+        return descriptor == "()V"  # with a stream it could reveal the program's caller
     if owner in own:
         return True
     if owner.startswith("["):
@@ -184,7 +187,7 @@ def _may_use(own: set[str], owner: str, name: str, descriptor: str) -> bool:
 
 
 def _read(data: bytes) -> _ClassFile:
-    """The parts of a class file that are asked about.
+    """The relevant parts of a class file.
 
     Raises:
         ValueError, IndexError, KeyError, struct.error: it has another form.
@@ -238,7 +241,7 @@ def _read(data: bytes) -> _ClassFile:
 
 
 def _pool(data: bytes, count: int) -> tuple[dict[int, tuple[int, int]], int]:
-    """Tag and place of each constant, and where they end. Constants that run code of their own kind are refused."""
+    """Tag and offset of each constant, and the end of the pool. Constants that run their own code are rejected."""
     sizes = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 18: 4}
     pool, at, index = dict[int, tuple[int, int]](), 10, 1
     while index < count:
@@ -251,7 +254,7 @@ def _pool(data: bytes, count: int) -> tuple[dict[int, tuple[int, int]], int]:
 
 
 def _handlers(data: bytes, at: int) -> Iterator[int]:
-    """The index of what each handler of a method catches; 0: whatever is thrown."""
+    """The index of the class that each handler of a method catches. 0: every exception."""
     (code,) = struct.unpack_from(">I", data, at + 4)
     at += 8 + code
     (count,) = struct.unpack_from(">H", data, at)
@@ -260,7 +263,7 @@ def _handlers(data: bytes, at: int) -> Iterator[int]:
 
 
 def _with_exit(data: bytes, found: _ClassFile) -> bytes:
-    """The class with `Engine` as the owner of `exit`: a text and a class more in its constant pool."""
+    """The class with `Engine` as the owner of `exit`. Its constant pool gains a string and a class."""
     if not found.exits or found.pool_size > _MOST_POOL:
         return data
     changed = bytearray(data)

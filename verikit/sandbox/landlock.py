@@ -1,8 +1,8 @@
 """Landlock: which files a program may open, by the kernel's own path rules; needs no privilege.
 
-The access bits are those the running kernel knows (its ABI), so an old kernel gets a smaller rule set, not a refusal.
-From ABI 4 on TCP is denied too, from 6 on signals and abstract sockets that leave the sandbox; `seccomp` covers the
-same ground on older kernels. Not governed by Landlock: stat, chmod, chown, utime.
+The access bits are those that the running kernel supports (its ABI), so an old kernel gets a smaller rule set instead
+of an error. ABI 4 and later also deny TCP. ABI 6 and later also deny signals and abstract sockets that leave the
+sandbox. `seccomp` covers the same ground on older kernels. Not governed by Landlock: stat, chmod, chown, utime.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FS_BITS_BY_ABI = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 
 
 def abi() -> int:
-    """The kernel's Landlock version; 0 where there is none."""
+    """The kernel's Landlock version, or 0."""
     try:
         return linux.syscall(_CREATE, 0, 0, 1)
     except OSError:
@@ -30,7 +30,7 @@ def abi() -> int:
 
 
 def open_paths(paths: Iterable[str]) -> list[int]:
-    """Descriptors that stand for `paths`; a path that is absent is left out."""
+    """Descriptors for `paths`. A missing path is skipped."""
     found = []
     for path in paths:
         try:
@@ -41,7 +41,7 @@ def open_paths(paths: Iterable[str]) -> list[int]:
 
 
 def readable_rules(descriptors: Iterable[int], *, execute: bool = False) -> list[bytes]:
-    """Rules that allow reading below the given descriptors, and with `execute` running what is there."""
+    """Rules that allow reading below the given descriptors, and with `execute` also executing."""
     return [_rule(descriptor, _READ | _READ_DIR | (_EXECUTE if execute else 0)) for descriptor in descriptors]
 
 
@@ -61,7 +61,7 @@ def _rule(descriptor: int, access: int) -> bytes:
 
 
 def ruleset(version: int, allowed: Iterable[bytes]) -> int:
-    """A descriptor of rules that allow what they say and nothing else."""
+    """A descriptor of rules that allow only the given accesses."""
     everything = _everything(version)
     attributes = struct.pack("QQQ", everything, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     fields = 1 + (version >= 4) + (version >= 6)  # files, then the network, then scopes

@@ -12,7 +12,7 @@ import signal
 import struct
 import sys
 
-if sys.platform == "linux":  # elsewhere this can be imported, and nothing of it called
+if sys.platform == "linux":  # on other systems this can be imported, but not called
     _libc = ctypes.CDLL(None, use_errno=True)
     _libc.syscall.restype = ctypes.c_long
     _library = ctypes.PyDLL(None, use_errno=True)
@@ -55,7 +55,7 @@ def syscall(number: int, *arguments: object) -> int:
 
 
 def landlock_add_rule(rules: int, rule: bytes) -> None:
-    """Add a rule for what lies beneath a path."""
+    """Add a rule for everything beneath a path."""
     _checked(_add_rule(SYS_LANDLOCK_ADD_RULE, rules, 1, rule, 0))
 
 
@@ -82,18 +82,17 @@ def unshare(flags: int) -> None:
 
 
 def fork_bare() -> int:
-    """Fork as the C library does it, without Python's own work after it: half the cost of `os.fork`.
+    """Fork like the C library, without Python's own work after it: half the cost of `os.fork`.
 
-    What Python does then is for threads, of which the caller must have none, and for `random`, which the child must
-    seed anew.
+    Python's extra work is for threads, which the caller must not have, and for `random`, which the child must reseed.
     """
     return _checked(_library.fork())
 
 
 def fork_process_one() -> int:
-    """Fork a child that is process 1 of a pid namespace of its own: all it starts dies with it.
+    """Fork a child that is process 1 of a new pid namespace. All its child processes end with it.
 
-    Only for a process without other threads: the C library is not told of the fork.
+    Only for a process without other threads: the C library is not informed of the fork.
     """
     return _checked(_library.syscall(56, ctypes.c_long(CLONE_NEWPID | signal.SIGCHLD), *[ctypes.c_long(0)] * 4))
 
@@ -104,12 +103,12 @@ def mount(source: str, target: str, kind: str, flags: int, options: str = "") ->
 
 
 def unmount(target: str) -> None:
-    """Detach a mount at once; what still holds it keeps it until it ends."""
+    """Detach a mount immediately. It remains for its current users until they end."""
     _checked(_libc.umount2(target.encode(), MNT_DETACH))
 
 
 def pivot_root_here() -> None:
-    """Make the current directory the root, and let go of the old one."""
+    """Make the current directory the root, and detach the old one."""
     syscall(SYS_PIVOT_ROOT, b".", b".")
     _checked(_libc.umount2(b".", MNT_DETACH))
     os.chdir("/")
@@ -129,7 +128,7 @@ def keep_capabilities(kept: int) -> None:
 def use_huge_pages(maps: str) -> None:
     """Gather this process's own memory into huge pages: a fork then copies a few large entries, not thousands.
 
-    A kernel before 6.1 refuses, which changes nothing but the speed.
+    A kernel before 6.1 doesn't support it, which only affects the speed.
 
     Args:
         maps: the text of /proc/self/maps.

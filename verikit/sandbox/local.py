@@ -1,8 +1,8 @@
 """The default sandbox: fork servers with Landlock, seccomp, limits and, where allowed, namespaces.
 
 Three tiers: a bare interpreter, one with numpy and sympy loaded, and one with databases, chosen by the names in the
-source. Each property is proved by probes when the sandbox starts. A fault of ours is retried once on another server and
-is `infra_error` then.
+source. Probes verify each property when the sandbox starts. An infrastructure failure is retried once on another
+server. After that it is `infra_error`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from verikit.sandbox.types import Failure, FunctionCall, Job, RunLimits, RunResu
 
 SCIENCE = ("numpy", "sympy", "mpmath", "scipy", "pandas")
 GYM = "import reasoning_gym"
-"""In the source of what scores by that package, whose tier has it loaded."""
+"""Marks source code that scores by that package. Its tier has the package preloaded."""
 DATABASES = ("sqlite3", "duckdb")
 
 
@@ -42,15 +42,15 @@ class LocalSandbox:
     Thread-safe; usable from asyncio (`arun`), daemonic processes and forked copies. A context manager.
 
     Args:
-        strict: refuse to start unless every property is proved.
-        require: refuse to start unless these properties are proved.
+        strict: fail to start unless every property is verified.
+        require: fail to start unless these properties are verified.
         limits: of each run, unless the run brings its own.
-        workers: how many programs run at a time; None: the processors this process may use.
+        workers: number of parallel programs; None: the CPUs that this process may use.
         paranoid: a pid and mount namespace for every run as well.
-        namespaces: False leaves them out (to test what holds without).
+        namespaces: False disables them (to test the isolation without them).
 
     Raises:
-        SandboxUnavailable: a required property is not proved; names it and the remedy.
+        SandboxUnavailable: a required property is not verified. The error names it and the remedy.
         SandboxError: no fork server can be started.
     """
 
@@ -88,7 +88,7 @@ class LocalSandbox:
 
     @property
     def report(self) -> Report:
-        """The layers in force and the properties that were proved."""
+        """The layers in force and the verified properties."""
         return self._report
 
     def run(
@@ -101,7 +101,7 @@ class LocalSandbox:
     ) -> RunResult:
         """Run one program; with `call`, call a function of it and return the value.
 
-        Never raises for what the program does.
+        A program's behaviour never raises.
 
         Raises:
             ValueError: an argument of the call has no typed form, or a file's name leads out.
@@ -111,7 +111,7 @@ class LocalSandbox:
     def run_calls(self, code: str, calls: Sequence[FunctionCall], limits: RunLimits | None = None) -> RunResult:
         """Run one program and call it several times in the one child; the value is the list of results.
 
-        The first call that fails ends the run. Calls of one child can know of each other.
+        The first call that fails ends the run. Calls in one child can affect each other.
         """
         return self._run(Job(code, limits=limits), calls)
 
@@ -131,9 +131,9 @@ class LocalSandbox:
         """A namespace that persists over the steps of one solution; a context manager.
 
         Args:
-            limits: of each step; the memory is that of the whole session.
+            limits: of each step; the memory limit applies to the whole session.
             science: have numpy and sympy loaded.
-            loaded: what else is loaded: `testing` (the runners of test files), `pandas`, `talking` (the proxies: the
+            loaded: other modules to load: `testing` (the runners of test files), `pandas`, `talking` (the proxies: the
                 session is one side of a conversation).
         """
         preload = "".join(map(source, ["science" if science else "bare", *loaded]))
@@ -149,8 +149,8 @@ class LocalSandbox:
     ) -> bool:  # fmt: skip
         """Whether a program gives the same value (or output) always: 2 hash seeds x 2 children x 2 calls.
 
-        A program that fails, or whose value does not travel, is not deterministic. A clock that stands still between
-        two runs (today's date) is not noticed.
+        A program that fails, or whose value does not travel, is not deterministic. Values that change slowly, such as
+        today's date, are not detected.
 
         Args:
             code: the program.
@@ -177,7 +177,7 @@ class LocalSandbox:
         return _agree(found)
 
     def equivalent(self, a: Any, b: Any, limits: RunLimits | None = None) -> bool:
-        """Whether two `Symbolic` values are equal as expressions, asked of a child without candidate code.
+        """Whether two `Symbolic` values are equal as expressions, evaluated in a child without candidate code.
 
         Raises:
             SandboxError: the sandbox failed.
@@ -200,14 +200,14 @@ class LocalSandbox:
         self, payload: bytes, stdin: bytes, limits: RunLimits, preload: str, calls: int = 0, *, seed: int = 0,
         asking: bool = False,
     ) -> RunResult:  # fmt: skip
-        """Run what `records.payload` made.
+        """Run a payload from `records.payload`.
 
         Args:
-            payload: for the child alone; nothing of it is looked at here.
+            payload: only for the child. It is not inspected here.
             stdin: of the program.
             limits: of the run.
-            preload: as `tier` says.
-            calls: how many values are expected.
+            preload: as returned by `tier`.
+            calls: number of expected values.
             seed: of hashes.
             asking: whether the value may be a `Question`.
         """
@@ -229,7 +229,7 @@ class LocalSandbox:
 
 
 def tier(code: str) -> str:
-    """What the server for this source loads before it forks; a name that only looks like an import does no harm."""
+    """The modules to load before forking for this source. A name that only looks like an import is harmless."""
     if GYM in code:
         return source("gym")
     if any(name in code for name in SCIENCE):
@@ -259,7 +259,7 @@ def _fly(server: ForkServer, payload: bytes, stdin: bytes, limits: RunLimits, ca
     result = records.result(flight.ended, flight.overflow, flight.data, limits, calls, asking=asking)
     if b'"files"' in flight.data["record"]:
         result = replace(result, files=records.fetched(bytes(flight.data["record"])))
-    return replace(result, seconds=result.seconds + time.monotonic() - begun)  # what it gave takes time to read
+    return replace(result, seconds=result.seconds + time.monotonic() - begun)  # reading its result takes time
 
 
 _default: LocalSandbox | None = None
@@ -268,10 +268,10 @@ at_fork(before=_default_lock.acquire, in_parent=_default_lock.release, in_child=
 
 
 def default_sandbox(require: Iterable[Property] = ()) -> LocalSandbox:
-    """The sandbox this process shares; started when first asked for.
+    """The sandbox that this process shares, started on first use.
 
     Raises:
-        SandboxUnavailable: it lacks a property that is required.
+        SandboxUnavailable: it lacks a required property.
     """
     global _default
     with _default_lock:

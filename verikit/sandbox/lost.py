@@ -1,9 +1,9 @@
-"""Failures of the program that no test met: what is left of them once the tests have run.
+"""Failures of the program that no test handled: which of them remain after the tests have run.
 
-A call that failed raises in the tests what it raised in the program, and test code may expect that and catch it. But
-`for`, `zip`, `map` and `iter` take some exceptions for an end, and would leave out what was to be tested. So each
-failure of a call is kept. In the end its traceback tells whether a handler in Python's source met it, or the
-interpreter itself let it vanish (`IndexError` out of `__getitem__`).
+A failed call raises the program's exception in the tests, and test code may expect and catch it. But `for`, `zip`,
+`map` and `iter` treat some exceptions as an end, and would skip the code under test. So each failure of a call is
+stored. In the end its traceback shows whether a handler in Python's source caught it, or the interpreter itself
+discarded it (`IndexError` out of `__getitem__`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import os
 
 
 class EndedCallError(RuntimeError):
-    """The program broke a limit or ended itself during a call: nothing that a test may expect."""
+    """The program broke a limit or ended itself during a call. Tests can't expect this."""
 
 
 def swallowed(error: BaseException) -> bool:
-    """Whether an exception that nobody raises any more was met by no handler in Python's source, or must not be.
+    """Whether an exception that is no longer raised was never caught by a handler in Python's source, or must not be.
 
-    Its last frame is then that of the call itself, or one that does not protect the line (Python 3.11 tells a frame of
-    a traceback only when a handler meets it).
+    Its last frame is then the call's own frame, or one that does not protect the line (Python 3.11 adds a frame to a
+    traceback only when a handler catches it).
     """
     if isinstance(error, EndedCallError):
         return True
@@ -34,14 +34,14 @@ def swallowed(error: BaseException) -> bool:
 
 
 def _is_ours(filename: str) -> bool:
-    """Whether code belongs to the proxies: it lies beside this module, or came in the same bundle."""
+    """Whether code belongs to the proxies: it is in this module's folder, or in the same bundle."""
     own = _is_ours.__code__.co_filename
     folder = os.path.dirname(own)
     return filename == own or bool(folder and filename.startswith(folder + os.sep))
 
 
 def why_lost(error: BaseException) -> str:
-    """What is wrong with a failure that `swallowed` tells."""
+    """The description of a failure that `swallowed` found."""
     if isinstance(error, EndedCallError):
         return f"a call did not end well: {error}"
     return f"a call raised {type(error).__name__}, taken for the end of an iteration"

@@ -1,7 +1,7 @@
-"""The one count of the processor time that runs take: programs, compilers, failed runs; what quotas are charged by.
+"""The only counter of the CPU time that runs take: programs, compilers, failed runs. Quotas are charged by it.
 
 A fork server reports each run's time, as the kernel measured it for the run's processes together. So a new kind of run
-is counted without a line of its own.
+is counted without additional code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Meter:
-    """What the runs of one piece of work took."""
+    """CPU time of the runs of one piece of work."""
 
     cpu_s: float = 0.0
 
@@ -24,7 +24,7 @@ _running: ContextVar[Meter | None] = ContextVar("meter", default=None)
 
 @contextmanager
 def metered() -> Iterator[Meter]:
-    """Count the runs that this thread waits for; those of a meter within are not the outer one's."""
+    """Count the runs that this thread waits for. Runs of an inner meter are not counted by the outer one."""
     meter = Meter()
     before = _running.set(meter)
     try:

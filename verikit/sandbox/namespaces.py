@@ -1,9 +1,9 @@
-"""A root of one's own: user, mount, network, ipc and host-name namespaces, built once per fork server.
+"""A private root: user, mount, network, ipc and host-name namespaces, built once per fork server.
 
-Inside there is a read-only view of what Python needs, five devices, and an empty /tmp on which every run gets a fresh
-memory file system (what Python needs of the machine's own /tmp shows there too); the loopback is down and nothing else
-of the machine has a name. Works as root and, where the kernel lets users make namespaces, without. Any failure raises
-OSError: the caller starts over without namespaces and says so.
+Inside there is a read-only view of the files that Python needs, five devices, and an empty /tmp. Every run has a fresh
+memory file system on /tmp, which also shows the files that Python needs from the machine's own /tmp. The
+loopback is down, and nothing else of the machine has a name. It works as root, and without root if the kernel lets
+users create namespaces. Any failure raises OSError. The caller then starts over without namespaces and reports it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from verikit.sandbox import linux
 NOBODY = 65534
 WORK = "/tmp"
 _KEPT = "/kept"
-"""Where what lies below `WORK` on the machine is seen too: each run's own file system covers `WORK`."""
+"""Second path of files below `WORK` on the machine, because each run's own file system covers `WORK`."""
 _ALL = linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS
 
 
@@ -28,19 +28,21 @@ STREAMS = ("stdin", "stdout", "stderr")
 def enter(
     readable: Iterable[str], devices: Iterable[str], *, streams: bool = False, places: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Move this process into namespaces of its own, with a private root that shows only the given paths.
+    """Move this process into its own namespaces, with a private root that shows only the given paths.
 
-    With `streams`, `/dev/stdin` and its kin lead to files that a supervisor keeps; there is no /proc to lead to.
+    With `streams`, `/dev/stdin`, `/dev/stdout` and `/dev/stderr` lead to files of a supervisor, because there is no
+    /proc.
 
-    Each of `places` (`/app`) that is not there otherwise leads to a folder of that name in a supervisor's work folder.
+    Each of `places` (`/app`) that doesn't exist otherwise leads to a folder of that name in a supervisor's work folder.
 
-    Returns, for `fresh_work`, where those that lie below `WORK` (an environment made there) are kept or lead to.
+    Returns, for `fresh_work`, the new paths or link targets of paths below `WORK` (such as an environment created
+    there).
     """
     _unshare_user()
     linux.mount("none", "/", "none", linux.MS_REC | linux.MS_PRIVATE)
     sources = {path: os.open(path, os.O_PATH) for path in _outermost(readable)}
     nodes = {path: os.open(path, os.O_PATH) for path in devices if os.path.exists(path)}
-    links = _links(readable)  # found here: what lies below `WORK` is covered from now on
+    links = _links(readable)  # read now: paths below `WORK` are covered after this
     linux.mount("tmpfs", WORK, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,mode=755")
     for path, descriptor in sources.items():
         _bind(descriptor, WORK + path)
@@ -94,7 +96,7 @@ def fresh_work(disk_bytes: int, files: int, uid: int, kept: Mapping[str, str]) -
 
 
 def inner_work(kept: Mapping[str, str]) -> str:
-    """The directory where a run begins: one of its own, where others show beside it."""
+    """The directory where a run starts: a separate one if other paths appear in `WORK`."""
     return f"{WORK}/.verikit-work" if kept else WORK
 
 
@@ -104,9 +106,9 @@ def drop_work() -> None:
 
 
 def enter_own_processes() -> None:
-    """Go on in a pid and mount namespace of one's own, as process 2; the caller's process stays behind and mirrors it.
+    """Continue in a separate pid and mount namespace, as process 2. The caller's process stays behind and mirrors it.
 
-    Process 1 only waits: signals to oneself behave as usual in process 2, and all die with either of the others.
+    Process 1 only waits. Signals to oneself behave as usual in process 2, and all end with either of the others.
     """
     linux.unshare(linux.CLONE_NEWPID | linux.CLONE_NEWNS)
     first = os.fork()
@@ -120,7 +122,7 @@ def enter_own_processes() -> None:
 
 
 def _die_of(number: int) -> NoReturn:
-    """End as the program did: by the same signal, or in peace."""
+    """End in the same way as the program: by the same signal, or normally."""
     if number:
         if number not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(number, signal.SIG_DFL)
@@ -129,7 +131,7 @@ def _die_of(number: int) -> NoReturn:
 
 
 def _unshare_user() -> None:
-    """Enter the namespaces; root keeps two ids (itself and nobody), a user only its own.
+    """Enter the namespaces; root keeps two ids (root and `nobody`), a user only its own.
 
     Two ids can only be mapped from outside, so a helper that stays behind writes the maps.
     """
@@ -171,7 +173,7 @@ def _write_maps(pid: int, uid: int, gid: int) -> None:
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
-    """Real paths, without those that lie below another."""
+    """Real paths, without paths that are below another."""
     kept: list[str] = []
     for path in sorted({os.path.realpath(path) for path in paths}):
         if not kept or not path.startswith(kept[-1] + "/"):
@@ -185,7 +187,7 @@ def _links(paths: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _make_target(path: str, *, like: str) -> None:
-    """Make what something of that kind, a directory or a file, can be mounted on."""
+    """Create a mount point for the same kind of entry: a directory or a file."""
     if os.path.isdir(like):
         os.makedirs(path, exist_ok=True)
     else:
@@ -194,7 +196,7 @@ def _make_target(path: str, *, like: str) -> None:
 
 
 def _bind(descriptor: int, target: str) -> None:
-    """Show what the descriptor stands for at `target`."""
+    """Bind the descriptor's file or directory to `target`."""
     source = f"/proc/self/fd/{descriptor}"
     _make_target(target, like=source)
     linux.mount(source, target, "none", linux.MS_BIND | linux.MS_REC)

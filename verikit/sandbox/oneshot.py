@@ -1,6 +1,6 @@
 """A fresh process for each program: the slow, portable way that the `process` and `bwrap` backends share.
 
-Output is capped and time kept from outside; the whole process group is killed at the end, whatever it did.
+Output is capped and time measured from outside. The whole process group is always killed at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class OneShot(WholeRuns):
     """Base of the backends that start a process per program."""
 
     def _command(self, order: dict[str, Any], record: int, commands: int, work: str) -> tuple[list[str], Sequence[int]]:
-        """The command line, and descriptors it needs beside those of the run."""
+        """The command line, and the descriptors that it needs in addition to the run's."""
         raise NotImplementedError
 
     def _execute(self, payload: bytes, stdin: bytes, limits: RunLimits, calls: int, *, asking: bool) -> RunResult:
@@ -88,7 +88,7 @@ class OneShot(WholeRuns):
 def _collect(
     process: subprocess.Popen[bytes], reads: dict[int, str], caps: Mapping[str, int], deadline: float
 ) -> tuple[dict[str, bytearray], str]:
-    """Read until the process ends, its deadline, or a cap; say which (`exit`, `wall`, or the stream's name)."""
+    """Read until the process ends, its deadline, or a cap. Returns which (`exit`, `wall`, or the stream's name)."""
     data = {name: bytearray() for name in caps}
     waiting = select.poll()
     for read in reads:

@@ -15,14 +15,14 @@ _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo", "/
 
 
 def readable() -> list[str]:
-    """What a program needs to see: Python's library, installed packages, shared libraries, time zones."""
+    """Paths that a program needs: Python's library, installed packages, shared libraries, time zones."""
     python = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     python += [path for path in sys.path if path.endswith(("site-packages", "dist-packages", "lib-dynload"))]
     return [path for path in dict.fromkeys([*python, *_SYSTEM]) if os.path.exists(path)]
 
 
 def exceeds(tree: str, most_bytes: int, most_files: int) -> bool:
-    """Whether a tree holds more than so many bytes or files; stops counting there."""
+    """Whether a tree has more than this many bytes or files. Stops counting there."""
     size = count = 0
     pending = [tree]
     while pending:

@@ -1,7 +1,7 @@
 """Numbers of numpy and sympy, as the plain Python values they are equal to.
 
-What crosses the sandbox's wall was written beside the candidate, so nothing here evaluates it: numbers are read from
-their digits by one closed grammar, and all else of sympy stays `Symbolic`, which equals no plain value.
+Data that crosses the sandbox's wall was written in the candidate's process, so it is never evaluated here. Numbers are
+read from their digits by one closed grammar. All other sympy objects stay `Symbolic`, which equals no plain value.
 """
 
 from __future__ import annotations

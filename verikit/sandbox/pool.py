@@ -1,7 +1,7 @@
-"""The fork servers of a sandbox: started when first needed, lent to one run at a time, replaced when worn or broken.
+"""The fork servers of a sandbox: started on first use, lent to one run at a time, replaced when worn or broken.
 
-A copy of the caller made by fork lets go of all of them and starts its own. Whether namespaces can be had is found by
-starting a server with them; a refusal is remembered for the process and reported, never hidden.
+A forked copy of the caller releases all of them and starts its own. Starting a server with namespaces shows whether
+they are available. A failure is cached for the process and reported, never hidden.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from verikit.sandbox.client import Broken, ForkServer, Refused, ServerOptions
 
 T = TypeVar("T")
 MAX_RUNS = 10_000
-"""After so many runs a server is replaced."""
+"""The number of runs after which a server is replaced."""
 IDLE = 3
 """Servers of a kind that wait per worker: tests, their program, and a comparison run at the same time."""
 
 _refusal: str | None = None
-"""Why namespaces can't be had on this machine; None: not known to be refused."""
+"""Why namespaces are unavailable on this machine; None: no failure so far."""
 _allowed = False
 """Whether a server has had them; after that, going without would be a silent downgrade."""
 
@@ -57,7 +57,7 @@ class Pool:
         tools: tuple[str, ...] = (),
         places: tuple[str, ...] = (),
     ) -> T:
-        """Wait for one of the workers' turns and run once on a server; on another where the first one breaks.
+        """Wait for one of the workers' turns and run once on a server. If the server breaks, run on another.
 
         Raises:
             Broken: both did.
@@ -84,11 +84,7 @@ class Pool:
         raise Broken(problem)
 
     def take(self, preload: str, seed: int, tools: tuple[str, ...] = (), places: tuple[str, ...] = ()) -> ForkServer:
-        """A server for one run or session; give it back, or discard it.
-
-        Raises:
-            Broken: it can't be started.
-        """
+        """A server for one run or session. Return it afterwards, or discard it."""
         with self._lock:
             if self._closed:
                 raise Broken("the sandbox is closed")
@@ -117,7 +113,7 @@ class Pool:
         server.close()
 
     def _start(self, preload: str, seed: int, tools: tuple[str, ...], places: tuple[str, ...]) -> ForkServer:
-        """Start a server, with namespaces unless this machine has refused them before it ever allowed them."""
+        """Start a server, with namespaces unless this machine denied them before it ever allowed them."""
         global _refusal, _allowed
         if self.namespaces and _refusal is None:
             try:
@@ -133,7 +129,7 @@ class Pool:
         return ForkServer(ServerOptions(preload, seed, False, self._paranoid, tools, places))
 
     def close(self) -> None:
-        """End all servers; one that is lent ends when it comes back."""
+        """End all servers. A server in use ends when it is returned."""
         with self._lock:
             self._closed = True
             servers = [server for idle in self._idle.values() for server in idle]
@@ -142,7 +138,7 @@ class Pool:
             server.close()
 
     def forget(self) -> None:
-        """In a forked copy of the caller: start anew."""
+        """In a forked copy of the caller: start from scratch."""
         for server in [*self._lent, *(server for idle in self._idle.values() for server in idle)]:
             server.forget()
         closed = self._closed

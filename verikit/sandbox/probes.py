@@ -1,7 +1,7 @@
-"""Prove at start-up what a sandbox holds, by trying to break it with harmless programs.
+"""Verify a sandbox's properties at start-up, by trying to break it with harmless programs.
 
-Each property is decided by what was tried, never by which mechanism is thought to be there. Found once per process and
-configuration; logged once if anything is not proved.
+Each property is decided by attempts, never by the mechanism that is assumed to be active. The result is cached per
+process and configuration, and logged once if a property is not verified.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def _probe(box: LocalSandbox, pool: Pool, *, paranoid: bool) -> Report:
 
 
 def examine(box: Sandbox, *, spin_s: float = 0.05) -> tuple[dict[Property, Proof], dict[Property, str]]:
-    """Run the probes; the proofs, and what was seen where one failed.
+    """Run the probes. Returns the verified properties, and the observations of failed probes.
 
     Args:
-        box: what to examine.
+        box: the sandbox to examine.
         spin_s: how long a loop runs before it must be stopped; longer than the sandbox takes to start a program.
 
     Raises:
@@ -85,7 +85,7 @@ def examine(box: Sandbox, *, spin_s: float = 0.05) -> tuple[dict[Property, Proof
 def _judge(
     facts: dict[Property, str], spin: RunResult, flood: RunResult, again: RunResult, *, untouched: bool
 ) -> tuple[dict[Property, Proof], dict[Property, str]]:
-    """Turn what the probes saw into proofs and notes."""
+    """Turn the observations of the probes into verified properties and notes."""
     seen = dict(facts)
     if not untouched:
         seen["file_writes"] = "a file outside was changed"

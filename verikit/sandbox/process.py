@@ -1,6 +1,6 @@
-"""A plain process for each program, for machines without anything better (macOS): limits, but no isolation.
+"""A plain process for each program, for machines without other sandboxes (macOS): limits, but no isolation.
 
-It declares so: nothing is proved, and whoever requires a property is refused.
+Its report lists no verified properties, and requiring a property raises an error.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class ProcessSandbox(OneShot):
     """Runs programs as the user, with limits on time, memory and output. Only for programs you trust.
 
     Args:
-        require: properties that must be proved.
+        require: properties that must be verified.
         limits: of each run.
-        workers: programs at a time.
-        examine: try what it holds; without that nothing is proved.
+        workers: parallel programs.
+        examine: run the probes. Otherwise every property is unverified.
 
     Raises:
-        SandboxUnavailable: a required property is not proved.
+        SandboxUnavailable: a required property is not verified.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ProcessSandbox(OneShot):
 
     @property
     def report(self) -> Report:
-        """What the probes found, if they were asked; otherwise nothing is proved."""
+        """The results of the probes, if they ran. Otherwise every property is unverified."""
         return self._report
 
     def _command(self, order: dict[str, Any], record: int, commands: int, work: str) -> tuple[list[str], Sequence[int]]:

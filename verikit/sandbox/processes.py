@@ -1,4 +1,4 @@
-"""What the processes of a run hold and use together, read from outside by a descriptor of /proc."""
+"""Resource use of the processes of a run together, read from outside by a descriptor of /proc."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def resident(proc: int, root: int) -> int:
-    """Bytes of memory that a process and all its descendants have in use; pages they share count for each.
+    """Bytes of memory that a process and all its descendants have in use; shared pages are counted for each process.
 
     Args:
         proc: a descriptor of /proc.
@@ -21,7 +21,7 @@ def resident(proc: int, root: int) -> int:
 
 
 def processor_seconds(proc: int, root: int) -> float:
-    """Processor time of a process, all its descendants, and those of them that have ended and were waited for."""
+    """CPU time of a process, all its descendants, and its ended descendants that were waited for."""
     return sum(sum(map(int, told.rpartition(b")")[2].split()[11:15])) for told in _told(proc, root, "stat")) / _TICKS
 
 

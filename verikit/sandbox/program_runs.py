@@ -1,6 +1,6 @@
-"""One run on a server that runs programs of other languages: what it is asked, and how its record is read.
+"""One run on a server that runs programs of other languages: its job, and how its record is read.
 
-The record comes from a supervisor beside the program and is hostile input, as all that comes out of a sandbox.
+The record comes from a supervisor that runs next to the program. It is hostile input, like all output of a sandbox.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OUT_OF_MEMORY = ("bad_alloc", "OutOfMemoryError", "heap out of memory", "memory
 
 @dataclass(frozen=True)
 class ProgramJob:
-    """What the supervisor is asked to do."""
+    """The job of the supervisor."""
 
     command: Sequence[str]
     files: Mapping[str, bytes]
@@ -38,12 +38,12 @@ class ProgramJob:
     native: bytes = b""
     """The native supervisor; empty: Python's."""
     engine: bool = False
-    """Whether the command starts an engine of many cases; the native supervisor's alone."""
+    """Whether the command starts an engine of many cases. Only the native supervisor supports it."""
     alone: Sequence[str] = ()
-    """What runs a case that did not end well in an engine; empty: an engine that forks for each case, which counts."""
+    """The command that reruns a case that failed in an engine. Empty: the engine forks per case, which is final."""
 
     def payload(self) -> list[bytes]:
-        """A line of JSON that fills pages, and the contents that it speaks of; programs begin on a page too."""
+        """A line of JSON padded to whole pages, and the contents that it refers to. Programs also start on a page."""
         contents: list[bytes] = []
         end = 0
 
@@ -70,7 +70,7 @@ class ProgramJob:
         return [line, b" " * (-(len(line) + 1) % _PAGE) + b"\n", *contents]
 
     def order(self, size: int) -> tuple[RunLimits, float, int, int]:
-        """Limits of the supervisor, its wall clock, what all may hold in MiB, and the bytes of its record."""
+        """Limits of the supervisor, its wall clock, the memory of all processes in MiB, and the bytes of its record."""
         lim = self.limits
         engine = lim.memory_mb + self.data_mb
         limits = replace(
@@ -85,15 +85,15 @@ class ProgramJob:
 
 @dataclass(slots=True)
 class ProgramRun:
-    """What came of one run."""
+    """The outcome of one run."""
 
     results: list[RunResult] = field(default_factory=list)
     products: dict[str, bytes] = field(default_factory=dict)
-    """The files of the folder that was to be collected."""
+    """The files of the `collect` folder."""
     again: bool = False
-    """Whether the last case left something behind, so that the rest of them need another run."""
+    """Whether the last case left something behind, and the remaining cases need another run."""
     cpu_s: float = 0.0
-    """What all of its processes took of a processor, as the fork server says: the record could say anything."""
+    """CPU seconds of all its processes, as reported by the fork server. The record itself is not trustworthy."""
 
 
 def fly(server: ForkServer, payload: Sequence[bytes], job: ProgramJob) -> ProgramRun:
@@ -124,7 +124,7 @@ def fly(server: ForkServer, payload: Sequence[bytes], job: ProgramJob) -> Progra
 
 
 def _cut_short(ended: Mapping[str, Any], overflow: str, job: ProgramJob) -> RunResult:
-    """How a run ended whose supervisor did not say so."""
+    """The result of a run whose supervisor did not report its end."""
     seconds = float(ended["seconds"])
     if overflow:
         return RunResult("output", error=Failure("output", "more than the cap"), seconds=seconds)
@@ -140,7 +140,7 @@ def read_record(record: bytes, limits: RunLimits) -> ProgramRun:
     """The results and the files in a record.
 
     Raises:
-        Broken: the supervisor says that it failed, or the record can't be read.
+        Broken: the supervisor reports that it failed, or the record can't be read.
     """
     run, position = ProgramRun(), 0
     while (end := record.find(b"\n", position)) >= 0:
@@ -178,7 +178,7 @@ def _result(said: Mapping[str, Any], out: bytes, err: bytes, limits: RunLimits) 
 
 
 def _ended(said: Mapping[str, Any], flood: bool, stderr: str, limits: RunLimits) -> tuple[Status, Failure | None]:
-    """What a case came to; evidence from outside goes first."""
+    """The outcome of a case. Evidence from outside takes precedence."""
     code, why = int(said["exit"]), said["why"]
     if flood or why == "output":
         return "output", Failure("output", f"more than {limits.output_kb} KiB")

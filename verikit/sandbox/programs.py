@@ -1,7 +1,7 @@
 """Programs of other languages in the sandbox: built once, each case in a fresh process, judged from outside.
 
-Compilers read hostile text, so they run behind the same walls. What they make comes out as bytes, is kept by content,
-and goes into a fresh sandbox for each run; the cases of a run share nothing but the machine.
+Compilers read hostile source code, so they run behind the same walls. Their output leaves the sandbox as bytes and is
+cached by content. It goes into a fresh sandbox for each run. The cases of a run share only the machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from verikit.sandbox.toolchains import Missing, Toolchain, toolchain
 from verikit.sandbox.types import Failure, RunLimits, RunResult
 
 BUILD = RunLimits(wall_s=30.0, memory_mb=2048, disk_mb=256, output_kb=256, threads=128)
-"""What a compiler may use."""
+"""Limits of a compiler."""
 _MOST_KEPT = 256 << 20
 _OWN_PATH = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "HOME": "{work}", "TMPDIR": "{work}"}
 _JAVA_CLASS = re.compile(r"\b(?:class|interface|enum|record)[ \t\n]+([A-Za-z_$][\w$]*)")
@@ -36,10 +36,10 @@ _JAVA_PACKAGE = re.compile(
     r"(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+"
     r"package[ \t\n]+([A-Za-z_$][\w$]*(?:[ \t]*\.[ \t]*[A-Za-z_$][\w$]*)*)[ \t\n]*;"
 )
-"""The package of a file: what stands there first, after comments."""
+"""The package of a file: the first declaration after comments."""
 _JAVA_MAIN = re.compile(r"\bstatic[ \t\n]+(?:final[ \t\n]+)?void[ \t\n]+main\b")
 _MOST_CLASSES = 50
-"""Classes before `main` of which it is asked whether they are around it."""
+"""Maximum classes before `main` that are checked for enclosing it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class BuiltProgram:
     main: str = "Main"
     """The class that is started (Java)."""
     cpu_s: float = 0.0
-    """What its compiler took of a processor, now or when it was built before."""
+    """CPU seconds of its compiler, now or when it was built before."""
 
 
 _Key = tuple[str, str, RunLimits]
-"""Of what is kept: language, source text, and the limits of its compiler, but for the wall clock."""
+"""Key of the cache: language, source text, and the limits of its compiler, except the wall clock."""
 
 
 class Programs:
@@ -63,7 +63,7 @@ class Programs:
 
     Args:
         pool: of the servers.
-        native: run cases by the native supervisor, where a C compiler is there to make it; else by Python's.
+        native: run cases by the native supervisor if a C compiler can build it. Otherwise by Python's.
     """
 
     def __init__(self, pool: Pool, *, native: bool = True) -> None:
@@ -79,13 +79,13 @@ class Programs:
         self._making = threading.RLock()
 
     def problem(self, language: str) -> str:
-        """Why programs of this language can't be run here; empty if they can. Tried once, with a program of ours."""
+        """Why programs of this language can't be run here; empty if they can. Checked once, with a test program."""
         chain = toolchain(language)
         if isinstance(chain, Missing):
             return f"no tool chain for {language} on this machine: {chain.install}"
         with self._trial:
             if language not in self._works:
-                with metered():  # ours, whoever asks first
+                with metered():  # verikit's time, not the first caller's
                     self._works[language] = self._try(chain)
             return self._works[language]
 
@@ -101,18 +101,18 @@ class Programs:
         return f"the tool chain for {chain.language} does not work in the sandbox: {done.status}, {done.error} {seen}"
 
     def build(self, language: str, text: str, limits: RunLimits = BUILD) -> BuiltProgram | RunResult:
-        """The program of a source text, or how its compiler failed; kept by content.
+        """Build a source text, cached by content. Returns the program, or how its compiler failed.
 
-        Whoever gives a row its seconds takes off `cpu_s` of what comes back, which is the same for a kept one.
+        Callers that limit a row's seconds subtract `cpu_s` of the result, which is the same for a cached result.
 
         Raises:
-            SandboxUnavailable: there is no tool chain, or no namespaces.
+            SandboxUnavailable: there is no toolchain, or no namespaces.
         """
         chain = toolchain(language)
         if isinstance(chain, Missing):
             raise SandboxUnavailable(f"no tool chain for {language}", hint=chain.install)
         key = (language, text, replace(limits, wall_s=BUILD.wall_s, cpu_s=None))
-        place = os.getpid(), key  # a forked copy has none of the threads that would open it
+        place = os.getpid(), key  # a forked copy lacks the threads that would open it
         with self._lock:
             turn = self._turns.setdefault(place, threading.Lock())
         try:
@@ -123,7 +123,7 @@ class Programs:
                 self._turns.pop(place, None)
 
     def _found(self, key: _Key, limits: RunLimits) -> BuiltProgram | RunResult | None:
-        """What was built before and would end the same under these limits."""
+        """A cached build that would end the same under these limits."""
         with self._lock:
             found = self._built.get(key)
             if found is None or not _holds_under(found, limits.cpu_s or math.inf):
@@ -167,18 +167,18 @@ class Programs:
     def run(
         self, program: BuiltProgram, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = math.inf
     ) -> list[RunResult]:
-        """Run a program once for each standard input; results keep the order.
+        """Run a program once for each standard input. Results keep the order.
 
-        A case that ends badly is the last: the results are fewer than the inputs then.
+        A failed case ends the run, and then there are fewer results than inputs.
 
         Args:
-            program: what `build` made.
+            program: returned by `build`.
             stdins: of the cases.
             limits: of each case.
             budget_s: for all of them together.
 
         Raises:
-            SandboxUnavailable: there is no tool chain, or no namespaces.
+            SandboxUnavailable: there is no toolchain, or no namespaces.
         """
         chain = toolchain(program.language)
         if isinstance(chain, Missing):
@@ -223,17 +223,17 @@ class Programs:
         places: tuple[str, ...] = (),
         collect: str = "",
     ) -> RunResult:
-        """Run one command beside files of its own, with all the processes that it starts.
+        """Run one command with its own files, with all the processes that it starts.
 
         Args:
-            command: `{kept}` in it is the folder of the files; it starts in an empty one.
+            command: `{kept}` in it is the folder of the files. It starts in an empty one.
             files: relative names and contents.
             stdin: its standard input.
-            limits: of the command and what it starts, together.
+            limits: of the command and its child processes, together.
             tools: paths that it needs to read and execute.
-            env: its variables, beside `PATH` and the like.
+            env: its variables, in addition to `PATH` and similar ones.
             places: folders at the root, such as `/app`, that lead to folders of their names in the work folder.
-            collect: the folder beside the files whose regular files come back with the result.
+            collect: the folder next to the files whose regular files are returned with the result.
 
         Raises:
             SandboxUnavailable: no namespaces.
@@ -243,7 +243,7 @@ class Programs:
         return replace(run.results[0], files=run.products) if collect else run.results[0]
 
     def native_supervisor(self) -> bytes:
-        """The program that runs cases fast, built once where there is a C compiler; empty where there is none."""
+        """The program that runs cases fast, built once. Empty if there is no C compiler."""
         with self._making:
             if self._native is None:
                 self._native = b""
@@ -255,17 +255,17 @@ class Programs:
             return self._native
 
     def _engine(self, chain: Toolchain, program: BuiltProgram) -> case_engines.CaseEngine | None:
-        """The engine that runs the cases of a program; None where there is none, or the program can't have it."""
+        """The engine that runs the cases of a program. None if it doesn't exist or the program can't use it."""
         needs = case_engines.needs_of(chain.language, program.files)
         files = self._engine_files(chain.language) if needs else {}
         return replace(needs, files={**files, **needs.files}) if needs and files else None
 
     def _engine_files(self, language: str) -> Mapping[str, bytes]:
-        """The files of a language's engine, made and tried once; none where it can't be had."""
+        """The files of a language's engine, built and tested once. Empty if it is not available."""
         if not self.native_supervisor():
             return {}
         language = "java" if language == "java" else "javascript"
-        with self._making, metered():  # ours, whoever needs it first
+        with self._making, metered():  # verikit's time, not the first caller's
             if language not in self._engines:
                 self._engines[language] = self._make_engine(language)
             return self._engines[language]
@@ -329,12 +329,12 @@ def _filled(part: str, fill: Mapping[str, str]) -> str:
 
 
 def was_too_busy(built: RunResult) -> bool:
-    """Whether a compiler ran out of its wall clock, which is far off: the machine's doing, and another try's chance."""
+    """Whether a compiler exceeded its generous wall clock. The machine caused this, so another try may succeed."""
     return built.status == "timeout" and "wall" in str(built.error)
 
 
 def _holds_under(built: BuiltProgram | RunResult, cpu_s: float) -> bool:
-    """Whether a kept build would end the same with so much time of a processor."""
+    """Whether a cached build would end the same with this many CPU seconds."""
     if isinstance(built, RunResult) and built.status == "timeout":
         return built.cpu_s >= cpu_s
     return built.cpu_s <= cpu_s

@@ -1,7 +1,7 @@
-"""From what a child left to a `RunResult`: the one place that says how a run ended.
+"""Turns a child's output into a `RunResult`. No other module decides how a run ended.
 
-The record is the candidate's word and may claim anything; it is believed only where a lie can't help (the value is
-compared with an answer the child never saw). Evidence from outside (time, output, signals) goes first.
+The record comes from the candidate and may claim anything. It is trusted only if a false claim can't help: the value
+is compared with an answer that the child never saw. Evidence from outside (time, output, signals) takes precedence.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def payload(
     answers: Sequence[tuple[str, str]] | None = None,
     fetch: Sequence[str] = (),
 ) -> bytes:
-    """One line for the child: the program and the calls, and nothing it must not know.
+    """One line for the child: the program and the calls, and no secrets.
 
-    With a `role` the child is one side of a conversation (`proxies`). `names` are the other side's, also where Python
-    has them. With `answers`, its lines so far have these answers in this order, and it ends with the first line beyond.
+    With a `role` the child is one side of a conversation (`proxies`). `names` are the other side's, and override
+    Python's. With `answers`, its lines so far have these answers in this order, and it ends with the first line beyond.
 
     Raises:
         ValueError: an argument has no typed form, or a file's name leads out of the directory.
@@ -64,7 +64,7 @@ def _inside(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProgramLine:
-    """A line of a conversation, said by a program that ended with it."""
+    """A line of a conversation, sent by a program that ended with it."""
 
     text: str
 
@@ -73,7 +73,7 @@ def result(
     ended: Mapping[str, Any], overflow: str, data: Mapping[str, bytes | bytearray], limits: RunLimits, calls: int = 0,
     *, asking: bool = False,
 ) -> RunResult:  # fmt: skip
-    """Judge a run that has ended; with `calls`, its value is a list of as many, or with `asking` a `ProgramLine`."""
+    """Judge a finished run. With `calls`, its value is a list of that length, or with `asking` a `ProgramLine`."""
     stdout, stderr = (bytes(data[name]).decode("utf-8", "replace") for name in ("stdout", "stderr"))
     status, value, error = _outside(ended, overflow, limits.wall_s)
     if status is None:
@@ -90,7 +90,7 @@ def result(
 
 
 def fetched(record: bytes) -> dict[str, bytes]:
-    """The files that a record brings along; none if it is not well-formed."""
+    """The files in a record; empty if it is not well-formed."""
     try:
         node = values.parse(record.partition(b"\n")[0])
         found = node.get("files") if isinstance(node, dict) else None
@@ -101,7 +101,7 @@ def fetched(record: bytes) -> dict[str, bytes]:
 
 
 def turn(record: bytes) -> str:
-    """The line of a conversation that a record is; empty if it is none, or not well-formed."""
+    """The line of a conversation in a record; empty if it has another kind, or is not well-formed."""
     line, _, more = record.partition(b"\n")
     try:
         node = values.parse(line, len(line))
@@ -112,7 +112,7 @@ def turn(record: bytes) -> str:
 
 
 def _outside(ended: Mapping[str, Any], overflow: str, wall_s: float) -> tuple[Status | None, Any, Failure | None]:
-    """What the record has no say in."""
+    """The part of the outcome that the record can't influence."""
     number, why = -int(ended["exit"]), ended["why"]
     if overflow:
         return "output", None, Failure("output", f"more than the cap of {overflow}")
@@ -138,7 +138,7 @@ def _by_signal(number: int, *, cpu_over: bool) -> tuple[Status, Any, Failure]:
 
 
 def read(record: bytes, most: int = values.MAX_BYTES) -> tuple[Status, Any, Failure | None]:
-    """Validate one record line; what is not well-formed is no result, nor is a value of more than `most` bytes."""
+    """Validate one record line. A malformed record is `no_result`, and so is a value of more than `most` bytes."""
     nothing = Failure("no result", "the program ended without a record")
     if not record:
         return "no_result", None, nothing
@@ -156,7 +156,7 @@ def read(record: bytes, most: int = values.MAX_BYTES) -> tuple[Status, Any, Fail
         if not (isinstance(kind, str) and isinstance(message, str) and isinstance(at, str)):
             raise ValueError("wrong fields")
         failure = Failure(_clean(kind[:200]), _clean(message[:2000]), values.decode(["int", at]) % (1 << 31))
-    except Exception as problem:  # noqa: BLE001 - whatever its reading runs into, the record is the program's
+    except Exception as problem:  # noqa: BLE001 - any error means a malformed record
         return "no_result", None, Failure("no result", f"a malformed record: {str(problem)[:200]}")
     return status, None, failure  # type: ignore[return-value]
 
@@ -167,7 +167,7 @@ def _clean(text: str) -> str:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equal, and of exactly the same types all the way down; NaN equals NaN, what is opaque equals nothing."""
+    """Equal, and of exactly the same types at every level. NaN equals NaN; an opaque value never equals anything."""
     if type(a) is not type(b) or isinstance(a, OpaqueValue):
         return False
     if isinstance(a, float):
@@ -186,7 +186,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def _same_items(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """Whether two collections of hashable values hold the same ones, types included."""
+    """Whether two collections have the same hashable values, types included."""
     return sorted(map(_key, a)) == sorted(map(_key, b))
 
 

@@ -1,9 +1,9 @@
-"""A session for sandboxes that only run whole programs: test code is run again with each answer that it got.
+"""A session for sandboxes that only run whole programs: test code is rerun with each answer that it got.
 
-`LocalSandbox.session` keeps one process and answers its questions as they come. Where nothing can be said to a program
-while it runs, its first question ends it; it is then run again from its start with the answer at hand, up to its next
-question. Test code must therefore ask the same questions each time (`random` is seeded); one that does not is
-unscored. What the runs before the last one took is ours, and is not counted as the program's time.
+`LocalSandbox.session` has one process and answers its questions as they arrive. Other sandboxes can't send data to a
+running program. There, its first question ends it. It is then rerun from the start with all answers so far, up to its
+next question. So test code must send the same questions each time (`random` is seeded), and is unscored otherwise.
+The time of the runs before the last one is overhead, not the program's time.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from verikit.sandbox.session import Relay
 from verikit.sandbox.types import Failure, FunctionCall, RunLimits, RunResult
 
 Execute = Callable[[bytes, RunLimits, int], RunResult]
-"""Runs a payload with so many calls, and returns a `Turn` as the value of a program that ends with one."""
+"""Runs a payload with this many calls, and returns a `Turn` as the value of a program that ends with one."""
 MOST_TURNS = 400
-"""Of one session: the runs grow as the square of it."""
+"""Maximum turns of one session: total run time grows with the square of it."""
 
 
 class ReplaySession:
-    """One step, or one side of a conversation; made by the `session` of a sandbox that runs whole programs."""
+    """One step, or one side of a conversation, created by the `session` of a sandbox that runs whole programs."""
 
     def __init__(self, execute: Execute, limits: RunLimits) -> None:
         self._execute, self._limits = execute, limits
@@ -46,7 +46,7 @@ class ReplaySession:
         names: Sequence[str] = (),
         relay: Relay | None = None,
     ) -> RunResult:
-        """Run the step; the arguments are those of `Session.run`."""
+        """Run the step; it has the arguments of `Session.run`."""
         if self._payload is not None:
             return _ours("this sandbox has sessions of one step; the local sandbox has longer ones")
         calls = [call] if call else []
@@ -72,7 +72,7 @@ class ReplaySession:
         return self._next()
 
     def exchange(self, line: str) -> str | RunResult:
-        """Say a line: the line that answers it, or how the side ended instead."""
+        """Send a line. Returns the line that answers it, or how the side ended instead."""
         self._answers.append((self._said, line))
         if len(self._answers) >= MOST_TURNS:
             return _ours(f"the tests use the program more than {MOST_TURNS} times: use the local sandbox")
@@ -80,7 +80,7 @@ class ReplaySession:
 
     @property
     def used_s(self) -> float:
-        """Seconds of the last run: what the runs before it took is not the program's time."""
+        """Seconds of the last run. Earlier runs are not the program's time."""
         return self._used_s
 
     def _next(self) -> str | RunResult:

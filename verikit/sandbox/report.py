@@ -1,4 +1,4 @@
-"""What a sandbox was proved to hold, for the log, the results folder and `verikit doctor`."""
+"""The verified properties of a sandbox, for the log, the results folder and `verikit doctor`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Property = Literal[
 Proof = Literal["proved", "best_effort", "absent"]
 PROPERTIES: tuple[Property, ...] = Property.__args__  # type: ignore[attr-defined]
 ISOLATION: frozenset[Property] = frozenset(PROPERTIES) - {"disk_total"}
-"""What scoring model-written code asks for: all but a limit on the total written."""
+"""Requirements for scoring model-written code: all properties except a limit on the total written."""
 
 _REMEDIES: dict[Property, str] = {
     "disk_total": "allow user namespaces (docker: --security-opt seccomp=… with unshare and mount; Ubuntu: an AppArmor "
@@ -31,22 +31,22 @@ _REMEDIES: dict[Property, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The layers a sandbox is made of and the properties its start-up probes found."""
+    """The layers of a sandbox and the properties that its start-up probes verified."""
 
     backend: str
     kernel: str = ""
     layers: Mapping[str, str] = field(default_factory=dict)
-    """Layer to "active", or why it is missing."""
+    """Maps each layer to "active", or to why it is missing."""
     properties: Mapping[Property, Proof] = field(default_factory=dict)
     notes: Mapping[Property, str] = field(default_factory=dict)
-    """What a probe saw where a property is not proved."""
+    """Observations of the probes for unverified properties."""
 
     def unproved(self) -> list[Property]:
-        """The properties that are not proved, in a fixed order."""
+        """The properties that are not verified, in a fixed order."""
         return [name for name in PROPERTIES if self.properties.get(name) != "proved"]
 
     def require(self, wanted: frozenset[Property] | set[Property]) -> None:
-        """Refuse a sandbox that lacks a property.
+        """Reject a sandbox that lacks a property.
 
         Raises:
             SandboxUnavailable: names each property that is missing and the remedy.

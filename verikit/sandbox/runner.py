@@ -1,8 +1,8 @@
-"""Beside the candidate: run one program, or the steps of a session, and write what came out as typed JSON.
+"""Runs inside the candidate's process: run one program, or the steps of a session, and write the results as typed JSON.
 
-Runs in a process that the candidate owns from its first line on: nothing written here is believed, only read. The
-payload comes in by descriptor 4 (one JSON line a step), records go out by descriptor 3 (one JSON line each); standard
-output and error are the program's own. What must stay unknown to the candidate never comes in.
+The candidate controls this process from its first line, so records are read but never trusted. The payload arrives on
+descriptor 4 (one JSON line per step). Records leave on descriptor 3 (one JSON line each). Standard output and error
+are the program's own. Secrets from the candidate never come in.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 RECORD, COMMANDS = 3, 4
 UNREPEATABLE = "Unrepeatable"
-"""The failure of a program that asks other questions when it is run again."""
+"""The failure of a program that sends other requests when it is rerun."""
 MODULE = "solution"
 """The name of a program whose functions are called."""
 _FILE = "<program>"
@@ -63,7 +63,7 @@ def main(*, session: bool) -> NoReturn:
 
 
 def _payload() -> bytes:
-    """All that the caller says; a reader of text would cost more than a small program does."""
+    """The whole input of the caller, as bytes. Decoding it here would cost more than a small program does."""
     pieces = []
     while piece := os.read(COMMANDS, 1 << 20):
         pieces.append(piece)
@@ -86,7 +86,7 @@ def _write(data: bytes) -> None:
 
 
 def _step(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBase | None) -> dict[str, Any]:
-    """Run one payload in the namespace; the record says how it ended."""
+    """Run one payload in the namespace. The record shows how it ended."""
     failed: list[BaseException] = []
     record = _attempt(job, namespace, commands, failed)
     if record["status"] == "ok" and (lost := next(filter(swallowed, failed), None)):
@@ -130,13 +130,13 @@ def _compiled(code: str) -> types.CodeType:
 
 
 def _give_name(namespace: dict[str, Any]) -> None:
-    """Make a program whose functions are called a module: what it does as `__main__` only is not wanted."""
+    """Make a program whose functions are called a module, to skip code that runs only as `__main__`."""
     namespace["__name__"] = MODULE
     sys.modules[MODULE] = sys.modules["__main__"]
 
 
 def _serve(job: dict[str, Any], namespace: dict[str, Any], commands: io.TextIOBase | None) -> NoReturn:
-    """Run the program, and do with its objects what the tests ask for."""
+    """Run the program, and carry out the tests' requests on its objects."""
     from verikit.sandbox.proxies.program import ProgramSide
 
     side = ProgramSide(_transport(job, commands), namespace)
@@ -156,14 +156,14 @@ def _beside_program(job: dict[str, Any], commands: io.TextIOBase | None, failed:
 
 
 def _call(call: list[Any], namespace: dict[str, Any]) -> Any:
-    """Call a function of the program and encode at once what it returns."""
+    """Call a function of the program and encode its result immediately."""
     name, args, kwargs = call
     given, named = thawed(values.decode(args)), thawed(values.decode(kwargs))
     return values.encode(_lookup(name, namespace)(*given, **named))
 
 
 def _transport(job: dict[str, Any], commands: io.TextIOBase | None) -> Transport:
-    """How a side of a conversation says a line and hears the next one."""
+    """How a side of a conversation sends a line and receives the next one."""
     if commands is None:
         return _replayed(job["answers"])
 
@@ -178,9 +178,9 @@ def _transport(job: dict[str, Any], commands: io.TextIOBase | None) -> Transport
 
 
 def _replayed(answers: list[list[str]]) -> Transport:
-    """Answers to the lines of a side that is run again with what is known by now.
+    """Answers to the lines of a side that is rerun with all answers so far.
 
-    A line beyond them is the record that the process ends with; another than the one said before fails.
+    The first line beyond them is the record that the process ends with. A line that differs from the first run fails.
     """
     left = iter(answers)
     random.seed(0)
@@ -212,7 +212,7 @@ def _lookup(name: str, namespace: dict[str, Any]) -> Any:
 
 
 def _finish(record: dict[str, Any]) -> dict[str, Any]:
-    """End as the interpreter does: wait for threads, run exit handlers, flush."""
+    """End like the interpreter does: wait for threads, run exit handlers, flush."""
     try:
         if threading.active_count() > 1 or threading._threading_atexits:  # type: ignore[attr-defined]
             threading._shutdown()  # type: ignore[attr-defined]
@@ -224,7 +224,7 @@ def _finish(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fetched(names: list[str]) -> dict[str, str]:
-    """The files of these names, as long as they are small together."""
+    """The files of these names, up to a small total size."""
     found: dict[str, str] = {}
     left = _MOST_FETCHED
     for name in names:
@@ -253,7 +253,7 @@ def _failure(error: BaseException) -> dict[str, Any]:
         status = "disk"
     kind, message, line = type(error).__name__, "", 0
     if kind == UNREPEATABLE:
-        kind = "Exception"  # only we say so, whatever a program calls its exceptions
+        kind = "Exception"  # only verikit may use this name
     try:
         message = str(error)[:2000]
         frames = [f for f in traceback.walk_tb(error.__traceback__) if f[0].f_code.co_filename == _FILE]

@@ -1,9 +1,9 @@
-"""The system call filter: an allow-list for x86-64, everything else is refused with EPERM.
+"""The system call filter: an allow-list for x86-64. All other calls fail with EPERM.
 
 The number space is cut into intervals with one verdict each and searched as a binary tree, so a call costs about seven
 comparisons. A few calls are allowed by their arguments: threads but no processes, signals to oneself, socket pairs but
-no sockets. Changes of mode, owner and time report success and do nothing: `shutil.copy2` works, files outside keep
-theirs. Where programs may start others, a file can be made executable: linkers do that, and only the run's own file
+no sockets. Changes of mode, owner and time report success and do nothing: `shutil.copy2` works, and files outside are
+unchanged. If programs may start others, a file can be made executable. Linkers do that, and only the run's own file
 system is writable there. A call through another architecture's entry (int 0x80, x32) ends the process.
 """
 
@@ -29,7 +29,7 @@ PRETENDED = [90, 91, 92, 93, 94, 132, 235, 260, 261, 268, 280, 452]
 UNSUPPORTED = range(188, 200)
 """Extended attributes."""
 ABSENT = [435]
-"""clone3: the C library then falls back to clone, whose flags can be read."""
+"""clone3. The C library then falls back to clone, whose flags the filter can read."""
 
 FCNTL = [*range(8), 36, 37, 38, 1030, 1032]
 """Duplicate, flags, locks; no F_SETOWN or F_SETSIG, which send signals to others."""
@@ -43,19 +43,19 @@ _CLONE_THREAD = 0x10000
 _NEW_NAMESPACES = 0x7E020000
 _CHMOD, _FCHMOD, _FCHMODAT, _FCHMODAT2 = 90, 91, 268, 452
 _EXECUTABLE = 0o755
-"""The mode that linkers and `install` give a program."""
+"""The file mode that linkers and `install` set for a program."""
 _SETRESUID, _SETRESGID = 117, 119
 _UNCHANGED = 0xFFFFFFFF
-"""-1 where such a call takes an id: keep what the process has."""
+"""-1 as the id in such a call: no change."""
 _JOBS = (109, 112, 247, 434)
 """Process groups, sessions, waiting, and a descriptor of a process."""
 _LOCAL_SOCKETS = (42, 43, 44, 46, 47, 49, 50, 288, 299, 307, 319, 141, 203)
-"""connect, accept, sendto, sendmsg, recvmsg, bind, listen and their kin; shared memory, priorities, processors."""
+"""connect, accept, sendto, sendmsg, recvmsg, bind, listen and similar calls; shared memory, priorities, CPUs."""
 _SOCKET, _AF_UNIX, _AF_INET, _AF_INET6 = 41, 1, 2, 10
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
 _LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _OWN_PID = 0xA5A5A5A5
-"""Stands in the compiled filter where the child's own pid goes."""
+"""Placeholder in the compiled filter for the child's own pid."""
 
 Instruction = tuple[int, int, int, int]
 
@@ -84,15 +84,15 @@ def _no_address() -> list[Instruction]:
 
 
 def _any_process() -> list[Instruction]:
-    """New processes, but in no namespaces of their own."""
+    """New processes, but no new namespaces."""
     refuse: Instruction = (_RETURN, _ERRNO | errno.EPERM, 0, 0)
     return [(_LOAD, _ARGUMENTS, 0, 0), (_BITS, _NEW_NAMESPACES, 0, 1), refuse, (_RETURN, _ALLOW, 0, 0)]
 
 
 def _effective_id_only() -> list[Instruction]:
-    """`setresuid(-1, id, -1)` and its like for groups: `posix_spawn` with POSIX_SPAWN_RESETIDS (make) calls them so.
+    """`setresuid(-1, id, -1)` and the group equivalent: `posix_spawn` with POSIX_SPAWN_RESETIDS (make) calls them so.
 
-    Without capabilities, the kernel allows nothing but an id that the process has already.
+    Without capabilities, the kernel only allows an id that the process has already.
     """
     refuse: Instruction = (_RETURN, _ERRNO | errno.EPERM, 0, 0)
     return [
@@ -104,7 +104,7 @@ def _effective_id_only() -> list[Instruction]:
 def _verdicts(
     may_exec: bool, own_pid_only: bool, processes: bool, local_sockets: bool = False, loopback: bool = False
 ) -> dict[int, list[Instruction]]:
-    """What to do with each call number that is not refused."""
+    """The action for each call number that is not denied."""
 
     def errno_of(number: int) -> list[Instruction]:
         return [(_RETURN, _ERRNO | number, 0, 0)]
@@ -117,7 +117,7 @@ def _verdicts(
     table |= {62: to_self, 234: to_self, 302: _argument(0, [0]), 56: _thread_only(), 44: _no_address()}
     table |= {53: _argument(0, [1]), 72: _argument(1, FCNTL, errno.EINVAL), 157: _argument(0, PRCTL)}
     table[16] = _argument(1, IOCTL, errno.ENOTTY)
-    if may_exec:  # and let what is started narrow the filter
+    if may_exec:  # and let the new program narrow the filter
         table |= {59: table[332], 157: _argument(0, [*PRCTL, linux.PR_SET_SECCOMP])}
     if processes:
         narrow = [linux.PR_SET_PDEATHSIG, linux.PR_SET_SECCOMP, linux.PR_SET_NO_NEW_PRIVS, linux.PR_SET_CHILD_SUBREAPER]
@@ -136,7 +136,7 @@ def _verdicts(
 def _compiled(
     may_exec: bool, own_pid_only: bool, processes: bool, local_sockets: bool = False, loopback: bool = False
 ) -> bytes:
-    """The filter as the kernel reads it, with a placeholder for the pid."""
+    """The filter in the kernel's format, with a placeholder for the pid."""
     refuse: list[Instruction] = [(_RETURN, _ERRNO | errno.EPERM, 0, 0)]
     table = _verdicts(may_exec, own_pid_only, processes, local_sockets, loopback)
     cuts: list[tuple[int, list[Instruction]]] = []
@@ -168,11 +168,12 @@ def program(
     """The filter as an array of `struct sock_filter`.
 
     Args:
-        pid: the one process signals may go to; None lifts that (in a pid namespace of one's own).
-        may_exec: let the process replace itself once more (what bwrap needs to start the program).
-        processes: let it make others as well (a compiler, a shell, what starts a program for each case).
-        local_sockets: let its processes talk by local sockets and shared memory (a browser, in a network namespace of
-            its own); no other family of sockets can be made.
+        pid: the only process that signals may go to; None lifts that (in a separate pid namespace).
+        may_exec: let the process replace itself again (bwrap needs this to start the program).
+        processes: let it create others as well (a compiler, a shell, a program that starts each case).
+        local_sockets: let its processes communicate by local sockets and shared memory (a browser, in a separate
+            network
+            namespace). It can't create other families of sockets.
         loopback: let them also use internet sockets (a server). Only for a network namespace that has nothing but its
             loopback.
     """
@@ -181,9 +182,9 @@ def program(
 
 
 class OwnFilter:
-    """The filter of a fork server's children, ready but for the child's pid.
+    """The filter of a fork server's children, complete except for the child's pid.
 
-    To make it in the child would cost as much as a small program does.
+    Building it in the child would cost as much as a small program does.
     """
 
     def __init__(self) -> None:
@@ -193,7 +194,7 @@ class OwnFilter:
         self._pids = [offset for offset in range(0, len(code), 4) if code[offset : offset + 4] == mark]
 
     def install(self, pid: int) -> None:
-        """Put it on this process, whose number is given, for good; needs no-new-privs."""
+        """Apply it to this process, whose pid is given, for good. Requires no-new-privs."""
         for offset in self._pids:
             struct.pack_into("I", self._buffer, offset, pid)
         linux.set_filter(self._header)

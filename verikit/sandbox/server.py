@@ -2,7 +2,7 @@
 
 It never sees a program, its input or its output: the caller passes descriptors, and only the child reads them. So
 nothing of one run is left in memory that a later child inherits. One run at a time; several servers make a pool. It is
-exec'd, never forked, and ends with its caller (a pidfd and the socket's end tell it), taking its child along.
+exec'd, never forked, and ends with its caller (it monitors a pidfd and the socket's end), taking its child along.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Server:
             self._work = self._writable = self._base + "/work"
             tasks = isolate.tasks_of(uid if uid else namespaces.NOBODY)
         os.environ.update(HOME=self._work, TMPDIR=self._work)
-        exec(compile(options["preload"], "<preload>", "exec"), {"__name__": "preload"})  # noqa: S102 - our own text
+        exec(compile(options["preload"], "<preload>", "exec"), {"__name__": "preload"})  # noqa: S102 - verikit's own source
         drop, capabilities = _lower_user(readable) if uid == 0 else (None, 0)
         self._paranoid = options["paranoid"] and options["namespaces"] and not self._programs
         if self._paranoid:
@@ -102,7 +102,7 @@ class Server:
             linux.use_huge_pages(file.read())
 
     def describe(self) -> dict[str, Any]:
-        """What was set up, for the report."""
+        """The server's setup, for the report."""
         return {
             "landlock": self._cage.landlock_abi,
             "namespaces": self._options["namespaces"],
@@ -175,7 +175,7 @@ class Server:
         }
 
     def _watch(self, handle: int, child: int, order: dict[str, Any], start: float) -> str:
-        """Wait for the child's end, its deadline, or a word from the caller; say which."""
+        """Wait for the child's end, its deadline, or a message from the caller. Returns which."""
         waiting = select.poll()
         for descriptor in (handle, self._control.fileno(), self._owner):
             waiting.register(descriptor, select.POLLIN)
@@ -245,25 +245,25 @@ class Server:
             self._worn = True
 
     def _disk_full(self, order: dict[str, Any]) -> bool:
-        """Whether the run has used up what it may write."""
+        """Whether the run has used up its disk space."""
         if self._base:
             return paths.exceeds(self._work, int(order["disk"]), int(order["files"]))
         state = os.statvfs(self._work)
         return state.f_bavail == 0 or state.f_favail == 0
 
     def clean_up(self) -> None:
-        """Remove what is on the disk of the machine."""
+        """Remove the files on the disk of the machine."""
         if self._base:
             with suppress(OSError):
                 paths.remove_tree(self._base)
 
 
 def _temporary_folder() -> str:
-    """Imported here alone: it loads libraries that each fork would copy the maps of."""
+    """Imported only here: it loads libraries that each fork would copy the maps of."""
     import tempfile
 
     folder = tempfile.mkdtemp(prefix="verikit-")
-    tempfile.tempdir = None  # a child's own lies elsewhere
+    tempfile.tempdir = None  # a child has another one
     return folder
 
 
@@ -285,7 +285,7 @@ def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def _lower_user(readable: list[str]) -> tuple[int | None, int]:
-    """Whom root's children become, and what they keep; found by a child that tries it."""
+    """The user that root's children become, and their capabilities; found by a child that tries it."""
     child = os.fork()
     if child == 0:
         try:

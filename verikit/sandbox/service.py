@@ -1,9 +1,9 @@
-"""Start a program that is a server in a box of its own: the inside of `verikit.artifacts.service.box`.
+"""Starts a program that is a server in its own box: the inside of `verikit.artifacts.service.box`.
 
-The box has a network namespace with nothing but its loopback, a root that shows only named paths, a memory file system
+The box has a network namespace with nothing but its loopback, a root that shows only listed paths, a memory file system
 with the workspace's files, the lower user, no capabilities, limits, and a system call filter. This process stays
 outside the program's namespace of processes, so the program can neither see nor signal it. It starts and stops the
-program on command, and hands out sockets: one that is made here stays in the box's network wherever it is used.
+program on command, and provides sockets. A socket created here stays in the box's network wherever it is used.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class StartedService:
     Args:
         contents: A file with a line of JSON (`command`, `environment`, `readable`, `memory`, `cpu`, `disk`, `folders`,
             and `files` as [path, mode, size]), followed by the bytes of the files.
-        output: Where the program's output goes.
+        output: The destination of the program's output.
     """
 
     def __init__(self, contents: int, output: int) -> None:
@@ -77,7 +77,7 @@ class StartedService:
         self._lay(blob)
 
     def _lay(self, blob: bytes) -> None:
-        """Write the workspace's files. Nothing of the program runs yet, so the paths lead nowhere else."""
+        """Write the workspace's files. The program is not running yet, so the paths can't be redirected."""
         start = 0
         made = [f"{self._work}/{folder}" for folder in self._order["folders"]]
         for folder in made:
@@ -118,7 +118,7 @@ class StartedService:
             raise OSError(f"the program could not be restricted: {told.decode('utf-8', 'replace')}")
 
     def _be_first(self, told: int) -> NoReturn:
-        """Restrict oneself, start the program as process 2, and mirror its end; all that it started ends then too."""
+        """Restrict this process, start the program as process 2, and mirror its end. All its processes end with it."""
         try:
             os.chdir(self._work)
             os.umask(0o022)
@@ -164,7 +164,7 @@ class StartedService:
                 self._first, self._exit = 0, os.waitstatus_to_exitcode(status)
 
     def _stop(self, seconds: float) -> bool:
-        """End the program with all that it started; with seconds, SIGTERM comes first. Whether it ended by itself."""
+        """End the program and all its processes, after SIGTERM if `seconds` is set. Whether it exited on its own."""
         self._look()
         if not self._first:
             return True
@@ -182,11 +182,11 @@ class StartedService:
 
 
 def _name_loopback() -> None:
-    """Switch on the loopback and name it; no other name leads anywhere."""
+    """Switch on the loopback and name it. Other names don't resolve."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
         fcntl.ioctl(made, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", _IFF_UP))
     socket.sethostname("localhost")
-    if os.path.exists("/etc/hosts"):  # the machine's, whose place ours takes
+    if os.path.exists("/etc/hosts"):  # the machine's file, which this one replaces
         linux.mount("tmpfs", namespaces.WORK, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,mode=755")
         with open(f"{namespaces.WORK}/hosts", "w", encoding="ascii") as file:
             file.write(_HOSTS)

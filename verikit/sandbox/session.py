@@ -17,19 +17,19 @@ from verikit.sandbox.types import Failure, FunctionCall, RunLimits, RunResult
 
 
 class Conversation(Protocol):
-    """A side of a conversation: says a line, is told the next."""
+    """A side of a conversation: it sends a line and receives the next."""
 
     def begin(self, code: str, role: Role) -> str | RunResult:
         """Start the side: its first line, or how it ended instead."""
         ...
 
     def exchange(self, line: str) -> str | RunResult:
-        """Say a line to it: the line that answers, or how it ended instead."""
+        """Send a line to it. Returns the answering line, or how it ended instead."""
         ...
 
     @property
     def used_s(self) -> float:
-        """Seconds that it has run so far, the start of its sandbox aside."""
+        """Seconds that it has run so far, excluding the start of its sandbox."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -38,15 +38,15 @@ class Conversation(Protocol):
 
 
 Relay = Callable[[str], str]
-"""Takes a line that a child says in a conversation, and returns the line that answers it."""
+"""Takes a line from a child in a conversation, and returns the line that answers it."""
 _MAX_TURNS = 100_000
 
 
 class Session:
-    """Steps that share a namespace; made by `LocalSandbox.session`, one thread at a time.
+    """Steps with a common namespace, created by `LocalSandbox.session`; one thread at a time.
 
-    An exception leaves the session alive, as in a notebook; a step that breaks a limit ends it, and each later step
-    has the same status.
+    An exception leaves the session alive, as in a notebook. A step that breaks a limit ends it, and each later step has
+    the same status.
     """
 
     def __init__(self, pool: Pool, preload: str, limits: RunLimits) -> None:
@@ -56,7 +56,7 @@ class Session:
         self._commands = -1
         self._over: RunResult | None = None
         self._seconds = self._used_s = 0.0
-        """That the child took for the step so far, and for all steps."""
+        """The child's seconds for the step so far, and for all steps."""
 
     def _start(self) -> Flight:
         self._server = self._pool.take(self._preload, 0)
@@ -79,14 +79,14 @@ class Session:
         names: Sequence[str] = (),
         relay: Relay | None = None,
     ) -> RunResult:
-        """Run one step; names defined by earlier steps are there.
+        """Run one step. Names defined by earlier steps are available.
 
         Args:
             code: the step.
-            call: a function to call then; the result's value is what it returns.
-            role: in a conversation (`proxies`); None: there is none.
-            names: of the other side, even where Python has them.
-            relay: answers what the step says.
+            call: a function to call after it. The result's value is its return value.
+            role: in a conversation (`proxies`); None: not in a conversation.
+            names: of the other side, even names that Python has.
+            relay: answers the step's lines.
         """
         if self._over is not None:
             return self._over
@@ -107,7 +107,7 @@ class Session:
         return self._exchange(records.payload(code, role=role))
 
     def exchange(self, line: str) -> str | RunResult:
-        """Say a line to a side of a conversation: the line that answers it, or how it ended instead."""
+        """Send a line to a side of a conversation. Returns the answering line, or how it ended instead."""
         self._seconds = 0.0
         return self._exchange(line.encode() + b"\n")
 
@@ -117,7 +117,7 @@ class Session:
         return self._used_s
 
     def _exchange(self, send: bytes) -> str | RunResult:
-        """Have the child read bytes and wait for what it writes, for as long as is left of the step's wall clock."""
+        """Have the child read bytes, and wait for its output within the step's remaining wall clock."""
         if self._over is not None:
             return self._over
         try:
@@ -154,7 +154,7 @@ class Session:
         return RunResult(status, value, texts[0], texts[1], error)
 
     def _spoiled(self, why: str) -> RunResult:
-        """A session whose protocol can't be followed is over."""
+        """End a session whose protocol can't be followed."""
         if self._flight is not None:
             self._flight.stop()
             with suppress(Broken, OSError):
@@ -164,7 +164,7 @@ class Session:
         return self._over
 
     def _end(self, *, sound: bool) -> dict[str, Any]:
-        """Let go of the child's descriptors and of the server."""
+        """Close the child's descriptors and release the server."""
         ended = (self._flight.ended if self._flight is not None else None) or {}
         if self._flight is not None:
             self._flight.close()

@@ -1,8 +1,8 @@
-"""Beside programs of other languages: start each case as a fresh process, keep its time, write down how it ended.
+"""Runs next to programs of other languages: starts each case as a fresh process, times it, and records how it ended.
 
-Process 1 of a pid namespace of its own, already restricted; all it starts inherits the restrictions and is killed when
-the case is over. The payload (descriptor 4) is a line of JSON and the bytes it speaks of; for each case a line of JSON
-goes out (descriptor 3), followed by what was written. Nothing that decides a verdict comes in.
+It is process 1 of its own pid namespace, already restricted. All its children inherit the restrictions and are killed
+when the case is over. The payload (descriptor 4) is a line of JSON and the bytes that it refers to. For each case a
+line of JSON goes out (descriptor 3), followed by the case's output. Data that decides a verdict never comes in.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from verikit.sandbox import handover
 
 RECORD, COMMANDS = 3, 4
 KEPT = ".verikit"
-"""The folder of programs and streams, beside the working directory of each case."""
+"""The folder of programs and streams, next to the working directory of each case."""
 _TICK_S = 0.05
 _MOST_FILES = 2000
 _DEFAULT = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Signals that Python ignores, and what it starts would too."""
+"""Signals that Python ignores, which its child processes would inherit."""
 
 
 def main() -> NoReturn:
@@ -61,7 +61,7 @@ class Supervisor:
             `stop` (after the first case that ends badly), `collect`, a folder whose files are sent back, and `native`
             ([start, end] of the native supervisor, or nothing).
         blob: all contents, one after another.
-        contents: where they begin on descriptor 4.
+        contents: their offset on descriptor 4.
     """
 
     def __init__(self, job: dict[str, Any], blob: bytes, contents: int = 0) -> None:
@@ -77,7 +77,7 @@ class Supervisor:
         os.mkdir(self._kept)
 
     def run(self) -> None:
-        """Run all cases; a case that ends badly is the last where the job says so."""
+        """Run all cases, up to the first failed one if the job has `stop`."""
         os.set_inheritable(RECORD, False)
         if data := self._job["data"]:
             resource.setrlimit(resource.RLIMIT_DATA, (data, data))
@@ -96,7 +96,7 @@ class Supervisor:
             self._collect(f"{self._kept}/{self._job['collect']}")
 
     def _prepare(self, stdin: bytes) -> None:
-        """The file system as it is before every case: the program, untouched, and an empty working directory."""
+        """Restore the file system for a case: the program, unmodified, and an empty working directory."""
         allowed = {os.path.basename(self._kept), os.path.basename(self._work)}
         for name in set(os.listdir(self._base)) - allowed:
             _remove(f"{self._base}/{name}")
@@ -114,7 +114,7 @@ class Supervisor:
             file.write(stdin)
 
     def _put(self, path: str, start: int, end: int, mode: int) -> None:
-        """Write a file of the program, unless it is there as it was written."""
+        """Write a file of the program, unless it exists unmodified."""
         if path in self._seals and _seal(path) == self._seals[path]:
             return
         _remove(path)
@@ -127,7 +127,7 @@ class Supervisor:
         self._seals[path] = _seal(path)
 
     def _case(self, wall: float) -> tuple[dict[str, Any], list[bytes]]:
-        """Run one process to its end; what it left behind is killed."""
+        """Run one process to its end, and kill the processes that it left behind."""
         streams = [
             os.open(f"{self._kept}/{name}", flags | os.O_CLOEXEC, 0o600)
             for name, flags in (
@@ -169,7 +169,7 @@ class Supervisor:
         }, contents  # fmt: skip
 
     def _wait(self, handle: int, streams: list[int], deadline: float) -> str:
-        """Wait for the process, its deadline, or a stream beyond its cap; say which."""
+        """Wait for the process, its deadline, or a stream beyond its cap. Returns which."""
         waiting = select.poll()
         waiting.register(handle, select.POLLIN)
         while True:
@@ -205,9 +205,9 @@ def _seal(path: str) -> tuple[int, ...]:
 
 
 def _remove(path: str) -> None:
-    """Take away a file, or a folder with all below it, whose folders first come to lie beside it.
+    """Remove a file, or a folder with all its contents. Subfolders are first moved next to it.
 
-    A tree may be deeper than a path may be long, and than there are descriptors to go down it.
+    A tree may be deeper than the maximum path length and the number of descriptors allow.
     """
     try:
         if not stat.S_ISDIR(os.lstat(path).st_mode):

@@ -1,7 +1,7 @@
 """Compilers and engines of other languages: how each is found, called and installed.
 
-Looked for once per process, on PATH. A tool chain is used inside the sandbox only, and only after it has built and run
-a program of ours there: what is broken or missing is never a candidate's fault.
+Each is searched for on PATH, once per process. A toolchain is used only inside the sandbox, and only after it has
+built and run a test program there. So a broken or missing toolchain is never a candidate's failure.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from dataclasses import dataclass, field
 from functools import cache
 
 _COMPILERS = ("/usr/bin", "/bin", "/usr/include", "/usr/libexec/gcc", "/usr/lib64", "/etc/alternatives")
-"""What gcc, its assembler and its linker are made of, beyond the libraries that every sandbox shows."""
+"""The files of gcc, its assembler and its linker, beyond the libraries that every sandbox shows."""
 JAVA_ENGINE = "verikit-engine"
-"""The folder of Java's engine, beside the program; not a name of a package."""
+"""The folder of Java's engine, next to the program. It is not the name of a package."""
 _KEPT = "{kept}"
-"""Stands for the folder of the program, which the sandbox names."""
+"""Placeholder for the folder of the program, whose name the sandbox sets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """How programs of a language are built and run; `{kept}` in a command is the folder they lie in."""
+    """How programs of a language are built and run. `{kept}` in a command is their folder."""
 
     language: str
     source: str
     """The source file's name."""
     run: tuple[str, ...]
     build: tuple[str, ...] = ()
-    """Empty where nothing is compiled."""
+    """Empty if the language needs no compiler."""
     product: str = "out"
-    """The folder of what the compiler makes."""
+    """The folder of the compiler's output."""
     engine: tuple[str, ...] = ()
-    """How the native supervisor starts an engine of many cases; empty where there is none."""
+    """How the native supervisor starts an engine of many cases. Empty if there is no engine."""
     tools: tuple[str, ...] = ()
     """Paths that building needs to read and execute."""
     run_tools: tuple[str, ...] = ()
@@ -45,16 +45,16 @@ class Toolchain:
     """Of the compiler."""
     run_env: Mapping[str, str] = field(default_factory=dict)
     data_mb: int = 0
-    """Where the compiler reserves more than it uses: what it takes for itself, in MiB; what is used is limited."""
+    """MiB that a compiler reserves on top of its use. The reserve is allowed, and only used memory is limited."""
     run_data_mb: int = 0
-    """The same of what runs the program."""
+    """The same for the runtime of the program."""
     hello: str = ""
     """A program that reads a line and prints it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A tool chain that is not on this machine."""
+    """A toolchain that is not on this machine."""
 
     language: str
     install: str
@@ -105,8 +105,8 @@ def _find_rust() -> Toolchain | None:
     flags = (
         "--edition", "2021", "-O", "-A", "warnings", "--color", "never", "-C", "target-feature=+crt-static",
         "-C", "relocation-model=static",  # at fixed addresses, which the native supervisor can map
-        "-C", "link-arg=-fuse-ld=bfd",  # rustc's own linker asks /proc where it is
-        "-C", "strip=symbols",  # nobody reads them, and each run carries the whole program
+        "-C", "link-arg=-fuse-ld=bfd",  # rustc's own linker reads its path from /proc
+        "-C", "strip=symbols",  # they are unused, and each run copies the whole program
     )  # fmt: skip
     return Toolchain(
         "rust", "main.rs", (f"{_KEPT}/main",),
@@ -156,7 +156,7 @@ def _find_java() -> Toolchain | None:
     run = (*start, _KEPT, "{main}")
     shared = f"{_KEPT}/{JAVA_ENGINE}"
     many = (*start, shared, "verikit.Engine", _KEPT, f"{shared}/cases", "{main}", "{exit}", "{threads}")
-    libraries = [{"LD_LIBRARY_PATH": f"{home}/lib:{home}/lib/server"} for home in homes]  # no /proc tells its own path
+    libraries = [{"LD_LIBRARY_PATH": f"{home}/lib:{home}/lib/server"} for home in homes]  # no /proc shows its path
     return Toolchain(
         "java", "Main.java", run, build, engine=many, tools=tools, run_tools=tools, data_mb=640, run_data_mb=640,
         env=libraries[0], run_env=libraries[1],
@@ -172,7 +172,7 @@ def _node() -> tuple[str, tuple[int, int]] | None:
 
 
 def _run_node(node: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The commands that run main.js: alone, and by an engine that forks (`native/node_engine.js`)."""
+    """The commands that run main.js: directly, and in an engine that forks (`native/node_engine.js`)."""
     flags = ("--max-old-space-size={memory}", "--stack-size=4000")
     main = f"{_KEPT}/main.js"
     return (node, *flags, main), (node, *flags, "--single-threaded", f"{_KEPT}/node_engine.js", main)
@@ -253,7 +253,7 @@ _FIND: dict[str, tuple[Callable[[], Toolchain | None], str]] = {
     "lean": (_find_lean, "elan (https://github.com/leanprover/elan): elan default leanprover/lean4:stable"),
 }
 LANGUAGES: tuple[str, ...] = tuple(_FIND)
-"""All but Python, which needs no tool chain."""
+"""All languages except Python, which needs no toolchain."""
 ALIASES: dict[str, str] = {
     "cc": "cpp", "c++": "cpp", "cxx": "cpp", "cpp17": "cpp", "cpp20": "cpp", "js": "javascript", "node": "javascript",
     "nodejs": "javascript", "mjs": "javascript", "ts": "typescript", "golang": "go", "go_test.go": "go",
@@ -261,18 +261,18 @@ ALIASES: dict[str, str] = {
     "shell": "bash", "lean4": "lean", "py": "python", "python3": "python", "py3": "python", "python": "python",
     **{name: name for name in _FIND},
 }  # fmt: skip
-"""Names under which rows and fences give a language, in lower case."""
+"""Names that rows and fences use for a language, in lower case."""
 
 
 @cache
 def toolchain(language: str) -> Toolchain | Missing:
-    """The tool chain of a language, looked for once."""
+    """The toolchain of a language, searched for once."""
     find, install = _FIND[language]
     return find() or Missing(language, install)
 
 
 def _asked(*command: str) -> str:
-    """What a tool prints; nothing if it does not work."""
+    """The output of a tool; empty if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,4 @@
-"""What goes into a sandbox and what comes out."""
+"""Inputs and outputs of a sandbox."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verikit.sandbox.report import Report
 Status = Literal[
     "ok", "error", "timeout", "memory", "output", "disk", "killed", "violation", "no_result", "infra_error"
 ]
-"""How a run ended. All but `infra_error` are the program's doing; `infra_error` is ours and never scored.
+"""How a run ended. All except `infra_error` are the program's doing; `infra_error` is verikit's and never scored.
 
 `error`: an exception left the program. `killed`: a signal ended it. `violation`: it entered the kernel by a forbidden
 gate. `no_result`: it ended without a record (`os._exit`), or with one that is not well-formed.
@@ -24,17 +24,17 @@ FunctionCall = tuple[str, Sequence[Any], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """What one run may use."""
+    """Limits of one run."""
 
     wall_s: float = 5.0
     cpu_s: float | None = None
     """None: one second more than the wall clock allows."""
     memory_mb: int = 512
-    """Address space beyond what the interpreter itself takes."""
+    """Address space beyond the interpreter's own."""
     output_kb: int = 1024
     """Standard output and error, each."""
     value_kb: int = 1024
-    """What a call returns, as typed JSON."""
+    """Maximum size of a call's result, as typed JSON."""
     disk_mb: int = 64
     files: int = 4096
     threads: int = 64
@@ -51,7 +51,7 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong in a program, or with the run of it."""
+    """The error of a program, or of its run."""
 
     type: str
     message: str = ""
@@ -65,7 +65,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended, and what it left: text, and the value of the call if one was asked."""
+    """The end and output of a run: text, and the value of the call if there was one."""
 
     status: Status
     value: Any = None
@@ -74,11 +74,11 @@ class RunResult:
     error: Failure | None = None
     seconds: float = 0.0
     cpu_s: float = 0.0
-    """Seconds of a processor that its processes took, where that is known."""
+    """CPU seconds of its processes, if known."""
     exit_code: int = 0
-    """Of the process, where that is known; negative for a signal. An exception that left the program is no exit."""
+    """Exit code of the process, if known; negative for a signal. An exception that left the program is not an exit."""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """What `Job.fetch` asked for and was there."""
+    """The files of `Job.fetch` that exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +91,17 @@ class Job:
     limits: RunLimits | None = None
     """None: the sandbox's own."""
     files: Mapping[str, str | bytes] = field(default_factory=dict)
-    """Relative names and contents, put into the program's directory."""
+    """Relative names and contents, written to the program's directory."""
     fetch: Sequence[str] = ()
-    """Relative names of files that the program may leave; `LocalSandbox` brings small ones back."""
+    """Relative names of files that the program may leave. `LocalSandbox` returns small ones."""
 
 
 class Sandbox(Protocol):
-    """Runs programs that may be hostile; never raises for what a program does."""
+    """Runs programs that may be hostile. A program's behaviour never raises."""
 
     @property
     def report(self) -> Report:
-        """What was proved to hold."""
+        """The properties that were verified."""
         ...
 
     def run(

@@ -1,10 +1,10 @@
 """Typed JSON: how values cross the sandbox's wall, exactly and without code.
 
-None, booleans and strings are themselves; every other value is a list `[tag, …]`, its numbers in hexadecimal, so no
-type and no bit is lost. What has no tag becomes `OpaqueValue`, equal to nothing, not even itself: no `__eq__` travels.
-`dumps` runs beside the candidate and may be tampered with; `loads` takes its input for hostile: bounded bytes, depth
-and numbers, one exact grammar, `ValueError` for all else. numpy arrays and sympy expressions arrive as plain data
-(`Array`, `Symbolic`); neither library is needed to read them.
+None, booleans and strings are themselves. Every other value is a list `[tag, …]`, its numbers in hexadecimal, so types
+and bits are preserved. A value without a tag becomes `OpaqueValue`, equal to nothing, not even itself: no `__eq__`
+travels. `dumps` runs in the candidate's process and may be tampered with. `loads` treats its input as hostile: bounded
+bytes, depth and numbers, one exact grammar, and `ValueError` otherwise. numpy arrays and sympy expressions arrive as
+plain data (`Array`, `Symbolic`); neither library is needed to read them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_FRACTION_DIGITS = 4096
 """Hexadecimal; their common divisor takes quadratic time."""
 MAX_ARRAY = 65_536
 _MAX_SAME_HASH = 50
-"""Keys of one set or dict that may share a hash; more is an attack on the table."""
+"""Maximum keys of one set or dict with the same hash. More are an attack on the table."""
 _HEX_INT = re.compile(r"-?0x[0-9a-f]+")
 _HEX_FLOAT = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}|-?inf|nan")
 _DECIMAL = re.compile(
@@ -99,7 +99,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def parse(text: str | bytes, most: int = MAX_BYTES) -> Any:
-    """Plain JSON without numbers, within the bounds; `ValueError` for all else."""
+    """Plain JSON without numbers, within the bounds. Raises `ValueError` otherwise."""
     if len(text) > most:
         raise ValueError(f"{len(text)} bytes, more than {most}")
     try:

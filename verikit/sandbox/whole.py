@@ -1,4 +1,4 @@
-"""What a sandbox offers that can only run a whole program: calls, sessions by running again, and no other languages."""
+"""Base of sandboxes that can only run a whole program: calls, sessions by rerunning, and no other languages."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from verikit.sandbox.types import FunctionCall, Job, RunLimits, RunResult
 
 
 class WholeRuns:
-    """Base of the backends beside `local`; a backend defines `_execute`, `report` and, if it has them, `programs`."""
+    """Base of all backends except `local`. A backend defines `_execute`, `report` and, if it has them, `programs`."""
 
     limits: RunLimits
     workers: int
 
     def _execute(self, payload: bytes, stdin: bytes, limits: RunLimits, calls: int, *, asking: bool) -> RunResult:
-        """Run a payload of `records.payload`; with calls, the value is the list of what they returned."""
+        """Run a payload of `records.payload`. With calls, the value is the list of their results."""
         raise NotImplementedError
 
     @property
     def report(self) -> Report:
-        """What this backend holds."""
+        """The properties of this backend."""
         raise NotImplementedError
 
     @property
@@ -58,7 +58,7 @@ class WholeRuns:
     def _run_plain(
         self, code: str, payload: bytes, stdin: bytes, limits: RunLimits, files: Mapping[str, str | bytes] | None
     ) -> RunResult:
-        """Run a program that is not called; `payload` holds it and its files, too."""
+        """Run a program that is not called. `payload` includes it and its files, too."""
         return self._execute(payload, stdin, limits, 0, asking=False)
 
     def run_calls(self, code: str, calls: Sequence[FunctionCall], limits: RunLimits | None = None) -> RunResult:
@@ -73,7 +73,7 @@ class WholeRuns:
     def session(
         self, limits: RunLimits | None = None, *, science: bool = True, loaded: Sequence[str] = ()
     ) -> ReplaySession:
-        """Test code, or one side of a conversation; the options load nothing beforehand here."""
+        """Test code, or one side of a conversation. The options preload nothing here."""
         return ReplaySession(
             lambda payload, lim, calls: self._execute(payload, b"", lim, calls, asking=True), limits or self.limits
         )
@@ -89,7 +89,7 @@ class WholeRuns:
 
 
 class NoPrograms:
-    """Stands for programs of other languages where they can't be run: says so by name.
+    """Replaces programs of other languages if they are unsupported. It raises an error that names the sandbox.
 
     Args:
         backend: the sandbox's name.
@@ -103,7 +103,7 @@ class NoPrograms:
         return f"the {self._backend} sandbox does not run {language}: use the sandbox `local`, or an http one"
 
     def build(self, language: str, text: str, limits: RunLimits | None = None) -> BuiltProgram | RunResult:
-        """Refuse.
+        """Always raises.
 
         Raises:
             SandboxUnavailable: always.
@@ -114,7 +114,7 @@ class NoPrograms:
         self, command: Sequence[str], files: Mapping[str, bytes], stdin: bytes, limits: RunLimits, *,
         tools: tuple[str, ...], env: Mapping[str, str],
     ) -> RunResult:  # fmt: skip
-        """Refuse.
+        """Always raises.
 
         Raises:
             SandboxUnavailable: always.
@@ -124,7 +124,7 @@ class NoPrograms:
     def run(
         self, program: BuiltProgram, stdins: Sequence[str | bytes], limits: RunLimits, *, budget_s: float = 0.0
     ) -> list[RunResult]:
-        """Refuse.
+        """Always raises.
 
         Raises:
             SandboxUnavailable: always.

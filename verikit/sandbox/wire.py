@@ -1,6 +1,6 @@
-"""A run's result as plain JSON and back: what `verikit serve --sandbox` and its client say to each other.
+"""A run's result as plain JSON and back: the protocol between `verikit serve --sandbox` and its client.
 
-Values travel in their typed form (`values`); what comes back is read as hostile, as a child's record is.
+Values travel in their typed form (`values`). Replies are treated as hostile, like a child's record.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def write(result: RunResult) -> dict[str, Any]:
 
 
 def read(facts: Mapping[str, Any], calls: int, *, asking: bool) -> RunResult:
-    """The result that a reply holds.
+    """The result in a reply.
 
     Raises:
-        UnusableReply: it holds none.
+        UnusableReply: there is no result.
     """
     try:
         status, error = facts["status"], facts["error"]

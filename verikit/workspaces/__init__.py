@@ -1,11 +1,11 @@
 """Workspaces: the files that an agent left behind, collected from outside and read by their hashes.
 
-    Workspace(after, before, outputs=["sales.xlsx", "src/**"])   folders, tars, or mappings of names to texts
+    Workspace(after, before, outputs=["sales.xlsx", "src/**"])   folders, tars, or mappings of names to contents
     workspace.one("sales.xlsx")                                  a `Blob`: path, sha256, size, data()
-    workspace.after.manifest, workspace.changes()                what lies there, and what the agent changed
+    workspace.after.manifest, workspace.changes()                the files left behind, and the agent's changes
 
-Nothing is unpacked or followed, and only files are opened. `AgentFault` is raised for what the agent did wrong, and
-becomes a 0.0. `WorkspaceError` is for what we or the row did, and leaves the sample without a value.
+Nothing is unpacked or followed, and only files are opened. `AgentFault` marks an agent's failure and becomes a 0.0.
+`WorkspaceError` marks a failure of verikit or the row, and leaves the sample unscored.
 """
 
 from verikit.workspaces.limits import Limits

@@ -12,14 +12,14 @@ from verikit.workspaces.beneath import open_within
 from verikit.workspaces.names import shown
 
 MAX_BYTES = 64 * 2**20
-"""Of a file of steps; a longer one is refused."""
+"""Maximum size of a file of steps. Longer files are rejected."""
 
 
 def read_file(root: str, within: Sequence[str]) -> bytes:
-    """A file of ours beneath a folder, of at most `MAX_BYTES`.
+    """Read a file beneath a folder that verikit controls, of at most `MAX_BYTES`.
 
     Raises:
-        WorkspaceError: it is not there, is longer, or can't be read.
+        WorkspaceError: it doesn't exist, is longer, or can't be read.
     """
     name = shown("/".join((root, *within)))
     try:
@@ -36,7 +36,7 @@ def read_trajectory(root: str, within: Sequence[str]) -> list[CompletionMessage]
     """The messages of a file: an ATIF trajectory, a list of messages, or an object with `messages`.
 
     Raises:
-        WorkspaceError: it is none of these, or can't be read.
+        WorkspaceError: it has another format, or can't be read.
     """
     name = shown("/".join((root, *within)))
     try:
@@ -78,7 +78,7 @@ def conversation(steps: Sequence[Any]) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _objects(told: Any) -> list[Mapping[str, Any]]:
-    """The objects of a list; none where it is no list."""
+    """The objects of a list; empty if the value is not a list."""
     return [one for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
 
 

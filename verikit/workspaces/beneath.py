@@ -1,7 +1,7 @@
-"""Opening what lies beneath a folder and nowhere else: no link is followed, whoever swaps what while we look.
+"""Opens paths beneath a folder and nothing outside it. No link is followed, even if one is swapped in meanwhile.
 
-Linux opens a whole path with `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)`. Where there is no such call, each name
-is opened by itself from the folder before it with `O_NOFOLLOW`, which follows no link either.
+Linux opens a whole path with `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)`. If that call is missing, each name is
+opened separately from its parent folder with `O_NOFOLLOW`, which follows no link either.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class _How(ctypes.Structure):
 
 
 def open_root(folder: str | os.PathLike[str]) -> int:
-    """Open a folder that is ours; its own path may pass links.
+    """Open a folder that verikit controls. Its own path may contain links.
 
     Raises:
-        OSError: it is none, or can't be read.
+        OSError: it is not a folder, or can't be read.
     """
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def open_beneath(root: int, names: Sequence[str], flags: int = 0) -> int:
-    """Open what lies under these names beneath an open folder, for reading.
+    """Open the path with these names beneath an open folder, for reading.
 
     Raises:
-        OSError: there is no such thing, a link lies on the way, or it can't be read.
+        OSError: it doesn't exist, a link is on the path, or it can't be read.
     """
     if not names:
         return os.dup(root)
@@ -47,7 +47,7 @@ def open_beneath(root: int, names: Sequence[str], flags: int = 0) -> int:
 
 
 def open_within(folder: str | os.PathLike[str], names: Sequence[str], flags: int = 0) -> int:
-    """Open what lies under these names beneath a folder that is ours.
+    """Open the path with these names beneath a folder that verikit controls.
 
     Raises:
         OSError: as `open_root` and `open_beneath`.

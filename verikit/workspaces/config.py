@@ -19,7 +19,7 @@ def parse_config(data: bytes) -> Mapping[str, Any]:
     """The content of a `task.toml`.
 
     Raises:
-        ValueError: it is no TOML, or more than is read.
+        ValueError: it is not TOML, or exceeds the size limit.
     """
     if len(data) > MAX_CONFIG:
         raise ValueError(f"it has more than {MAX_CONFIG >> 10} KiB")
@@ -35,7 +35,7 @@ def parse_config(data: bytes) -> Mapping[str, Any]:
 
 
 def _depth(value: object) -> int:
-    """How deeply lists and tables are nested, at most `MAX_NESTED + 1`."""
+    """The nesting depth of lists and tables, at most `MAX_NESTED + 1`."""
     level, depth = [value], 0
     while level and depth <= MAX_NESTED:
         held = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]

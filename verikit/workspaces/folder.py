@@ -23,19 +23,20 @@ BLOCK = 512
 
 @dataclass(frozen=True, slots=True)
 class FolderSource(TreeSource):
-    """A folder below a root of ours; `within` is its path from there, no name of which may be a link."""
+    """A folder below a root that verikit controls. `within` is its path from the root, and must not contain links."""
 
     root: str
     within: tuple[str, ...] = ()
     leave_out: frozenset[str] = frozenset()
-    """Names at its top that are no part of it: a collector's own record, say."""
+    """Top-level names that don't belong to the workspace, such as a collector's own record."""
 
     def open(self, limits: Limits) -> Tree:
         """Collect it twice.
 
         Raises:
-            AgentFault: over a limit that the task states.
-            WorkspaceError: it is not there, can't be read, is over a limit of ours, or changed while it was read.
+            AgentFault: it exceeds a limit of the task.
+            WorkspaceError: it doesn't exist, can't be read, exceeds one of verikit's limits, or changed while it was
+                read.
         """
         first = self._collected(limits)
         if self._collected(limits).digest != first.digest:
@@ -59,7 +60,7 @@ class FolderSource(TreeSource):
         """The folder, open.
 
         Raises:
-            WorkspaceError: it is not there, is no folder, or a link leads to it.
+            WorkspaceError: it doesn't exist, is not a folder, or a link leads to it.
         """
         try:
             top = open_within(self.root, self.within, os.O_DIRECTORY)
@@ -73,7 +74,7 @@ class FolderSource(TreeSource):
 
 
 class FolderTree(Tree):
-    """A collected folder; its files are read where they lie and have to be those that were hashed."""
+    """A collected folder. Its files are read in place and must still match their hashes."""
 
     def __init__(self, manifest: Manifest, source: FolderSource) -> None:
         super().__init__(manifest)
@@ -101,7 +102,7 @@ class _Collection:
     limits: Limits
     leave_out: frozenset[str]
     seen: set[tuple[int, int]] = field(default_factory=set)
-    """Device and inode of files with several names: their content counts once."""
+    """Device and inode of files with several names, so their content is counted once."""
 
     def entries(self) -> list[FileEntry]:
         """Everything below."""
@@ -131,7 +132,7 @@ class _Collection:
         return found
 
     def _names(self, folder: int) -> list[bytes]:
-        """The names in an open folder; of too many no more than make it too many."""
+        """The names in an open folder. It stops as soon as there are too many."""
         with os.scandir(folder) as found:
             return sorted(os.fsencode(name.name) for name in islice(found, self.limits.entries + 1))
 
@@ -162,7 +163,7 @@ class _Collection:
         return FileEntry(entry.path, entry.kind, entry.mode, size, entry.allocated, digest)
 
     def _counted(self, folder: int, name: bytes, entry: FileEntry) -> int:
-        """Bytes that an entry adds: a file's that was read, once for all its names."""
+        """Bytes that an entry adds. A file with several names is counted only once."""
         if not entry.sha256:
             return 0
         told = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -175,7 +176,7 @@ class _Collection:
 
     @staticmethod
     def _blocked(entry: FileEntry, error: OSError) -> FileEntry:
-        """An entry that can't be read: by the agent's doing, where it let nobody read it."""
+        """An entry that can't be read. It is the agent's doing if it removed all read permissions."""
         denied = error.errno == errno.EACCES and not entry.mode & 0o444
         fault: Fault = "agent" if denied else "ours"
         told = "nobody may read it" if denied else f"it can't be read: {error.strerror}"

@@ -1,7 +1,8 @@
-"""Verifiers of workspaces: from a sample to its workspace, from who is to blame to a score.
+"""Verifiers of workspaces: from a sample to its workspace, and from the cause of an error to a score.
 
-A verifier of files is a subclass of `WorkspaceVerifier` with a method `check`. It asks the workspace for what it needs
-and returns a score. `AgentFault` becomes 0.0 with its message as the reason, `WorkspaceError` a score without a value.
+A verifier of files is a subclass of `WorkspaceVerifier` with a method `check`. It reads the files it needs from the
+workspace and returns a score. `AgentFault` becomes 0.0 with its message as the reason. `WorkspaceError` becomes an
+unscored result.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ SHOWN_DIGITS, NOTES, SHOWN_ENTRIES = 16, 5, 100
 
 
 def workspace_of(sample: Sample) -> Workspace:
-    """A sample's workspace; one that only its keys name may hold texts and tars, and no paths.
+    """A sample's workspace. If only the sample's keys define it, it may contain contents and tars, but not paths.
 
     Raises:
-        WorkspaceError: it has none, or its row's `workspace` is none.
+        WorkspaceError: there is no workspace, or the row's `workspace` is invalid.
     """
     found = sample.workspace
     if found is None:
@@ -38,7 +39,7 @@ def workspace_of(sample: Sample) -> Workspace:
 
 
 def graded(sample: Sample, check: Callable[[Workspace, Sample], Score]) -> Score:
-    """The score of a check of a sample's workspace; its text begins with the digest of what the agent left."""
+    """The score of a check of a sample's workspace. It starts with the digest of the files that the agent left."""
 
     def told() -> Score:
         workspace = workspace_of(sample)
@@ -52,7 +53,7 @@ def graded(sample: Sample, check: Callable[[Workspace, Sample], Score]) -> Score
 
 
 def part(check: Callable[[], Score]) -> Score:
-    """The score of one check of several; a fault in it is its own, so that the others keep theirs."""
+    """The score of one check of several. An error affects only this check, and the others keep their scores."""
     try:
         return check()
     except AgentFault as fault:
@@ -62,7 +63,7 @@ def part(check: Callable[[], Score]) -> Score:
 
 
 def all_hold(parts: Mapping[str, Score]) -> Score:
-    """The least value of the checks: one that surely is 0.0 decides, else one without a value leaves none."""
+    """The lowest value of the checks. A certain 0.0 decides; otherwise an unscored check leaves the result unscored."""
     scored = {name: score.filled(0.0) for name, score in parts.items() if score.scored}
     least = min(scored, key=lambda name: scored[name], default="")
     unscored = next((name for name, score in parts.items() if not score.scored), None)
@@ -75,7 +76,7 @@ def all_hold(parts: Mapping[str, Score]) -> Score:
 
 
 def _tree(workspace: Workspace) -> Iterator[str]:
-    """A line for each entry, folders before what they hold."""
+    """A line for each entry, folders before their entries."""
     manifest = workspace.after.manifest
     for path, entry in list(manifest.items())[:SHOWN_ENTRIES]:
         mark = "*" if ("after", path) in workspace.seen else " "
@@ -93,7 +94,7 @@ class WorkspaceVerifier(Verifier):
     reads: ClassVar[Reads | None] = None
 
     def __eq__(self, other: object) -> bool:
-        """By class and all options, some of which are mappings and lists and have no hash (`eq=False` of the class)."""
+        """Compare by class and all options. Some are mappings and lists, which have no hash (hence `eq=False`)."""
         return type(self) is type(other) and repr(self) == repr(other)
 
     def __hash__(self) -> int:
@@ -109,7 +110,7 @@ class WorkspaceVerifier(Verifier):
         """
 
     def explain(self, sample: Sample) -> str:
-        """The tree of what the agent left; a mark stands before the files that the check read."""
+        """The tree of the files that the agent left. A mark precedes the files that the check read."""
         try:
             workspace = workspace_of(sample)
             workspace.seen.clear()

@@ -1,8 +1,8 @@
-"""Harbor's folders as workspaces (forms of 0.20 to 0.26, schema 1.4): a trial's artifacts, a task's environment.
+"""Harbor's folders as workspaces (formats 0.20 to 0.26, schema 1.4): a trial's artifacts, a task's environment.
 
-A trial's `artifacts/` is what the agent left. Its `manifest.json` tells which paths were collected, and which could not
-be. A path that nothing declares was collected by nobody, so that it is unscored and no 0.0. Rewards that lie in a trial
-are claims. No verifier of files reads them.
+A trial's `artifacts/` contains the files that the agent left. Its `manifest.json` lists the paths that were collected
+and those that could not be. An undeclared path was never collected, so it is unscored and not a 0.0. Rewards stored
+in a trial are claims. Verifiers of files don't read them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from verikit.workspaces.workspace import Workspace
 
 ARTIFACTS, RECORD = "artifacts", "manifest.json"
 HARMLESS = ("mkdir", "touch", "echo", "true", ":")
-"""Programs of a `RUN` line that leave the copied files as they are."""
+"""Programs of a `RUN` line that don't change the copied files."""
 
 
 def trial_workspace(root: str, trial: Sequence[str], task: Sequence[str] | None = None) -> Workspace:
-    """The workspace of a trial, with its task's environment as `before` where the task is known.
+    """The workspace of a trial. If the task is known, its environment is `before`.
 
     Raises:
-        WorkspaceError: the trial's record of what was collected, or the task, can't be read.
+        WorkspaceError: the trial's record of collected paths, or the task, can't be read.
     """
     outputs, uncollected = _collected(root, trial)
     declared = () if task is None else _declared(root, task)
@@ -50,7 +50,7 @@ def trial_workspace(root: str, trial: Sequence[str], task: Sequence[str] | None 
 
 
 def _collected(root: str, trial: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The patterns that Harbor collected, and what it could not collect."""
+    """The patterns that Harbor collected, and the paths that it could not collect."""
     try:
         record = json.loads(read_file(root, (*trial, ARTIFACTS, RECORD)))
     except (ValueError, RecursionError):
@@ -85,7 +85,7 @@ def task_config(root: str, task: Sequence[str]) -> Mapping[str, Any]:
 
 
 def _declared(root: str, task: Sequence[str]) -> list[str]:
-    """The paths that a task and its steps declare as outputs, as they lie in a trial."""
+    """The paths that a task and its steps declare as outputs, as they appear in a trial."""
     config = task_config(root, task)
     holders = [config, *(step for step in config.get("steps") or () if isinstance(step, Mapping))]
     told = [one for holder in holders for one in holder.get("artifacts") or ()]
@@ -101,7 +101,7 @@ def _declared(root: str, task: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CopiedSource(TreeSource):
-    """The files of a task's `environment/` where its Dockerfile copies them to."""
+    """The files of a task's `environment/`, at the paths that its Dockerfile copies them to."""
 
     root: str
     task: tuple[str, ...]
@@ -119,7 +119,7 @@ class CopiedSource(TreeSource):
 
 
 class MovedTree(Tree):
-    """A tree whose files go by other paths."""
+    """A tree whose files have other paths."""
 
     def __init__(self, tree: Tree, places: Mapping[str, str], unknown: str) -> None:
         moved = [replace(tree.manifest[origin], path=path) for path, origin in places.items()]
@@ -137,10 +137,11 @@ class MovedTree(Tree):
 
 
 def placed_files(manifest: Mapping[str, FileEntry], dockerfile: str) -> tuple[dict[str, str], str]:
-    """Where the `COPY` lines of a Dockerfile put the files beside it.
+    """The destinations of files that the `COPY` lines of a Dockerfile copy from its folder.
 
     Returns:
-        From paths in the image to paths beside the Dockerfile, and why that is not all that the image has ("": it is).
+        A mapping of paths in the image to paths in the Dockerfile's folder, and why the image has other files ("" if it
+        has none).
     """
     places: dict[str, str] = {}
     copies, unknown = _copies(dockerfile)
@@ -151,7 +152,7 @@ def placed_files(manifest: Mapping[str, FileEntry], dockerfile: str) -> tuple[di
 
 
 def _placed(manifest: Mapping[str, FileEntry], source: str, target: str, *, several: bool) -> Iterator[tuple[str, str]]:
-    """Where a `COPY` puts the files of one of its sources: their new path and the one that they have."""
+    """The files that a `COPY` copies from one of its sources, each as its new path and its current path."""
     names = parts(source.lstrip("/")) or []
     path = "/".join(names)
     inside = parts(target.lstrip("/")) or []
@@ -166,7 +167,7 @@ def _placed(manifest: Mapping[str, FileEntry], source: str, target: str, *, seve
 
 
 def _copies(text: str) -> tuple[list[tuple[list[str], str]], str]:
-    """The `COPY` lines of a Dockerfile as (sources, target), and why they don't tell all that an image holds."""
+    """The `COPY` lines of a Dockerfile as (sources, target), and why they don't list all files of the image."""
     copies: list[tuple[list[str], str]] = []
     workdir, unknown = "/", ""
     for line in text.replace("\\\n", " ").splitlines():
@@ -186,7 +187,7 @@ def _copies(text: str) -> tuple[list[tuple[list[str], str]], str]:
 
 
 def _target(workdir: str, path: str) -> str:
-    """Where a `COPY` puts files: with a `/` at the end if it is the working directory, which is a folder."""
+    """The destination of a `COPY`, ending in `/` if it is the working directory, which is a folder."""
     target = _from(workdir, path)
     is_folder = parts(target.lstrip("/")) == parts(workdir.lstrip("/"))
     return f"{target}/" if is_folder and not target.endswith("/") else target
@@ -197,7 +198,7 @@ def _from(workdir: str, path: str) -> str:
 
 
 def _copied(rest: str) -> tuple[list[str], str] | None:
-    """The sources and the target of a `COPY`; None where it copies from elsewhere, or can't be read."""
+    """The sources and the target of a `COPY`; None if it copies from another image or can't be parsed."""
     try:
         told = json.loads(rest) if rest.startswith("[") else rest.split()
     except ValueError:

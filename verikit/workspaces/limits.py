@@ -1,4 +1,4 @@
-"""How much of a workspace is read. Over a limit that the task states, the agent is at fault; over ours, nobody is."""
+"""How much of a workspace is read. Exceeding the task's limits fails the agent; exceeding verikit's leaves no value."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MAX_PATH = 4095
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one workspace; sizes are apparent sizes, so that a sparse file counts in full."""
+    """Limits of one workspace. Sizes are apparent sizes, so a sparse file counts in full."""
 
     mb: float = 64
     """MiB of a file."""
     total_mb: float = 512
-    """MiB of all files; a hard-linked one counts once."""
+    """MiB of all files. A hard-linked file counts only once."""
     entries: int = 10_000
-    """Files, folders and whatever else has a name."""
+    """Files, folders and all other named entries."""
     stated: frozenset[str] = frozenset()
     """Which of them the task states."""
 
@@ -31,7 +31,7 @@ class Limits:
         """The limits of a row's `limits`: some of `mb`, `total_mb` and `entries`.
 
         Raises:
-            WorkspaceError: it is no such object.
+            WorkspaceError: `limits` is not such an object.
         """
         if told is None:
             return cls()
@@ -48,7 +48,7 @@ class Limits:
         return limits if "total_mb" in found else replace(limits, total_mb=max(limits.total_mb, limits.mb))
 
     def for_before(self) -> Limits:
-        """The same limits for what the agent did not make: whatever is over them is no fault of the agent's."""
+        """The same limits for files that the agent did not create. Exceeding them is never the agent's failure."""
         return replace(self, stated=frozenset())
 
     def over(self, name: str, message: str) -> AgentFault | WorkspaceError:

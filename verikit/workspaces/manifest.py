@@ -1,4 +1,4 @@
-"""A manifest: all that lies in a folder, each with its kind, mode, size and SHA-256. Times are not part of it."""
+"""A manifest: all entries of a folder, each with its kind, mode, size and SHA-256. Times are not part of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 from verikit.workspaces.names import alike, as_bytes, shown
 
 Kind = Literal["file", "folder", "link", "fifo", "socket", "device"]
-"""What a name in a folder stands for. Only files are opened."""
+"""The kind of a folder's entry. Only files are opened."""
 Fault = Literal["", "agent", "ours"]
 """Who is to blame for an entry that has no content."""
 
@@ -21,28 +21,28 @@ class FileEntry:
     """One name in a workspace."""
 
     path: str
-    """From the workspace's root on; bytes that are no UTF-8 are surrogates."""
+    """Relative to the workspace's root. Bytes that are not UTF-8 are surrogates."""
     kind: Kind = "file"
     mode: int = 0o644
     size: int = 0
-    """Apparent size in bytes, of a sparse file too."""
+    """Apparent size in bytes, even of a sparse file."""
     allocated: int = 0
-    """Bytes that it takes on the disk; as far as known."""
+    """Bytes on the disk, as far as known."""
     sha256: str = ""
-    """Of a file's content; "" where that was not read."""
+    """Hash of a file's content; "" if it was not read."""
     target: str = ""
     """Of a link, unread."""
     problem: str = ""
-    """Why a file's content, or what lies in a folder, was not read."""
+    """Why a file's content, or a folder's entries, were not read."""
     fault: Fault = ""
 
     @property
     def executable(self) -> bool:
-        """Whether a file may be run."""
+        """Whether a file is executable."""
         return self.kind == "file" and bool(self.mode & 0o111)
 
     def told(self) -> tuple[object, ...]:
-        """What makes it the same entry: path, kind, whether it may be run, size, content, where a link leads."""
+        """The fields that identify an entry: path, kind, executable bit, size, content, and a link's target."""
         return (self.path, self.kind, self.executable, self.size, self.sha256, self.target)
 
 
@@ -55,7 +55,7 @@ class Manifest(Mapping[str, FileEntry]):
         pairs = [f"{shown(a)} and {shown(b)} look alike" for a, b in alike(self._entries)]
         odd = [f"{shown(path)} is no UTF-8" for path in self._entries if not _is_utf8(path)]
         self.notes: tuple[str, ...] = (*notes, *pairs, *odd)
-        """What a person should know of it: names that look alike, names that are no text."""
+        """Warnings for people: names that look alike, names that are not text."""
 
     def __getitem__(self, path: str) -> FileEntry:
         return self._entries[path]
@@ -68,7 +68,7 @@ class Manifest(Mapping[str, FileEntry]):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over all entries: the same for a folder, a tar of it and a mapping of its texts."""
+        """SHA-256 of all entries: the same for a folder, a tar of it and a mapping of its contents."""
         total = hashlib.sha256()
         for entry in self._entries.values():
             for field in (entry.path, entry.kind, str(entry.executable), str(entry.size), entry.sha256, entry.target):
@@ -78,7 +78,7 @@ class Manifest(Mapping[str, FileEntry]):
 
     @cached_property
     def unread_folders(self) -> list[FileEntry]:
-        """The folders that could not be looked into."""
+        """The folders that could not be read."""
         return [entry for entry in self._entries.values() if entry.kind == "folder" and entry.problem]
 
     @property
@@ -89,7 +89,7 @@ class Manifest(Mapping[str, FileEntry]):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What differs between two manifests: content, kind, where a link leads, and whether a file may be run."""
+    """The differences between two manifests: content, kind, a link's target, and whether a file is executable."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -97,7 +97,7 @@ class Changes:
 
     @classmethod
     def between(cls, before: Manifest, after: Manifest) -> Changes:
-        """The changes that lead from one to the other; folders count where nothing lies in them that tells of them."""
+        """The changes that lead from one to the other. A folder counts only if it has no entries."""
         old, new = _leaves(before), _leaves(after)
         return cls(
             tuple(path for path in new if path not in before),
@@ -112,7 +112,7 @@ class Changes:
 
 
 def _leaves(manifest: Manifest) -> dict[str, None]:
-    """All paths but those of folders that hold something, which their contents tell of."""
+    """All paths except those of folders with entries, which their entries already imply."""
     holding = {path.rpartition("/")[0] for path in manifest}
     return {path: None for path, entry in manifest.items() if entry.kind != "folder" or path not in holding}
 

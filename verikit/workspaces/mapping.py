@@ -1,4 +1,4 @@
-"""A mapping of names to texts as one side of a workspace."""
+"""A mapping of names to contents as one side of a workspace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from verikit.workspaces.tree import CollectedSize, Tree, TreeSource, with_folder
 
 @dataclass(frozen=True, slots=True)
 class TextsSource(TreeSource):
-    """Names and contents, as they stand in a row."""
+    """Names and contents, as given in a row."""
 
     texts: Mapping[str, bytes]
 
@@ -23,8 +23,8 @@ class TextsSource(TreeSource):
         """Read them.
 
         Raises:
-            AgentFault: over a limit that the task states.
-            WorkspaceError: a name that no file can have, or one below a file; over a limit of ours.
+            AgentFault: they exceed a limit of the task.
+            WorkspaceError: a name is impossible for a file or is below a file, or one of verikit's limits is exceeded.
         """
         tally, found = CollectedSize(limits), dict[str, FileEntry]()
         contents: dict[str, bytes] = {}

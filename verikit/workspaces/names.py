@@ -1,6 +1,6 @@
-"""Paths within a workspace: as bytes kept in text, as patterns, and as a person may see them.
+"""Paths within a workspace: as bytes in a string, as patterns, and as displayed to people.
 
-A path is text that stands for bytes: what is no UTF-8 is kept as surrogates, as Python's own file functions do.
+A path is a string that represents bytes. Bytes that are not UTF-8 become surrogates, as in Python's file functions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def as_bytes(path: str) -> bytes:
     """The bytes of a path.
 
     Raises:
-        UnicodeEncodeError: it holds surrogates that stand for no byte.
+        UnicodeEncodeError: it contains surrogates that represent no byte.
     """
     return path.encode("utf-8", "surrogateescape")
 
@@ -26,14 +26,14 @@ def as_text(path: bytes) -> str:
 
 
 def shown(path: str) -> str:
-    """A path as reasons show it: what doesn't print, turns the line round or is no UTF-8 is escaped, the rest cut."""
+    """A path for display: unprintable, direction-changing and non-UTF-8 characters are escaped. Long paths are cut."""
     text = "".join(c if c.isprintable() and c != "\\" else c.encode("unicode_escape").decode() for c in path)
     text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
 
 
 def parts(path: str) -> list[str] | None:
-    """The names along a path within a folder; None where it leaves the folder, or no file can have it."""
+    """The names along a path within a folder; None if it leaves the folder or is impossible as a file's path."""
     if path.startswith("/") or "\0" in path:
         return None
     try:
@@ -50,9 +50,9 @@ def has_wildcards(pattern: str) -> bool:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a path fits a pattern: `*` and `?` within a name, `**` for any number of folders.
+    """Whether a path matches a pattern: `*` and `?` within a name, `**` for any number of folders.
 
-    A pattern that ends in `/` or names a folder with `/**` fits all that lies below.
+    A pattern that ends in `/` or names a folder with `/**` matches everything below that folder.
     """
     wanted = [name for name in pattern.split("/") if name not in ("", ".")]
     if pattern.endswith("/"):
@@ -78,7 +78,7 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def _through_stars(wanted: list[str], reached: set[int]) -> set[int]:
-    """Also the places behind a `**`, which may stand for no folder; a last one stands for at least one name."""
+    """Add the positions after a `**`, which can match zero folders. A final `**` matches at least one name."""
     for at in sorted(reached):
         while at < len(wanted) - 1 and wanted[at] == "**":
             at += 1
@@ -87,7 +87,7 @@ def _through_stars(wanted: list[str], reached: set[int]) -> set[int]:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    """Whether one name fits `*` and `?`; goes back to the last star only, so at most pattern times name."""
+    """Whether a name matches `*` and `?`. Backtracks only to the last star: at most pattern times name steps."""
     at = here = 0
     star, since = -1, 0
     while here < len(name):
@@ -106,7 +106,7 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def alike(paths: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of paths that a person takes for one: they differ in case or in how their accents are written."""
+    """Pairs of paths that look the same to a person: they differ in case or in how accents are encoded."""
     seen: dict[str, str] = {}
     found = []
     for path in paths:

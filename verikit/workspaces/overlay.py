@@ -1,4 +1,4 @@
-"""One side of a workspace with further files in it: what an agent that did nothing, or almost nothing, would leave."""
+"""One side of a workspace with extra files in it: the result of an agent that did nothing, or almost nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class OverlaidTree(Tree):
 
 
 def _hidden(path: str, entry: FileEntry, above: Manifest) -> bool:
-    """Whether an entry gives way: to one of its path, to a file in the place of its folder, or to a folder."""
+    """Whether an entry is replaced: by an entry with its path, by a file at the path of its folder, or by a folder."""
     if path in above:
         return True
     folders = path.split("/")[:-1]

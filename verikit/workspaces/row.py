@@ -1,4 +1,4 @@
-"""A row's `workspace`: paths relative to the file that the row lies in, and never out of its folder."""
+"""A row's `workspace`. Paths are relative to the file that contains the row, and can't leave its folder."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from verikit.workspaces.tree import TreeSource, texts_of
 from verikit.workspaces.workspace import Links, Workspace
 
 KEYS = ("before", "after", "before_tar", "after_tar", "outputs", "trajectory", "limits", "links", "packed_by")
-"""Keys of a row's `workspace`; `trial` and `task` stand in the place of all of them."""
+"""Keys of a row's `workspace`. `trial` and `task` replace all of the others."""
 
 
 class TaskWorkspace:
-    """A workspace as a row names it; made when it is first asked for.
+    """A workspace that a row describes, built on first access.
 
     Args:
         told: The row's `workspace`.
-        folder: What its paths start from; None: it may name none, since who wrote it is not trusted with them.
+        folder: The folder that its paths start from. None: it may not name paths, because its author is not trusted.
     """
 
     def __init__(self, told: object, folder: str | None) -> None:
@@ -42,7 +42,7 @@ class TaskWorkspace:
         """The workspace.
 
         Raises:
-            WorkspaceError: the row's `workspace` is none.
+            WorkspaceError: the row's `workspace` is invalid.
         """
         if self._made is None:
             self._made = workspace_of_row(self._told, self._folder)
@@ -61,10 +61,10 @@ class TaskWorkspace:
 
 
 def workspace_of_row(told: object, folder: str | None) -> Workspace:
-    """The workspace that a row's object names.
+    """The workspace that a row's object describes.
 
     Raises:
-        WorkspaceError: it is no such object, or a path leads out of the folder.
+        WorkspaceError: the object is invalid, or a path leads out of the folder.
     """
     if isinstance(told, Workspace):
         return told
@@ -112,7 +112,7 @@ def _outputs(told: Any) -> list[str] | None:
 
 
 def _side(told: Mapping[str, Any], side: str, folder: str | None, packed_by: PackedBy) -> TreeSource | None:
-    """Where one side comes from: a tar in the row, a mapping of texts, a folder or the file of a tar."""
+    """The source of one side: a tar in the row, a mapping of names to contents, a folder or a tar file."""
     if (held := told.get(f"{side}_tar")) is not None:
         return TarSource(held=_decoded(held, f"{side}_tar"), packed_by=packed_by)
     given = told.get(side)

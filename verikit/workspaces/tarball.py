@@ -1,7 +1,7 @@
-"""A tar as one side of a workspace. It is never unpacked: its files are read where they lie in it.
+"""A tar as one side of a workspace. It is never unpacked: its files are read in place.
 
-A tar of a file tree has no name twice, none with `..`, none that is absolute and none below a link. One that has was
-made by somebody who wanted to be elsewhere, and is refused whole.
+A tar of a file tree has no duplicate names, `..`, absolute paths or names below a link. A tar that has any of these
+was built to escape the workspace, and is rejected whole.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from verikit.workspaces.names import parts, shown
 from verikit.workspaces.tree import CHUNK, CollectedSize, Tree, TreeSource, hashed, with_folders
 
 PackedBy = Literal["", "agent", "collector"]
-"""Who made a tar: who is to blame where it is none. Unknown: the agent for names no collector writes, else nobody."""
+"""Who packed a tar and is blamed if it is invalid. Unknown: the agent for names no collector writes, else no one."""
 OVERHEAD = 4096
-"""Bytes of headers and padding that an entry may take."""
+"""Maximum bytes of headers and padding per entry."""
 BLOCK = tarfile.BLOCKSIZE
 _SPOOLED = 2**20
 _DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError, ValueError, RecursionError, MemoryError)
@@ -45,7 +45,7 @@ _KINDS: dict[bytes, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class TarSource(TreeSource):
-    """A tar file below a folder of ours, or a tar in memory; plain or compressed by gzip, bzip2 or xz."""
+    """A tar file below a folder that verikit controls, or a tar in memory; plain or compressed by gzip, bzip2 or xz."""
 
     root: str = ""
     within: tuple[str, ...] = ()
@@ -56,8 +56,8 @@ class TarSource(TreeSource):
         """Read all names and hash all files.
 
         Raises:
-            AgentFault: names that no file tree has, a tar of the agent's that is none, or a limit of the task's.
-            WorkspaceError: a tar of a collector's that is none, or a limit of ours.
+            AgentFault: names that no file tree can have, an invalid tar by the agent, or an exceeded limit of the task.
+            WorkspaceError: an invalid tar by a collector, or an exceeded limit of verikit.
         """
         stream = self._plain(limits)
         try:
@@ -70,14 +70,14 @@ class TarSource(TreeSource):
         return TarTree(Manifest(entries), stream, members)
 
     def broken(self, problem: str, *, by_names: bool = False) -> AgentFault | WorkspaceError:
-        """The error of a tar that is none, or one whose names no collector writes."""
+        """The error for an invalid tar, or for one with names that collectors never write."""
         told = f"the tar {shown('/'.join(self.within))} {problem}" if self.within else f"the tar {problem}"
         if self.packed_by == "agent" or (by_names and not self.packed_by):
             return AgentFault(told)
         return WorkspaceError(told, hint="collect it again")
 
     def _plain(self, limits: Limits) -> IO[bytes]:
-        """The tar without its compression, at its start; bounded, whatever it unpacks to."""
+        """The tar without its compression, at its start. Its unpacked size is bounded."""
         stream = self._opened()
         start = stream.read(6)
         stream.seek(0)
@@ -122,14 +122,14 @@ def _decompressed(stream: IO[bytes], start: bytes) -> IO[bytes] | None:
 
 @contextmanager
 def _archive(stream: IO[bytes]) -> Iterator[tarfile.TarFile]:
-    """The archive whose first header the stream is at or before."""
+    """The archive in a stream, read from its start."""
     stream.seek(0)
     with tarfile.open(fileobj=stream, mode="r:", encoding="utf-8", errors="surrogateescape") as archive:
         yield archive
 
 
 class TarTree(Tree):
-    """A tar that was read through once."""
+    """A tar that was read once from start to end."""
 
     def __init__(self, manifest: Manifest, stream: IO[bytes], members: dict[str, tarfile.TarInfo]) -> None:
         super().__init__(manifest)
@@ -202,7 +202,7 @@ class _Scan:
         return FileEntry(path, "file", mode, size, entry.allocated, digest)
 
     def _check_place(self, path: str, names: list[str], member: tarfile.TarInfo) -> None:
-        """Refuse a name that stands there twice, or below something that is no folder."""
+        """Reject a name that appears twice, or that is below an entry that is not a folder."""
         known = self._found.get(path)
         if known and not (known.kind == "folder" and member.isdir()):
             raise self._source.broken(f"has {shown(path)} twice", by_names=True)
@@ -221,7 +221,7 @@ class _Scan:
         return FileEntry(path, "file", first.mode, first.size, first.allocated, first.sha256)
 
     def _check_end(self, offset: int) -> None:
-        """An archive ends in blocks of zeros; one without them was cut off, and nothing may hide behind them."""
+        """Check that the archive ends in blocks of zeros. Otherwise it was cut off, or data is hidden after its end."""
         self._stream.seek(offset)
         size = 0
         while data := self._stream.read(CHUNK):

@@ -1,4 +1,4 @@
-"""What a workspace's side is made from, and what it is once it is read: a manifest, and content by its hash."""
+"""The source of a workspace's side, and the side after reading: a manifest, and content by its hash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHUNK = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A file of a workspace: its content is that of its hash, however often it is read."""
+    """A file of a workspace. Its content always matches its hash, on every read."""
 
     path: str
     sha256: str
@@ -29,16 +29,16 @@ class Blob:
         """The content.
 
         Raises:
-            WorkspaceError: it is no longer that of the hash, or can't be read.
+            WorkspaceError: it no longer matches the hash, or can't be read.
         """
         return self.tree.content(self.tree.manifest[self.path])
 
 
 class Tree(ABC):
-    """One side of a workspace, collected: what was there, and its content."""
+    """One side of a workspace, collected: its entries and their content."""
 
     unknown: str = ""
-    """Why it is not all that there was; "" where it is."""
+    """Why it is incomplete; "" if it is complete."""
 
     def __init__(self, manifest: Manifest) -> None:
         self.manifest = manifest
@@ -67,32 +67,32 @@ class Tree(ABC):
 
 
 class TreeSource(ABC):
-    """Where one side of a workspace comes from; small, and picklable."""
+    """The source of one side of a workspace. It is small and picklable."""
 
     @abstractmethod
     def open(self, limits: Limits) -> Tree:
         """Read the manifest.
 
         Raises:
-            AgentFault: what is there is no workspace, by the agent's doing.
-            WorkspaceError: it can't be read, or is over a limit of ours.
+            AgentFault: it is not a valid workspace, because of the agent.
+            WorkspaceError: it can't be read, or exceeds one of verikit's limits.
         """
 
 
 @dataclass
 class CollectedSize:
-    """Counts what is collected against the limits."""
+    """Counts collected entries and bytes against the limits."""
 
     limits: Limits
     entries: int = 0
     bytes: int = 0
 
     def add(self, path: str, size: int = 0) -> None:
-        """Count one more entry, and what of it is read.
+        """Count one more entry, and the bytes that are read of it.
 
         Raises:
-            AgentFault: over a limit that the task states, or a path that is too long to be opened.
-            WorkspaceError: over a limit of ours.
+            AgentFault: a limit of the task is exceeded, or the path is too long to open.
+            WorkspaceError: one of verikit's limits is exceeded.
         """
         self.entries += 1
         self.bytes += size
@@ -105,7 +105,7 @@ class CollectedSize:
 
 
 def hashed(stream: BinaryIO, most: int) -> tuple[str, int]:
-    """SHA-256 of at most so many bytes and one more, and how many they were."""
+    """SHA-256 of at most `most` + 1 bytes, and the number of bytes hashed."""
     total, size = hashlib.sha256(), 0
     while size <= most and (data := stream.read(min(CHUNK, most + 1 - size))):
         total.update(data)
@@ -127,10 +127,10 @@ def with_folders(entries: Iterable[FileEntry]) -> Iterator[FileEntry]:
 
 
 def texts_of(told: Mapping[Any, Any]) -> Mapping[str, bytes]:
-    """The contents of a mapping of names to texts; bytes may stand for a text.
+    """The contents of a mapping of names to strings or bytes.
 
     Raises:
-        WorkspaceError: it is no such mapping.
+        WorkspaceError: it is not such a mapping.
     """
     found = {}
     for name, text in told.items():

@@ -1,7 +1,7 @@
-"""A workspace: what a task gave an agent, what the agent left, and which of it the task asked for.
+"""A workspace: the files given to an agent, the files it left behind, and the outputs that the task requires.
 
-Nothing is read before it is asked for. Who asks gets content by its hash, or one of two errors: `AgentFault`, which is
-a 0.0, or `WorkspaceError`, which leaves the sample without a value.
+Everything is read lazily. Callers get content by its hash, or one of two errors. `AgentFault` scores 0.0.
+`WorkspaceError` leaves the sample unscored.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from verikit.workspaces.tree import Blob, Tree, TreeSource, texts_of
 
 Side = Literal["after", "before"]
 Links = Literal["refused", "inside"]
-"""What a link among the outputs is: a fault, or the file within the workspace that it leads to in one step."""
+"""How to treat a link among the outputs: as an error, or as the file in the workspace that it points to in one step."""
 Given = str | os.PathLike[str] | bytes | Mapping[str, Any] | TreeSource | None
-"""A folder, a tar (a file or its bytes), a mapping of names to texts."""
+"""A folder, a tar (a file or its bytes), or a mapping of names to contents."""
 
 
 Steps = Callable[[], list[CompletionMessage]]
@@ -38,17 +38,17 @@ Trajectory = str | os.PathLike[str] | Sequence[CompletionMessage] | Steps | None
 
 
 class Workspace:
-    """What an agent left behind, and what it began with.
+    """The files that an agent left behind, and the files that it started with.
 
     Args:
-        after: What it left.
-        before: What it was given; without it nothing can be compared with it.
-        outputs: Patterns of what the task asks for; None: all of `after`.
+        after: The files that it left.
+        before: The files that it was given. Without them there is nothing to compare `after` with.
+        outputs: Patterns of the files that the task requires. None: all of `after`.
         trajectory: Its steps.
         limits: How much is read.
-        links: What a link among the outputs is.
-        packed_by: Who made `after` where it is a tar.
-        uncollected: Paths that could not be collected, and why.
+        links: How to treat a link among the outputs.
+        packed_by: Who packed `after` if it is a tar.
+        uncollected: Paths that could not be collected, each with the reason.
     """
 
     def __init__(
@@ -74,24 +74,24 @@ class Workspace:
         self.links: Links = links
         self.uncollected: Mapping[str, str] = uncollected or {}
         self.seen: set[tuple[Side, str]] = set()
-        """Which files were asked for, for people."""
+        """Files that were read, for display."""
 
     @property
     def after(self) -> Tree:
-        """What the agent left, collected when it is first asked for.
+        """The files that the agent left, collected on first access.
 
         Raises:
-            AgentFault: it is over a limit of the task's, or a tar with names that no file tree has.
-            WorkspaceError: it is not there, can't be read or is over a limit of ours.
+            AgentFault: they exceed a limit of the task, or are a tar with names that no file tree can have.
+            WorkspaceError: they don't exist, can't be read or exceed one of verikit's limits.
         """
         return self._tree("after")
 
     @property
     def before(self) -> Tree:
-        """What the agent was given.
+        """The files that the agent was given.
 
         Raises:
-            WorkspaceError: that is not known, can't be read or is over a limit.
+            WorkspaceError: they are unknown, can't be read or exceed a limit.
         """
         return self._tree("before")
 
@@ -101,11 +101,11 @@ class Workspace:
         return self._sources["before"] is not None
 
     def untouched(self, files: Mapping[str, bytes], *, empty: bool = False) -> Workspace:
-        """What an agent would leave that did nothing but write a few files: without steps, and with this `before`.
+        """The workspace left by an agent that only wrote a few files: no steps, and the same `before`.
 
         Args:
-            files: What it wrote, by paths.
-            empty: Whether what it was given is gone.
+            files: The files it wrote, by path.
+            empty: Whether the files it was given were deleted.
         """
         base = None if empty else self._sources["before"]
         return Workspace(
@@ -127,7 +127,7 @@ class Workspace:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the manifest of what the agent left.
+        """SHA-256 of the manifest of the files that the agent left.
 
         Raises:
             AgentFault: as `after`.
@@ -136,11 +136,11 @@ class Workspace:
         return self.after.manifest.digest
 
     def changes(self, concerns: Callable[[str], bool] = lambda path: True) -> Changes:
-        """What the agent added, removed and changed, among the paths that are of concern.
+        """The files that the agent added, removed and changed, limited to paths that `concerns` accepts.
 
         Raises:
-            AgentFault: something that it left has no content to compare.
-            WorkspaceError: there is no `before`, or something was not read or may not have been collected.
+            AgentFault: an entry that it left has no content to compare.
+            WorkspaceError: there is no `before`, or an entry was not read or may not have been collected.
         """
         before = Manifest(entry for path, entry in self.before.manifest.items() if concerns(path))
         after = Manifest(entry for path, entry in self.after.manifest.items() if concerns(path))
@@ -158,20 +158,20 @@ class Workspace:
         return found
 
     def _check_whole(self, lost: str) -> None:
-        """Refuse to take a path for removed that may not have been collected: nothing that is undeclared was.
+        """Check that a missing path was really removed. Undeclared paths may not have been collected.
 
         Raises:
-            WorkspaceError: it may not.
+            WorkspaceError: it may not have been collected.
         """
         if all(entry.kind == "folder" or self.declares(path) for path, entry in self.after.manifest.items()):
             raise WorkspaceError(f"{shown(lost)} is in no output, and may not have been collected")
 
     def find(self, pattern: str, side: Side = "after") -> list[FileEntry]:
-        """The entries that a path or pattern names, folders too; none where nothing does and collection is complete.
+        """The entries that match a pattern, including folders. Empty if nothing matches and collection is complete.
 
         Raises:
             AgentFault: as `after`.
-            WorkspaceError: the pattern is none, or what it names was not collected.
+            WorkspaceError: the pattern is invalid, or a file that it matches was not collected.
         """
         names = parts(pattern.lstrip("/"))
         if not names:
@@ -188,11 +188,11 @@ class Workspace:
         return found
 
     def many(self, pattern: str, side: Side = "after") -> list[Blob]:
-        """The files that a path or pattern names, at least one; folders that a pattern names are left out.
+        """The files that match a path or pattern, at least one. Folders that match a pattern are skipped.
 
         Raises:
-            AgentFault: there is none, or one is no file, or is over a limit of the task's.
-            WorkspaceError: they were not collected, or one is over a limit of ours.
+            AgentFault: nothing matches, or a match is not a file or exceeds a limit of the task.
+            WorkspaceError: the files were not collected, or one exceeds one of verikit's limits.
         """
         found = self.find(pattern, side)
         if has_wildcards(pattern):
@@ -202,11 +202,13 @@ class Workspace:
         return [self.blob(entry, side) for entry in found]
 
     def one(self, pattern: str, side: Side = "after") -> Blob:
-        """The file that a path or pattern names.
+        """The single file that matches a path or pattern.
 
         Raises:
-            AgentFault: there is none, there are several, it is a link or a fifo, or is over a limit of the task's.
-            WorkspaceError: it was not collected, is over a limit of ours, or the row's pattern names several by itself.
+            AgentFault: nothing matches, several files match, or the match is a link or a fifo or exceeds a limit of the
+                task.
+            WorkspaceError: it was not collected, exceeds one of verikit's limits, or the row's pattern always matches
+                several.
         """
         found = self.find(pattern, side)
         if has_wildcards(pattern):
@@ -224,8 +226,8 @@ class Workspace:
         """The content of an entry.
 
         Raises:
-            AgentFault: it is no file, or over a limit of the task's.
-            WorkspaceError: it could not be read, or is over a limit of ours.
+            AgentFault: it is not a file, or exceeds a limit of the task.
+            WorkspaceError: it could not be read, or exceeds one of verikit's limits.
         """
         tree = self._tree(side)
         if entry.kind == "link" and self.links == "inside":
@@ -237,7 +239,7 @@ class Workspace:
         return Blob(entry.path, entry.sha256, entry.size, tree)
 
     def messages(self) -> list[CompletionMessage] | None:
-        """The agent's steps as messages; None where the workspace names none.
+        """The agent's steps as messages, or None if the workspace has no steps.
 
         Raises:
             WorkspaceError: they can't be read.
@@ -253,11 +255,11 @@ class Workspace:
             raise error(f"{shown(entry.path)} was not collected: {entry.problem}")
 
     def _check_collected(self, path: str) -> None:
-        """Whether something that is not there could be collected.
+        """Check that a missing path could have been collected.
 
         Raises:
-            AgentFault: it lies in a folder that the agent let nobody read.
-            WorkspaceError: it could not.
+            AgentFault: it is in a folder that the agent made unreadable.
+            WorkspaceError: it could not be collected.
         """
         for wanted, problem in self.uncollected.items():
             if matches(wanted, path) or matches(path, wanted):
@@ -280,11 +282,11 @@ class Workspace:
         )
 
     def declares(self, path: str) -> bool:
-        """Whether the task asks for a path; without outputs it asks for all."""
+        """Whether the task requires a path. Without outputs it requires all paths."""
         return self.outputs is None or any(_covers(output, path) for output in self.outputs)
 
     def _names_several(self, pattern: str) -> bool:
-        """Whether a pattern names several files whatever an agent does: by what it was given, or by the outputs."""
+        """Whether a pattern always matches several files, because of the given files or the outputs."""
         named = {o for o in self.outputs or () if not has_wildcards(o) and matches(pattern.lstrip("/"), o.lstrip("/"))}
         if len(named) > 1:
             return True
@@ -292,7 +294,7 @@ class Workspace:
         return sum(entry.kind != "folder" for entry in given) > 1
 
     def _on_the_way(self, pattern: str, side: Side) -> str:
-        """What keeps a path from being there: a link in the place of a folder."""
+        """Why a path can't exist: a link that replaced a folder."""
         names = parts(pattern.lstrip("/")) or []
         manifest = self._tree(side).manifest
         paths = ["/".join(names[:end]) for end in range(1, len(names))]
@@ -316,7 +318,7 @@ class Workspace:
         return {**self.__dict__, "_trees": {}}
 
     def __repr__(self) -> str:
-        """Its sources and what the task says of them."""
+        """Its sources and the outputs of the task."""
         return (
             f"Workspace(after={self._sources['after']!r}, before={self._sources['before']!r}, outputs={self.outputs!r})"
         )
@@ -329,7 +331,7 @@ def _covers(output: str, path: str) -> bool:
 
 
 def _joined(folder: str, target: str) -> list[str]:
-    """The names of a link's target from the workspace's root on; none where it leads out."""
+    """The names of a link's target, from the workspace's root; empty if it leads outside."""
     names = [name for name in folder.split("/") if name]
     for name in target.split("/"):
         if name == ".." and not names:

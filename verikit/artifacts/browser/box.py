@@ -17,9 +17,9 @@ from verikit.errors import SandboxError, WorkspaceError
 
 APT = "apt-get install chromium-headless-shell"
 CPU_S, MEMORY_MB, DISK_MB = 20, 1024, 256
-"""Of each process of the browser."""
+"""Limits of each process of the browser."""
 RESIDENT_MB = 3072
-"""Of all its processes together; pages that they share count for each."""
+"""Maximum of all its processes together. Shared pages are counted for each process."""
 _NAMES = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell", "chromium", "google-chrome")
 _SHOWN = (
     "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/etc/fonts", "/usr/share/fonts",
@@ -43,7 +43,7 @@ _FLAGS = (
 
 @cache
 def program() -> str:
-    """The browser's own program, past the shell script that distributions put before it; empty where there is none."""
+    """The browser's own program, not the shell script that distributions wrap around it; empty if not installed."""
     for name in _NAMES:
         found = shutil.which(name)
         if found is None:
@@ -66,11 +66,11 @@ class BrowserBox:
     """One browser, from start to end.
 
     Args:
-        instead: Another program in the browser's place, which tests the box; it may read what Python needs.
+        instead: Another program to run instead of the browser, to test the box. It may read Python's files.
 
     Raises:
         WorkspaceError: it is not installed.
-        SandboxError: the machine can't hold it.
+        SandboxError: the machine can't isolate it.
     """
 
     def __init__(self, instead: Sequence[str] = ()) -> None:
@@ -105,13 +105,13 @@ class BrowserBox:
         os.set_blocking(self.commands, False)
 
     def resident_mb(self) -> int:
-        """Memory that all processes of the browser have in use."""
+        """Memory in use by all processes of the browser."""
         from verikit.sandbox import processes
 
         return int(self._measured(processes.resident)) >> 20
 
     def cpu_s(self) -> float:
-        """Processor time that they have used."""
+        """CPU seconds that they have used."""
         from verikit.sandbox import processes
 
         return self._measured(processes.processor_seconds)
@@ -124,19 +124,19 @@ class BrowserBox:
             os.close(proc)
 
     def told(self) -> str:
-        """After its end: why the box could not be made, if so."""
+        """After its end: why the box could not be created, if it failed."""
         self.end()
         assert self._process.stderr is not None
         return os.read(self._process.stderr.fileno(), 2000).decode("utf-8", "replace").strip()
 
     def end(self) -> None:
-        """End the browser and all that it started: they live in a namespace of processes, which dies with its first."""
+        """End the browser and all its processes. They are in a process namespace, which ends with its first process."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def close(self) -> None:
-        """End it, and let go of the pipes."""
+        """End it, and close the pipes."""
         self.end()
         assert self._process.stderr is not None
         self._process.stderr.close()

@@ -1,4 +1,4 @@
-"""What a page may not do, by the browser's own events: each is the agent's fault, and ends the run."""
+"""Forbidden actions of a page, detected by the browser's own events: each is the agent's failure, and ends the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OF_LIMITS = {"oom": "memory", "killed": "processor time"}
 
 
 class Crash(Exception):
-    """The browser's process for the page ended, and does not say of what."""
+    """The browser's process for the page ended without giving a reason."""
 
 
 class PageGuard:
@@ -33,14 +33,14 @@ class PageGuard:
         self.workers: dict[str, str] = {}
         """Sessions of workers that run, and their kinds."""
         self.dialogs: list[bool | str] = []
-        """What the next dialogs are answered with; one without is the page's fault."""
+        """Answers to the next dialogs. A dialog without an answer is the page's failure."""
         self._documents = 0
 
     def heard(self, session: str, name: str, data: dict[str, Any]) -> None:
         """Act on an event.
 
         Raises:
-            AgentFault: the page did what it may not.
+            AgentFault: the page did something forbidden.
         """
         act = _ACTS.get(name)
         if act is not None and (session == self.session or name.startswith(("Target.", "Browser.", "Fetch."))):

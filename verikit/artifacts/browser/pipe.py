@@ -1,6 +1,6 @@
 """The protocol that drives the browser: commands and answers as JSON over two pipes.
 
-A page can have taken the browser over, so whatever arrives is hostile data: bounded, parsed, never trusted.
+A page may have taken control of the browser. So all incoming data is hostile: it is bounded, parsed and never trusted.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Event = Callable[[str, str, Answer], None]
 """Gets a session, the name of an event, and its data."""
 _MOST_MESSAGE, _MOST_BYTES, _MOST_EVENTS = 48 << 20, 512 << 20, 100_000
 _LOOK_S = 0.5
-"""How often the memory of the browser is looked at."""
+"""Seconds between checks of the browser's memory."""
 
 
 class Refusal(Exception):
-    """The browser could not do what a command asked for."""
+    """The browser could not carry out a command."""
 
 
 class Silent(Exception):
@@ -32,7 +32,7 @@ class Silent(Exception):
 
 
 class BrowserPipe:
-    """Commands to one browser, and what comes back."""
+    """Commands to one browser, and its replies."""
 
     def __init__(self, box: BrowserBox) -> None:
         self._box = box
@@ -54,11 +54,11 @@ class BrowserPipe:
         return self._number
 
     def call(self, method: str, session: str = "", *, within: float | None = None, **parameters: Any) -> Answer:
-        """Send a command and wait for its answer; events that come meanwhile are heard.
+        """Send a command and wait for its answer. Events that arrive meanwhile are handled.
 
         Args:
             method: The command.
-            session: Of the page or worker that it goes to; empty: the browser.
+            session: The page or worker that receives it; empty: the browser.
             within: Seconds to wait; None: until the deadline.
             parameters: Of the command.
 
@@ -88,7 +88,7 @@ class BrowserPipe:
                 raise
 
     def forget(self) -> None:
-        """Let go of answers nobody waits for."""
+        """Drop answers that no caller waits for."""
         self._answers.clear()
 
     def _write(self, data: bytes) -> None:
@@ -109,7 +109,7 @@ class BrowserPipe:
                 raise Silent
 
     def _read(self, end: float) -> None:
-        """Read once and hear what is whole."""
+        """Read once and handle the complete messages."""
         self._look()
         if select.select([self._box.answers], [], [], min(_LOOK_S, self._left(end)))[0]:
             self._receive()

@@ -1,7 +1,7 @@
-"""What is run in the page to read it: in a world of its own, whose objects the page's scripts can't reach.
+"""Scripts that run in the page to read it, in an isolated world whose objects the page's scripts can't reach.
 
-Elements are read by the getters of their prototypes: `<input name="parentNode">` in a form changes what
-`form.parentNode` is in every world. No expected value goes into these texts.
+Elements are read by the getters of their prototypes: `<input name="parentNode">` in a form changes
+`form.parentNode` in every world. Expected values never go into these scripts.
 `READ` returns an observation, whose shape `sight` checks.
 """
 
@@ -145,7 +145,7 @@ return {pieces, elements, clips, moving, whole: letters <= most && nodes <= 5000
   title: String(got(Document.prototype, 'title')(document)).slice(0, 2000)};
 }"""
 )
-"""Gets selectors, the most letters, and whether to count what lies over each letter."""
+"""Receives selectors, the maximum number of letters, and whether to count the elements on top of each letter."""
 
 FIND = (
     """(selector, text) => {"""
@@ -200,7 +200,7 @@ for (const x of all('svg')) SVGSVGElement.prototype.pauseAnimations.call(x);
 for (const x of all('video, audio')) HTMLMediaElement.prototype.pause.call(x);
 return true;
 }"""
-"""Run once no script of the page can run any more: nothing moves from here on."""
+"""Run when page scripts can no longer run. Nothing moves after it."""
 
 SETTLE = """() => {
 for (const a of Document.prototype.getAnimations.call(document)) {
@@ -210,7 +210,7 @@ const drawings = Document.prototype.querySelectorAll.call(document, 'svg');
 for (const x of drawings) SVGSVGElement.prototype.setCurrentTime.call(x, 0);
 return true;
 }"""
-"""Run before a screenshot, which must be the same again: animations end, and endless ones are at their beginning."""
+"""Run before a screenshot, to make it reproducible: animations are finished, and endless ones are reset."""
 
 
 STILL = """*, *::before, *::after { transition: none !important; caret-color: transparent !important;
@@ -223,8 +223,10 @@ BARE = (
 svg text, svg tspan, svg textPath { fill: transparent !important; stroke: transparent !important; }
 """
 )
-"""Style sheets of the inspector, which neither scripts nor selectors of the page can see: all still, with nothing that
-hit tests leave out; and without text."""
+"""Style sheets of the inspector, which neither scripts nor selectors of the page can see.
+
+`STILL` stops all motion and exposes all elements to hit tests. `BARE` also removes text.
+"""
 
 
 def bare(clips: list[str]) -> str:

@@ -1,6 +1,6 @@
-"""One visit to a page: it is opened, steps are taken, and it is read until it shows what is hoped for or time is up.
+"""One visit to a page: open it, take the steps, and read it until it shows the expected content or time is up.
 
-What is hoped for stays on this side: `Hope` gets readings of the page and says whether they do.
+The expected content never reaches the page. `Hope` receives readings of the page and decides whether they match.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Visitor = Literal["person", "driver", "unscripted"]
 PATIENCE_S, WALL_S = 5.0, 60.0
 """How long a reading is awaited after the last step; and the whole visit."""
 _BUSY_S = 8.0
-"""Processor time from which a visit that does not end is the page's fault, and not a slow machine's."""
+"""CPU seconds after which an unfinished visit is the page's failure, not a slow machine's."""
 _WORKER_S = 10.0
 _WIDTH, _HEIGHT, _MOST_HEIGHT = 1280, 800, 8000
-"""Of the window; it is made as high as the page, within limits."""
+"""Size of the window. Its height is set to the page's, within limits."""
 _PAUSE_S = 0.03
 _WORLD = "verikit"
 _NAMED: dict[str, str] = {" ": "Space", "\n": "Enter"}
@@ -45,7 +45,7 @@ INK = BoxReader(
 
 @dataclass
 class Page:
-    """What a visit saw."""
+    """The result of a visit."""
 
     runs: list[sight.Letters]
     elements: Sequence[Mapping[str, Any]]
@@ -57,16 +57,16 @@ class Page:
     outside: Sequence[str]
     missing: Sequence[str]
     screens: int = 1
-    """How many times as high as the first window it is, rounded up."""
+    """The page's height in windows, rounded up."""
     picture: bytes = b""
-    """The screenshot that was asked for, as the browser gives it."""
+    """The requested screenshot, as returned by the browser."""
 
 
 Hope = Callable[[Page], bool]
 
 
 class Visit:
-    """One visit, by a person or by a driver, in a context of the browser of its own.
+    """One visit, by a person or by a driver, in its own browser context.
 
     Args:
         pipe: To the browser.
@@ -85,12 +85,12 @@ class Visit:
         self._context = ""
 
     def see(self, path: str, steps: Sequence[Step], hope: Hope, screen: int = 0) -> Page:
-        """Open the page, take the steps, wait for what is hoped for, look.
+        """Open the page, take the steps, wait for the expected content, and read the page.
 
-        `screen` asks for a screenshot of one screen, from 1 at the top; of a screen that is not there, there is none.
+        `screen` requests a screenshot of one screen, counted from 1 at the top. A screen that doesn't exist gives none.
 
         Raises:
-            AgentFault: the page does what it may not, or lacks what a step needs.
+            AgentFault: the page does something forbidden, or lacks an element that a step needs.
             WorkspaceError: the browser or the machine failed.
         """
         try:
@@ -99,7 +99,7 @@ class Visit:
             raise self._blamed(path) from None
 
     def _blamed(self, path: str) -> AgentFault | WorkspaceError:
-        """Whose fault a crash is: the page's if it is its scripts that bring it about."""
+        """Who caused a crash: the page, if it crashes only with its scripts."""
         again = Visit(self._pipe, self._box, self._site, "unscripted", [])
         try:
             again._seen(path, [], lambda page: True, 0)
@@ -171,7 +171,7 @@ class Visit:
             self._call("Emulation.setAutomationOverride", enabled=True)
 
     def _as_person(self) -> None:
-        """Take the driver's marks away: the name of the browser, and `navigator.webdriver`."""
+        """Remove the driver's marks: the name of the browser, and `navigator.webdriver`."""
         number = version(self._pipe).partition(".")[0]
         brands = [{"brand": "Chromium", "version": number}, {"brand": "Google Chrome", "version": number}]
         about = {"brands": brands, "platform": "Linux", "platformVersion": "6.1.0", "architecture": "x86",
@@ -213,7 +213,7 @@ class Visit:
             self._write(number, step)
 
     def _write(self, number: int, step: Step) -> None:
-        """Type a text, or press a key."""
+        """Type a string, or press a key."""
         if step.aim is not None:
             self._click(*self._reach(number, step.aim, click=True))
         letters: list[str] = [step.value] if step.kind == "press" else list(step.value)
@@ -234,7 +234,7 @@ class Visit:
         self._call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
     def _reach(self, number: int, aim: Aim, *, click: bool) -> tuple[float, float]:
-        """The middle of an element, once it is there and a click reaches it."""
+        """The middle of an element, when it exists and a click reaches it."""
         end, fault = time.monotonic() + PATIENCE_S, ""
         while True:
             try:
@@ -250,7 +250,7 @@ class Visit:
             self._pipe.listen(_PAUSE_S)
 
     def _find(self, aim: Aim) -> str:
-        """The element as the browser names it in our world; empty: there is none."""
+        """The element's name in verikit's isolated world of the browser. Empty: not found."""
         world = self._world()
         if aim.role:
             root = self._call("DOM.getDocument", depth=0)["root"]["nodeId"]
@@ -296,7 +296,7 @@ class Visit:
         return page, told
 
     def _await(self, hope: Hope) -> None:
-        """Read the page until it shows what is hoped for and stands still, or time is up."""
+        """Read the page until it shows the expected content and stops moving, or time is up."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             with suppress(Refusal):  # a document that has just been replaced has no world

@@ -1,4 +1,4 @@
-"""From what a page's reader returned to the text that a person sees: by the ink under each letter."""
+"""Turns the output of a page's reader into the text that a person sees, by the ink under each letter."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ SHAPE: Shape = record(
 )  # fmt: skip
 
 HIDDEN = "\N{REPLACEMENT CHARACTER}"
-"""Stands for a letter that nobody sees."""
+"""Replaces a letter that can't be seen."""
 _LEAST_OPACITY = 0.2
 _LEAST_HEIGHT = 6.0
 """Of a letter, in pixels."""
 _LEAST_INK, _LEAST_MARK = 2, 1
 """Pixels: of a letter or digit, and of any other mark."""
 _INNER = 0.15
-"""The share of a letter's box at either side that its neighbours may reach into."""
+"""The fraction of a letter's box, at either side, that its neighbours may reach into."""
 _CORE = 0.35, 0.72
 """The part of a letter's height that every letter and digit has ink in, and that close lines don't reach into."""
 Box = Sequence[float]
@@ -54,13 +54,13 @@ class Letters:
     block: int
     owners: set[int]
     ranks: list[int] = dataclasses.field(default_factory=list)
-    """How many elements lie over each letter; -1: it can't be hit at all."""
+    """The number of elements on top of each letter. -1: it can't be hit at all."""
     seen: list[bool] = dataclasses.field(default_factory=list)
     field: bool = False
 
 
 def letters(observed: Observed) -> list[Letters]:
-    """The runs of text that are laid out, each letter in sight so far as styles tell."""
+    """The runs of text that are laid out, with each letter marked as in sight if its styles allow it."""
     runs = []
     for piece in observed["pieces"]:
         text: str = piece["text"]
@@ -85,7 +85,7 @@ def _tall(box: Box) -> bool:
 
 
 def _backwards(run: Letters) -> bool:
-    """Whether letters that are read from left to right are not drawn so: mirrored, turned or put in another order."""
+    """Whether left-to-right letters are drawn in another direction: mirrored, rotated or reordered."""
     before: Box | None = None
     for letter, box in zip(run.text, run.boxes, strict=False):
         if not (letter.isascii() and letter.isalnum()) or box[2] <= box[0]:
@@ -104,7 +104,7 @@ def _same_line(one: Box, other: Box) -> bool:
 
 
 def ink_boxes(runs: Sequence[Letters]) -> list[list[int]]:
-    """The boxes in which ink is asked for, in whole pixels: the inner part of each letter that may be in sight."""
+    """The boxes in which to count ink, in whole pixels: the inner part of each letter that may be in sight."""
     return [_whole_pixels(_own(box, letter)) for letter, box in _with_ink(runs)]
 
 
@@ -118,7 +118,7 @@ def _with_ink(runs: Sequence[Letters]) -> Iterator[tuple[str, Box]]:
 
 
 def _own(box: Box, letter: str) -> Box:
-    """The part of a letter's box where the ink is its own; all of a field's, which has no letter."""
+    """The part of a letter's box that contains only its own ink. A field has no letters, so it is the whole box."""
     left, top, right, bottom = box
     if not letter:
         return box
@@ -135,11 +135,11 @@ def _whole_pixels(box: Box) -> list[int]:
 
 
 def with_ink(runs: Sequence[Letters], ink: bytes) -> None:
-    """Take out of sight what has no ink.
+    """Mark everything without ink as out of sight.
 
     Args:
-        runs: As `ink_boxes` got them.
-        ink: The count of pixels in each of the boxes.
+        runs: As passed to `ink_boxes`.
+        ink: The number of pixels in each of the boxes.
     """
     counts = iter(ink)
     for run in runs:
@@ -154,7 +154,7 @@ def with_ink(runs: Sequence[Letters], ink: bytes) -> None:
 
 
 def uncover(runs: Sequence[Letters]) -> None:
-    """Where texts are drawn over each other, only the topmost is in sight: the ink there may be that of either."""
+    """If runs of text overlap, keep only the topmost in sight, because the ink may belong to either."""
     spots = [_Spot(run, at, box) for run in runs for at, box in _spots(run)]
     cells: dict[tuple[int, int], list[_Spot]] = defaultdict(list)
     for spot in spots:
@@ -166,7 +166,7 @@ def uncover(runs: Sequence[Letters]) -> None:
 
 
 def _is_under(one: _Spot, beside: Sequence[_Spot]) -> bool:
-    """Whether the ink that is taken for one's own may be that of another text, which is not surely below it."""
+    """Whether the ink attributed to a letter may belong to another text, which is not surely below it."""
     core = one.core()
     over = [other for other in beside if other.run is not one.run and _overlap(core, other.box)]
     return any(one.rank < 0 or 0 <= other.rank <= one.rank for other in over)
@@ -174,7 +174,7 @@ def _is_under(one: _Spot, beside: Sequence[_Spot]) -> bool:
 
 @dataclass(frozen=True)
 class _Spot:
-    """A letter, or a field, and the box where its ink is."""
+    """A letter or a field, and the box of its ink."""
 
     run: Letters
     at: int
@@ -185,7 +185,7 @@ class _Spot:
         return self.run.ranks[self.at] if self.at < len(self.run.ranks) else -1
 
     def core(self) -> Box:
-        """The part of the box in which no other text may lie."""
+        """The part of the box that no other text may overlap."""
         left, top, right, bottom = self.box
         high = bottom - top
         if self.run.field:
@@ -223,16 +223,16 @@ def _overlap(one: Box, other: Box) -> bool:
 
 
 def plain(text: str) -> str:
-    """A text with single blanks, and none at its ends."""
+    """A string with single spaces, and none at its ends."""
     return " ".join(text.split())
 
 
 def lines(runs: Sequence[Letters], owner: int | None = None) -> list[str]:
-    """The text in sight: a line for each block, and for blocks beside each other.
+    """The text in sight, one line per block. Adjacent blocks form one line.
 
     Args:
-        runs: Of the page.
-        owner: Only what lies in the element with this mark.
+        runs: The runs of the page.
+        owner: If given, only runs in the element with this mark.
     """
     within = [run for run in runs if owner is None or owner in run.owners]
     told: list[str] = []
@@ -250,7 +250,7 @@ def lines(runs: Sequence[Letters], owner: int | None = None) -> list[str]:
 
 
 def _block(runs: Sequence[Letters]) -> tuple[str, Box | None, Box | None]:
-    """The text of a block, with a break where a letter is not drawn after the one before; its first and last box."""
+    """The text of a block, with breaks between letters that aren't adjacent, plus its first and last boxes."""
     parts: list[str] = []
     first: Box | None = None
     last: Box | None = None
@@ -275,7 +275,7 @@ def _block(runs: Sequence[Letters]) -> tuple[str, Box | None, Box | None]:
 
 
 def _between(before: Box, after: Box) -> str:
-    """What stands between two letters that follow each other: nothing, a blank for a gap, or a mark of disorder."""
+    """The separator of two consecutive letters: nothing, a space for a gap, or a mark of disorder."""
     size = max(before[3] - before[1], after[3] - after[1])
     if _same_line(before, after):
         gap = after[0] - before[2]
@@ -286,7 +286,7 @@ def _between(before: Box, after: Box) -> str:
 
 
 def holds(runs: Sequence[Letters], text: str, owner: int | None = None) -> bool:
-    """Whether a line in sight has a text, not as a part of a longer word or number."""
+    """Whether a line in sight contains a string, not as part of a longer word or number."""
     wanted = plain(text)
     return any(_has(line, wanted) for line in lines(runs, owner))
 
@@ -302,7 +302,7 @@ def _has(line: str, wanted: str) -> bool:
 
 
 def _goes_on(beside: str, edge: str) -> bool:
-    """Whether what stands beside a text's first or last letter, nearest first, belongs to the same word or number."""
+    """Whether the characters next to a string's first or last letter, nearest first, continue its word or number."""
     if not edge.isalnum() or not beside:
         return False
     if edge.isdigit() and beside[0] in ".," and beside[1:2].isdigit():

@@ -1,4 +1,4 @@
-"""The files of a workspace as a page gets them: by the browser's own requests, which never leave it."""
+"""Serves the files of a workspace to a page: by the browser's own requests, which never leave it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote, urlsplit
 from verikit.errors import AgentFault, WorkspaceError
 
 ORIGIN = "http://localhost"
-"""A name that browsers trust as they do https, and that leads nowhere in a network namespace of one's own."""
+"""A host name that browsers trust like https. Inside its own network namespace it leads to no server."""
 _KINDS = {
     ".html": "text/html", ".htm": "text/html", ".js": "text/javascript", ".mjs": "text/javascript",
     ".css": "text/css", ".json": "application/json", ".svg": "image/svg+xml", ".png": "image/png",
@@ -25,36 +25,36 @@ _MOST_REQUESTS, _MOST_MB, _SHOWN = 2000, 128, 200
 
 
 class Site:
-    """What a page asked for, and what it got.
+    """The requests of a page, and the replies to them.
 
     Args:
-        read: The content of a path of the workspace; None where it has no such file.
+        read: Returns the content of a path of the workspace, or None if the file doesn't exist.
     """
 
     def __init__(self, read: Callable[[str], bytes | None]) -> None:
         self._read = read
         self._count = self._bytes = 0
         self.outside: list[str] = []
-        """Addresses that lie outside the workspace; nothing was sent to them."""
+        """Addresses outside the workspace. Nothing was sent to them."""
         self.missing: list[str] = []
         """Files that the workspace does not have."""
 
     def has(self, address: str) -> bool:
-        """Whether an address is one of a file of the workspace."""
+        """Whether an address belongs to a file of the workspace."""
         path = _path(address)
         return path is not None and self._found(path) is not None
 
     def note(self, address: str) -> None:
-        """Remember an address outside that was asked for."""
+        """Record a requested address outside the workspace."""
         if len(self.outside) < _SHOWN and address[:300] not in self.outside:
             self.outside.append(address[:300])
 
     def answer(self, address: str) -> dict[str, Any] | None:
-        """What the browser gets for an address, as `Fetch.fulfillRequest` has it; None: it is refused.
+        """The browser's reply for an address, in the format of `Fetch.fulfillRequest`. None: the request is blocked.
 
         Raises:
-            AgentFault: the page asks without end.
-            WorkspaceError: it asks for more than is served.
+            AgentFault: the page makes too many requests.
+            WorkspaceError: it requests more bytes than are served.
         """
         self._count += 1
         if self._count > _MOST_REQUESTS:
@@ -96,7 +96,7 @@ def address_of(path: str) -> str:
 
 
 def _path(address: str) -> str | None:
-    """The path of an address in the workspace; None: it lies outside."""
+    """The path of an address in the workspace. None: it is outside."""
     try:
         told = urlsplit(address)
     except ValueError:

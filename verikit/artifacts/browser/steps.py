@@ -1,4 +1,4 @@
-"""Steps that are taken on a page before it is read: how they are written, checked before any page is opened."""
+"""Steps to take on a page before it is read: their format, checked before a page is opened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEYS = {
     "ArrowUp": (38, ""), "ArrowDown": (40, ""), "ArrowLeft": (37, ""), "ArrowRight": (39, ""), "Home": (36, ""),
     "End": (35, ""), "PageUp": (33, ""), "PageDown": (34, ""), "Space": (32, " "),
 }  # fmt: skip
-"""Names of keys, their codes and what they write."""
+"""Names of keys, their codes and the characters that they type."""
 _KINDS = "click, type (with into), press, scroll, wait, dialog"
 _MOST = 50
 
@@ -36,7 +36,7 @@ class Aim:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what is done, on which element, with which text, number or answer."""
+    """One step: the action, the element, and the text, number or answer to use."""
 
     kind: str
     aim: Aim | None = None
@@ -44,10 +44,10 @@ class Step:
 
 
 def read_steps(told: Sequence[Mapping[str, Any]]) -> list[Step]:
-    """The steps that a row names.
+    """The steps of a row.
 
     Raises:
-        UsageError: they are none.
+        UsageError: they are invalid.
     """
     if isinstance(told, str | Mapping) or not isinstance(told, Sequence) or len(told) > _MOST:
         raise UsageError(f"steps is a list of at most {_MOST} steps")
@@ -97,9 +97,9 @@ def _dialog(value: Any, into: Any) -> Step | None:
 _READERS: Mapping[Any, Callable[[Any, Any], Step | None]] = {
     "click": _click, "type": _type, "press": _press, "scroll": _scroll, "wait": _wait, "dialog": _dialog,
 }  # fmt: skip
-"""What reads a step of each kind, from its value and the element to type into; None: it is no such step."""
+"""The parser for each kind of step, from its value and the element to type into. None: the step is invalid."""
 _FURTHER = {"type": {"into"}}
-"""Keys that a step may have beside its kind."""
+"""Keys that a step may have in addition to its kind."""
 
 
 def _seconds(value: object) -> bool:

@@ -1,1 +1,1 @@
-"""Readers of files. They run in the sandbox alone, see hostile bytes, and return plain data."""
+"""Readers of files. They run only in the sandbox, read hostile bytes, and return plain data."""

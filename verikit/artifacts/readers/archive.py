@@ -1,4 +1,4 @@
-"""Reads an archive (zip or tar) in the sandbox: its members with their sizes, and the texts among them."""
+"""Reads an archive (zip or tar) in the sandbox: its members with their sizes, and the contents of text members."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MOST_MEMBERS = 10_000
 _MOST_ENTRIES = 10 * MOST_MEMBERS
 """Of a tar, folders included."""
 MOST_TEXT = 1 << 20
-"""Characters of all texts together."""
+"""Maximum characters of all text members together."""
 
 
 class BadArchive(Exception):
-    """The file is no archive that anybody should open."""
+    """The file is not an archive, or is unsafe to open."""
 
 
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _bounded(content: bytes) -> bytes:
 
 
 def _text(content: bytes) -> str:
-    """A member's text; "" where it is none."""
+    """A member's text; "" if it is not text."""
     try:
         return "" if b"\0" in content else content.decode()
     except UnicodeDecodeError:

@@ -18,7 +18,7 @@ MOST_FORMULAS = 600
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     """The values of cells.
 
-    `engine`: `formulas` or `formualizer`. `values`, `formulas`, `errors`: the model. `cells`: whose values are wanted.
+    `engine`: `formulas` or `formualizer`. `values`, `formulas`, `errors`: the model. `cells`: the cells to evaluate.
     `cases`: cells with other values, a mapping for each run.
     """
     run = _formualizer if request["engine"] == "formualizer" else _formulas
@@ -68,15 +68,15 @@ def _place(key: str) -> tuple[str, int, int]:
 
 
 def _guarded(evaluate: Any) -> dict[str, Any]:
-    """A value, an error, or why the engine knows none: engines raise whatever a formula brings about."""
+    """A value, an error, or why the engine can't compute one: engines raise all kinds of exceptions."""
     try:
         return _plain(evaluate())
-    except Exception as problem:  # noqa: BLE001 - an engine raises whatever a formula brings about
+    except Exception as problem:  # noqa: BLE001 - engines raise all kinds of exceptions
         return {"unknown": f"{type(problem).__name__}: {problem}"[:200]}
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """What an engine gave as plain data."""
+    """An engine's result as plain data."""
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, dict):
@@ -100,7 +100,7 @@ def _plain(value: Any) -> dict[str, Any]:
 
 
 def _error(name: str) -> dict[str, Any]:
-    """An error value; `#NAME?` and the engine's own errors mean that it does not know the function."""
+    """An error value. `#NAME?` and the engine's own errors mean that it does not support the function."""
     if name in ("#DIV/0!", "#N/A", "#NULL!", "#NUM!", "#REF!", "#VALUE!"):
         return {"error": name}
     return {"unknown": name or "an error without a name"}
@@ -122,7 +122,7 @@ def _formulas(request: dict[str, Any]) -> list[dict[str, Any]]:
         given = {key: value for key, value in given.items() if value is not None}
         try:
             solution = formulas.ExcelModel().from_dict(given).calculate()
-        except Exception as problem:  # noqa: BLE001 - an engine raises whatever a formula brings about
+        except Exception as problem:  # noqa: BLE001 - engines raise all kinds of exceptions
             told = {"unknown": f"{type(problem).__name__}: {problem}"[:200]}
             found.append(dict.fromkeys(request["cells"], told))
             continue

@@ -1,6 +1,6 @@
-"""Zip containers of office files, and signatures: what is refused before a package parses anything.
+"""Zip containers of office files, and signatures: checks that run before a package parses anything.
 
-`read` is the second reader, too: it decides whose fault it is that another reader died of a file.
+`read` is also the second reader. It decides whether the file caused the crash of another reader.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ MOST_BYTES = 256 << 20
 """Of all parts of a container, unpacked."""
 MOST_RATIO = 200
 _SMALL = 1 << 20
-"""A part of this size may be packed by any ratio."""
+"""Size up to which a part may have any compression ratio."""
 _MOST_PARTS = 20_000
 _BEGINNING = 4096
-"""Bytes of a picture that tell its format."""
+"""First bytes of a picture that identify its format."""
 _BROKEN = (
     zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError
 )  # fmt: skip
@@ -35,11 +35,11 @@ _SIGNATURES = {
 
 
 class BadContainer(Exception):
-    """The file is not of its kind, or not one that anybody should open."""
+    """The file is not of its kind, or is unsafe to open."""
 
 
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
-    """Whether a file is one of its kind (`kind`), by its container and its XML alone."""
+    """Whether a file has the given `kind`, judged only by its container and its XML."""
     try:
         if request["kind"] in _MAIN:
             for content in parts(blobs[0], request["kind"]).values():
@@ -52,10 +52,10 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
 
 
 def signed(blob: bytes, kind: str) -> str:
-    """The format of a picture or a PDF by its first bytes.
+    """The format of a picture or a PDF, from its first bytes.
 
     Raises:
-        BadContainer: it has none of those of its kind.
+        BadContainer: it has none of the formats of its kind.
     """
     kinds = ("pdf",) if kind == "pdf" else tuple(name for name in _SIGNATURES if name != "pdf")
     for name in kinds:
@@ -68,7 +68,7 @@ def parts(blob: bytes, kind: str) -> dict[str, bytes]:
     """The XML parts of an office file by their names.
 
     Raises:
-        BadContainer: it is no such container, has names twice, grows too much, or declares entities.
+        BadContainer: it is not such a container, has duplicate names, expands too much, or declares entities.
     """
     try:
         return _parts(blob, kind)
@@ -79,7 +79,7 @@ def parts(blob: bytes, kind: str) -> dict[str, bytes]:
 
 
 def media(blob: bytes) -> dict[str, bytes]:
-    """The beginning of each part of an office file that is no XML, by its name; `parts` must have taken the file.
+    """The first bytes of each non-XML part of an office file, by name. `parts` must have accepted the file.
 
     Raises:
         BadContainer: a part can't be unpacked.

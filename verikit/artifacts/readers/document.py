@@ -1,4 +1,4 @@
-"""Reads a text document (docx) in the sandbox: paragraphs, the effective style of each run, why it is out of sight."""
+"""Reads a docx document in the sandbox: paragraphs, the effective style of each run, why it is out of sight."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOGGLES = {
 _SKIPPED = {"del", "moveFrom", "instrText", "delText", "delInstrText", "commentReference", "rPr", "pPr", "sectPr"}
 _AROUND_RUNS = {"ins", "moveTo", "hyperlink", "sdt", "sdtContent", "smartTag", "fldSimple", "customXml", "dir", "bdo"}
 _OUTSIDE = 20_000_000
-"""EMU from the page's corner (55 cm): such a box lies off the page."""
+"""EMU from the page's corner (55 cm). A box this far away is off the page."""
 MOST_BLOCKS = 100_000
 _UNKNOWN = "unknown"
 """The ground of cells that a table's style paints."""
@@ -44,7 +44,7 @@ class _Style:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a run stands."""
+    """The position of a run."""
 
     table: int = -1
     row: int = -1
@@ -149,7 +149,7 @@ class _Document:
         self._standard = ""
         self._tables = 0
         self._painting: set[str] = set()
-        """Styles with a dark ground somewhere."""
+        """Styles with a dark background in any part."""
         if styles is not None:
             self._read_styles(styles)
 
@@ -167,7 +167,7 @@ class _Document:
                 self._standard = name
 
     def _paints(self, style: str) -> bool:
-        """Whether a table's style may give its cells a dark ground."""
+        """Whether a table's style may give its cells a dark background."""
         for _ in range(50):
             if style in self._painting:
                 return True
@@ -175,7 +175,7 @@ class _Document:
         return False
 
     def _inherited(self, name: str, kind: str) -> dict[str, Any]:
-        """The properties of a style and of those that it is based on."""
+        """The properties of a style and of its base styles."""
         chain: list[_Style] = []
         seen = set[str]()
         while name in self._styles and name not in seen and len(seen) < 50:
@@ -261,7 +261,7 @@ def _text_of(run: ElementTree.Element) -> str:
 
 
 def _boxes(run: ElementTree.Element, boxes: list[tuple[ElementTree.Element, str]]) -> None:
-    """The text boxes of a run, each once: what stands beside them for old programs is left out."""
+    """The text boxes of a run, each once. The fallbacks for old programs are skipped."""
     pending = deque((child, "") for child in run)
     while pending:
         element, hidden = pending.popleft()
@@ -296,7 +296,7 @@ def _described(text: str, properties: dict[str, Any], hidden: str) -> Run:
 
 
 def _unseen(properties: dict[str, Any]) -> str:
-    """Why nobody sees a run; empty if one does."""
+    """Why a run can't be seen; empty if it can be."""
     if properties.get("vanish"):
         return "hidden text"
     if properties.get("size", 10.0) < 3:

@@ -1,4 +1,4 @@
-"""Shapes of letters as a PDF's reader draws them, against those of the fonts that every PDF may use.
+"""Shapes of letters as a PDF's reader draws them, compared with the fonts that every PDF may use.
 
 A font of the file can draw any shape for any character. So the ink of a character is compared with how eleven standard
 fonts draw each Latin character: by its pattern in its box, and by the box's proportions and place on the line.
@@ -23,11 +23,11 @@ _COLUMNS, _STEP, _SIZE = 40, 36, 20
 _LINES = -(-len(_CODES) // _COLUMNS)
 _WIDTH, _HEIGHT = _COLUMNS * _STEP + 80, (len(_FONTS) * _LINES + 2) * _STEP
 _NEAR, _CLEAR = 0.1, 0.2
-"""A character is itself if no other is likelier by more, and another one if that is likelier by as much."""
+"""A character is itself unless another is likelier by more, and another if that one is likelier by as much."""
 _BLOCK = 64
-"""Characters that are compared together: few enough for the processor's cache."""
+"""Characters compared per batch: few enough for the CPU's cache."""
 _FAIR = 0.5
-"""A letter that is itself to this degree may have rivals; a digit must be the likeliest digit."""
+"""A letter that matches itself to this degree may have rivals. A digit must be the likeliest digit."""
 _EVEN = 1.5
 """Makes characters without a pattern alike: a bar fills its box."""
 _ALIKE = (
@@ -42,7 +42,7 @@ LIGATURES = ("ff", "fi", "fl", "ffi", "ffl", "ft", "st", "tt", "ti", "Th", "fj")
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A character of a page as it is drawn, with the page turned so that it stands upright. Lengths are in points."""
+    """A character of a page as drawn, with the page rotated to make it upright. Lengths are in points."""
 
     text: str
     left: float
@@ -50,13 +50,13 @@ class Letter:
     right: float
     top: float
     start: float
-    """Where its part of the line begins."""
+    """The start of its part of the line."""
     end: float
     baseline: float
     em: float
     """The size of its font."""
     turns: int
-    """By how many quarters the page is turned clockwise to make it stand upright; -1: no number does."""
+    """The quarter turns clockwise that make it upright. -1: no number does."""
     mode: int
     """The rendering mode; 3 is invisible."""
     place: int
@@ -65,7 +65,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class PageBox:
-    """The part of a page that is shown, before it is turned."""
+    """The visible part of a page, before it is rotated."""
 
     left: float
     bottom: float
@@ -94,9 +94,9 @@ class _Known:
     patterns: Any
     measures: Any
     starts: Any
-    """Where the rows of each character begin."""
+    """The first row of each character."""
     rivals: Any
-    """For each character, those that it can't be mistaken for."""
+    """For each character, the characters that it can't be mistaken for."""
     digits: Any
 
 
@@ -197,7 +197,7 @@ def patterns(drawn: Any, places: Any, scale: float, height: float) -> Any:
 
 
 def verdicts(found: list[Letter], drawn: Any) -> list[str]:
-    """For each character the one that it is drawn as; empty: itself, `?`: nobody can tell."""
+    """For each character, the one that its drawn shape shows. Empty: itself. `?`: undecidable."""
     import numpy
 
     known = reference()
@@ -222,7 +222,7 @@ def verdicts(found: list[Letter], drawn: Any) -> list[str]:
 
 
 def _verdict(text: str, own: float, other: float, digit: float) -> str:
-    """Empty for a character that is itself, `other` for one that is another, `?` for one that nobody can tell."""
+    """Empty for a character that is itself, `other` if it shows another one, `?` if undecidable."""
     if text.isdecimal():
         near, clear = (_NEAR, _CLEAR) if own >= digit else (0.0, _NEAR)
     else:

@@ -1,7 +1,7 @@
-"""Puts the characters of a page into the lines that a person reads, by where they are drawn.
+"""Assembles the characters of a page into the lines that a person reads, by their positions.
 
 A file may draw its characters in any order. So a line is sorted from left to right, and the next line belongs to the
-same text only if no other line stands between them.
+same text only if there is no other line between them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from verikit.artifacts.readers.letters import Letter
 
 _BLANK, _CELL = 0.13, 0.6
-"""A gap of so many em is a blank, or the border of a cell."""
+"""Minimum gaps in em: of a space, and of a cell border."""
 _FAR = 3.0
-"""A line that stands so many em lower begins another text."""
+"""A line that is at least this many em lower starts another text."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class LineSpan:
 
     text: str
     doubts: list[int]
-    """Positions of characters whose shape nobody can tell."""
+    """Positions of characters whose shape is undecidable."""
     line: int
     left: float
     right: float
@@ -51,11 +51,11 @@ class LineSpan:
 
 
 def pieces(found: list[Letter], doubtful: set[int]) -> list[dict[str, Any]]:
-    """The pieces of a page in the order in which they are read; turned ones come after upright ones.
+    """The pieces of a page in reading order. Rotated ones follow upright ones.
 
     Args:
         found: The characters in sight, in the file's order.
-        doubtful: Which of them have a shape that nobody can tell.
+        doubtful: Indices of characters whose shape is undecidable.
     """
     told: list[dict[str, Any]] = []
     count = 0
@@ -82,7 +82,7 @@ def _read(lines: list[list[LineSpan]]) -> list[dict[str, Any]]:
 
 
 def _lines(found: list[Letter], own: list[int]) -> list[_Line]:
-    """Characters that stand upright on the same turned page, by lines, from the top."""
+    """Characters that are upright on the same rotated page, by lines, from the top."""
     rows: dict[int, list[int]] = {}
     for index in own:
         rows.setdefault(round(found[index].baseline * 4), []).append(index)
@@ -99,7 +99,7 @@ def _lines(found: list[Letter], own: list[int]) -> list[_Line]:
 
 
 def _line_at(lines: dict[float, _Line], known: list[float], middle: float) -> _Line | None:
-    """The line whose characters stand around a height, if there is one: it takes in small raised and lowered ones."""
+    """The line whose characters surround a height, if any. It includes small raised and lowered ones."""
     place = bisect_left(known, middle)
     for baseline in known[max(place - 1, 0) : place + 1]:
         line = lines[baseline]
@@ -131,7 +131,7 @@ def _cut(found: list[Letter], line: _Line, number: int, doubtful: set[int]) -> l
 
 
 def _below(cut: list[LineSpan]) -> list[int]:
-    """For each piece the line of the nearest piece under it; -1: none is near."""
+    """For each piece, the line of the nearest piece under it. -1: there isn't one nearby."""
     order = sorted(range(len(cut)), key=lambda index: -cut[index].baseline)
     found = [-1] * len(cut)
     for place, index in enumerate(order):

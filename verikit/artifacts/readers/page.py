@@ -1,4 +1,4 @@
-"""Reads pictures of a page: with its text, without it, and with it again. Where they differ, there is ink."""
+"""Reads pictures of a page: with its text, without it, and with it again. Differing pixels are ink."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read(blobs: Sequence[bytes], request: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         blobs: Pictures with the text, without it, and with it again. Pixels that differ between the first and the last
-            move by themselves, and are no ink.
+            are animated, and are not ink.
         request: `boxes`: left, top, right and bottom of each.
     """
     import numpy

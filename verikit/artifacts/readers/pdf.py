@@ -1,6 +1,6 @@
-"""Reads a PDF in the sandbox: the text in sight by lines, what hides the rest, fields of forms, scripts. Runs nothing.
+"""Reads a PDF in the sandbox: visible text by line, what hides the rest, form fields, scripts. Runs nothing.
 
-A character is in sight if the rendered page changes where it stands once its text is taken away.
+A character is in sight if the rendered page changes at its position when its text is removed.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ MOST_LETTERS = 400_000
 _PAGE_LETTERS = 30_000
 _SCALE, _MOST_PIXELS = 2.0, 6_000_000
 _CONTRAST = 40
-"""Of 255: less can't be told from the ground."""
+"""Minimum difference from the background, of 255, for something to be visible."""
 _SMALLEST = 3.0
 """Points."""
 _MOST_PICTURES = 100
-"""Of a page, under which invisible text is looked for."""
+"""Pictures per page that are searched for invisible text under them."""
 _MOST_FIELDS = 2000
 _MOST_SINGLE = 12
-"""Text objects of a page that are looked at one by one, because others lie on them."""
+"""Text objects per page that are checked one by one because others overlap them."""
 
 
 def warm() -> None:
-    """Draw the reference letters, once for all children of a fork server."""
+    """Render the reference letters, once for all children of a fork server."""
     letters.reference()
 
 
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     """The observation of one PDF.
 
-    `scan`: invisible text counts where a picture lies under it. `page` and `at_most` ask for one page alone, by its
-    number, with a picture of it whose longer side has so many pixels.
+    With `scan`, invisible text counts if a picture is under it. `page` and `at_most` request a single page by its
+    number, with a picture of it whose longer side has `at_most` pixels.
     """
     import pypdfium2
 
@@ -85,7 +85,7 @@ class _Page:
         page = document[index]
         widgets = []
         if pdfium.FPDFPage_GetAnnotCount(page):
-            page.render(scale=0.1)  # makes the appearance of fields that have none
+            page.render(scale=0.1)  # generates missing appearances of fields
             widgets = _widgets(document, page)
             if pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS:
                 page.close()
@@ -125,13 +125,13 @@ class _Page:
         }  # fmt: skip
 
     def picture(self, at_most: int) -> dict[str, Any]:
-        """Width, height and pixels of the page as it is seen; the longer side has `at_most` pixels."""
+        """Width, height and pixels of the rendered page. The longer side has `at_most` pixels."""
         scale = at_most / max(*self.size, 1.0)
         rows = self.page.render(scale=scale, rev_byteorder=True).to_numpy()[:at_most, :at_most, :3]
         return {"wide": rows.shape[1], "high": rows.shape[0], "pixels": rows.tobytes()}
 
     def _look(self, scan: bool) -> None:
-        """Finds why characters are out of sight, and whose shape is another character's."""
+        """Finds why characters are out of sight, and characters whose shape shows another one."""
         objects = letters.text_objects(self.page)
         self.ink = {-2: letters.ink(self.page, objects, self.scale, self.full)}
         self._part_overlaps(objects)
@@ -152,17 +152,17 @@ class _Page:
                 self._shape(index, told[index])
 
     def _source(self, letter: Letter) -> int:
-        """Which ink shows a character: its own object's, or that of all text."""
+        """Which ink shows a character: its own object's ink, or the ink of all text."""
         return letter.place if letter.place in self.ink else -2
 
     def _upright(self, drawn: Any, turns: int) -> Any:
-        """An image of the page, turned so that characters with these turns stand upright."""
+        """An image of the page, rotated to make characters with these turns upright."""
         import numpy
 
         return numpy.rot90(drawn, -((max(turns, 0) - self.turned) % 4))
 
     def _part_overlaps(self, objects: list[Any]) -> None:
-        """Looks at text objects one by one where characters of others lie on theirs."""
+        """Check text objects one by one if characters of other objects overlap them."""
         import numpy
 
         contested: dict[int, None] = {}
@@ -188,13 +188,13 @@ class _Page:
                 self.hidden[index] = "other text lies on it"
 
     def _window(self, letter: Letter, drawn: Any) -> tuple[slice, slice]:
-        """The pixels of a character's box in an image where it stands upright."""
+        """The pixels of a character's box in an image that shows it upright."""
         top, bottom = drawn.shape[0] - letter.top * self.scale, drawn.shape[0] - letter.bottom * self.scale
         left, right = letter.left * self.scale, letter.right * self.scale
         return slice(max(int(top), 0), max(int(bottom + 1), 0)), slice(max(int(left), 0), max(int(right + 1), 0))
 
     def _unseen(self, letter: Letter, drawn: Any) -> str:
-        """Why nobody sees a character; empty if one does."""
+        """Why a character can't be seen; empty if it can be."""
         if letter.em < _SMALLEST:
             return f"{letter.em:.2g} points"
         area = drawn[self._window(letter, drawn)]
@@ -209,7 +209,7 @@ class _Page:
         return any(_inside(letter, self.box.turned(box, max(letter.turns, 0))) for box in boxes)
 
     def _shape(self, index: int, told: str) -> None:
-        """Reads a character as the one that it is drawn as."""
+        """Replace a character by the one that its drawn shape shows."""
         letter = self.letters[index]
         if told and self._of_ligature(index):
             return
@@ -229,7 +229,7 @@ class _Page:
         return "".join(joined) in letters.LIGATURES or own.text in "\ufb00\ufb01\ufb02\ufb03\ufb04"
 
     def _field(self, name: str, kind: str, value: str, checked: bool, box: tuple[float, ...]) -> dict[str, Any]:
-        """A field's value, and what the page shows in its place."""
+        """A field's value, and the text that the page shows at its position."""
         import numpy
 
         left, bottom, right, top = self.box.turned(box, self.turned)
@@ -266,7 +266,7 @@ _KINDS = {2: "checkbox", 3: "radio", 4: "choice", 5: "choice", 6: "text"}
 
 
 def _widgets(document: Any, page: Any) -> list[tuple[str, str, str, bool, tuple[float, ...]]]:
-    """The fields of a page: name, kind, value, whether they are ticked, and where they are."""
+    """The fields of a page: name, kind, value, whether they are ticked, and their box."""
     import pypdfium2.raw as pdfium
 
     form = document.formenv
@@ -287,7 +287,7 @@ def _widgets(document: Any, page: Any) -> list[tuple[str, str, str, bool, tuple[
 
 
 def _told(function: Any, form: Any, annotation: Any) -> str:
-    """A text of UTF-16 by the two calls that PDFium wants for it."""
+    """A UTF-16 string, read with the two calls that PDFium requires."""
     size = min(function(form, annotation, None, 0), 1 << 20)
     buffer = (ctypes.c_ushort * (size // 2 + 1))()
     function(form, annotation, buffer, size)

@@ -10,7 +10,7 @@ from verikit.artifacts.readers import container
 
 MOST_PIXELS = 40_000_000
 LONG_SIDE = 768
-"""Pixels of the longer side, to which every picture is scaled."""
+"""Pixels of the longer side. Every picture is scaled to it."""
 
 
 def warm() -> None:
@@ -23,7 +23,7 @@ def warm() -> None:
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     """The observation of one picture, with the pixels of its first frame.
 
-    `request` is empty, or `{"at_most": PIXELS}` scales only what is larger than that.
+    `request` is empty. Alternatively, `{"at_most": PIXELS}` scales only pictures that are larger than that.
     """
     from PIL import Image
 
@@ -42,7 +42,7 @@ def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pixels(picture: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Size as it is seen, and pixels on white, scaled so that the longer side has `LONG_SIDE` or what is asked for."""
+    """Displayed size, and pixels on white. The longer side is scaled to `LONG_SIDE` or the requested size."""
     from PIL import Image, ImageOps
 
     upright = ImageOps.exif_transpose(picture)
@@ -59,10 +59,10 @@ def _pixels(picture: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_single(blob: bytes, kind: str) -> None:
-    """Refuses what is also a file of another kind.
+    """Rejects a file that is also a file of another kind.
 
     Raises:
-        BadContainer: a zip archive or a PDF can be read in it as well, or data follows the picture.
+        BadContainer: it is also readable as a zip archive or a PDF, or data follows the picture.
     """
     if zipfile.is_zipfile(io.BytesIO(blob)) or b"%PDF-" in blob[:1024]:
         raise container.BadContainer("the file is a picture and a file of another kind")

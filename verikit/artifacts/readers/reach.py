@@ -1,7 +1,7 @@
 """The cells that formulas reach, as a small model of plain cells and plain formulas that engines evaluate.
 
-Names, tables, array formulas and whole columns are written out, so that engines see plain references alone. What can't
-be written out (another workbook, a reference that is computed) is named instead, and nobody evaluates it.
+Names, tables, array formulas and whole columns are expanded, and engines see only plain references. References that
+can't be expanded (another workbook, a computed reference) are reported instead, and are never evaluated.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NEWER = {
     "VAR.S", "VSTACK", "WEBSERVICE", "WEIBULL.DIST", "WORKDAY.INTL", "WRAPCOLS", "WRAPROWS", "XLOOKUP", "XMATCH",
     "XOR", "Z.TEST",
 }  # fmt: skip
-"""Functions beside those that openpyxl lists."""
+"""Functions that openpyxl doesn't list."""
 _PREFIXES = ("_XLFN.", "_XLWS.", "_XLUDF.")
 
 
@@ -94,7 +94,7 @@ class OpenWorkbook:
         return self._by_case.get(name.casefold())
 
     def cell(self, title: str, row: int, column: int) -> Any:
-        """A cell of openpyxl; None where there is none."""
+        """A cell of openpyxl; None if it doesn't exist."""
         return self.sheets[title]._cells.get((row, column))
 
     def key(self, title: str, row: int, column: int) -> str:
@@ -111,7 +111,7 @@ class OpenWorkbook:
         return first if area.size == 1 else f"{first}:{letters(area.right)}{area.bottom}"
 
     def clipped(self, area: CellArea) -> CellArea:
-        """The part of whole rows or columns that holds something, or the first cell; other areas as they are."""
+        """The used part of whole rows or columns, or the first cell. Other areas are returned unchanged."""
         if not area.open_ended:
             return area
         low, right = self._used[area.sheet]
@@ -119,7 +119,7 @@ class OpenWorkbook:
         return CellArea(area.sheet, area.top, area.left, bottom, max(min(area.right, right), area.left))
 
     def content(self, title: str, row: int, column: int) -> Content:
-        """What a cell holds."""
+        """The content of a cell."""
         for area, text, top, left in self._arrays[title]:
             if area.top <= row <= area.bottom and area.left <= column <= area.right:
                 inner = text if area.size == 1 else f"=INDEX({text[1:]},{row - top + 1},{column - left + 1})"
@@ -171,11 +171,7 @@ class Reach:
         }  # fmt: skip
 
     def follow(self, title: str, row: int, column: int) -> None:
-        """Take a cell and all that it needs into the model.
-
-        Raises:
-            TooFar: that is too much.
-        """
+        """Add a cell and all cells that it depends on to the model."""
         pending = [(title, row, column)]
         while pending:
             where = pending.pop()
@@ -217,7 +213,7 @@ class _Formula:
     def __init__(self, book: OpenWorkbook, title: str, problem: str) -> None:
         self._book, self._title, self.problem = book, title, problem
         self.fault = ""
-        """Why it has no value in any program, which is the agent's doing."""
+        """Why it can't have a value in any program, which is the agent's failure."""
         self.areas: list[CellArea] = []
         self.functions: set[str] = set()
         self._deep = 0

@@ -1,6 +1,6 @@
-"""The text of spreadsheet formulas, cut into pieces: references to cells, names, functions, and all else.
+"""Splits spreadsheet formulas into pieces: references to cells, names, functions, and other text.
 
-One pass over the characters, no regular expression on the whole. Nothing is evaluated here.
+It makes one pass over the characters, without a regular expression on the whole. It evaluates nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CellArea:
 
     @property
     def open_ended(self) -> bool:
-        """Whether it is made of whole columns or rows."""
+        """Whether it consists of whole columns or rows."""
         return self.bottom == MOST_ROWS or self.right == MOST_COLUMNS
 
 
@@ -63,7 +63,7 @@ def letters(column: int) -> str:
 
 
 def column_number(name: str) -> int:
-    """The number of a column; 0 where there is none such."""
+    """The number of a column, or 0 if it doesn't exist."""
     number = 0
     for letter in name.upper():
         number = number * 26 + ord(letter) - 64
@@ -71,7 +71,7 @@ def column_number(name: str) -> int:
 
 
 def area_of(text: str, sheet: str = "") -> CellArea | None:
-    """`A1`, `$A$1:B2`, `A:C` or `1:3` as an area; None where it is none."""
+    """`A1`, `$A$1:B2`, `A:C` or `1:3` as an area; None if it has another format."""
     first, colon, last = text.partition(":")
     one, other = _corner(first), _corner(last or first)
     if one is not None and other is not None:
@@ -99,13 +99,13 @@ def _corner(text: str) -> tuple[int, int] | None:
 
 
 def reference(text: str) -> CellArea | None:
-    """`B2`, `Sheet1!B2:C5` or `'My sheet'!B2` as an area; None where it is none."""
+    """`B2`, `Sheet1!B2:C5` or `'My sheet'!B2` as an area; None if it has another format."""
     found = [piece for piece in pieces("=" + text.strip()) if piece.text.strip() not in ("", "=")]
     return found[0].area if len(found) == 1 else None
 
 
 def pieces(formula: str) -> list[Piece]:
-    """All of a formula, in order; the texts of the pieces joined are the formula."""
+    """All pieces of a formula, in order. Joined, they equal the formula."""
     found: list[Piece] = []
     position = 0
     while position < len(formula):
@@ -116,7 +116,7 @@ def pieces(formula: str) -> list[Piece]:
 
 
 def rewritten(formula: str, change: Callable[[Piece], str]) -> str:
-    """The formula with each piece but plain text put through `change`."""
+    """The formula with `change` applied to each piece except plain text."""
     return "".join(piece.text if piece.kind == "text" else change(piece) for piece in pieces(formula))
 
 
@@ -202,7 +202,7 @@ def _end_of_error(formula: str, start: int) -> int:
 
 
 def _quoted(formula: str, start: int) -> int:
-    """Where a quoted text ends; a doubled quote is one of its characters."""
+    """The end of a quoted string. A doubled quote is one of its characters."""
     mark, position = formula[start], start + 1
     while position < len(formula):
         if formula[position] == mark:

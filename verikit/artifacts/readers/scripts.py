@@ -1,4 +1,4 @@
-"""Names the scripts and launch actions of a PDF by its bytes, also in packed streams. Nothing is run."""
+"""Names the scripts and launch actions of a PDF from its bytes, including compressed streams. It runs nothing."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FIRST_CHUNK = 256
 
 
 def scripts(blob: bytes) -> list[str]:
-    """The kinds of scripts that a PDF names, and why more may be there than could be looked for."""
+    """The kinds of scripts that a PDF names, and why the search may be incomplete."""
     found = set(_named(blob))
     left = _MOST_BYTES
     seen, words = 0, Counter[bytes]()
     for match in _STREAM.finditer(blob):
-        # Each byte is looked at once: a file may consist of beginnings of streams.
+        # Read each byte only once: a file may consist of starts of streams.
         _, ended, head = blob[seen : match.start()].rpartition(b"endobj")
         seen = match.end()
         if ended:
@@ -40,7 +40,7 @@ def scripts(blob: bytes) -> list[str]:
 
 
 def _unpacked(blob: bytes, start: int, most: int) -> bytes:
-    """The first bytes of a packed stream; none if it can't be unpacked. What follows the stream is not copied."""
+    """The first bytes of a compressed stream; empty if it can't be unpacked. Bytes after the stream are not copied."""
     header = blob[start : start + 2]
     if len(header) < 2 or header[0] & 15 != 8 or int.from_bytes(header, "big") % 31:
         return b""

@@ -1,4 +1,4 @@
-"""Reads a workbook in the sandbox: asked cells with all that hides them, and the cells that their formulas reach."""
+"""Reads a workbook in the sandbox: requested cells, everything that hides them, and the inputs of their formulas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_ASKED = 20_000
 def read(blobs: list[bytes], request: dict[str, Any]) -> dict[str, Any]:
     """The observation of one workbook.
 
-    `cells`: references whose cells are described. `model`: those of them whose formulas are followed to their inputs.
+    `cells`: references whose cells are described. `model`: the references whose formulas are followed to their inputs.
     """
     try:
         parts = container.parts(blobs[0], "xlsx")
@@ -62,7 +62,7 @@ def _names(blob: bytes) -> list[str]:
 
 
 def _cells_of(book: OpenWorkbook, text: str) -> list[tuple[str, int, int]]:
-    """The cells of a reference; none where its sheet is not there."""
+    """The cells of a reference; empty if its sheet doesn't exist."""
     area = reference(text)
     if area is None:
         return []
@@ -101,7 +101,7 @@ def _described(book: OpenWorkbook, title: str, row: int, column: int) -> dict[st
 
 
 def _hidden(book: OpenWorkbook, title: str, row: int, column: int, cell: Any) -> str:
-    """Why nobody sees the cell; empty if one does."""
+    """Why the cell can't be seen; empty if it can be."""
     sheet = book.sheets[title]
     if sheet.sheet_state != "visible":
         return f"the sheet is {sheet.sheet_state}"
@@ -125,7 +125,7 @@ def _column_hidden(sheet: Any, column: int) -> bool:
 
 
 def _faint(cell: Any) -> str:
-    """Why the characters of a cell can't be told from its ground; empty if they can."""
+    """Why the characters of a cell are invisible on its background; empty if they are visible."""
     font, fill = cell.font, cell.fill
     if font is not None and font.sz is not None and font.sz < 4:
         return f"the font has {font.sz:g} points"
@@ -142,7 +142,7 @@ _THEME = ((255, 255, 255), (0, 0, 0), (238, 236, 225), (31, 73, 125), (79, 129, 
 
 
 def _rgb(colour: Any, default: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Red, green and blue; None where it is not known."""
+    """Red, green and blue; None if unknown."""
     if colour is None:
         return default
     if colour.type == "rgb" and isinstance(colour.rgb, str) and len(colour.rgb) in (6, 8):

@@ -1,4 +1,4 @@
-"""Starts a server in its box, watches what it uses, and ends it with all its processes."""
+"""Starts a server in its box, monitors its resource use, and ends it with all its processes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from verikit.errors import AgentFault, SandboxUnavailable, WorkspaceError
 from verikit.workspaces.names import shown
 
 CPU_S, MEMORY_MB, DISK_MB, TOTAL_S = 60, 1024, 256, 120
-"""Of a box: processor time and memory of all processes together, its file system, and seconds from start to end."""
+"""Limits of a box: CPU seconds and memory of all processes together, its file system, and seconds from start to end."""
 FILES_MB = 128
-"""Of the workspace's files, which take part of the box's file system."""
+"""Maximum MiB of the workspace's files, which use part of the box's file system."""
 _TICK_S = 0.05
 _COMMAND_S = 60.0
-"""How long the box may take to carry out a command. It is our own, so this is for a machine that is stuck."""
+"""Maximum seconds for a command of the box. The box runs verikit's code, so this limit is for a stuck machine."""
 _CLOSE_S = 5.0
 _SHOWN = 400
 """Bytes at the end of the program's output that reasons show."""
@@ -32,17 +32,17 @@ _REMEDY = "docker: --security-opt seccomp=… with unshare and mount; Ubuntu: an
 
 
 class ServiceBox:
-    """One box, in which a program can be started and stopped many times. Its files stay until the box is closed.
+    """One box. A program can be started and stopped in it many times. Its files stay until the box is closed.
 
     Args:
         program: The command.
         files: Content and mode of the workspace's files, by path.
         folders: Paths of the workspace's folders.
-        port: Where the program should listen. It gets the number as `PORT`.
+        port: The port that the program should listen on, passed to it as `PORT`.
 
     Raises:
         WorkspaceError: this is not Linux, or the files are too large.
-        SandboxUnavailable: the machine refuses namespaces.
+        SandboxUnavailable: the machine doesn't allow namespaces.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class ServiceBox:
         self._command("start")
 
     def stop(self, seconds: float = 0.0) -> bool:
-        """End the program with all that it started; with seconds, SIGTERM comes first. Whether it ended by itself."""
+        """End the program and all its processes, after SIGTERM if `seconds` is set. Whether it exited on its own."""
         return bool(self._command("stop", seconds=min(seconds, _COMMAND_S / 2))["alone"])
 
     def new_socket(self) -> socket.socket:
-        """A socket, not connected, in the network of the box."""
+        """An unconnected socket in the network of the box."""
         self._control.send(b'{"do": "socket"}')
         try:
             message, descriptors, _, _ = socket.recv_fds(self._control, 4096, 1)
@@ -129,11 +129,7 @@ class ServiceBox:
             raise AgentFault(f"the program ended with exit code {code} {when}" + (f": …{shown(end)}" if end else ""))
 
     def wait(self, link: socket.socket | None, deadline: float, what: str, *, writing: bool = False) -> None:
-        """Wait until a socket is ready, at most a tick without one; meanwhile watch the program.
-
-        Raises:
-            AgentFault: the deadline has passed, or the program uses more than it may.
-        """
+        """Wait until a socket is ready, or for one tick without a socket. Meanwhile, monitor the program."""
         waiting = select.poll()
         waiting.register(self._output, select.POLLIN)
         if link is not None:
@@ -153,7 +149,7 @@ class ServiceBox:
                 return
 
     def _drain(self) -> None:
-        """Take the program's output, so that it never waits for a reader, and keep its end."""
+        """Read the program's output, to keep it from blocking, and keep the end of that output."""
         with suppress(BlockingIOError):
             for _ in range(16):  # a program that prints without end must not keep us here
                 read = os.read(self._output, 1 << 16)

@@ -16,7 +16,7 @@ from verikit.errors import AgentFault
 MOST_HEAD, MOST_BODY = 64 << 10, 1 << 20
 """Bytes of a reply's status and headers, and of its body."""
 _MOST_BYTES = 2 * MOST_BODY
-"""Of all that the service sends for a request: headers, interim replies, and the marks between chunks too."""
+"""Maximum bytes of a service's output per request: headers, interim replies, and chunk marks included."""
 _MOST_PARTS = 10_000
 """Interim replies, and chunks of the body. Each takes time to read, however small it is."""
 
@@ -27,7 +27,7 @@ class ConnectionEnded(AgentFault):
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request as it is sent."""
+    """A request, exactly as sent."""
 
     method: str
     target: str
@@ -38,7 +38,7 @@ class HttpRequest:
         """Its bytes.
 
         Raises:
-            h11.LocalProtocolError: a header or the target is none.
+            h11.LocalProtocolError: a header or the target is invalid.
         """
         length = (
             [("Content-Length", str(len(self.body)))] if self.body or self.method in ("POST", "PUT", "PATCH") else []
@@ -64,7 +64,7 @@ def client() -> h11.Connection:
 
 
 def connected(box: ServiceBox, deadline: float, late: str) -> socket.socket | None:
-    """A connection to the program; None where nothing listens.
+    """A connection to the program; None if it doesn't listen.
 
     Raises:
         AgentFault: it is not accepted in time.
@@ -85,7 +85,7 @@ def connected(box: ServiceBox, deadline: float, late: str) -> socket.socket | No
 
 
 def call(box: ServiceBox, request: HttpRequest, seconds: float) -> HttpReply:
-    """Send a request on a connection of its own, and read the whole reply.
+    """Send a request on a new connection, and read the whole reply.
 
     Raises:
         AgentFault: there is no whole reply in time, it is malformed, or it is too large.
@@ -115,7 +115,7 @@ def call(box: ServiceBox, request: HttpRequest, seconds: float) -> HttpReply:
 
 
 def _send(link: socket.socket, pending: memoryview) -> memoryview:
-    """Send what fits. A service may reply before it has read all of the request, and close."""
+    """Send as much as possible. A service may reply and close before it has read the whole request."""
     try:
         return pending[link.send(pending) :]
     except BlockingIOError:

@@ -13,15 +13,15 @@ from verikit.sandbox import paths
 from verikit.sandbox.toolchains import Missing, toolchain
 
 LANGUAGES = {"node": "javascript", "bash": "bash", "sh": "bash"}
-"""Commands that a tool chain brings, and its language. `python` needs none."""
+"""Commands of a toolchain, and its language. `python` needs no toolchain."""
 
 
 @dataclass(frozen=True)
 class ServiceProgram:
-    """A command, and what it needs to see of the machine."""
+    """A command, and the paths that it needs from the machine."""
 
     command: Sequence[str]
-    """`{work}` stands for the folder of the workspace."""
+    """`{work}` is replaced by the folder of the workspace."""
     readable: Sequence[str]
     file: str = ""
     """The file of the workspace that is executed, if the command is one."""
@@ -48,7 +48,7 @@ def program_of(start: Sequence[str]) -> ServiceProgram:
 
 
 def _python() -> list[str]:
-    """What the interpreter needs to start as a program of its own: itself, its environment and its library."""
+    """The files that the interpreter needs to start as a separate program: itself, its environment and its library."""
     library = f"{sysconfig.get_config_var('LIBDIR')}/{sysconfig.get_config_var('INSTSONAME')}"
     found = [sys.executable, os.path.realpath(sys.executable), f"{sys.prefix}/pyvenv.cfg", library]
     return [path for path in found if os.path.exists(path)]

@@ -1,7 +1,7 @@
-"""Audits of environments: faults of Harbor task folders, found without running any of their files.
+"""Audits of environments: errors of Harbor task folders, found without running any of their files.
 
 audit_tasks(folder)     one record per task, each with the result of every check
-ENV_CHECKS              the checks by name
+ENV_CHECKS              the named checks
 """
 
 from verikit.env.audit.checks import ENV_CHECKS

@@ -1,8 +1,8 @@
 """The check `alike`: tasks that are the same task, within a split and between splits.
 
-Two tasks are the same if their instructions ask the same, their expected values are equal, and so are the data that
-the agent gets. Tasks of one template with other data or other values are different. The index keeps hashes only. The
-few tasks with a hash in common are read again and compared.
+Two tasks are the same if their instructions have the same question, and the expected values and the agent's data are
+equal. Tasks of one template with other data or other values are different. The index stores only hashes. The few tasks
+with a hash in common are read again and compared.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class TaskEssence:
-    """Whatever makes a task this task and no other."""
+    """The parts of a task that identify it."""
 
     text: str
     """The instructions."""
     golds: frozenset[str]
     data: frozenset[str]
-    """Hashes of the files that the agent gets, without white space, and the names of images."""
+    """Hashes of the files that the agent receives, without whitespace, and the names of images."""
     tests: str
-    """Hash of the tests, without white space."""
+    """Hash of the tests, without whitespace."""
 
 
 def essence(task: AuditedTask) -> TaskEssence:
@@ -167,7 +167,7 @@ def _row(text: str) -> AuditRow:
 
 
 def _overlap(a: str, b: str) -> float:
-    """The fraction of words, as multisets, that two texts have in common; 0 if their numbers differ."""
+    """The fraction of words, as multisets, that two strings have in common; 0 if their numbers differ."""
     first, second = (Counter(_WORD.findall(text.lower()[:100_000])) for text in (a, b))
     numbers = [{word for word in words if word.isdecimal()} for words in (first, second)]
     most = max(first.total(), second.total())
@@ -183,5 +183,5 @@ def _finding(within: tuple[str, ...], other: tuple[str, ...]) -> EnvFinding:
 
 
 def _split(within: tuple[str, ...]) -> str:
-    """The split that a folder on a task's path names; "" if none does."""
+    """The split that a folder on a task's path names, or ""."""
     return next((SPLITS[name.lower()] for name in within[:-1] if name.lower() in SPLITS), "")

@@ -1,4 +1,4 @@
-"""The checks of an environment audit by name: of a task's files, of pairs (`alike`), and of runs."""
+"""The named checks of an environment audit: of a task's files, of pairs (`alike`), and of runs."""
 
 from __future__ import annotations
 
@@ -59,6 +59,6 @@ EVERY_CHECK: Mapping[str, EnvCheck] = {**ENV_CHECKS, **RUNNING_CHECKS}
 
 
 def kinds(name: str) -> list[tuple[str, str]]:
-    """The pairs of check and kind that a name stands for: `all`, a check, or `CHECK.KIND`; an empty list if none."""
+    """The pairs of check and kind for a name: `all`, a check, or `CHECK.KIND`. Empty if the name is unknown."""
     every = [(check, kind) for check, told in EVERY_CHECK.items() for kind in told.kinds]
     return [pair for pair in every if name in ("all", pair[0], ".".join(pair))]

@@ -1,4 +1,4 @@
-"""Two reports of environment audits: tasks and checks that got better or worse, that are new, and that are gone."""
+"""Two reports of environment audits: tasks and checks that got better or worse, that are new, or that were removed."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _faults(record: CheckRecord) -> list[tuple[str, str]]:
 
 
 def counts_for(change: AuditChange, name: str) -> bool:
-    """Whether a change counts for a `--fail-on` name: a check, `CHECK.KIND`, `all`, `new` or `gone`."""
+    """Whether a change triggers a `--fail-on` name: a check, `CHECK.KIND`, `all`, `new` or `gone`."""
     if name in ("new", "gone"):
         return change.direction == name and not change.check
     if change.direction not in ("worse", "new"):

@@ -64,7 +64,7 @@ def _reads(task: AuditedTask, part: TaskPart) -> _Reads:
 
 
 def graders_workdir(task: AuditedTask, part: TaskPart) -> str:
-    """The folder in which the test script of a part starts."""
+    """The working directory of a part's test script."""
     environment = part.verifier.get("environment")
     own = environment if isinstance(environment, Mapping) else table(task.config, "environment")
     if isinstance(own.get("workdir"), str):
@@ -131,7 +131,8 @@ def _undeclared(task: AuditedTask, part: TaskPart, reads: _Reads) -> Iterator[En
 def _uncovered(part: TaskPart, reads: _Reads, at: str, changed: set[str]) -> Iterator[tuple[str, str, bool]]:
     """Paths of the agent's box that tests read and no artifact covers.
 
-    Each comes with the place where it is read, and whether it lies in the agent's folder or in what a solution changes.
+    Each has the place that reads it, and whether it is in the agent's folder or among the files that a solution
+    changes.
     """
     declared = [one for one in (_artifact(one, at) for one in part.artifacts) if one is not None]
     for path, where in [*reads.paths.items(), *reads.mentioned.items()]:
@@ -143,34 +144,34 @@ def _uncovered(part: TaskPart, reads: _Reads, at: str, changed: set[str]) -> Ite
 
 
 def _holds(held: set[str], path: str) -> bool:
-    """Whether these files have a path, or lie below it."""
+    """Whether these files include a path, or are below it."""
     return path in held or any(name.startswith(f"{path}/") for name in held)
 
 
 def _is_below(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path is one of these folders or lies below one."""
+    """Whether a path is one of these folders or is below one."""
     return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
 def declared_artifacts(task: AuditedTask, part: TaskPart) -> list[tuple[str, list[str]]]:
-    """Each declared artifact of a part as its path in the agent's box, and the patterns that are left out of it."""
+    """Each declared artifact of a part as its path in the agent's box, and its excluded patterns."""
     at = agents_workdir(task)
     return [(ALWAYS, []), *(one for one in (_artifact(one, at) for one in part.artifacts) if one is not None)]
 
 
 def _agrees(artifact: tuple[str, list[str]], path: str) -> bool:
-    """Whether an artifact covers a path, or lies below it."""
+    """Whether an artifact covers a path, or is below it."""
     return covers(artifact, path) or artifact[0].startswith(f"{path}/")
 
 
 def agents_workdir(task: AuditedTask) -> str:
-    """The folder in which the agent starts."""
+    """The agent's working directory."""
     own = table(task.config, "environment").get("workdir")
     return str(own) if isinstance(own, str) else workdir(task.text("environment/Dockerfile") or "")
 
 
 def _artifact(entry: Any, at: str) -> tuple[str, list[str]] | None:
-    """The path of an artifact in the agent's box, and the patterns that are left out of it."""
+    """The path of an artifact in the agent's box, and its excluded patterns."""
     if isinstance(entry, str):
         return joined(at, entry), []
     source = entry.get("source") if isinstance(entry, Mapping) else None
@@ -190,7 +191,7 @@ def covers(artifact: tuple[str, list[str]], path: str) -> bool:
 
 
 def _in_the_box(task: AuditedTask, part: TaskPart) -> tuple[set[str], bool]:
-    """Files that the grader's image gets by `COPY`, and whether it has no others but those of its base image."""
+    """Files that the grader's image receives by `COPY`, and whether all its other files come from its base image."""
     image = task.verifier_image(part)
     if image is None:
         return set(), False

@@ -1,4 +1,4 @@
-"""Dockerfiles as instructions with their lines. Nothing is built."""
+"""Dockerfiles as instructions with their lines. It builds nothing."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def workdir(text: str) -> str:
 
 
 def copied_sources(line: DockerLine) -> list[str]:
-    """The sources of a `COPY` or `ADD` in the build context; none if it copies from a stage or writes a text."""
+    """The sources of a `COPY` or `ADD` in the build context; empty if it copies from a stage or writes a string."""
     words = line.rest.strip("[]").replace('"', " ").replace(",", " ").split() if line.rest.startswith("[") else None
     words = line.rest.split() if words is None else words
     if line.word not in ("COPY", "ADD") or any(word.startswith("--from") for word in words) or "<<" in line.rest:
@@ -101,7 +101,7 @@ def copied_sources(line: DockerLine) -> list[str]:
 
 
 def given_files(manifest: Mapping[str, FileEntry], dockerfile: str, ignored: str) -> set[str]:
-    """Files beside a Dockerfile that its `COPY` and `ADD` lines put into the image and no `RUN rm` removes.
+    """Files of a Dockerfile's folder that its `COPY` and `ADD` lines copy into the image and no `RUN rm` removes.
 
     Args:
         manifest: The files, by their path from the Dockerfile's folder.

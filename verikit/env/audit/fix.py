@@ -1,10 +1,10 @@
-"""A patch for faults with one right answer. The audited folder is never changed: people read the patch and apply it.
+"""A patch for errors with one right fix. The audited folder is never changed: people read the patch and apply it.
 
-| fault | change |
+| error | change |
 |---|---|
 | the tests read a path that no artifact declares | the path is added to `artifacts` of task.toml |
 | the tests run in the agent's box | `environment_mode = "separate"`, and the artifacts that the tests then need |
-| a reward is written beside Harbor's folder | the right path in the files of the tests |
+| a reward is written outside Harbor's folder | the right path in the files of the tests |
 | a requirement has no version, and a lock file has one | the version of the lock file |
 """
 
@@ -42,11 +42,11 @@ class EnvPatch:
     task: str
     diff: str = ""
     fixed: list[str] = field(default_factory=list)
-    """The faults that are gone after it."""
+    """The errors that it fixes."""
 
 
 def fix_environments(root: str) -> Iterator[EnvPatch]:
-    """A patch for each environment of a folder; an empty one if no fault has one right answer.
+    """A patch for each environment of a folder, empty if it has no error with one right fix.
 
     Raises:
         OSError: the folder can't be listed.
@@ -57,7 +57,7 @@ def fix_environments(root: str) -> Iterator[EnvPatch]:
             try:
                 task = AuditedTask.open(root, found.within)
             except (WorkspaceError, OSError):
-                task = None  # the audit tells of it
+                task = None  # the audit reports it
         if task is not None:
             yield _fixed(task, found)
 
@@ -89,7 +89,7 @@ def _whole(task: AuditedTask, path: str) -> str | None:
 
 
 def _fix_config(task: AuditedTask, changed: dict[str, str], patch: EnvPatch) -> None:
-    """Declare what the tests read, and grade in a box of its own if all that the tests need is known then."""
+    """Declare the files that the tests read, and grade in a separate box if all requirements of the tests are known."""
     text = _whole(task, CONFIG)
     try:
         steps = task.config.get("steps")

@@ -1,4 +1,4 @@
-"""Expected values of a task: constants that its tests compare, texts that its solution writes, answer files."""
+"""Expected values of a task: constants that its tests compare, strings that its solution writes, answer files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from verikit.env.audit.task import AuditedTask
 MAX_VALUES = 400
 """Of a task."""
 MAX_VALUE = 400
-"""Characters of a value that is looked for."""
+"""Maximum characters of a value to search for."""
 MAX_NODES = 100_000
 _ANSWER_NAME = re.compile(
     r"(?:^|[^a-z])(?:expect(?:ed)?|answers?|golds?|golden|solutions?|solve|oracle|reference|truth|correct|fix(?:ed)?)"
@@ -32,7 +32,7 @@ class ExpectedValues:
     values: dict[str, str] = field(default_factory=dict)
     """Each value with the file that has it."""
     files: dict[str, str] = field(default_factory=dict)
-    """Contents of files of answers, without white space, each with its path."""
+    """Contents of files of answers, without whitespace, each with its path."""
 
     def add(self, value: str, where: str) -> None:
         """Take in a value."""
@@ -47,13 +47,13 @@ def is_answer_name(path: str) -> bool:
 
 
 def squeezed(text: str) -> str:
-    """A text without its white space."""
+    """A string without its whitespace."""
     return "".join(text.split())
 
 
 @lru_cache(maxsize=1)
 def golds_of(task: AuditedTask) -> ExpectedValues:
-    """Read the expected values of all parts of a task. The last task's are kept."""
+    """Read the expected values of all parts of a task. The last task's result is cached."""
     golds = ExpectedValues()
     for part in task.parts:
         for folder in dict.fromkeys((*part.tests, *part.solutions)):
@@ -103,7 +103,7 @@ def _compared(text: str) -> Iterator[str]:
 
 
 def _constants(node: ast.AST) -> Iterator[str]:
-    """Texts and numbers of a constant, or of a list, a set or a mapping of constants."""
+    """Strings and numbers of a constant, or of a list, a set or a mapping of constants."""
     waiting = [node]
     for _ in range(MAX_VALUES):
         if not waiting:
@@ -133,7 +133,7 @@ def _shown_constant(value: str | int | float) -> str:
 
 
 def _written(text: str) -> Iterator[str]:
-    """Texts that a shell text writes into files."""
+    """Strings that a shell script writes into files."""
     for one in placed(text):
         if not any(">" in sign for sign, _ in one.command.redirects) and one.program != "tee":
             continue
@@ -165,5 +165,5 @@ def bits(value: str, known: frozenset[str]) -> float:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of a text, in small letters."""
+    """The words of a string, in lower case."""
     return frozenset(word.lower() for word in _WORD.findall(text))

@@ -1,4 +1,4 @@
-"""Git objects that lie among files: loose ones, and those of packs that are no differences. git is not run."""
+"""Git objects among files: loose ones, and pack objects that are not deltas. git is not run."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Iterator
 
 MAX_OBJECT = 2**20
-"""Bytes of an object that are looked at."""
+"""Bytes of an object that are read."""
 CHUNK = 4096
-"""Bytes of a pack that are unpacked at once."""
+"""Bytes of a pack that are decompressed per step."""
 MAX_OBJECTS = 5_000
 _DELTAS = (6, 7)
 
@@ -32,13 +32,13 @@ def packed_objects(data: bytes) -> Iterator[bytes]:
             at = at + 20 if kind == 7 else _after_number(data, at)
         content, at = _stream_at(data, at)
         if content is None:
-            return  # damaged, cut off, or longer than what is looked at
+            return  # damaged, cut off, or longer than the limit
         if kind not in _DELTAS:
             yield content
 
 
 def _stream_at(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """The content of the compressed stream that begins here, and where it ends."""
+    """The content of the compressed stream that starts here, and its end."""
     reader, pieces, size = zlib.decompressobj(), [b""], 0
     while at < len(data) and not reader.eof and size < MAX_OBJECT:
         fed = reader.unconsumed_tail + data[at : at + CHUNK]
@@ -52,7 +52,7 @@ def _stream_at(data: bytes, at: int) -> tuple[bytes | None, int]:
 
 
 def _header(data: bytes, at: int) -> tuple[int, int]:
-    """An object's kind, and where its head ends."""
+    """An object's kind, and the end of its header."""
     kind = (data[at] >> 4) & 7 if at < len(data) else 0
     return kind, _after_number(data, at)
 

@@ -20,5 +20,5 @@ def check_judge(task: AuditedTask) -> CheckRecord:
         try:
             code.trees[path] = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue  # `declared` tells of it
+            continue  # `declared` reports it
     return check_judges(code)

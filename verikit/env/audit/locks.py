@@ -12,7 +12,7 @@ _LINE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([\w.+!-]+)")
 
 
 def locked_versions(task: AuditedTask) -> dict[str, str]:
-    """Versions by the normal names of packages. A package with two versions has none."""
+    """Versions by the normalized names of packages. A package with two versions is excluded."""
     found: dict[str, set[str]] = {}
     for path in task.files():
         name = path.rpartition("/")[2]

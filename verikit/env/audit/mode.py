@@ -1,4 +1,4 @@
-"""The check `mode`: where the tests run, who can write the reward, and whether the script always writes it."""
+"""The check `mode`: which box runs the tests, who can write the reward, and whether the script always writes it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _writes_reward(one: PlacedCommand, graders: set[str]) -> bool:
 
 
 def _owners(task: AuditedTask, part: TaskPart, script: str, commands: list[PlacedCommand]) -> Iterator[EnvFinding]:
-    """Rewards that the agent writes itself, and rewards at places that are the agent's or that nobody reads."""
+    """Rewards that the agent writes itself, and rewards in places that belong to the agent or are never read."""
     texts = {path: task.text(path) or "" for folder in part.tests for path in task.files(folder)}
     named = any("reward" in text for text in texts.values())
     right = any(REWARDS in text for text in texts.values())
@@ -118,7 +118,7 @@ def _owners(task: AuditedTask, part: TaskPart, script: str, commands: list[Place
 
 
 def _misplaced(one: PlacedCommand, where: str) -> Iterator[EnvFinding]:
-    """A command that takes the reward from the agent, or writes it elsewhere."""
+    """A command that takes the reward from the agent, or writes it to a wrong path."""
     targets = list(writes(one))
     if any(map(is_reward, targets)):
         for source in filter(is_theirs, shown_sources(one)):

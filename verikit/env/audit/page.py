@@ -1,6 +1,6 @@
 """One HTML page of an audit: findings by check, checks that were not run and why, and the runs as evidence.
 
-Names and texts of the audited folder are escaped. The page has no script, and its policy loads nothing.
+Names and contents of the audited folder are escaped. The page has no script, and its policy loads nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ th,td{border-bottom:1px solid #bbb;padding:.25em .6em;text-align:left;vertical-a
 
 
 class AuditPage:
-    """Collects records as they come, and writes the page at the end."""
+    """Collects records as they arrive, and writes the page at the end."""
 
     def __init__(self) -> None:
         self._findings: dict[str, list[Sequence[object]]] = defaultdict(list)
@@ -104,5 +104,5 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[object]], more: int) 
 
 
 def _text(value: object) -> str:
-    """A text of the folder for the page: without secrets and unprintable marks, with HTML escaped."""
+    """A string of the folder for the page: without secrets and unprintable marks, with HTML escaped."""
     return escape(printable(strike(str(value))))

@@ -27,7 +27,7 @@ _LOCAL = (".", "/", "~", "$")
 
 
 def check_pins(task: AuditedTask) -> CheckRecord:
-    """Look for whatever may be another thing tomorrow."""
+    """Find dependencies that may change over time."""
     findings: list[EnvFinding] = []
     undecided: list[str] = []
     environments = [table(task.config, "environment")]
@@ -113,7 +113,7 @@ def _commands(text: str, where: str, *, lines: bool = False) -> Iterator[EnvFind
 
 
 def _words(command: SimpleCommand) -> list[str]:
-    """The words of a command, from its program on."""
+    """The words of a command, starting with its program."""
     words = [word.text for word in without_assignments(command).words]
     while words and (words[0] == "sudo" or words[0].startswith("--mount") or words[0].startswith("--network")):
         words = words[1:]

@@ -29,14 +29,14 @@ _LOOKS_LIKE_A_PATH = re.compile(r"/[\w.@+-][\w./@+ -]*")
 
 @dataclass(slots=True)
 class OpenedPaths:
-    """What a Python text opens."""
+    """The files that Python code opens."""
 
     reads: dict[str, int] = field(default_factory=dict)
-    """Absolute paths, each with the line where it is used first."""
+    """Absolute paths, each with the line of its first use."""
     written: set[str] = field(default_factory=set)
     """Paths that it writes itself."""
     mentioned: dict[str, int] = field(default_factory=dict)
-    """Absolute paths that stand in it in another way."""
+    """Absolute paths that it mentions in another way."""
     undecided: list[int] = field(default_factory=list)
     """Lines with a path that comes from the environment or the command line."""
     problem: str = ""
@@ -50,11 +50,11 @@ class _Value:
 
 
 def opened_paths(text: str, workdir: str, file: str) -> OpenedPaths:
-    """Read the paths of a Python text.
+    """Read the paths of Python code.
 
     Args:
-        text: The text.
-        workdir: The folder in which it runs.
+        text: The code.
+        workdir: Its working directory.
         file: Its own path there.
     """
     found = OpenedPaths()
@@ -155,7 +155,7 @@ class _Reader:
             self._found.mentioned.setdefault(joined("/", value.text), getattr(node, "lineno", 0))
 
     def _value(self, node: ast.AST, depth: int = 0) -> _Value | None:
-        """A text or path that an expression surely is."""
+        """The string or path that an expression surely evaluates to."""
         if depth > MAX_DEPTH:
             return None
         if isinstance(node, ast.Constant):

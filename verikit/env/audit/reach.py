@@ -1,9 +1,17 @@
-"""The check `reach`: expected values among the things that the agent gets.
+"""The check `reach`: expected values in files that the agent receives.
 
-A value that the agent has to find in its data is no leak. So a value counts only where nothing but an answer stands:
-a copy of a file of answers, a line or a file that announces an answer, prose that has a number which no data have, a
-hash of it, an image's variables, a comment in the prompt, an old version in a git history. Values must be rare by their
-shape, and words of the prompt add nothing to it.
+A value that the agent has to find in its data is not a leak. So a value is a leak only in places that contain only
+answers:
+
+- a copy of a file of answers
+- a line or a file that announces an answer
+- prose with a number that is not in the data
+- a hash of it
+- an image's variables
+- a comment in the prompt
+- an old version in a git history
+
+Values must be rare by their shape, and words of the prompt add nothing to it.
 """
 
 from __future__ import annotations
@@ -36,7 +44,7 @@ _HASHES = ("md5", "sha1", "sha256", "sha512")
 _HEX, _BASE64 = re.compile(r"[0-9a-fA-F]{12,800}"), re.compile(r"[A-Za-z0-9+/]{8,800}")
 _DUNDER = re.compile(r"__\w{1,80}__")
 MAX_GIVEN = 2**23
-"""Characters of a task's files, the smallest first, in which values are looked for."""
+"""Characters of a task's files, the smallest first, that are searched for values."""
 
 
 @dataclass(slots=True)
@@ -73,7 +81,7 @@ def _is_a_name(value: str) -> bool:
 
 
 def _within_limit(given: list[_Given]) -> tuple[list[_Given], list[str]]:
-    """The files that are looked at, in their order, and the paths of the others."""
+    """The files within the limit, in their order, and the paths of the others."""
     total, small = 0, set[str]()
     for one in sorted(given, key=lambda one: len(one.text)):
         total += len(one.text)
@@ -119,7 +127,7 @@ def _given(task: AuditedTask) -> Iterator[_Given]:
 
 
 def _copies(golds: ExpectedValues, given: list[_Given], prompt: str) -> Iterator[EnvFinding]:
-    """Files of answers that the agent gets as they are, unless the prompt names them."""
+    """Files of answers that the agent receives unchanged, unless the prompt names them."""
     for one in given:
         origin = golds.files.get(squeezed(one.text))
         name = one.path.rpartition("/")[2]
@@ -169,7 +177,7 @@ def _is_number(value: str) -> bool:
 
 
 def find_value(text: str, value: str) -> int:
-    """Where a value stands in a text as a whole word; -1 if nowhere. A number may have commas between its thousands."""
+    """The position of a value as a whole word in a string, or -1. A number may have commas between its thousands."""
     forms = {value}
     if _is_number(value) and "," not in value:
         whole, sign, rest = value.partition(".")
@@ -237,7 +245,7 @@ def _in_image(task: AuditedTask, golds: ExpectedValues, rare: dict[str, float]) 
 
 
 def _gives(text: str, value: str, weight: float) -> bool:
-    """Whether a text has a value that is very rare, or that it announces as an answer."""
+    """Whether a string contains a value that is very rare, or that it announces as an answer."""
     at = find_value(text, value)
     return at >= 0 and (
         weight >= VERY_RARE or ANNOUNCED.search(text[max(0, at - 120) : at].replace("_", " ")) is not None

@@ -13,12 +13,12 @@ STATUSES: tuple[CheckStatus, ...] = ("pass", "fail", "error", "not_run")
 
 @dataclass(frozen=True, slots=True)
 class EnvFinding:
-    """One fault of a task."""
+    """One error of a task."""
 
     kind: str
-    """The fault's name within its check."""
+    """The error's name within its check."""
     what: str
-    """The fault in one line."""
+    """The error in one line."""
     where: str = ""
     """The file, with its line if there is one: `tests/test.sh:12`."""
 
@@ -32,7 +32,7 @@ class EnvEvidence:
     command: str
     """The script, as the box runs it."""
     result: str
-    """The reward, or why there is none."""
+    """The reward, or why there isn't one."""
     seconds: float
     digest: str
     """SHA-256 of the files of the box."""
@@ -45,14 +45,14 @@ class CheckRecord:
     status: CheckStatus
     findings: tuple[EnvFinding, ...] = ()
     needs: str = ""
-    """What a check that was not run, or that failed to read the task, needs."""
+    """The missing requirement of a check that was not run, or that failed to read the task."""
     notes: tuple[str, ...] = ()
-    """Facts that a reader should know. None of them is a fault."""
+    """Facts for the reader. They are not errors."""
     evidence: tuple[EnvEvidence, ...] = ()
     """The runs of a running check."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The record as JSON. Empty fields are left out."""
+        """The record as JSON, without empty fields."""
         found: dict[str, Any] = {"status": self.status}
         if self.findings:
             found["findings"] = [

@@ -40,7 +40,7 @@ def report_lines(folder: str, records: Iterator[TaskRecord], sums: AuditSums, ve
 
 
 class ReportFile:
-    """A report that gets its name when it is whole; a context manager.
+    """A report that is renamed to its final name when it is complete; a context manager.
 
     Raises:
         VerikitError: the file can't be written.

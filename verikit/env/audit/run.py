@@ -1,4 +1,4 @@
-"""An audit of a folder of tasks, task after task: what is kept of a run that broke off, and the sums."""
+"""Audits a folder of tasks, task after task: records that survive an interrupted run, and the sums."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def audit_tasks(
     seconds: float = 60.0,
     begun: Callable[[int], None] = lambda tasks: None,
 ) -> Iterator[TaskRecord]:
-    """Audit the environments of a folder. Without `run`, none of their files is imported or run.
+    """Audit the environments of a folder. Without `run`, their files are never imported or run.
 
     Args:
         folder: An environment, a folder with environments at any depth up to six, or a file of rows with workspaces.
-        keep: A folder that keeps each task's record as it comes. A later audit takes up unchanged tasks from it.
-        resume: Use the records in `keep`. False begins anew.
+        keep: A folder for each task's record, written immediately. A later audit reuses the records of unchanged tasks.
+        resume: Use the records in `keep`. False starts from scratch.
         only: The one format to look for. Empty: each of them.
         run: Also run each task's solution and tests in the sandbox.
         seconds: Of each running check on each task.
@@ -73,7 +73,7 @@ def _running(seconds: float) -> RunningChecks:
 
 
 def _found(path: str, only: str) -> tuple[str, list[FoundEnv]]:
-    """The folder in which paths begin, and its environments."""
+    """The folder that paths are relative to, and its environments."""
     if Path(path).is_file():
         root, one = rows_file(path)
         return root, [one]
@@ -119,7 +119,7 @@ def _audited(
 
 
 def _key(found: FoundEnv, running: RunningChecks | None) -> str:
-    """The key of an environment's kept record. Records with running checks have keys of their own."""
+    """The key of an environment's stored record. Records with running checks have separate keys."""
     path = b"/".join(map(as_bytes, (*found.within, found.format, found.file)))
     return hashlib.sha256(path).hexdigest() + (running.key if running else "")
 
@@ -134,7 +134,7 @@ def _ran(running: RunningChecks | None, found: FoundEnv, task: AuditedTask) -> M
 
 
 def _looks(found: FoundEnv) -> Mapping[str, Callable[[AuditedTask], CheckRecord]]:
-    """The checks of one environment by itself, in the order of the report."""
+    """The checks of a single environment, in the order of the report."""
     if found.format == "harbor":
         return {check: told.look for check, told in ENV_CHECKS.items() if told.look is not None}
     return looks_of(found)
@@ -193,7 +193,7 @@ class AuditSums:
 
 
 class KeptRecords:
-    """Records of tasks by name and digest, on disk; a context manager. Without a folder it keeps nothing.
+    """Records of tasks on disk, by key and digest; a context manager. Without a folder it stores nothing.
 
     Raises:
         UsageError: the folder can't be written, another run has it open, or its files are damaged.
@@ -237,10 +237,10 @@ class KeptRecords:
             return None
 
     def add(self, key: str, record: TaskRecord) -> None:
-        """Keep a record from now on.
+        """Store a record.
 
         Raises:
-            VerikitError: the disk is full or gone. Records that were kept before stay.
+            VerikitError: the disk is full or no longer available. Earlier records remain.
         """
         if self._folder:
             told = {"key": f"{key} {record.digest}", "verikit": self._version, "record": record.as_dict()}
@@ -248,7 +248,7 @@ class KeptRecords:
             self._folder.append({_TASKS: line}, 0)
 
     def _find(self, path: Path) -> None:
-        """Remember where each record lies; those of another version of verikit are passed over."""
+        """Index the position of each record. Records of another version of verikit are skipped."""
         self._stream = open(path, "rb")  # noqa: SIM115 - held until close
         at = 0
         for number, line in enumerate(self._stream, 1):

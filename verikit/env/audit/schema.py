@@ -19,7 +19,7 @@ from verikit.workspaces.names import has_wildcards, matches, parts, shown
 KNOWN = (1, 4)
 """The newest version whose fields this module has."""
 RENAMED_IN = (1, 3)
-"""From this version on, an old name of a field is a fault."""
+"""The first version in which an old name of a field is an error."""
 _OLD_ENVIRONMENT = {"memory": "memory_mb", "storage": "storage_mb", "allow_internet": "network_mode"}
 _FIELDS = """schema_version task metadata verifier agent environment solution source steps artifacts name version
     multi_step_reward_strategy timeout_sec env user environment_mode collect network_mode allowed_hosts docker_image
@@ -100,7 +100,7 @@ def _fields(config: Mapping[str, Any]) -> Iterator[EnvFinding]:
 def _files_of(task: AuditedTask, part: TaskPart) -> Iterator[EnvFinding]:
     """Files that Harbor needs for a part."""
     if parts(part.instruction) is None:
-        return  # a wrong name of a step, which is told of by its field
+        return  # a wrong name of a step, which its field's finding reports
     text = task.text(part.instruction)
     if text is None:
         yield EnvFinding("missing", "the instruction is missing or unreadable", shown(part.instruction))
@@ -116,7 +116,7 @@ def _files_of(task: AuditedTask, part: TaskPart) -> Iterator[EnvFinding]:
 
 
 def _environment(task: AuditedTask) -> Iterator[EnvFinding]:
-    """Where the agent's box comes from, and whether the files that it copies are there."""
+    """The source of the agent's box, and whether the files that it copies exist."""
     image = table(task.config, "environment").get("docker_image")
     dockerfile = task.text("environment/Dockerfile")
     compose = task.text("environment/docker-compose.yaml")

@@ -1,4 +1,4 @@
-"""The order of a test script: which commands run under which conditions, and which of them write the reward."""
+"""The order of a test script: its commands with their conditions, and those that write the reward."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from verikit.verifiers.tools.shell import SimpleCommand, Word, parsed, without_assignments
 
 REWARDS = "/logs/verifier"
-"""The folder in which Harbor looks for the reward."""
+"""The folder that Harbor reads the reward from."""
 MAX_GUARDS = 8
-"""Nested conditions, and commands of a condition, that are kept."""
+"""Maximum nested conditions, and commands per condition, that are stored."""
 OURS = tuple(
     f"/{name}" for name in "tests logs solution tmp usr bin sbin lib lib64 etc proc dev sys opt var run".split()
 )
-"""Top folders in which the agent's work does not usually lie."""
+"""Top folders that usually don't contain the agent's work."""
 _TESTERS = frozenset(
     """pytest py.test tox node deno bun cargo go make mvn gradle ruby rspec bats perl sqlite3 jq npx npm uvx uv pipx
     bash sh java dotnet php Rscript julia ctest""".split()
@@ -37,7 +37,7 @@ class PlacedCommand:
     guards: list[SimpleCommand] = field(default_factory=list)
     """The commands that decide whether it runs."""
     tested: bool = False
-    """Whether the script goes on under `set -e` if it fails."""
+    """Whether the script continues under `set -e` if it fails."""
     line: int = 0
 
     @property
@@ -97,7 +97,7 @@ def _enter(blocks: list[_Block], lead: list[str]) -> bool:
 
 
 def _number(found: list[PlacedCommand], text: str) -> None:
-    """Set the lines: each command's first word is looked for from the line before on."""
+    """Set the lines: each command's first word is searched for from the previous command's line."""
     lines = text.splitlines()
     at = 0
     for one in found:
@@ -115,7 +115,7 @@ def is_theirs(path: str) -> bool:
 
 
 def depends(command: SimpleCommand, tested_before: bool) -> bool:
-    """Whether a command's exit code depends on the agent's work, as far as its words tell.
+    """Whether a command's exit code depends on the agent's work, judged by its words.
 
     Args:
         command: Without its assignments.
@@ -139,12 +139,12 @@ def _is_result(text: str) -> bool:
 
 
 def is_reward(path: str) -> bool:
-    """Whether a path is one of the files in which Harbor looks for the reward."""
+    """Whether a path is one of the files that Harbor reads the reward from."""
     return path.startswith(f"{REWARDS}/") and path.rpartition("/")[2] in ("reward.txt", "reward.json")
 
 
 def named_reward(path: str) -> bool:
-    """Whether a file is called as the reward is, wherever it lies."""
+    """Whether a file has the name of a reward file, in any folder."""
     return path.rpartition("/")[2] in ("reward.txt", "reward.json")
 
 
@@ -159,7 +159,7 @@ def writes(one: PlacedCommand) -> Iterator[str]:
 
 
 def shown_sources(one: PlacedCommand) -> list[str]:
-    """Files whose content a command passes on as it is: those of `cat`, `cp`, `jq` and the like."""
+    """Files whose content a command passes on unchanged: arguments of `cat`, `cp`, `jq` and similar programs."""
     if one.program not in _SHOWERS:
         return []
     plain = [word.text for word in one.arguments if not word.text.startswith("-")]

@@ -1,4 +1,4 @@
-"""Signs a report: a list of checksums beside it, and an ssh signature of the list. OpenSSH makes and checks it offline.
+"""Signs a report: a file of checksums, and an ssh signature of that file. OpenSSH creates and checks it offline.
 
 The report has the digest of each task, so its checksum covers the audited folder too.
 """
@@ -32,7 +32,7 @@ def sign_report(folder: Path, key: Path) -> Path:
         with open(folder / REPORT, "rb") as report:
             digest = hashlib.file_digest(report, "sha256").hexdigest()
         sums.write_text(f"{digest}  {REPORT}\n", encoding="ascii")
-        signature.unlink(missing_ok=True)  # ssh-keygen would ask before it replaces one
+        signature.unlink(missing_ok=True)  # ssh-keygen prompts before it replaces a file
     except OSError as error:
         raise VerikitError(f"can't sign the report in {folder}: {error.strerror}") from None
     command = ["ssh-keygen", "-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(sums)]

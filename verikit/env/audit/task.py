@@ -1,6 +1,6 @@
-"""A Harbor task folder as the audit reads it: a manifest, texts by path, the configuration and its steps.
+"""A Harbor task folder as the audit reads it: a manifest, contents by path, the configuration and its steps.
 
-Nothing of the folder is imported or run. Links are not followed, and fifos and devices are not opened.
+Files of the folder are never imported or run. Links are not followed, and fifos and devices are not opened.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TaskPart:
     verifier: Mapping[str, Any]
     """The step's `[verifier]`, above the task's."""
     separate: bool
-    """Whether it is graded in a box of its own."""
+    """Whether it is graded in a separate box."""
     artifacts: tuple[Any, ...]
     """Declared artifacts of the task and of the step."""
 
@@ -81,7 +81,7 @@ class AuditedTask:
         return None if data is None or b"\0" in data[:4096] else data.decode("utf-8", "replace")
 
     def data(self, path: str) -> bytes | None:
-        """The first `MAX_TEXT` bytes of a file; None if there is none, or it was too large to be hashed.
+        """The first `MAX_TEXT` bytes of a file; None if it doesn't exist or was too large to be hashed.
 
         Raises:
             WorkspaceError: the file changed since it was hashed.
@@ -169,7 +169,7 @@ class AuditedTask:
 
 
 def table(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A table of a table; an empty one in the place of anything else."""
+    """A table of a table, or an empty one if the value is not a table."""
     found = holder.get(name)
     return found if isinstance(found, Mapping) else {}
 
@@ -190,7 +190,7 @@ def _list(value: object) -> list[Any]:
 def task_folders(root: str) -> Iterator[tuple[str, ...]]:
     """The task folders below a folder, in the order of their names. Links are not followed.
 
-    A task holds no tasks: nothing is looked for below a `task.toml`.
+    A task contains no tasks: the search doesn't descend below a `task.toml`.
 
     Raises:
         OSError: the folder can't be listed.

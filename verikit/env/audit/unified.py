@@ -6,7 +6,7 @@ import difflib
 
 
 def patch_of(path: str, old: str, new: str) -> str:
-    """The difference of one file; empty if its name can't stand in a patch as it is."""
+    """The difference of one file; empty if a patch can't contain its name unescaped."""
     if not path.isprintable() or not path.isascii() or any(mark in path for mark in '" \\'):
         return ""
     found = difflib.unified_diff(_lines(old), _lines(new), f"a/{path}", f"b/{path}")

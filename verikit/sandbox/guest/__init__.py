@@ -1,4 +1,4 @@
-"""Programs of our own that run inside the sandbox: they read hostile text, or try the walls.
+"""verikit's own programs that run inside the sandbox: they read hostile text, or test the walls.
 
 Loaded as text by `source` and run like any other program, in a child without candidate code.
 """

@@ -1,6 +1,6 @@
-"""What the start-up probes try from inside the sandbox; each line of the result is empty if it was held.
+"""Attempts of the start-up probes inside the sandbox. Each line of the result is empty if the attempt was blocked.
 
-Nothing here harms the machine should it succeed.
+Even if an attempt succeeds, it doesn't harm the machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FORBIDDEN = (101, _MOUNT, 272, 250, 319, 321, 323, 425)
 
 
 def _tried(attempt: Callable[[], object]) -> str:
-    """Run an attempt; empty if it was refused."""
+    """Run an attempt. Returns "" if it was blocked."""
     try:
         result = attempt()
     except (OSError, MemoryError):
@@ -57,7 +57,7 @@ def facts(outside: str, owner: int) -> dict[str, str]:
     def execute() -> str:
         try:
             os.execv("/verikit/absent", ["absent"])
-        except FileNotFoundError:  # looked for: not refused
+        except FileNotFoundError:  # the call was allowed, and searched for the file
             return "execve"
 
     def fork() -> str:
@@ -85,12 +85,12 @@ def facts(outside: str, owner: int) -> dict[str, str]:
 
 
 def left_over() -> str:
-    """What an earlier run has left in the work directory."""
+    """Files that an earlier run left in the work directory."""
     return ", ".join(os.listdir("."))
 
 
 def fill() -> None:
-    """Write more than may be written, in small files; prints how many bytes went through."""
+    """Write more than the limit, in small files. Prints the number of bytes written."""
     written = 0
     try:
         for n in range(40):

@@ -1,4 +1,4 @@
-"""What the bare tier has loaded before it forks: the standard modules most programs import."""
+"""Modules that the bare tier loads before it forks: the standard modules that most programs import."""
 
 import bisect
 import collections

@@ -1,9 +1,9 @@
-"""Beside a repository under test: run its commands and tests as processes, and write down what they came to.
+"""Runs next to a repository under test: runs its commands and tests as processes, and records their results.
 
-It never loads a line of the repository. What it writes last is sealed with a key that it alone holds (its standard
-input is gone before anything else starts; there is no /proc, and no process may look into another), so what the
-repository's processes write instead is not believed. Test files are compared with what they were, by what their owner
-can't set back.
+It never loads a line of the repository. Its final record is sealed with a key that only it has. Its standard input is
+closed before anything else starts, there is no /proc, and no process may inspect another. So forged records of the
+repository's processes are rejected. Test files are compared with their original state, by metadata that their owner
+can't reset.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def put_back(own: dict[str, bytes], configures: set[str]) -> None:
-    """Write the row's files again, and take away what was added that would configure the tests."""
+    """Write the row's files again, and remove added files that would configure the tests."""
     for folder, _, names in os.walk(TREE):
         for name in configures.intersection(names):
             if os.path.relpath(f"{folder}/{name}", TREE) not in own:
@@ -93,7 +93,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def read(path: str) -> str:
-    """A report that a command wrote; empty if there is none."""
+    """A report that a command wrote; empty if it doesn't exist."""
     try:
         return read_bytes(path)[:MOST_OUTPUT].decode("utf-8", "replace")
     except OSError:
@@ -101,7 +101,7 @@ def read(path: str) -> str:
 
 
 def end_others() -> None:
-    """Kill whatever the repository left running."""
+    """Kill all processes that the repository left running."""
     with suppress(OSError):
         os.kill(-1, signal.SIGKILL)
 
@@ -112,7 +112,7 @@ def left(job: dict[str, Any], begun: float) -> float:
 
 
 def shell(command: str, job: dict[str, Any], begun: float) -> dict[str, Any]:
-    """Run one command of the row; how it ended and the end of what it wrote."""
+    """Run one command of the row. Returns how it ended and the end of its output."""
     code, out = process(["/bin/bash", "-c", command], job["env"], left(job, begun), b"", ())
     return {"exit": code, "output": out.decode("utf-8", "replace")}
 
@@ -120,7 +120,7 @@ def shell(command: str, job: dict[str, Any], begun: float) -> dict[str, Any]:
 def process(
     argv: Sequence[str], env: dict[str, str], wall: float, given: bytes, passed: Sequence[int]
 ) -> tuple[int, bytes]:
-    """Run a process to its end; its exit code (124: late, 125: too much written) and what it wrote."""
+    """Run a process to its end. Returns its exit code (124: late, 125: too much output) and its output."""
     with open(f"{KEPT}/written", "w+b") as written:
         os.unlink(f"{KEPT}/written")
         child = subprocess.Popen(argv, env=env, stdin=subprocess.PIPE, stdout=written, stderr=written, pass_fds=passed)
@@ -143,10 +143,10 @@ def process(
 
 
 def python_tests(job: dict[str, Any], begun: float) -> dict[str, Any]:
-    """Run Python tests in a process of their own; what it says of each, and how it ended."""
+    """Run Python tests in a separate process. Returns its report on each, and how it ended."""
     nonce = os.urandom(16).hex()
     with open(f"{KEPT}/said", "xb"), open(f"{KEPT}/said", "rb") as heard:
-        record = os.open(f"{KEPT}/said", os.O_WRONLY | os.O_APPEND)  # not to be read: it holds the nonce
+        record = os.open(f"{KEPT}/said", os.O_WRONLY | os.O_APPEND)  # not readable: it contains the nonce
         os.unlink(f"{KEPT}/said")
         asked = {"record": record, "nonce": nonce, "tree": TREE, **job["tests"]}
         argv = [sys.executable, "-s", "-P", f"{KEPT}/witness.py"]

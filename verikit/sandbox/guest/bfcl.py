@@ -22,15 +22,15 @@ MODULES = {
 }
 STATELESS = ("MathAPI",)
 BARRED = ("kill", "exit", "quit", "remove", "unlink", "popen", "Popen", "run")
-"""Names that the leaderboard lets nobody call."""
+"""Names that the leaderboard doesn't allow in calls."""
 
 
 class Row(Exception):
-    """The row is at fault."""
+    """The row is invalid."""
 
 
 class Services:
-    """The services of one side, and their public methods by name."""
+    """The services of one side, and their named public methods."""
 
     def __init__(self, config: dict[str, Any], classes: list[str], long_context: bool) -> None:
         self.instances: dict[str, Any] = {}
@@ -71,7 +71,7 @@ class Services:
 
 
 def results(text: str) -> list[Any]:
-    """`["results", texts]` of the calls from number `since` on, all played in order; or `["row", why]`."""
+    """`["results", outputs]` of the calls starting with number `since`, all played in order; or `["row", why]`."""
     row = json.loads(text)
     services = _set_up(row)
     if isinstance(services, str):
@@ -80,17 +80,17 @@ def results(text: str) -> list[Any]:
 
 
 def _set_up(row: dict[str, Any]) -> Services | str:
-    """The services of a row, or why there are none."""
+    """The services of a row, or why they can't be set up."""
     try:
         return Services(row["config"], row["classes"], row["long"])
     except Row as problem:
         return str(problem)
-    except Exception as problem:  # noqa: BLE001 - whatever a configuration makes of it
+    except Exception as problem:  # noqa: BLE001 - a configuration may raise anything
         return f"the services can't be set up: {type(problem).__name__}: {problem}"
 
 
 def play(text: str) -> list[str]:
-    """`["right", ""]`, `["wrong", why]` or `["row", why]` for a row's configuration, expected calls and made ones."""
+    """`["right", ""]`, `["wrong", why]` or `["row", why]` for a row's configuration, expected and actual calls."""
     row = json.loads(text)
     made, wanted = _set_up(row), _set_up(row)
     if isinstance(made, str) or isinstance(wanted, str):

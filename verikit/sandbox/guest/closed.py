@@ -1,4 +1,4 @@
-"""Whether calls of a program can know of each other, read off its text: what may share a process, and what may not."""
+"""Whether calls of a program can affect each other, judged by its source. Such calls may not share a process."""
 
 import ast
 import builtins
@@ -11,8 +11,10 @@ _NODES = (
     ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple, ast.Slice,
     ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop,
 )  # fmt: skip
-"""All that a closed program may consist of: no imports, classes, `global`, `try`, `with`, `yield`, `del`, `match`, nor
-`:=`, which binds a name of the module where it stands in an annotation."""
+"""All node types of a closed program: no imports, classes, `global`, `try`, `with`, `yield`, `del`, `match`, nor `:=`.
+
+In an annotation, `:=` binds a name of the module.
+"""
 _BUILTINS = frozenset(
     "abs all any ascii bin bool bytes chr complex dict divmod enumerate filter float frozenset hex int isinstance iter"
     " len list map max min next oct ord pow print range repr reversed round set slice sorted str sum tuple zip"
@@ -27,16 +29,16 @@ _METHODS = frozenset(
     " rjust rpartition rsplit rstrip setdefault sort split splitlines startswith strip swapcase title union update"
     " upper values zfill bit_length is_integer".split()
 )
-"""Of plain data. `format` is not among them: its text may name attributes."""
+"""Methods of plain data. `format` is not included, because its string may name attributes."""
 
 
 def closed(code: str) -> bool:
-    """Whether a program's functions keep nothing from one call to the next, and learn of nothing but arguments.
+    """Whether a program's functions keep nothing from one call to the next, and depend only on their arguments.
 
-    So it is if the program consists of functions alone, without defaults but constants, and these of statements and
-    expressions over plain data: nothing that lasts can be changed, and no clock, file or chance be asked. Then a call
-    gives the same in a process that has made others and in one of its own, and only hash seeds and addresses, which
-    differ between servers, may tell processes apart. False where that can't be seen.
+    This is the case if the program consists only of functions without defaults except constants, and these only of
+    statements and expressions over plain data. Then no lasting state can be changed, and no clock, file or random
+    source can be read. So a call returns the same in a process with earlier calls as in a separate one. Only hash seeds
+    and addresses, which differ between servers, may distinguish processes. False if that can't be determined.
     """
     tree = ast.parse(code)
     nodes = list(ast.walk(tree))
@@ -47,7 +49,7 @@ def closed(code: str) -> bool:
     return (
         all(isinstance(node, ast.FunctionDef) for node in body)
         and all(isinstance(node, _NODES) and _keeps_nothing(node) for node in nodes)
-        # Not as names of its own either: elsewhere in it they may mean Python's.
+        # Nor may it define such names: other places in it may mean Python's.
         and not any(name.startswith("__") or name in _OTHERS for name in names)
         and not (_has_sets(nodes, names) and _inner_functions(nodes, body))
     )
@@ -60,7 +62,7 @@ def _keeps_nothing(node: ast.AST) -> bool:
         return all(isinstance(value, ast.Constant) for value in (*node.defaults, *filter(None, node.kw_defaults)))
     if isinstance(node, ast.Attribute):
         return isinstance(node.ctx, ast.Load) and node.attr in _METHODS
-    if isinstance(node, ast.Compare):  # the identity of what is made anew each time is chance
+    if isinstance(node, ast.Compare):  # the identity of objects that are created each time is random
         same = any(isinstance(way, ast.Is | ast.IsNot) for way in node.ops)
         return not same or (len(node.ops) == 1 and (_is_none(node.left) or _is_none(node.comparators[0])))
     return True
@@ -75,5 +77,5 @@ def _has_sets(nodes: list[ast.AST], names: set[str]) -> bool:
 
 
 def _inner_functions(nodes: list[ast.AST], body: list[ast.stmt]) -> bool:
-    """Whether functions are made while others run; they hash by their address, which orders a set of them."""
+    """Whether functions are created while others run. They hash by their address, which orders a set of them."""
     return sum(isinstance(node, ast.FunctionDef | ast.Lambda) for node in nodes) > len(body)

@@ -1,8 +1,9 @@
-"""Process 1 of a container: reads what is to be run, runs it in a restricted child, says how it ended.
+"""Process 1 of a container: reads the program, runs it in a restricted child, and reports how it ended.
 
-Standard input holds a line of JSON (the order, with our modules as text), the payload and the program's own input. The
-program writes to the container's standard output and error itself; a mark made for the run stands before its output and
-after it, where the end and the record follow. Whatever of that a program forges it could as well have written.
+Standard input contains a line of JSON (the order, with verikit's modules as strings), the payload and the program's own
+input. The program itself writes to the container's standard output and error. A mark created for the run precedes and
+follows its output. The end and the record come after the second mark. A program that forges these gains nothing,
+because it could have written the same results anyway.
 """
 
 import json
@@ -21,7 +22,7 @@ def verikit_main() -> None:
     given = sys.stdin.buffer
     order = json.loads(given.readline())
     payload, stdin = given.read(order["payload"]), given.read(order["stdin"])
-    globals()["verikit_load"](order["modules"])  # of the loader that stands before this text
+    globals()["verikit_load"](order["modules"])  # from the loader that precedes this text
     from verikit.sandbox import isolate, landlock, paths, runner
 
     record = os.memfd_create("record")

@@ -1,4 +1,4 @@
-"""What the database tier has loaded before it forks: sqlite3, and duckdb where it is installed."""
+"""Modules that the database tier loads before it forks: sqlite3, and duckdb if it is installed."""
 
 import importlib.util
 import json

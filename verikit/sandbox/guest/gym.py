@@ -1,6 +1,6 @@
-"""What the tier of reasoning_gym does before it forks: loads the package, so that each child finds it there.
+"""Set-up of the reasoning_gym tier before it forks: loads the package for all children.
 
-matplotlib, which a dependency imports only to plot, is left out: it takes longer to load than all the rest.
+matplotlib, which a dependency imports only to plot, is skipped. It takes longer to load than everything else.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ class Absent(types.ModuleType):
 
 
 class Plotting(MetaPathFinder, Loader):
-    """Stands in for matplotlib."""
+    """A substitute for matplotlib."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Find what belongs to matplotlib."""

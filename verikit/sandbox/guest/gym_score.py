@@ -1,8 +1,8 @@
-"""Scores an answer by reasoning_gym's own scorer. No text of the answer is ever run.
+"""Scores an answer by reasoning_gym's own scorer. Text of the answer is never executed.
 
 Some scorers of the package evaluate the answer as Python (n_queens, spiral_matrix, …) or by sympy's parser, which does
-the same. Here the former read literals alone, and the latter gets numbers, variables, arithmetic and elementary
-functions alone: no attribute, no text, no name by which sympy would do the work (Integral, expand, solve).
+the same. Here the former only read literals. The latter only gets numbers, variables, arithmetic and elementary
+functions: no attribute, no text, no name that lets sympy solve the task (Integral, expand, solve).
 """
 
 import ast
@@ -22,7 +22,7 @@ FUNCTIONS = frozenset(
 )
 TOKEN = re.compile(r"\s+|(?P<name>[A-Za-z_]\w*)|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+|\*\*|[-+*/^(),]")
 WHOLE = ("sokoban", "word_ladder")
-"""Data sets whose scorer needs what they load."""
+"""Datasets whose scorer needs the data that they load."""
 VARIABLE = re.compile(r"[a-z]|[A-Za-z]\d+")
 MOST = 2000
 parse = sympy.parse_expr
@@ -49,7 +49,7 @@ def plain_parse(text: Any, *args: Any, **options: Any) -> Any:
 
 
 class JsonList(list[Any]):
-    """A list of a row, equal to a tuple with the same items: the package's entries have tuples, and JSON has none."""
+    """A list of a row, equal to a tuple with the same items. The package's entries have tuples, which JSON lacks."""
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(list(other) if isinstance(other, tuple) else other)
@@ -59,7 +59,7 @@ class JsonList(list[Any]):
 
 
 def from_json(value: Any) -> Any:
-    """A value read from JSON in which lists are also equal to tuples."""
+    """A value read from JSON, with lists that are also equal to tuples."""
     if isinstance(value, list):
         return JsonList(map(from_json, value))
     if isinstance(value, dict):
@@ -77,7 +77,7 @@ def guard() -> None:
 
 
 def scorer(name: str, config: Mapping[str, Any]) -> Any:
-    """A data set that scores; without its words and puzzles where its scorer doesn't read them."""
+    """A dataset that scores, without its words and puzzles unless its scorer reads them."""
     made_by, config_of = reasoning_gym.factory.DATASETS[name]
     settings = config_of(**config)
     if name in WHOLE:
@@ -90,11 +90,11 @@ def scorer(name: str, config: Mapping[str, Any]) -> Any:
 
 
 def score(name: str, answer: str, given: str, settings: str) -> list[Any]:
-    """Score an answer to an entry with its data set's settings, both as JSON.
+    """Score an answer to an entry with its dataset's settings, both as JSON.
 
-    Returns ["score", number], or ["row", why] where the row is at fault, or ["answer", why] where the answer is.
+    Returns ["score", number], ["row", why] if the row is invalid, or ["answer", why] if the answer is.
 
-    A scorer that fails on the row's own answer too is the row's fault.
+    If a scorer also fails on the row's own answer, the row is invalid.
     """
     try:
         entry, config = from_json(json.loads(given)), json.loads(settings)
@@ -109,7 +109,7 @@ def score(name: str, answer: str, given: str, settings: str) -> list[Any]:
     guard()
     try:
         return ["score", float(dataset.score_answer(answer, entry))]
-    except Exception as error:  # noqa: BLE001 - the package's scorers raise what they like
+    except Exception as error:  # noqa: BLE001 - the package's scorers raise anything
         problem = f"{type(error).__name__}: {error}"
     try:
         dataset.score_answer(entry["answer"], entry)

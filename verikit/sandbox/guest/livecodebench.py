@@ -1,10 +1,10 @@
-"""Run a program as LiveCodeBench's own runner does: on standard input, or for a function of it to be called.
+"""Run a program like LiveCodeBench's own runner does: on standard input, or for a call of one of its functions.
 
 A program that reads standard input becomes the body of a function, its imports before it, below the runner's preamble.
-There it meets the runner's stand-ins: `sys.stdin` that can't be iterated, whose `buffer` gives its first line again and
-again; a `sys.stdin` imported by name, which gives lines without their ends; a `sys.stdout` without `buffer`, whose
-`close()` raises, and one imported by name whose text is lost. Only what stands in its `sys.stdout` when the function
-ends counts: what is written to descriptors, by exit handlers or by threads that are not waited for does not.
+There it meets the runner's substitutes. `sys.stdin` can't be iterated, and its `buffer` returns its first line again
+and again. An imported `stdin` returns lines without their ends. `sys.stdout` has no `buffer`, and its `close()`
+raises. Text for an imported `stdout` is lost. Only the content of its `sys.stdout` when the function ends counts.
+Output to descriptors, by exit handlers or by threads that are not waited for does not count.
 """
 
 import ast
@@ -28,7 +28,7 @@ PREAMBLE = "".join(
     + ["sys.setrecursionlimit(50000)\n"]
 )
 UNREADABLE = (SyntaxError, ValueError, IndexError, AttributeError, RecursionError, MemoryError)
-"""What taking a program apart may raise; it stays as it is then."""
+"""Exceptions when splitting a program. The program is then left unchanged."""
 
 
 class StdinBuffer:
@@ -69,7 +69,7 @@ class StdinText:
 
 
 def without_guard(code: str) -> str:
-    """The program whose last statement, if it is the usual guard, is the guard's body."""
+    """The program. If its last statement is the usual main guard, the guard's body replaces it."""
     try:
         body = ast.parse(code).body
         last = body[-1]
@@ -99,14 +99,14 @@ def unparsed(body: list[ast.stmt]) -> str:
 
 
 def made(code: str) -> Any:
-    """What holds the program's functions: an instance of its class Solution, or the module."""
+    """The owner of the program's functions: an instance of its class Solution, or the module."""
     module = types.ModuleType("tmp_sol", "")
     exec(code, module.__dict__)  # noqa: S102 - what this process is for
     return module.Solution() if "class Solution" in code else module
 
 
 def piped(program: str) -> None:
-    """Run a program on standard input; only what it writes to the `sys.stdout` of the run goes out."""
+    """Run a program on standard input. Only its output to the `sys.stdout` of the run goes out."""
     out = silenced()
     text, real = sys.stdin.buffer.read().decode("utf-8", "surrogatepass"), sys.stdout
     lines: Iterator[str] = iter(text.split("\n"))
@@ -129,7 +129,7 @@ def piped(program: str) -> None:
 
 
 def silenced() -> int:
-    """Let nothing written to the descriptors of standard output and error out; returns where the first went."""
+    """Discard output to the descriptors of standard output and error. Returns a copy of the first."""
     out, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)

@@ -1,4 +1,4 @@
-"""What the tier for data frames has loaded before it forks: pandas, where it is installed."""
+"""Modules that the tier for data frames loads before it forks: pandas, if it is installed."""
 
 import contextlib
 import importlib

@@ -1,4 +1,4 @@
-"""Print the columns and rows of a parquet file: runs inside the sandbox; standard input holds the file."""
+"""Print the columns and rows of a parquet file from standard input: runs inside the sandbox."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def run(max_rows: int) -> int:
-    """Print `{"columns": …, "rows": …}` as JSON, or why the file is none; how many rows there are."""
+    """Print `{"columns": …, "rows": …}` as JSON, or why the file is invalid. Returns the number of rows."""
     import pyarrow
     from pyarrow import parquet
 

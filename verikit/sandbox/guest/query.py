@@ -1,8 +1,8 @@
-"""Run one query on one database and print what it gives: runs inside the sandbox, where the database is a copy.
+"""Run one query on one database and print its result: runs inside the sandbox, on a copy of the database.
 
-The query was written by a model. It may read the database and do nothing else: sqlite3 asks an authorizer about each
-step of the compiled statement, duckdb's configuration is locked without files, extensions and network. Time, memory
-and the size of what is printed are the sandbox's limits.
+A model wrote the query. It may read the database and do nothing else. sqlite3 calls an authorizer for each step of the
+compiled statement, and duckdb's configuration is locked without files, extensions and network. The sandbox limits
+time, memory and the size of the output.
 """
 
 from __future__ import annotations
@@ -23,24 +23,23 @@ _FUNCTIONS_DENIED = frozenset({"load_extension", "fts3_tokenizer", "readfile", "
 
 
 class Setup(Exception):
-    """The database itself can't be made or opened; the query has no part in it."""
+    """The database itself can't be created or opened. The query is not the cause."""
 
 
 class Forbidden(Exception):
-    """The query wants more than to read."""
+    """The query tries to do more than read."""
 
 
 class TooMany(Exception):
-    """The query gives more rows than are taken."""
+    """The query returns more rows than the limit."""
 
 
 def run(order: Mapping[str, Any]) -> int:
-    """Print `[columns, rows, rows with their sort keys or null]` as JSON; the number of rows.
+    """Print `[columns, rows, rows with their sort keys or null]` as JSON. Returns the number of rows.
 
     Args:
         order: `dialect`, `sql`, `keyed` (the same query with its sort keys as further columns, or ""), `setup` (a
-            script that makes the database; without one the database is what standard input holds), `max_rows`,
-            `memory_mb`.
+            script that creates the database; without one it is read from standard input), `max_rows`, `memory_mb`.
     """
     connect = _duckdb if order["dialect"] == "duckdb" else _sqlite
     query = connect(order)
@@ -54,7 +53,7 @@ def run(order: Mapping[str, Any]) -> int:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What a query that can't be run raises."""
+    """Exceptions of a query that can't be run."""
     loaded = sys.modules.get("duckdb")
     return (sqlite3.Error, Forbidden, TooMany, *((loaded.Error,) if loaded else ()))
 
@@ -69,7 +68,7 @@ def _fetched(query: Callable[[str], Any], sql: str, most: int) -> tuple[list[str
 
 
 def _tagged(value: Any) -> Any:
-    """A value that JSON does not know, as an object with its kind."""
+    """A value that JSON does not support, as an object with its kind."""
     kind = type(value).__name__
     if type(value) in _PLAIN:
         return value
@@ -85,7 +84,7 @@ def _tagged(value: Any) -> Any:
 
 
 def _copied() -> None:
-    """Put the database that standard input holds into the work directory."""
+    """Write the database from standard input to the work directory."""
     with open(_FILE, "wb", buffering=0) as file:
         while data := os.read(0, _CHUNK):
             view = memoryview(data)

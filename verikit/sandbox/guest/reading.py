@@ -1,4 +1,4 @@
-"""Read text a model wrote as Python data or structure, without running it: Absolute Zero's inputs and programs."""
+"""Read model-written text as Python data or structure, without running it: Absolute Zero's inputs and programs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def literal(text: str) -> Any:
 def arguments(text: str) -> list[Any]:
     """`[positional, keyword]` of an argument list of literals, as in `'a', [1], k=2`.
 
-    The text is parsed as the arguments of one call and must be nothing else: closing the call early gives another
-    tree, which is refused.
+    The text is parsed as the arguments of one call and must be nothing else. Closing the call early gives another tree,
+    which is rejected.
     """
     call = ast.parse(f"f(\n{text}\n)", mode="eval").body
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
@@ -34,7 +34,7 @@ def pairs(texts: list[list[str]]) -> list[list[Any]]:
 
 
 def structure(code: str) -> dict[str, Any]:
-    """What a program imports, defines and touches, by its syntax alone."""
+    """The imports, definitions and accessed names of a program, judged only by its syntax."""
     tree = ast.parse(code)
     imports: set[str] = set()
     attributes: set[str] = set()
@@ -67,7 +67,7 @@ def compiled(code: str) -> bool:
 
 
 def several(asked: list[list[Any]]) -> list[list[Any]]:
-    """`[[value]]` of each `[function, text]`, by the names in this program; `[]` where the text can't be read."""
+    """`[[value]]` of each `[function, text]`, by the names in this program; `[]` if the text can't be read."""
     found: list[list[Any]] = []
     for how, given in asked:
         try:

@@ -1,6 +1,6 @@
-"""What the science tier does before it forks: loads sympy, and numpy if it is there, and uses sympy once.
+"""Set-up of the science tier before it forks: loads sympy, and numpy if it exists, and uses sympy once.
 
-The first solve or integral imports and caches much that every child then shares.
+The first solve or integral imports and caches much data that every child then shares.
 """
 
 import importlib.util

@@ -1,7 +1,7 @@
-"""Print what a sqlite database holds, or what a query of ours gives: runs inside the sandbox, on a copy.
+"""Print the content of a sqlite database, or the result of a query by verikit: runs inside the sandbox, on a copy.
 
-The database was left by an agent. Nothing that lies in it is run: triggers don't fire on reading, views are not read,
-and the schema is not trusted with functions. Its write-ahead log or journal is beside it, as it was left.
+An agent left the database, so its own code is never executed: triggers don't fire on reading, views are not read, and
+the schema is not trusted with functions. Its write-ahead log or journal is next to it, unmodified.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ class TooManyRows(Exception):
 
 
 def run(order: Mapping[str, Any]) -> int:
-    """Print an object as JSON; how many rows were read.
+    """Print an object as JSON. Returns the number of rows that were read.
 
-    `sizes` are those of the database and of the files beside it, which standard input holds one after the other;
-    `beside` are the endings of these. `sql`: the query; "": all base tables and the schema. `max_rows`: the most rows.
+    `sizes` are the sizes of the database and of the files next to it, which standard input contains one after the
+    other. `beside` are the endings of these files. `sql`: the query; "": all base tables and the schema. `max_rows`:
+    the maximum.
     """
     _copied([_FILE, *(_FILE + ending for ending in order["beside"])], order["sizes"])
     connection = sqlite3.connect(_FILE, isolation_level=None)
@@ -60,7 +61,7 @@ def _refused(problem: str) -> int:
 
 
 def _copied(names: list[str], sizes: list[int]) -> None:
-    """Put the files that standard input holds into the work directory."""
+    """Write the files from standard input to the work directory."""
     stream = sys.stdin.buffer
     for name, size in zip(names, sizes, strict=True):
         with open(name, "wb") as file:

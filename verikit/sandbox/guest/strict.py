@@ -1,6 +1,7 @@
-"""Put before changed tests (`verifiers/changed_tests.py`): other values to expect, and comparisons that compare.
+"""Prepended to changed tests (`verifiers/changed_tests.py`): other expected values, and strict comparisons.
 
-Runs where the tests run. An alarm is no `Exception`, so no handler of a test takes it for the failure that is awaited.
+Runs in the process of the tests. An alarm is not an `Exception`, so no handler of a test mistakes it for the expected
+failure.
 """
 
 import operator
@@ -11,23 +12,23 @@ from typing import Any
 
 
 class VerikitAlarm(BaseException):
-    """A check that holds whatever it expects."""
+    """A check that passes regardless of the expected value."""
 
 
 class Unchanged(Exception):
-    """A check that says nothing: its value can't be changed, or there is nothing that it compares."""
+    """A check without information: its value can't be changed, or it compares nothing."""
 
 
 def alarm(line: str) -> None:
-    """Tell of a check that holds though another value is expected."""
+    """Report a check that passes even if another value is expected."""
     raise VerikitAlarm(f"line {line} of the tests also passes if another value is expected there")
 
 
 def changed(value: Any, variant: int) -> Any:
-    """Another value of the same form; further off than tolerances are, but not told by its size.
+    """Another value of the same form; outside usual tolerances, but not recognizable by its size.
 
     Raises:
-        Unchanged: it is empty, or no plain value.
+        Unchanged: it is empty, or not a plain value.
     """
     kind = type(value)
     if kind is bool:
@@ -54,7 +55,7 @@ def changed(value: Any, variant: int) -> Any:
 
 
 def _one_changed(items: list[Any], variant: int) -> list[Any]:
-    """The items with the last one that can be changed."""
+    """The items, with the last changeable one changed."""
     for at in reversed(range(len(items))):
         try:
             return [*items[:at], changed(items[at], variant), *items[at + 1 :]]
@@ -64,7 +65,7 @@ def _one_changed(items: list[Any], variant: int) -> list[Any]:
 
 
 def compare(line: int, name: str, expected: int | None, sized: bool, left: Any, right: Any) -> Any:
-    """`left == right`, or what else `operator` calls by that name, if both have the shape for it."""
+    """`left == right`, or another comparison of `operator`, if both have suitable shapes."""
     if any(type(value).__module__ == "numpy" and hasattr(value, "shape") for value in (left, right)):
         _meet(line, left, right, expected, sized if name in ("eq", "ne") else None)
     return getattr(operator, name)(left, right)
@@ -73,7 +74,7 @@ def compare(line: int, name: str, expected: int | None, sized: bool, left: Any, 
 def call(
     line: int, expected: int | None, sized: bool, function: Any, left: Any, right: Any, *more: Any, **named: Any
 ) -> Any:
-    """A call of a function that compares its first two arguments as arrays, if both have the shape for it."""
+    """A call of a function that compares its first two arguments as arrays, if both have suitable shapes."""
     if "numpy" in sys.modules:
         _meet(line, left, right, expected, sized)
     return function(left, right, *more, **named)
@@ -88,10 +89,10 @@ def pair(line: int, sized: bool, *sequences: Any, **named: Any) -> Any:
 
 
 def _meet(line: int, left: Any, right: Any, expected: int | None, sized: bool | None) -> None:
-    """Refuse to compare an empty array with one that is not, or a value with an expected one of another shape.
+    """Reject comparing an empty array with a non-empty one, or a value with an expected value of another shape.
 
-    `sized`: whether the tests look at sizes themselves, and `None` where a single number is no value to be equal to. A
-    property of all items then holds of no items, too.
+    `sized`: whether the tests check sizes themselves, and `None` if a single number is not a value to be equal to. A
+    property of all items is then also true for no items.
     """
     shapes = [_shape(left), _shape(right)]
     if shapes[0] is None or shapes[1] is None:
@@ -112,7 +113,7 @@ def _meet(line: int, left: Any, right: Any, expected: int | None, sized: bool | 
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
-    """The shape of a value that compares item by item; None for what does not."""
+    """The shape of a value that compares item by item; None for other values."""
     if type(value).__module__.startswith("_pytest") and hasattr(value, "expected"):
         value = value.expected
     if value is None or isinstance(value, str | bytes | dict):

@@ -1,7 +1,7 @@
-"""Runs a test file (pytest, unittest, doctest) and tells of each test by name; in a child without candidate code.
+"""Runs a test file (pytest, unittest, doctest) and reports each named test, in a child without candidate code.
 
-The program's functions are reached from afar: modules that the file imports and nobody has are made of them, and
-names that it only uses are builtins. With `program`, the program is run here instead, beside the tests.
+The program's functions are called remotely. Modules that the file imports and that don't exist are built from them,
+and names that it only uses are builtins. With `program`, the program is run here instead, next to the tests.
 """
 
 import ast
@@ -15,19 +15,19 @@ from typing import Any
 
 MOST_TESTS = 5000
 BASE = "verikit_program"
-"""The name under which the session gives what reaches the program."""
+"""The name that the session gives the object that reaches the program."""
 NamedResult = list[str]
 """Name of a test, outcome (passed, failed, skipped; broken: no test at all), message."""
 
 
 def failures() -> list[Exception]:
-    """The failures of calls so far, as the session keeps them."""
+    """The failures of calls so far, from the session."""
     kept: list[Exception] = globals()[BASE].failed if BASE in globals() else []
     return kept
 
 
 def lost() -> str:
-    """A failure that no handler met, told; nothing if there is none."""
+    """The description of a failure that no handler caught, or ""."""
     if BASE not in globals():
         return ""
     from verikit.sandbox.lost import swallowed, why_lost
@@ -59,21 +59,21 @@ def run(form: str, text: str, functions: Sequence[str], modules: Sequence[str], 
 
 
 def beside(program: str) -> types.ModuleType:
-    """The program, run here as asked for by `in_process`."""
+    """The program, run here as required by `in_process`."""
     own = types.ModuleType("solution")
     exec(compile(program, "<program>", "exec"), own.__dict__)  # noqa: S102
     return own
 
 
 def from_afar(names: Sequence[str]) -> types.ModuleType:
-    """The program as a module whose names are looked up in its own child."""
+    """The program as a module whose names are resolved in its own child."""
     from verikit.sandbox.proxies.names import ProgramModule
 
     return ProgramModule("solution", globals()[BASE], names)
 
 
 def names_of(own: types.ModuleType, names: Sequence[str]) -> dict[str, Any]:
-    """Those of the names that the program has."""
+    """The given names that the program has."""
     if BASE in globals():
         return dict(globals()[BASE].ask("names", list(names)))
     return {name: own.__dict__[name] for name in names if name in own.__dict__}
@@ -130,7 +130,7 @@ def by_unittest(text: str) -> list[NamedResult]:
     sys.modules["test_file"] = module
     try:
         exec(compile(text, "test_file.py", "exec"), module.__dict__)  # noqa: S102 - what this process is for
-    except Exception as error:  # noqa: BLE001 - whatever a row's tests raise
+    except Exception as error:  # noqa: BLE001 - a row's tests may raise anything
         return [["collection", "broken", told(error)]]
     found: dict[str, NamedResult] = {}
 
@@ -169,7 +169,7 @@ def by_unittest(text: str) -> list[NamedResult]:
 
 
 def by_doctest(text: str) -> list[NamedResult]:
-    """Run each example; they share their names, in order. One that only prepares others is no test."""
+    """Run each example. They share their names, in order. An example that only prepares others is not a test."""
     import doctest
 
     examples = doctest.DocTestParser().get_examples(text)

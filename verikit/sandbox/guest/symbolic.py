@@ -1,8 +1,8 @@
 """Compare sympy expressions given as `srepr` text, which is read, never evaluated.
 
-The text may be hostile, and sympy's `==` believes what an object says of itself (`Poly(0, x, modulus=1)` equals every
-integer). So only a closed list of classes is built, on numbers, names and each other, without keywords; and where a
-float occurs only the same tree is equal: a difference of floats may round to zero.
+The text may be hostile, and sympy's `==` trusts an object's own claims (`Poly(0, x, modulus=1)` equals every integer).
+So only a closed list of classes is built, from numbers, names and each other, without keywords. If a float occurs, only
+the same tree is equal, because a difference of floats may round to zero.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_CHARS = 100_000
 
 
 def build(text: str) -> Any:
-    """The expression an `srepr` stands for; ValueError for anything else."""
+    """The expression of an `srepr`; ValueError for anything else."""
     if len(text) > _MAX_CHARS:
         raise ValueError("too long")
     return _node(ast.parse(text, mode="eval").body)

@@ -1,6 +1,6 @@
-"""What the tier for conversations has loaded before it forks: the proxies, and what they import.
+"""Modules that the tier for conversations loads before it forks: the proxies, and their imports.
 
-The server imports modules of verikit itself before it loses sight of them.
+The server imports modules of verikit itself before it loses access to them.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What the tier for test files has loaded before it forks: the runners of tests that are installed."""
+"""Modules that the tier for test files loads before it forks: the installed test runners."""
 
 import contextlib
 import doctest

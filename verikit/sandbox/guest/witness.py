@@ -1,8 +1,8 @@
-"""Runs a repository's Python tests beside the repository's own code, and writes down how each ended.
+"""Runs a repository's Python tests in one process with the repository's own code, and records how each ended.
 
-What runs in this process could be changed by the code under test. So runners are loaded before the repository can be
-imported, Python's own modules come before the repository's, nothing is found by plug-in or byte code of the repository,
-and tests that have to fail run with the others: where one of them passes, the verdicts of all are worth nothing.
+The code under test could change anything in this process. So runners are loaded before the repository can be imported,
+and Python's own modules come before the repository's. Plugins and bytecode of the repository are ignored. Tests that
+have to fail run with the others. If one of them passes, the verdicts of all are void.
 """
 
 import importlib
@@ -176,7 +176,7 @@ def by_unittest(asked: dict[str, Any], alarms: str, say: Callable[..., None]) ->
     for name in asked["names"]:
         try:
             loader.loadTestsFromName(name).run(results)
-        except Exception as error:  # noqa: BLE001 - the repository raises whatever it likes
+        except Exception as error:  # noqa: BLE001 - the repository may raise anything
             say("test", name, "setup", "failed", short(error))
     sys.path.insert(0, os.path.dirname(alarms))
     loader.loadTestsFromName(os.path.basename(alarms).removesuffix(".py")).run(results)
@@ -194,7 +194,7 @@ def short(error: BaseException | None) -> str:
 
 
 def load_all(package: str) -> None:
-    """Load a runner whole, so that no part of it is looked for later."""
+    """Load a runner completely, to avoid later imports of its parts."""
     root = importlib.import_module(package)
     for folder in root.__path__:
         for name in sorted(os.listdir(folder)):
@@ -234,7 +234,7 @@ def import_from(asked: dict[str, Any]) -> None:
     installed = [at for at, path in enumerate(sys.path) if path.endswith(("site-packages", "dist-packages"))]
     at = min(installed, default=len(sys.path))
     sys.path[at:at] = own
-    sys.pycache_prefix = tempfile.mkdtemp()  # what the repository compiled is not read
+    sys.pycache_prefix = tempfile.mkdtemp()  # ignore bytecode of the repository
 
 
 if __name__ == "__main__":

@@ -38,9 +38,9 @@ class Border:
         self._lent: dict[str, Any] = {}
         self._lent_keys: dict[int, str] = {}
         self._borrowed: dict[str, Any] = {}
-        """Proxies by key: weak references where their type allows, else the proxies."""
+        """Proxies by key: weak references if their type allows them, otherwise the proxies."""
         self._coroutines: dict[int, tuple[Any, str]] = {}
-        """Coroutines of this side that stand for the other's, by identity; each with itself, to keep the number."""
+        """Coroutines of this side that represent the other's, by identity, each with itself to keep the number."""
         self._shared: dict[str, Shared] = {}
         self._shared_keys: dict[int, str] = {}
         self._freed: list[str] = []
@@ -76,11 +76,7 @@ class Border:
         return self._pack_class(value) if isinstance(value, type) else self._pack_object(value, depth)
 
     def pack_copy(self, value: Any) -> Any:
-        """The JSON form of plain data for another child: nothing of it is lent or shared.
-
-        Raises:
-            ValueError: there are objects of this side in it.
-        """
+        """The JSON form of plain data for another child. It lends and shares nothing."""
         self._copying = True
         try:
             return self.pack(value)
@@ -138,7 +134,7 @@ class Border:
         return [*node, self.pack(content(value, base), depth - 1)]
 
     def pack_exception(self, error: BaseException, causes: int = _MOST_CAUSES, depth: int = _MAX_DEPTH) -> Any:
-        """The JSON form of an exception, with its causes; one of Python's own is a copy on the other side."""
+        """The JSON form of an exception, with its causes. A built-in exception is copied to the other side."""
         known = self._lent_keys.get(id(error))
         if known is not None:
             return ["mine", known]
@@ -291,7 +287,7 @@ class Border:
         return self._borrow(base.__new__(mirror, self.unpack(inside[0])), key)
 
     def _lent_anew(self, key: str) -> Any:
-        """An object whose proxy went before the other side could know of it: lent once more, under another key."""
+        """Lend an object again, under another key, if its proxy was freed before the other side received it."""
         if key not in self._freed:
             raise ValueError("an object that was never described")
         self._freed.remove(key)
@@ -299,14 +295,14 @@ class Border:
         return found
 
     def again(self, key: str) -> Any:
-        """What was lent under a key, to be lent under another one."""
+        """The object that was lent under a key, to be lent under another one."""
         value = self._lent.pop(key)
         self._lent_keys.pop(id(value), None)
         self._forget(key)
         return value
 
     def _class_of(self, node: Any) -> Any:
-        """The mirrored class of an object; Python's own types are mirrored, too: their objects stay where they are."""
+        """The mirrored class of an object. Python's own types are mirrored, too: their objects stay on their side."""
         if node[0] != "native":
             return self.unpack(node)
         key = f"native {node[1]}.{node[2]}"
@@ -350,23 +346,23 @@ class Border:
             error = self._borrow(raised.fresh(kind, args), key)
         else:
             error = self._peer.native_exception(kind, args)
-        for name in ("__cause__", "__context__", "__notes__"):  # as they were packed: the first one is described
+        for name in ("__cause__", "__context__", "__notes__"):  # in packing order: the first one is described
             if name in more:
                 BaseException.__setattr__(error, name, self.unpack(more[name]))
         raised.restore(error, {name: self.unpack(value) for name, value in more.get("state", {}).items()})
         return error
 
-    # ---- what changed, and what nobody needs any more ---------------------------------------------------------------
+    # ---- changes, and unused objects --------------------------------------------------------------------------------
 
     def changes(self) -> list[Any]:
-        """The containers of which the other side has an old copy, packed."""
+        """The containers whose copy on the other side is outdated, packed."""
         changed = [(key, shared) for key, shared in self._shared.items() if shared.has_changed]
         for _, shared in changed:
             shared.look()
         return [[key, *self._pack_cells(shared, _MAX_DEPTH)] for key, shared in changed]
 
     def change(self, nodes: list[Any]) -> None:
-        """Give containers what the other side put into them."""
+        """Update containers with the other side's changes."""
         for key, cells, shape in nodes:
             shared = self._shared.get(key)
             if shared is not None:
@@ -374,7 +370,7 @@ class Border:
 
     def to_free(self) -> list[str]:
         """Keys that this side does not need any more."""
-        self._forget_unused()  # on its return, what was in them is unused, too
+        self._forget_unused()  # when it returns, their content is unused, too
         freed, self._freed = self._freed, []
         return freed
 
@@ -385,7 +381,7 @@ class Border:
                 self._freed.append(key)
 
     def free(self, keys: list[str]) -> None:
-        """Forget what the other side does not need any more."""
+        """Drop objects that the other side does not need any more."""
         for key in keys:
             if key in self._lent:
                 value = self._lent.pop(key)

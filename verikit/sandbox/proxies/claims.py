@@ -1,8 +1,9 @@
-"""What objects of the program claim of plain values: equality, order, membership.
+"""Claims of the program's objects about plain values: equality, order, membership.
 
-Only the program can tell whether its object is equal to a value. So it is asked in processes of its own, about the
-value and about others that it cannot tell from it. Order and membership are asked where the object lives, since asking
-may change it. A true answer is then tested in the same way. A comparison may also give an object: its truth is a claim.
+Only the program can decide whether its object is equal to a value. So it is called in separate processes, with the
+value and with others that it cannot distinguish from it. Order and membership are evaluated in the object's own
+process, because the call may change the object. A true answer is then tested in the same way. A comparison may also
+return an object, and the truth of that object is a claim.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ _OPPOSITES = {
     "__contains__": (),
 }  # fmt: skip
 _MOST_TESTED = 20
-"""Claims of one run of the tests that are tested; later ones are believed."""
+"""Maximum claims that are tested per run of the tests. Later ones are trusted."""
 
 
 class ObjectClaim(NamedTuple):
-    """A comparison with another value that an object of the program calls true."""
+    """A comparison with another value that is true according to an object of the program."""
 
     value: Any
     name: str
     other: Any
     turn: int
-    """Lines that were sent before it was asked."""
+    """Lines that were sent before it was evaluated."""
 
 
 class ObjectClaims:
-    """Tests what the program claims.
+    """Tests the program's claims.
 
     Args:
         peer: reaches it.
@@ -51,13 +52,13 @@ class ObjectClaims:
         """By key, the comparison that gave an object."""
         self._tested = 0
         self._is_spent = False
-        """Whether so many equalities were tested that later ones are only asked."""
+        """Whether the limit of tested equalities is reached. Later equalities are evaluated without a test."""
 
     def equal(self, value: Any, other: Any) -> Any:
         """Whether an object of the program is equal to a value.
 
-        Without an `__eq__` of its own it is compared by its plain content, else by identity. With one, the program is
-        asked elsewhere, where nothing that is learned comes back here.
+        An object without its own `__eq__` is compared by its plain content, or by identity if it has none. Otherwise
+        the program decides in another process, and information from there never returns here.
         """
         cls = type(value)
         if not cls._verikit_equality:
@@ -70,7 +71,7 @@ class ObjectClaims:
         try:
             verdict = ... if self._is_spent else self._asked_elsewhere(value, other)
         except ValueError:
-            return NotImplemented  # the tests' own objects compare by themselves
+            return NotImplemented  # the tests' own objects do the comparison
         self._is_spent = self._is_spent or verdict is MISSING
         if verdict is not ... and verdict is not MISSING:
             return verdict
@@ -79,7 +80,7 @@ class ObjectClaims:
         return result if far_of(other) is not None and far_of(result) is None else self._weighed(claim, result)
 
     def _asked_elsewhere(self, value: Any, other: Any) -> Any:
-        """What fresh children say of an equality; `...` or `MISSING` if the object's own child has to answer."""
+        """The answer of fresh children about an equality; `...` or `MISSING` if the object's own child must answer."""
         border, mine, far = self._peer.border, far_of(value), far_of(other)
         assert mine is not None
         left, right = border.pack(value), border.pack_copy(other)
@@ -88,7 +89,7 @@ class ObjectClaims:
         return self._peer.outcome(self._peer.exchange("compare", lambda: ["equal", left, right, others, born]))
 
     def unequal(self, value: Any, other: Any) -> Any:
-        """Whether an object of the program is not equal to a value; an object if its `!=` makes one."""
+        """Whether an object of the program is not equal to a value, or the object that its `!=` returns."""
         found = self.equal(value, other)
         if found is NotImplemented or far_of(found) is None:
             return found if found is NotImplemented else not found
@@ -104,8 +105,8 @@ class ObjectClaims:
         Args:
             value: the object.
             name: of the method.
-            args: what it was called with.
-            result: what it gave.
+            args: its arguments.
+            result: its result.
             turn: lines that were sent before it was called.
         """
         if name == "__bool__":
@@ -115,7 +116,7 @@ class ObjectClaims:
         return self._weighed(ObjectClaim(value, name, args[0], turn), result)
 
     def truth(self, value: Any, result: bool) -> bool:
-        """The truth of an object that says it is `result`."""
+        """The truth of an object that claims to be `result`."""
         far = far_of(value)
         claim = self._given.get(far.key) if far is not None else None
         if claim is None:
@@ -123,7 +124,7 @@ class ObjectClaims:
         return claim.name == "__ne__" or (result and self._is_founded(claim))
 
     def _weighed(self, claim: ObjectClaim, result: Any) -> Any:
-        """What a comparison gave: false if as much is claimed of other values."""
+        """The result of a comparison: false if the object claims the same of other values."""
         if claim.name == "__contains__":  # `in` takes the truth of anything
             return result is not NotImplemented and bool(result) and self._is_founded(claim)
         if (far := far_of(result)) is not None:
@@ -134,7 +135,7 @@ class ObjectClaims:
         return False
 
     def _is_founded(self, claim: ObjectClaim) -> bool:
-        """Whether a claim is more than what the object claims of everything; if not, a test has failed."""
+        """Whether an object claims this only of some values. If it claims it of every value, a test has failed."""
         if far_of(claim.other) is not None:
             return self._refused(claim)
         if self._tested >= _MOST_TESTED:
@@ -156,7 +157,7 @@ class ObjectClaims:
 
 
 def _contrary(claim: ObjectClaim) -> list[tuple[str, Any]]:
-    """Comparisons that can't be true beside a claim; of `==` and `in` not all of them."""
+    """Comparisons that can't be true together with a claim. For `==` and `in` the list is incomplete."""
     if claim.name == "__eq__":
         return [(claim.name, other) for other in _others(claim.other)]
     if claim.name == "__contains__":

@@ -1,7 +1,7 @@
-"""Values that can change in place: both children keep a copy, and each tells the other what changed.
+"""Values that can change in place: both children have a copy, and each sends its changes to the other.
 
-Only one child runs at a time, so the copies are equal whenever code looks at them. `cells` of a container are the
-objects in it, which are packed one by one; `shape` is what else belongs to it, as plain data.
+Only one child runs at a time, so the copies are equal when code reads them. `cells` of a container are the objects in
+it, which are packed one by one. `shape` is the rest of its state, as plain data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from verikit.sandbox.values import MAX_ARRAY
 
 @dataclass(frozen=True, slots=True)
 class ContainerKind:
-    """How containers of one type are taken apart and put together."""
+    """How containers of one type are split into parts and rebuilt."""
 
     name: str
     cells: Callable[[Any], list[Any]]
@@ -113,11 +113,11 @@ _ARRAY = ContainerKind("ndarray", lambda v: [], _fill_array, _array_shape, _new_
 MUTABLE_BASES: dict[type, ContainerKind] = {
     base: _KINDS[base] for base in (list, dict, set, OrderedDict, Counter, deque)
 }
-"""Types whose subclasses keep a copy of their content beside the object."""
+"""Types whose subclasses store a copy of their content next to the object."""
 
 
 def kind_of(value: Any) -> ContainerKind | None:
-    """The kind of exactly this container; None for what is no container, and for arrays of objects."""
+    """The kind of exactly this container; None for other values, and for arrays of objects."""
     found = _KINDS.get(type(value))
     if found is not None:
         return found
@@ -136,7 +136,7 @@ def named(name: str) -> ContainerKind:
     """The kind of that name.
 
     Raises:
-        ValueError: there is none.
+        ValueError: it doesn't exist.
     """
     if name == _ARRAY.name:
         return _ARRAY
@@ -149,7 +149,7 @@ def named(name: str) -> ContainerKind:
 
 
 class Shared:
-    """A container of which both sides have a copy: what it held when the other side last knew."""
+    """A container with a copy on both sides, and its content at the last exchange."""
 
     __slots__ = ("cells", "kept", "kind", "shape", "value")
 
@@ -159,12 +159,12 @@ class Shared:
         self.look()
 
     def look(self) -> None:
-        """Take what it holds now for what the other side knows."""
+        """Record its current content as known to the other side."""
         self.cells, self.shape = self.kind.cells(self.value), self.kind.shape(self.value)
 
     @property
     def has_changed(self) -> bool:
-        """Whether it holds other objects than the other side knows of."""
+        """Whether its objects differ from those known to the other side."""
         cells = self.kind.cells(self.value)
         if len(cells) != len(self.cells) or any(a is not b for a, b in zip(cells, self.cells, strict=True)):
             return True

@@ -1,6 +1,6 @@
-"""Classes as the other side is told of them: names, bases, operators, and how instances compare.
+"""Descriptions of classes for the other side: names, bases, operators, and how instances compare.
 
-Everything is read past what the class itself may answer: a metaclass or `__class__` that lies changes nothing here.
+Everything is read without calling the class: a metaclass or `__class__` with false answers changes nothing here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IMMUTABLE_BASES: dict[type, Any] = {
     tuple: lambda v: tuple.__getitem__(v, slice(None)),
     frozenset: lambda v: frozenset(frozenset.__iter__(v)),
 }
-"""Types whose subclasses carry their content across, with what reads it."""
+"""Types whose subclasses carry their content across, each with its reader."""
 BASES = (*IMMUTABLE_BASES, *MUTABLE_BASES)
 SPECIALS = frozenset(
     f"__{name}__"
@@ -37,7 +37,7 @@ SPECIALS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ClassFacts:
-    """What is said of a class that stays on the other side."""
+    """The description of a class that stays on the other side."""
 
     name: str
     module: str
@@ -47,11 +47,11 @@ class ClassFacts:
     methods: tuple[str, ...]
     """Its own plain functions."""
     has_equality: bool
-    """Whether `==` of instances is the class's own or a base's, and not Python's identity or that of a plain base."""
+    """Whether `==` of instances is defined by the class or a base, and is not Python's identity or a plain base's."""
 
 
 def facts_of(cls: type, *, inherited: bool = False) -> ClassFacts:
-    """What is said of a class.
+    """The description of a class.
 
     Args:
         cls: the class.
@@ -73,7 +73,7 @@ def facts_of(cls: type, *, inherited: bool = False) -> ClassFacts:
 
 
 def _is_mixin(base: type) -> bool:
-    """Whether a class of Python gives operators to its subclasses, since it is not mirrored (`UserDict`)."""
+    """Whether a Python class provides operators to its subclasses, because it is not mirrored (`UserDict`)."""
     is_content = base in BASES or issubclass(base, BaseException)
     return not is_content and natives.name_of(base) is not None
 
@@ -85,7 +85,7 @@ def bases_of(cls: type) -> tuple[type, ...]:
 
 
 def plain_base(cls: type) -> type | None:
-    """The type whose content instances have: a number, text or container; None if they have none."""
+    """The type whose content instances have: a number, text or container; None if there isn't one."""
     for base in _slot("__mro__", cls):
         if base in BASES:
             return base  # type: ignore[no-any-return]
@@ -93,7 +93,7 @@ def plain_base(cls: type) -> type | None:
 
 
 def plain_type(name: str | None) -> type | None:
-    """The plain type of that name; None if there is none."""
+    """The plain type of that name, or None."""
     return next((base for base in BASES if base.__name__ == name), None)
 
 

@@ -11,7 +11,7 @@ _INDEX_TYPES = ("Index", "RangeIndex", "DatetimeIndex", "TimedeltaIndex", "Multi
 
 
 def kind_of(value: Any) -> ContainerKind | None:
-    """The kind of a pandas value; None for one that is not carried over (categories, periods, time zones)."""
+    """The kind of a pandas value; None if it is not transferred (categories, periods, time zones)."""
     name = type(value).__name__
     if name == "DataFrame":
         parts = [value.index, value.columns, *(value.iloc[:, at] for at in range(value.shape[1]))]
@@ -25,7 +25,7 @@ def named(name: str) -> ContainerKind:
     """The kind of that name.
 
     Raises:
-        ValueError: there is none.
+        ValueError: it doesn't exist.
     """
     for kind in (_FRAME, _SERIES, _INDEX):
         if kind.name == name:

@@ -1,8 +1,9 @@
 """Proxies: classes and objects of the other side, as real classes and objects of this one.
 
-A class of the other side is mirrored as a class with the same name and bases, so `isinstance`, `except` and `type(x) is
-C` work as they are. What an instance does is done where the object lives. An instance of a subclass of a plain type
-(a named tuple, a string enumeration, a list with more methods) has its content here, too, and is compared by it.
+A class of the other side is mirrored as a class with the same name and bases. So `isinstance`, `except` and
+`type(x) is C` work unchanged. An instance's methods run in the process of the object. Instances of subclasses of plain
+types also have their content here, and are compared by it. Examples are a named tuple, a string enumeration, and a list
+with more methods.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from verikit.sandbox.proxies.peer import Peer
 
 FAR = "_verikit_far"
-"""Where a proxy keeps whose it is, and under which key."""
+"""Attribute of a proxy that stores its owner and its key."""
 _LENDING = ("__name__", "__doc__", "__module__", "__annotations__", "__defaults__", "__kwdefaults__")
-"""Attributes of functions that are asked for."""
+"""Attributes of functions that the other side may read."""
 _FUNCTION_TYPES = frozenset({"function", "builtin_function_or_method", "method", "method_descriptor", "method-wrapper"})
 
 
@@ -33,7 +34,7 @@ class Far:
 
 
 def far_of(value: Any) -> Far | None:
-    """Whose a proxy is; None for what is no proxy."""
+    """The owner of a proxy; None if the value is not a proxy."""
     if type(type(value)) is Mirror:
         found: Far = object.__getattribute__(value, FAR)
         return found
@@ -47,7 +48,7 @@ class Mirror(type):
     """The class of mirrored classes."""
 
     def __new__(metacls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
-        """A subclass that this side makes of a class of the other side lives there, with its functions here."""
+        """Create a subclass of a class of the other side. The class is created there, with its functions here."""
         peer = next(far for base in bases if (far := far_of(base))).peer
         return peer.subclass(name, bases, namespace, options)
 
@@ -55,9 +56,9 @@ class Mirror(type):
         pass
 
     def __instancecheck__(cls, value: Any) -> bool:
-        """Whether a value is an instance; a protocol of the program has no instances that this side knows of.
+        """Whether a value is an instance. A protocol of the program has no instances known to this side.
 
-        No exception is one by the program's word: tests tell failures by `isinstance`.
+        The program can't declare a value to be an exception, because tests detect failures by `isinstance`.
         """
         if type.__instancecheck__(cls, value):
             return True
@@ -117,7 +118,7 @@ class FarObject:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__") and name.endswith("__"):
-            object.__setattr__(self, name, value)  # `__traceback__` and the like belong to this side
+            object.__setattr__(self, name, value)  # attributes such as `__traceback__` belong to this side
             return
         _of(self).peer.ask("setattr", self, name, value)
 
@@ -200,11 +201,11 @@ def mirrored(facts: ClassFacts, bases: tuple[type, ...], base: type | None, far:
     """A class of this side for one of the other side.
 
     Args:
-        facts: what the other side says of it.
-        bases: those of its bases that are mirrored or exceptions.
+        facts: the other side's description of it.
+        bases: its bases that are mirrored or exceptions.
         base: the plain type whose content its instances have.
-        far: whose it is.
-        extra: attributes beside (`__classcell__`, and what this side defined itself).
+        far: its owner.
+        extra: additional attributes (`__classcell__`, and definitions of this side).
     """
     namespace: dict[str, Any] = {
         FAR: far, "__module__": facts.module, "__doc__": facts.doc,
@@ -236,7 +237,7 @@ def _reader(name: str) -> Callable[[Any], Any]:
 
 
 def _looks_like(name: str) -> Callable[[Any], Any]:
-    """The type that objects of Python's own types show: iterators, functions, and the like."""
+    """The apparent type of objects of Python's own types: iterators, functions, and so on."""
     import types
 
     known = {"function": types.FunctionType, "method": types.MethodType, "generator": types.GeneratorType}
@@ -273,7 +274,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def own_methods(cls: Any) -> None:
-    """Tell the methods of a mirrored class whose they are, for calls through `super()`."""
+    """Set the owner of a mirrored class's methods, for calls through `super()`."""
     for item in type.__getattribute__(cls, "__dict__").values():
         if isinstance(getattr(item, "owner", None), list):
             item.owner[0] = cls

@@ -1,4 +1,4 @@
-"""Names of the program, as test code finds them: as if they were its own, or in a module that it imports."""
+"""Names of the program, as test code sees them: as if they were its own, or in a module that it imports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from verikit.sandbox.proxies.mirror import Attributes
 from verikit.sandbox.proxies.tests import TestsSide
 
 _SHORT = {"np": "numpy", "pd": "pandas", "sp": "sympy"}
-"""Modules by the names that programs give them: tests use their own, never what a program calls so."""
+"""Modules by their usual aliases in programs. Tests use their own, never the program's object of that name."""
 
 
 class Borrowed(dict[str, Any]):
@@ -80,7 +80,7 @@ class ProgramModule(types.ModuleType):
 
 
 def _of_module(module: ProgramModule, name: str) -> tuple[Any, ...]:
-    """What a name of the program stands for, in a tuple; modules are proxies, as tests patch functions in them."""
+    """The value of a name of the program, in a tuple. Modules are proxies, as tests patch functions in them."""
     peer: TestsSide = object.__getattribute__(module, "_peer")
     with peer.modules_stay():
         found: tuple[Any, ...] = peer.ask("global", name)

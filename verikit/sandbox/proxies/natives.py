@@ -1,4 +1,4 @@
-"""Classes and functions of Python itself cross the wall by name, and only from a list of modules."""
+"""Classes and functions of Python itself cross the wall as names, and only from a list of modules."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ _MODULES = frozenset(
     _functools operator _operator statistics string copy json heapq _heapq bisect _bisect uuid io _io pathlib re numbers
     textwrap dataclasses random""".split()
 )
-"""Modules whose public classes and functions exist on both sides alike."""
+"""Modules whose public classes and functions exist on both sides."""
 _HARMLESS = frozenset(
     """abs all any ascii bin callable chr divmod format hash hex isinstance issubclass iter len max min next oct ord pow
     repr round sorted sum""".split()
 )
-"""Built-in functions that a program may hand to tests."""
+"""Built-in functions that a program may pass to tests."""
 _REACHING = frozenset({"io", "_io", "pathlib"})
 """Modules that open files."""
 _READING = frozenset({"attrgetter", "methodcaller", "call", "Formatter"})
 """What reads attributes by their names."""
 _NOT_LENT = frozenset({"pytest", "unittest", "doctest", "bdb", "pdb", "antigravity", "this", "idlelib", "test"})
-"""Modules whose exceptions mean something to those who run tests."""
+"""Modules whose exceptions have a meaning for test runners."""
 _RUNNERS = _NOT_LENT | {"_pytest", "pluggy", "verikit"}
 _FUNCTIONS = types.FunctionType | types.BuiltinFunctionType | type
 
 
 def name_of(value: Any, *, trusted: bool = True) -> list[str] | None:
-    """The module and name by which the other side has this class or function, too; None if it has not.
+    """The module and name of this class or function on the other side; None if the other side lacks it.
 
     Args:
         value: anything.
-        trusted: whether the other side takes any built-in function.
+        trusted: whether the other side accepts any built-in function.
     """
     if not isinstance(value, _FUNCTIONS):
         return None
@@ -56,7 +56,7 @@ def _is_public(module: str, name: str, value: Any) -> bool:
 
 
 def _is_harmless(module: str, name: str, found: Any) -> bool:
-    """Whether a program may hand it to tests, which may call it."""
+    """Whether a program may pass it to tests, which may call it."""
     if isinstance(found, type) and issubclass(found, BaseException):
         return True
     if module == "builtins":
@@ -94,7 +94,7 @@ def exception(module: str, name: str) -> Any:
 
 
 def register(bases: Any, mirrored: type) -> None:
-    """Have `isinstance` know a mirrored class by bases that are abstract classes of Python (`Mapping`, `UserDict`).
+    """Register a mirrored class with those of its bases that are Python's abstract classes (`Mapping`, `UserDict`).
 
     Args:
         bases: of the class, packed.
@@ -128,10 +128,10 @@ def _listed(bases: Any) -> list[type]:
 
 
 def installed_class(module: str, name: str) -> type | None:
-    """The class of that name in Python's or an installed module that is loaded here; None if there is none.
+    """The class of that name in Python's or an installed module that is loaded here, or None.
 
-    It is for `isinstance`, so no object looks like an exception, like what runs tests (it tells a skip from a failure
-    by it), or like a class that the tests define themselves.
+    It is for `isinstance`. So no object can pose as an exception, as a class of a test runner (which could turn a
+    failure into a skip), or as a class that the tests define themselves.
     """
     top = module.partition(".")[0]
     home = sys.modules.get(module)

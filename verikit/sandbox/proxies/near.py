@@ -1,4 +1,4 @@
-"""Values that differ a little from others: a program can't tell which of them a test expects."""
+"""Values that differ a little from others: a program can't recognize the one that a test expects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verikit.sandbox.guest.strict import Unchanged
 
 VARIANTS = 2
 _MOST_ROUND = 10**40
-"""The roundness of a larger power of ten is not kept: finding it takes quadratic time."""
+"""Maximum power of ten whose roundness is computed, because this takes quadratic time."""
 
 
 def near(value: Any, variant: int) -> Any:
@@ -135,10 +135,11 @@ _OTHER: dict[type, Callable[[Any, int], Any]] = {
 
 
 def far_values(value: Any) -> list[Any]:
-    """Values far from a plain one, and one of another type; none for texts of several letters.
+    """Values far from a plain one, and one of another type; empty for strings of several letters.
 
-    A program can tell them from a value that a test uses. So they show only that an object does not contain everything,
-    which a plain list of all numbers or letters does not do either. Of longer texts no list can have all.
+    A program can distinguish them from a value that a test uses. So they show only that an object does not contain
+    everything, which a plain list of all numbers or letters does not do either. A list can't contain all longer
+    strings.
     """
     distant = [found for sign in (1, -1) if (found := _distant(value, sign)) is not None]
     if len(distant) < 2:

@@ -1,8 +1,8 @@
-"""Operations on objects of the other side: asking for them, and doing them for the other side.
+"""Operations on objects of the other side: requesting them, and carrying them out for the other side.
 
 The two sides take turns: a line goes out, a line comes back. A line is a JSON object with an operation (`op`), or the
-answer to one (`value` or `error`); beside it come containers that changed (`sync`), keys nobody needs (`free`), and
-what the program printed (`out`). While one side waits for an answer it does what the other asks meanwhile.
+answer to one (`value` or `error`). It also carries containers that changed (`sync`), keys that are no longer needed
+(`free`), and the program's output (`out`). While one side waits for an answer, it serves the other side's requests.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from verikit.sandbox.proxies.describe import SPECIALS, ClassFacts
 from verikit.sandbox.proxies.mirror import far_of
 
 Transport = Callable[[str], str]
-"""Puts a line and returns the line that comes back; an empty one if the other side is gone."""
+"""Sends a line and returns the reply, which is empty if the other side has ended."""
 _SLICE_S = 0.005
-"""How long one turn lets coroutines of the other side run."""
+"""Seconds per turn for coroutines of the other side."""
 _OPERATIONS = frozenset(
     """call getattr setattr delattr special method hash text dir copy subclass start step cancel global names setglobal
     delglobal printed warned logged nothing print input stdin again""".split()
@@ -43,7 +43,7 @@ class Peer:
     def __init__(self, side: str, transport: Transport) -> None:
         self.border = Border(side, self)
         self.far_modules = False
-        """Whether modules of the other side are proxies; if not, they are this side's own of the same name."""
+        """Whether modules of the other side are proxies. Otherwise they are this side's modules of the same name."""
         self.turns = 0
         """Lines sent so far."""
         self._transport = transport
@@ -54,12 +54,7 @@ class Peer:
     # ---- lines ----------------------------------------------------------------------------------------------------
 
     def exchange(self, kind: str, pack: Callable[[], Any]) -> dict[str, Any]:
-        """Send a line and return the next one, with its changes made.
-
-        Args:
-            kind: `op`, `value` or `error`.
-            pack: makes the line's content.
-        """
+        """Send a line and return the next one, after its changes are applied."""
         changed, self._changed = [*self._changed, *self.border.changes()], []
         message: dict[str, Any] = {"status": "turn", "sync": changed}
         message[kind] = pack()
@@ -80,19 +75,19 @@ class Peer:
         return message
 
     def beside(self) -> dict[str, Any]:
-        """What else a line brings."""
+        """Additional content for a line."""
         return {}
 
     def heard(self, message: Mapping[str, Any]) -> None:
-        """Do with a line's other content what it is for."""
+        """Process the other content of a line."""
 
-    # ---- asking ---------------------------------------------------------------------------------------------------
+    # ---- requests -------------------------------------------------------------------------------------------------
 
     def ask(self, operation: str, *operands: Any) -> Any:
         """Have the other side do an operation.
 
         Raises:
-            Exception: what the operation raised.
+            Exception: raised by the operation.
         """
         message = self.exchange("op", lambda: [operation, *map(self.border.pack, operands)])
         while "op" in message:
@@ -100,10 +95,10 @@ class Peer:
         return self.outcome(message)
 
     def outcome(self, message: Mapping[str, Any]) -> Any:
-        """What an operation came to.
+        """The result of an operation.
 
         Raises:
-            Exception: what it raised.
+            Exception: raised by the operation.
         """
         failed = "error" in message
         found = self.border.unpack(message["error" if failed else "value"])
@@ -134,7 +129,7 @@ class Peer:
         return found if found is NotImplemented else not found
 
     def truth(self, value: Any) -> bool:
-        """Whether an object of the other side is true that has no `__bool__`."""
+        """Whether an object of the other side without `__bool__` is true."""
         base = type(value)._verikit_base
         for name in ("__bool__", "__len__"):
             if base is not None and hasattr(base, name):
@@ -147,7 +142,7 @@ class Peer:
         return self.ask("special", manager, name, error and type(error), error, None)
 
     async def awaited(self, value: Any) -> Any:
-        """Run an awaitable of the other side, while this side's other tasks go on."""
+        """Run an awaitable of the other side, while this side's other tasks continue."""
         task = self.ask("start", value)
         try:
             while not self.ask("step", task):
@@ -158,7 +153,7 @@ class Peer:
         return self.ask("step", task)[0]
 
     def subclass(self, name: str, bases: tuple[Any, ...], namespace: dict[str, Any], options: dict[str, Any]) -> Any:
-        """Make a subclass of a class of the other side, with functions of this side."""
+        """Create a subclass of a class of the other side, with functions of this side."""
         cell = {"__classcell__": namespace.pop("__classcell__")} if "__classcell__" in namespace else {}
         body = {key: item for key, item in namespace.items() if key not in ("__qualname__", "__module__")}
         made = self.ask("subclass", name, bases, body, options)
@@ -170,10 +165,10 @@ class Peer:
         return self.border.mirror(far.key, facts, bases, base, own | cell)
 
     def permit(self, name: str, operands: Sequence[Any]) -> None:
-        """Refuse operations that the other side may not ask for."""
+        """Reject operations that the other side may not request."""
 
     def base(self, found: type) -> type:
-        """The base of a class of the other side that has an exception of Python's as its base."""
+        """The base of a class of the other side that derives from a built-in exception."""
         return found
 
     def guarded(self, found: Any) -> Any:
@@ -196,7 +191,7 @@ class Peer:
     # ---- doing ----------------------------------------------------------------------------------------------------
 
     def served(self, message: Mapping[str, Any]) -> tuple[str, Callable[[], Any]]:
-        """Do an operation for the other side; what `exchange` sends for it."""
+        """Carry out an operation for the other side. Returns the arguments of `exchange` for the answer."""
         try:
             name, *operands = message["op"]
             if name not in _OPERATIONS:
@@ -207,19 +202,19 @@ class Peer:
             result = getattr(self, f"do_{name}")(*given)
             self._changed = self.border.changes()  # read first: new objects in them are described there
             packed = self.border.pack(result)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the answer
+        except BaseException as error:  # noqa: BLE001 - any exception is the answer
             self.met(error)
             return "error", partial(self.border.pack_exception, error)
         return "value", lambda: packed
 
     def met(self, error: BaseException) -> None:
-        """Look at an exception that an operation of the other side ran into."""
+        """Handle an exception from an operation of the other side."""
 
     def do_nothing(self) -> None:
         """Nothing; the line brought something else."""
 
     def do_again(self, key: str) -> Any:
-        """Lend an object once more."""
+        """Lend an object again."""
         return self.border.again(key)
 
     def do_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -247,7 +242,7 @@ class Peer:
         return _bound(value, name)(*args)
 
     def do_method(self, owner: Any, value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a method; through `super()`, the one of the class that is named."""
+        """Call a method. Through `super()`, call the named class's method."""
         if getattr(type(value), "_verikit_made", False):
             return getattr(owner, name)(value, *args, **kwargs)
         return getattr(value, name)(*args, **kwargs)
@@ -281,30 +276,30 @@ class Peer:
         return name
 
     def do_step(self, name: str) -> Any:
-        """Let tasks run for a moment: the task's result in a tuple when it is done, which may be asked for twice."""
+        """Let tasks run for a moment. Returns the task's result in a tuple when it is done, even on repeated calls."""
         task = self._tasks[name]
         if not task.done():
             self.run_for(task, _SLICE_S)
         return (task.result(),) if task.done() else ()
 
     def do_cancel(self, name: str) -> None:
-        """Cancel a task that nobody waits for."""
+        """Cancel a task that is no longer awaited."""
         task = self._tasks.pop(name, None)
         if task is not None and not task.done():
             task.cancel()
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop in which this side's awaitables run."""
+        """The loop for this side's awaitables."""
         raise NotImplementedError
 
     def run_for(self, task: asyncio.Task[Any], seconds: float) -> None:
-        """Run the loop until the task is done, or for so long."""
+        """Run the loop until the task is done, or for `seconds`."""
         raise NotImplementedError
 
     # ---- pickles --------------------------------------------------------------------------------------------------
 
     def keep(self, value: Any) -> str:
-        """Keep an object for a pickle that speaks of it."""
+        """Store an object for a pickle that refers to it."""
         name = f"kept{len(_kept)}"
         _kept[name] = value
         return name

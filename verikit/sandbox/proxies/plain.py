@@ -1,4 +1,4 @@
-"""Immutable values that cross the wall as copies: numbers, text, dates, and the like."""
+"""Immutable values that cross the wall as copies: numbers, text, dates, and similar values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMED: dict[str, Any] = {
     **{name: getattr(dataclasses, name) for name in ("MISSING", "_FIELD", "_FIELD_CLASSVAR", "_FIELD_INITVAR")},
 }
 _NAMES = {id(value): name for name, value in _NAMED.items()}
-"""Values of which there is one only; the last ones mark the fields of data classes."""
+"""Singleton values. The last ones mark the fields of data classes."""
 
 
 def pack(value: Any) -> list[Any] | None:
@@ -47,11 +47,7 @@ def pack(value: Any) -> list[Any] | None:
 
 
 def unpack(tag: str, node: Any) -> Any:
-    """The value of a node that `pack` made.
-
-    Raises:
-        ValueError: the node is not well-formed.
-    """
+    """The value of a node created by `pack`."""
     if tag == "named":
         return _NAMED[node]
     content = values.decode(node)

@@ -1,4 +1,4 @@
-"""The child with the program: it runs the program, then does what the tests ask of its objects."""
+"""The child with the program: it runs the program, then carries out the tests' requests on its objects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ProgramSide(Peer):
         self._thread = threading.get_ident()
 
     def redirect(self) -> None:
-        """Send what is printed to the tests, and have them answer for standard input."""
+        """Send printed output to the tests, which also answer for standard input."""
         sys.stdout, sys.stderr = self._streams
         sys.stdin = Typed(self)
         builtins.input = self.input
@@ -51,7 +51,7 @@ class ProgramSide(Peer):
         logging.getLogger().setLevel(logging.NOTSET)
 
     def serve(self, load: Callable[[], None]) -> NoReturn:
-        """Run the program, then the operations of the tests until they are done; the process ends here."""
+        """Run the program, then the operations of the tests until they are done. The process ends here."""
         message = self.exchange("value", lambda: ["named", "Ellipsis"])  # ready
         loaded = False
         while True:
@@ -61,12 +61,12 @@ class ProgramSide(Peer):
             message = self.exchange(*self.served(message))
 
     def exchange(self, kind: str, pack: Callable[[], Any]) -> dict[str, Any]:
-        """Send a line from the program's main thread: others may not speak for it."""
+        """Send a line from the program's main thread. Other threads may not send lines."""
         if threading.get_ident() != self._thread:
             raise RuntimeError("an object of the tests can only be used in the main thread")
         return super().exchange(kind, pack)
 
-    # ---- what is printed and read -----------------------------------------------------------------------------------
+    # ---- output and input -------------------------------------------------------------------------------------------
 
     def printed(self, stream: str, text: str) -> None:
         """Keep text for the next line."""
@@ -76,7 +76,7 @@ class ProgramSide(Peer):
         self._out.append([stream, text])
 
     def heard(self, message: Mapping[str, Any]) -> None:
-        """Have the world that the tests made: arguments, environment, a patched `print`."""
+        """Apply the tests' environment: arguments, environment variables, a patched `print`."""
         world = message.get("world")
         if not world:
             return
@@ -102,7 +102,7 @@ class ProgramSide(Peer):
         self.ask("warned", str(message), category)
 
     def beside(self) -> dict[str, Any]:
-        """What was printed since the last line."""
+        """Output since the last line."""
         printed, self._out, self._size = self._out, [], 0
         return {"out": printed} if printed else {}
 
@@ -113,7 +113,7 @@ class ProgramSide(Peer):
     # ---- names ------------------------------------------------------------------------------------------------------
 
     def do_global(self, name: str) -> Any:
-        """A name of the program in a tuple; an empty one if it has none. LeetCode's form has functions in a class."""
+        """A name of the program in a tuple, or an empty tuple. In LeetCode's format, functions are in a class."""
         if name in self._namespace:
             return (self._namespace[name],)
         holder = self._namespace.get("Solution")
@@ -126,7 +126,7 @@ class ProgramSide(Peer):
             return ()
 
     def do_names(self, names: list[str]) -> dict[str, Any]:
-        """Those of the names that the program has, with what they stand for."""
+        """The names that the program defines, with their values."""
         return {name: found[0] for name in names if (found := self.do_global(name))}
 
     def do_setglobal(self, name: str, value: Any) -> None:
@@ -138,7 +138,7 @@ class ProgramSide(Peer):
         del self._namespace[name]
 
     def do_subclass(self, name: str, bases: tuple[type, ...], body: dict[str, Any], options: dict[str, Any]) -> Any:
-        """Make a class whose functions are the tests'."""
+        """Create a class whose functions are the tests'."""
         namespace = {key: as_method(item) if callable(item) and not isinstance(item, type) else item
                      for key, item in body.items()}  # fmt: skip
         kind = type(bases[0])
@@ -147,13 +147,13 @@ class ProgramSide(Peer):
     # ---- coroutines -------------------------------------------------------------------------------------------------
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """A loop of its own, which runs while the tests wait."""
+        """A separate loop, which runs while the tests wait."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         return self._loop
 
     def run_for(self, task: asyncio.Task[Any], seconds: float) -> None:
-        """Run the loop until the task is done, or for so long."""
+        """Run the loop until the task is done, or for `seconds`."""
         loop = self.loop()
         timer = loop.call_later(seconds, loop.stop)
         task.add_done_callback(_stop)
@@ -182,11 +182,11 @@ def as_method(function: Any) -> Callable[..., Any]:
 
 
 class Printed(io.TextIOBase):
-    """Standard output or error of the program: what is written goes to the tests.
+    """Standard output or error of the program. Written text goes to the tests.
 
     Args:
-        name: of the stream, as the tests count theirs.
-        write: takes the name and a text.
+        name: of the stream, as numbered by the tests.
+        write: takes the name and a string.
     """
 
     encoding = "utf-8"
@@ -206,7 +206,7 @@ class Printed(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Nothing: there is no buffer."""
 
 
 class ToTests(logging.Handler):
@@ -229,7 +229,7 @@ class Typed(io.TextIOBase):
     """Standard input of the program, which the tests answer for.
 
     Args:
-        peer: asks them.
+        peer: sends the requests.
     """
 
     encoding = "utf-8"
@@ -242,7 +242,7 @@ class Typed(io.TextIOBase):
         return True
 
     def read(self, size: int | None = -1, /) -> str:
-        """Read so many characters, or all that is left."""
+        """Read `size` characters, or all that is left."""
         return str(self._peer.ask("stdin", "read", -1 if size is None else size))
 
     def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]

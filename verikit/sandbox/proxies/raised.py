@@ -1,4 +1,4 @@
-"""What an exception keeps, and a copy of it with the same: arguments, causes, notes, attributes of Python's classes."""
+"""The state of an exception, and a copy with the same: arguments, causes, notes, attributes of Python's classes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def causes_of(error: BaseException) -> dict[str, BaseException]:
 
 
 def notes_of(error: BaseException) -> list[str] | None:
-    """Its notes; None if it has none."""
+    """Its notes, or None."""
     notes = getattr(error, "__notes__", None)
     return [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else None
 
 
 def fresh(kind: Any, args: tuple[Any, ...]) -> BaseException:
-    """An instance of a mirrored class of exceptions, made by that class of Python's own which it comes from."""
+    """An instance of a mirrored class of exceptions, created by the built-in class that it derives from."""
     own: Any = next(base for base in type.mro(kind) if type(base) is type and issubclass(base, BaseException))
     error: BaseException = own.__new__(kind, *args)
     error.args = args
@@ -31,7 +31,7 @@ def fresh(kind: Any, args: tuple[Any, ...]) -> BaseException:
 
 
 def members_of(error: BaseException) -> dict[str, Any]:
-    """What Python's own classes keep of an exception beside its arguments, such as `filename`, `reason` and `code`."""
+    """Attributes of Python's own exception classes except the arguments, such as `filename`, `reason` and `code`."""
     found = {}
     for base in _own_classes(error):
         for name in _members(base):
@@ -43,7 +43,7 @@ def members_of(error: BaseException) -> dict[str, Any]:
 
 
 def attributes_of(error: BaseException) -> dict[str, Any]:
-    """The attributes that an exception has in its dictionary, but for private ones."""
+    """The attributes in an exception's dictionary, except private ones."""
     return {name: value for name, value in BaseException.__getattribute__(error, "__dict__").items() if name[:1] != "_"}
 
 
@@ -59,7 +59,7 @@ def restore(error: BaseException, state: Mapping[str, Any]) -> None:
 
 
 def _own_classes(error: BaseException) -> list[type]:
-    """The classes of an exception that are Python's own, but for the first of all."""
+    """The classes of an exception that are Python's own, except the root classes."""
     return [base for base in type.mro(type(error)) if base.__module__ == "builtins" and base not in _ROOTS]
 
 

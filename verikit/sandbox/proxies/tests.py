@@ -1,15 +1,15 @@
-"""The child with the tests: names of the program, what it prints, and verdicts that it can't decide itself.
+"""The child with the tests: it uses names of the program, handles its output, and reaches verdicts independently of it.
 
-The program may be hostile, so these things are not its own to say:
+The program may be hostile, so it can't decide these things itself:
 
-- Whether an object is equal to what a test expects. A plain value is compared here. Where only the program's own
-  `__eq__` can tell, it is asked in processes of its own, about the expected value and about others that it can't tell
-  from it (`claims`). The same goes for `in` and `<`.
-- Whether a test failed. A context manager of the program may not swallow a failed assertion, and none that a callback
-  of the test raised is lost (`leave`, `met`).
-- What an exception of the program is caught by. A name for `Exception` or `AssertionError` catches what the program
-  raised and nothing else (`guarded`). An exception that ends or skips tests arrives as RuntimeError.
-- What of the test's own objects it sees: no private attribute, frame, code or module (`do_getattr`).
+- Whether an object is equal to the value that a test expects. A plain value is compared here. If only the program's
+  own `__eq__` can decide, it is called in separate processes, with the expected value and with others that it can't
+  distinguish from it (`claims`). The same applies to `in` and `<`.
+- Whether a test failed. A context manager of the program may not swallow a failed assertion, and assertions raised in
+  a callback of the test are never lost (`leave`, `met`).
+- How an exception of the program is caught. A name for `Exception` or `AssertionError` catches only exceptions that
+  the program raised (`guarded`). An exception that ends or skips tests arrives as RuntimeError.
+- The parts of the test's own objects that it sees: no private attribute, frame, code or module (`do_getattr`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _PRINT = builtins.print
 
 
 class ProgramExit(SystemExit):
-    """The program called `sys.exit`: tests may expect it, and it ends nothing."""
+    """The program called `sys.exit`. Tests may expect it, and it ends nothing."""
 
 
 ProgramExit.__name__ = ProgramExit.__qualname__ = "SystemExit"
@@ -63,8 +63,8 @@ class TestsSide(Peer):
     """Uses the program.
 
     Args:
-        transport: puts a line and returns the next one.
-        failed: where exceptions of calls are kept.
+        transport: sends a line and returns the next one.
+        failed: stores exceptions of calls.
     """
 
     __test__ = False
@@ -74,14 +74,14 @@ class TestsSide(Peer):
         self.failed = failed
         self._caught: dict[type, Any] = {}
         self._seeds: list[list[Any]] = []
-        """Every seed that the tests set, by the module whose generator it is for."""
+        """Every seed that the tests set, by the module of its generator."""
         random.seed = partial(self._seed, "random", random.seed)
         if "numpy" in sys.modules:
             numpy_random = importlib.import_module("numpy.random")
             numpy_random.seed = partial(self._seed, "numpy.random", numpy_random.seed)  # type: ignore[attr-defined]
         self._claims = ObjectClaims(self)
         self._streams: list[Any] = []
-        """What `sys.stdout` and `sys.stderr` have been: the program may hold on to one that tests replaced."""
+        """All former values of `sys.stdout` and `sys.stderr`. The program may still use one that tests replaced."""
         self._world = self._seen_world()
 
     # ---- names ------------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class TestsSide(Peer):
         """A name of the program.
 
         Raises:
-            NameError: it has none.
+            NameError: the program doesn't define it.
         """
         found = self.ask("global", name)
         if not found:
@@ -115,7 +115,7 @@ class TestsSide(Peer):
     # ---- calls ------------------------------------------------------------------------------------------------------
 
     def ask(self, operation: str, *operands: Any) -> Any:
-        """Have the program do an operation; what it can't have meant is an `EndedCallError`."""
+        """Have the program do an operation. A result that it can't have intended is an `EndedCallError`."""
         try:
             if operation == "getattr" and type(operands[0]).__name__ == "module":
                 with self.modules_stay():
@@ -132,11 +132,11 @@ class TestsSide(Peer):
             raise EndedCallError(f"the program sent malformed data: {str(problem)[:200]}") from None
 
     def call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call a function or class of the program; what it raises is kept."""
+        """Call a function or class of the program. Its exceptions are stored."""
         return self._kept("call", function, tuple(args), dict(kwargs))
 
     def method(self, owner: Any, value: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call a method; what it raises is kept."""
+        """Call a method. Its exceptions are stored."""
         return self._kept("method", owner, value, name, tuple(args), dict(kwargs))
 
     def _kept(self, *asked: Any) -> Any:
@@ -156,11 +156,11 @@ class TestsSide(Peer):
         return self._claims.equal(value, other)
 
     def unequal(self, value: Any, other: Any) -> Any:
-        """Whether an object of the program is not equal to a value; an object if its `!=` makes one."""
+        """Whether an object of the program is not equal to a value, or the object that its `!=` returns."""
         return self._claims.unequal(value, other)
 
     def special(self, value: Any, name: str, args: Sequence[Any]) -> Any:
-        """Call a method that Python looks up on the class; of a plain value it can't claim a thing and its opposite."""
+        """Call a method that Python looks up on the class. It can't claim a thing and its opposite of a plain value."""
         start = self.turns
         return self._claims.weighed(value, name, args, super().special(value, name, args), start)
 
@@ -169,7 +169,7 @@ class TestsSide(Peer):
         return self._claims.truth(value, super().truth(value))
 
     def leave(self, manager: Any, name: str, kind: Any, error: BaseException | None) -> Any:
-        """Leave a context that the program manages; it does not swallow what the tests themselves failed with."""
+        """Leave a context that the program manages. It does not swallow a test's own failure."""
         result = super().leave(manager, name, kind, error)
         if error is None or not _is_verdict(error):
             return result
@@ -180,12 +180,12 @@ class TestsSide(Peer):
         return False
 
     def met(self, error: BaseException) -> None:
-        """Keep a failed assertion of a callback: the program may swallow it."""
+        """Store a failed assertion of a callback, because the program may swallow it."""
         if _is_verdict(error):
             self.failed.append(EndedCallError(f"a check in a function of the tests failed: {error!s:.200}"))
 
     def guarded(self, found: Any) -> Any:
-        """A class of Python that the program names; for one that catches failed assertions, one that does not."""
+        """A Python class that the program names. One that catches failed assertions is replaced by one that doesn't."""
         if found not in _CATCH_FAILURES:
             return found
         if found not in self._caught:
@@ -195,7 +195,7 @@ class TestsSide(Peer):
         return self._caught[found]
 
     def native_exception(self, kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
-        """An exception of Python's own that the program raised; one that would end the tests is a RuntimeError."""
+        """A built-in exception that the program raised. One that would end the tests becomes a RuntimeError."""
         if issubclass(kind, SystemExit):
             return ProgramExit(*args)
         if not issubclass(kind, Exception) and kind is not asyncio.CancelledError:
@@ -203,15 +203,15 @@ class TestsSide(Peer):
         return super().native_exception(kind, args)
 
     def base(self, found: type) -> type:
-        """A base of the program's exceptions; for one that would end the tests, one that does not."""
+        """A base of the program's exceptions. A base that would end the tests is replaced by one that does not."""
         if issubclass(found, SystemExit):
             return ProgramExit
         return BaseException if issubclass(found, KeyboardInterrupt | GeneratorExit) else found
 
-    # ---- what the program may do here -------------------------------------------------------------------------------
+    # ---- permissions of the program ---------------------------------------------------------------------------------
 
     def permit(self, name: str, operands: Sequence[Any]) -> None:
-        """Refuse operations on all but objects that the tests passed: the program names none of Python's own."""
+        """Reject operations on all objects except those that tests passed. The program can't name Python's objects."""
         if name in _ON_OBJECTS and operands[name == "method"][0] != "yours":
             raise ValueError(f"{name} needs an object of the tests")
 
@@ -236,7 +236,7 @@ class TestsSide(Peer):
         return found
 
     def do_setattr(self, value: Any, name: str, item: Any) -> None:
-        """Set a public attribute, but none by which tests judge."""
+        """Set a public attribute, except attributes that tests use to judge."""
         judges = name.startswith("assert") or name in _RECORDS
         if judges or name.startswith("_") or isinstance(value, types.FunctionType | types.ModuleType | type):
             raise AttributeError(f"{type(value).__name__!r} object has no attribute {name!r}")
@@ -257,7 +257,7 @@ class TestsSide(Peer):
         return super().do_copy(value, "deepcopy" if how == "pickle" else how)
 
     def do_input(self, prompt: str) -> str:
-        """Answer `input` as the tests have it: patched, or from their standard input."""
+        """Answer `input` with the tests' version: patched, or from their standard input."""
         return builtins.input(prompt)
 
     def do_stdin(self, how: str, size: int) -> str:
@@ -265,22 +265,22 @@ class TestsSide(Peer):
         return str(sys.stdin.read(size) if how == "read" else sys.stdin.readline(size))
 
     def do_print(self, stream: str, text: str) -> None:
-        """Nothing: what was printed came beside the line."""
+        """Nothing: printed text arrived with the line."""
 
     def do_printed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Call `print` as the tests have patched it."""
+        """Call the tests' `print`, which may be patched."""
         builtins.print(*args, **kwargs)
 
     def do_warned(self, message: str, category: Any) -> None:
-        """Warn as the program did."""
+        """Repeat a warning of the program."""
         warnings.warn(message, category if isinstance(category, type) else UserWarning, stacklevel=1)
 
     def do_logged(self, name: str, level: int, message: str) -> None:
-        """Log what the program logged."""
+        """Log a message of the program."""
         logging.getLogger(None if name == "root" else name).log(level, "%s", message)
 
     def beside(self) -> dict[str, Any]:
-        """What of the tests' world has changed since the last line."""
+        """Changes of the tests' environment since the last line."""
         world = self._seen_world()
         if world == self._world:
             return {}
@@ -288,12 +288,12 @@ class TestsSide(Peer):
         return {"world": world}
 
     def heard(self, message: Mapping[str, Any]) -> None:
-        """Write what the program printed, where the tests look for it."""
+        """Write the program's output to the streams that the tests read."""
         for stream, text in message.get("out", ()):
             self._streams[int(stream)].write(text)
 
     def _seen_world(self) -> dict[str, Any]:
-        """What programs see of the process that runs the tests, and what tests change of it."""
+        """The part of the test process that programs see, and that tests may change."""
         return {
             "argv": [str(argument) for argument in sys.argv], "environ": dict(os.environ),
             "print": builtins.print is not _PRINT,
@@ -321,11 +321,11 @@ class TestsSide(Peer):
         return asyncio.get_running_loop()
 
     def run_for(self, task: asyncio.Task[Any], seconds: float) -> None:
-        """Nothing: the tests' own loop goes on when the program gives it a turn."""
+        """Nothing: the tests' own loop continues when the program gives it a turn."""
 
 
 def _is_verdict(error: BaseException) -> bool:
-    """Whether an exception of this side says how a test went: a failed assertion, a skip, pytest's own."""
+    """Whether an exception of this side is a test's outcome: a failed assertion, a skip, pytest's own."""
     if far_of(error) is not None:
         return False
     return isinstance(error, AssertionError) or type(error).__module__.startswith(("_pytest", "unittest"))

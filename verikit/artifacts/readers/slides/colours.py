@@ -1,4 +1,4 @@
-"""Colours of a deck: themes, tints and shades, fills, and whether one can be told from the ground under it."""
+"""Colours of a deck: themes, tints and shades, fills, and whether a colour is visible on its background."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import NamedTuple
 from verikit.artifacts.readers.slides.package import A, Element, fraction, whole
 
 CONTRAST = 40
-"""Of 255: less can't be told from the ground."""
+"""Minimum difference from the background, of 255, for something to be visible."""
 COVERS = 0.85
-"""An opacity from which nothing under a colour can be read."""
+"""The opacity at which text under a colour becomes unreadable."""
 _MOST_INKS = 64
 _BETWEEN = 8
-"""Colours that are looked at between two stops of a gradient."""
+"""Colours that are sampled between two stops of a gradient."""
 _PRESETS = {
     "black": "000000", "white": "FFFFFF", "red": "FF0000", "green": "008000", "blue": "0000FF", "yellow": "FFFF00",
     "cyan": "00FFFF", "magenta": "FF00FF", "gray": "808080", "grey": "808080", "orange": "FFA500",
@@ -38,14 +38,14 @@ class Ink(NamedTuple):
 
 @dataclass(frozen=True)
 class Paint:
-    """The colours that a place may have; none: nothing is painted there."""
+    """The possible colours of a place. An empty set: nothing is painted there."""
 
     inks: frozenset[Ink] = frozenset()
     known: bool = True
-    """Whether these are all: of a picture nobody knows."""
+    """Whether all its colours are known. A picture's are not."""
 
     def covers(self) -> bool | None:
-        """Whether nothing shows through; None: nobody knows."""
+        """Whether it is opaque. None: unknown."""
         if not self.known:
             return None
         if not self.inks or min(ink.alpha for ink in self.inks) < 0.5:
@@ -53,7 +53,7 @@ class Paint:
         return True if min(ink.alpha for ink in self.inks) >= COVERS else None
 
     def over(self, ground: Paint) -> Paint:
-        """What is seen where this lies on a ground."""
+        """The visible paint when this is on top of a background."""
         if self.known and not self.inks:
             return ground
         solid = [ink for ink in self.inks if ink.alpha >= 0.99]
@@ -63,7 +63,7 @@ class Paint:
         return _of({*solid, *(_blend(ink, under) for ink in thin for under in ground.inks)})
 
     def beside(self, other: Paint) -> Paint:
-        """Where either may be seen."""
+        """The possible paints of a place in which either may be visible."""
         return _of({*self.inks, *other.inks}) if self.known and other.known else UNKNOWN
 
 
@@ -72,7 +72,7 @@ NOTHING = Paint()
 
 
 def plain(ink: Ink | None) -> Paint:
-    """One colour; None: one that nobody knows."""
+    """A single colour. None: an unknown one."""
     return UNKNOWN if ink is None else Paint(frozenset((ink,)))
 
 
@@ -87,7 +87,7 @@ def _blend(ink: Ink, ground: Ink) -> Ink:
 
 
 def legible(inks: Paint, ground: Paint) -> bool | None:
-    """Whether ink can be told from its ground; None: nobody knows."""
+    """Whether ink is visible on its background. None: unknown."""
     if inks.known and inks.inks and max(ink.alpha for ink in inks.inks) < 0.02:
         return False
     if not (inks.known and ground.known and inks.inks and ground.inks):
@@ -101,7 +101,7 @@ def _is_far(ink: Ink, ground: Ink) -> bool:
 
 
 class Palette:
-    """The colours of a slide: those of its theme under the names that its master gives them."""
+    """The colours of a slide: its theme's colours, under the names that its master assigns."""
 
     def __init__(self, theme: Element | None, mapping: Mapping[str, str]) -> None:
         self._mapping = {**_USUAL_MAP, **mapping}
@@ -119,15 +119,15 @@ class Palette:
             self.fonts[f"{short}-lt"] = latin.get("typeface", "") if latin is not None else ""
 
     def named(self, name: str) -> Ink | None:
-        """A colour of the theme; None: nobody knows."""
+        """A colour of the theme. None: unknown."""
         return self._scheme.get(self._mapping.get(name, name))
 
     def tinted(self, ink: Ink | None, share: float) -> Ink | None:
-        """A colour with so much of itself and the rest white."""
+        """A colour mixed with white; `share` is the fraction of the colour."""
         return None if ink is None else _lightened(ink, share, 1.0)
 
     def colour(self, parent: Element | None, place: Ink | None = None) -> Ink | None:
-        """The colour below an element; `place` stands for `phClr`. None: there is none that anybody knows."""
+        """The colour below an element. `place` replaces `phClr`. None: there is no known colour."""
         for one in parent if parent is not None else ():
             kind = one.tag.removeprefix(A)
             if kind in ("srgbClr", "sysClr"):
@@ -147,7 +147,7 @@ class Palette:
         return None
 
     def fill(self, properties: Element | None, group: Paint = NOTHING, place: Ink | None = None) -> Paint | None:
-        """The fill that an element tells; None: it tells none."""
+        """The fill that an element sets. None: it doesn't set one."""
         for one in properties if properties is not None else ():
             found = self._filled(one, group, place)
             if found is not None:
@@ -199,7 +199,7 @@ def _hexadecimal(text: str) -> Ink | None:
 
 
 def _changed(ink: Ink | None, element: Element) -> Ink | None:
-    """A colour after the changes below its element; None where one of them is unknown."""
+    """A colour after the changes below its element; None if one of them is unknown."""
     for change in list(element)[:20]:
         kind = change.tag.removeprefix(A)
         if ink is None:

@@ -48,10 +48,10 @@ class _Deck:
         self._tables = self._shapes = self._blocks = self._letters = 0
 
     def observation(self) -> dict[str, Any]:
-        """What is seen of it.
+        """The visible content of the deck.
 
         Raises:
-            BadContainer: it is no deck, or more than anybody shows.
+            BadContainer: it is not a deck, or is larger than any real deck.
         """
         first, chosen = whole(self._root, "firstSlideNum", 1), self._chosen()
         found = []
@@ -64,7 +64,7 @@ class _Deck:
         return {"slides": found, "links": self._package.external()}
 
     def _chosen(self) -> Callable[[int, str], bool]:
-        """Whether a slide of a number and a name is in the show: a deck may show a part of its slides."""
+        """Whether a slide with this number and name is in the show. A deck may show only some of its slides."""
         options = self._package.tree(self._package.related(self._main, "presProps"))
         show = options.find(f"{P}showPr") if options is not None else None
         between = show.find(f"{P}sldRg") if show is not None else None
@@ -144,7 +144,7 @@ def _text(paragraph: Element) -> str:
 
 
 def _painted_parts(design: Design) -> Iterator[Sheet]:
-    """The parts whose shapes a slide shows, in the order in which they are painted."""
+    """The parts whose shapes a slide shows, in painting order."""
     if design.layout is not None and truth(design.slide.root, "showMasterSp", default=True):
         if design.master is not None and truth(design.layout.root, "showMasterSp", default=True):
             yield design.master
@@ -153,7 +153,7 @@ def _painted_parts(design: Design) -> Iterator[Sheet]:
 
 
 def _moving(root: Element) -> frozenset[str]:
-    """The ids of shapes that an animation takes away or moves, or that appear only where somebody clicks on a shape."""
+    """The ids of shapes that an animation removes or moves, or that appear only after a click on a shape."""
     found = set()
     timing = root.find(f"{P}timing")
     pending = [(timing, False)] if timing is not None else []
@@ -176,7 +176,7 @@ def _takes_away(effect: Element) -> bool:
 
 
 def in_order(shapes: Sequence[Shape]) -> Iterator[Shape]:
-    """Shapes with text as a person reads them: by rows from the top, each from the left. A group is read as a whole."""
+    """Shapes with text in reading order: by rows from the top, each from the left. A group is read as a whole."""
     rows: list[tuple[Box, list[tuple[float, Shape]]]] = []
     boxes = [(box, shape) for shape in shapes if (box := _box(shape)) is not None]
     for box, shape in sorted(boxes, key=lambda pair: (pair[0].top, pair[0].left)):
@@ -189,13 +189,13 @@ def in_order(shapes: Sequence[Shape]) -> Iterator[Shape]:
 
 
 def _box(shape: Shape) -> Box | None:
-    """Where the text of a shape or a group likely stands; None: it has none."""
+    """The likely box of the text of a shape or a group. None: it has no text."""
     boxes = [box for child in shape.children if (box := _box(child)) is not None]
     boxes += [spot.likely for words in shape.words for spot in words.spots]
     return around(boxes) if boxes else None
 
 
 def _is_beside(row: Box, box: Box) -> bool:
-    """Whether a box stands in a row: they share more than half of the height of the lower one."""
+    """Whether a box is in a row: they share more than half of the smaller height."""
     shared = min(row.bottom, box.bottom) - max(row.top, box.top)
     return shared > 0.5 * min(row.bottom - row.top, box.bottom - box.top)

@@ -1,6 +1,7 @@
-"""Places on a slide: frames in turned and scaled groups, and about where the paragraphs of a frame stand.
+"""Places on a slide: frames in rotated and scaled groups, and the approximate positions of a frame's paragraphs.
 
-Places are in EMU (12,700 a point). No font is known, so a paragraph has a likely place and one that it surely is in.
+Places are in EMU (12,700 per point). Fonts are unknown, so a paragraph has a likely place and a place that surely
+contains it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _WIDTHS = (0.42, 0.5, 0.62)
 _LINE = 1.2
 """The height of a line in em."""
 _SQUARE = 0x2E80
-"""From here on characters are as wide as high."""
+"""First character of those that are as wide as high."""
 _FULL = {"rect", "roundRect", "flowChartProcess", "flowChartAlternateProcess", "round1Rect", "round2SameRect"}
 
 
@@ -31,7 +32,7 @@ class Box(NamedTuple):
     bottom: float
 
     def holds(self, other: Box) -> bool:
-        """Whether all of another lies in it."""
+        """Whether it contains all of another box."""
         return (
             self.left <= other.left
             and self.top <= other.top
@@ -49,14 +50,14 @@ class Box(NamedTuple):
         )  # fmt: skip
 
     def share_in(self, other: Box) -> float:
-        """How much of it lies in another, from 0 to 1."""
+        """The fraction of it that is inside another box, from 0 to 1."""
         wide = min(self.right, other.right) - max(self.left, other.left)
         high = min(self.bottom, other.bottom) - max(self.top, other.top)
         area = (self.right - self.left) * (self.bottom - self.top)
         return wide * high / area if wide > 0 and high > 0 and area > 0 else 0.0
 
     def grown(self, by: float) -> Box:
-        """With so much more on each side."""
+        """The box extended by `by` on each side."""
         return Box(self.left - by, self.top - by, self.right + by, self.bottom + by)
 
 
@@ -85,7 +86,7 @@ class Frame:
         return Box(self.x - wide / 2, self.y - high / 2, self.x + wide / 2, self.y + high / 2)
 
     def filled(self, geometry: str) -> Box | None:
-        """An upright rectangle that a shape of a geometry surely fills; None: nobody knows one."""
+        """An upright rectangle that a shape of a geometry surely fills. None: unknown."""
         if geometry == "ellipse" and self.upright:
             box = self.box()
             wide, high = 0.35 * (box.right - box.left), 0.35 * (box.bottom - box.top)
@@ -129,7 +130,7 @@ class Grid:
 
 
 def frame_of(transform: Element | None) -> Frame | None:
-    """The frame that a transform tells; None: it tells none."""
+    """The frame that a transform sets. None: it doesn't set one."""
     offset = transform.find(f"{A}off") if transform is not None else None
     extent = transform.find(f"{A}ext") if transform is not None else None
     if offset is None or extent is None:
@@ -164,9 +165,9 @@ class Body:
     anchor: str = "t"
     wraps: bool = True
     shrunk: float = 1.0
-    """By which share letters are made smaller to fit."""
+    """The factor by which letters are shrunk to fit."""
     free: bool = False
-    """Turned, upright or in columns: the paragraphs may be anywhere in the frame."""
+    """Rotated, vertical or in columns: the paragraphs may be at any place in the frame."""
     clips: bool = False
     """Whether text below the frame is cut off."""
 
@@ -193,7 +194,7 @@ class Measures:
 
 
 class Spot(NamedTuple):
-    """Where a paragraph stands."""
+    """The position of a paragraph."""
 
     likely: Box
     surely: Box
@@ -213,7 +214,7 @@ def _need(told: Measures, room: float, kind: int) -> tuple[float, float]:
 
 
 def spots(frame: Frame, body: Body, paragraphs: Sequence[Measures]) -> list[Spot]:
-    """Where the paragraphs of a frame stand."""
+    """The positions of a frame's paragraphs."""
     if body.free or frame.turn % 180:
         return [Spot(frame.box(), frame.box())] * len(paragraphs)
     left, right = frame.x - frame.wide / 2 + body.left, frame.x + frame.wide / 2 - body.right

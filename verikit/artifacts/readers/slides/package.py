@@ -1,4 +1,4 @@
-"""The parts of a deck, how they refer to each other, and the formats of its pictures. Nothing outside is followed."""
+"""The parts of a deck, the links between them, and the formats of its pictures. External links are not followed."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _ON = ("1", "true", "on")
 _MOST_XML = 32 << 20
 """Bytes of all parts that are read."""
 _MOST_ELEMENTS = 300_000
-"""Of the parts of all slides; a layout counts for each slide that it is behind."""
+"""Maximum elements in the parts of all slides. A layout is counted for each slide that uses it."""
 _MOST_RELATIONS = 10_000
 _MOST_DETAILS = 100
-"""Children of an element that is no list."""
+"""Maximum children of an element that is not a list."""
 _DETAILS = ("Pr", "Style", "Ref", "Fill", "Map", "Scheme", "Clr", "StyleLst", "gsLst")
-"""The ends of the names of such elements. They are looked at again and again."""
+"""Suffixes of the names of such elements, which are read again and again."""
 
 
 class Relation(NamedTuple):
-    """Where a part refers to."""
+    """The target of a part's relationship."""
 
     kind: str
-    """The last word of its type: `slide`, `image`, …"""
+    """The last word of its type, such as `slide` or `image`."""
     target: str
     """The name of a part in lower case; empty: it is outside the file."""
 
@@ -49,11 +49,11 @@ class Picture:
     """A picture of the file, by its first bytes."""
 
     opaque: bool
-    """Whether all of it surely hides what lies under it."""
+    """Whether it surely hides everything under it."""
 
 
 class Package:
-    """The parts of a deck by their names, whose case makes no difference."""
+    """The parts of a deck by their case-insensitive names."""
 
     def __init__(self, blob: bytes) -> None:
         self._parts = {name.lower(): content for name, content in container.parts(blob, "pptx").items()}
@@ -64,10 +64,10 @@ class Package:
         self._read = self._spent = 0
 
     def tree(self, name: str) -> Element | None:
-        """A part's XML; None: there is no such part.
+        """A part's XML; None if the part doesn't exist.
 
         Raises:
-            BadContainer: it is no XML.
+            BadContainer: it is not XML.
         """
         if name not in self._parts:
             return None
@@ -98,14 +98,14 @@ class Package:
         """Count the elements of a tree that is about to be read for a slide.
 
         Raises:
-            BadContainer: all slides together have more than anybody shows.
+            BadContainer: all slides together have more elements than any real deck.
         """
         self._spent += self._weights.get(id(tree), 0)
         if self._spent > _MOST_ELEMENTS:
             raise container.BadContainer(f"the slides have more than {_MOST_ELEMENTS} elements")
 
     def relations(self, name: str) -> dict[str, Relation]:
-        """What a part refers to, by the ids of its relationships."""
+        """The parts that a part refers to, by the ids of its relationships."""
         if name not in self._relations:
             folder, _, file = name.rpartition("/")
             tree = self.tree(f"{folder}/_rels/{file}.rels" if folder else f"_rels/{file}.rels")
@@ -124,7 +124,7 @@ class Package:
         return next((one.target for one in self.relations(name).values() if one.kind == kind), "")
 
     def picture(self, name: str) -> Picture | None:
-        """A picture; None: there is none, or the part does not begin as one."""
+        """A picture; None if the part doesn't exist or doesn't start like a picture."""
         start = self._media.get(name, b"")
         if start.startswith(b"\xd7\xcd\xc6\x9a") or (start[:4] == b"\1\0\0\0" and start[40:44] == b" EMF"):
             return Picture(False)
@@ -153,7 +153,7 @@ def _is_opaque(start: bytes) -> bool:
 
 
 def whole(element: Element | None, name: str, default: int = 0) -> int:
-    """A whole number of an attribute, of at most twelve digits."""
+    """An attribute as an integer of at most twelve digits."""
     text = element.get(name, "") if element is not None else ""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= 12 else default
@@ -166,7 +166,7 @@ def truth(element: Element | None, name: str, *, default: bool = False) -> bool:
 
 
 def fraction(element: Element | None, name: str, default: float) -> float:
-    """A share of an attribute, as thousandths of a percent or with a percent sign."""
+    """An attribute as a fraction, given in thousandths of a percent or with a percent sign."""
     text = element.get(name, "") if element is not None else ""
     share, percent, _ = text.partition("%")
     if percent and share.replace(".", "", 1).isdecimal() and share.isascii() and len(share) < 12:

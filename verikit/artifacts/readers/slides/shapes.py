@@ -1,4 +1,4 @@
-"""The shapes of a slide in the order in which they are painted: frames, fills, texts, tables, charts, pictures."""
+"""The shapes of a slide in painting order: frames, fills, text, tables, charts, pictures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_NAMES = 1000
 
 @dataclass(frozen=True)
 class Words:
-    """Paragraphs that stand together, and what they stand on."""
+    """Paragraphs that belong together, and the fill behind them."""
 
     paragraphs: Sequence[Paragraph]
     spots: Sequence[Spot]
@@ -37,7 +37,7 @@ class Words:
     why: str = ""
     doubt: str = ""
     presumed: bool = False
-    """Whether it is legible if no colour is known."""
+    """Whether it is legible if its colours are unknown."""
     window: Box | None = None
     """Beyond it text is cut off."""
 
@@ -52,15 +52,15 @@ class Shape:
     fill: Paint = NOTHING
     geometry: str = "rect"
     why: str = ""
-    """Why nobody sees it."""
+    """Why it can't be seen."""
     doubt: str = ""
     words: Sequence[Words] = ()
     picture: bool = False
-    """Whether a picture of the file is shown in it."""
+    """Whether it shows a picture of the file."""
     children: Sequence[Shape] = field(default=())
 
     def painted(self) -> Iterator[Shape]:
-        """It, or the shapes of a group, in the order in which they are painted."""
+        """The shape itself, or the shapes of a group, in painting order."""
         if self.kind != "group":
             yield self
         for child in self.children:
@@ -69,7 +69,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a shape stands: its group, and what the group does to it."""
+    """The position of a shape: its group, and how the group transforms it."""
 
     grid: tuple[Grid, ...] = ()
     fill: Paint = NOTHING
@@ -85,7 +85,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class SlideContext:
-    """What the shapes of a slide need to know of their deck."""
+    """The data of a deck that the shapes of a slide need."""
 
     package: Package
     design: Design
@@ -101,7 +101,7 @@ def shapes_of(sheet: Sheet, context: SlideContext) -> list[Shape]:
     """The shapes of a slide, or of a layout or master that the slide shows.
 
     Raises:
-        BadContainer: there are more than anybody puts on a slide.
+        BadContainer: there are more shapes than any real slide has.
     """
     context.package.spend(sheet.root)
     tree = sheet.tree
@@ -271,7 +271,7 @@ class _Painter:
         return root
 
     def _chart(self, identity: str, frame: Frame) -> list[Words]:
-        """The title of a chart, and the names of its series and categories, which nobody knows the place of."""
+        """The title of a chart, and the names of its series and categories, whose positions are unknown."""
         root = self._related(identity)
         if root is None:
             return []
@@ -299,19 +299,19 @@ class _Painter:
 
 
 def _choice(alternatives: Element) -> Sequence[Element]:
-    """What a new program draws of alternatives."""
+    """The alternative that a current program draws."""
     chosen = alternatives.find(f"{MC}Choice")
     return list(chosen if chosen is not None else alternatives.find(f"{MC}Fallback") or ())
 
 
 def _doubt(alternatives: Element, place: _Place) -> str:
-    """Programs choose among alternatives, so nobody knows what is seen if their texts differ."""
+    """Programs choose among alternatives. If the alternatives differ in their text, the visible text is unknown."""
     texts = {"".join(text.text or "" for text in one.iter(f"{A}t")) for one in alternatives}
     return place.doubt or ("programs draw different things" if len(texts) > 1 else "")
 
 
 def _bent(body: Element) -> str:
-    """Why nobody knows where and how large the text of a frame is drawn."""
+    """Why the position and size of a frame's text are unknown."""
     warp = body.find(f"{A}prstTxWarp")
     if warp is not None and warp.get("prst", "") not in ("", "textNoShape"):
         return "bent by its shape"
@@ -319,7 +319,7 @@ def _bent(body: Element) -> str:
 
 
 def _geometry(properties: Element | None) -> str:
-    """The name of a shape's outline; `custom` for one of its own."""
+    """The name of a shape's outline, or `custom` for a custom outline."""
     if properties is None:
         return "rect"
     if properties.find(f"{A}custGeom") is not None:
@@ -329,7 +329,7 @@ def _geometry(properties: Element | None) -> str:
 
 
 def _is_turned(properties: Element | None) -> bool:
-    """Whether a shape is turned in space, so that nobody knows where its text is seen."""
+    """Whether a shape is rotated in 3D, which makes the position of its text unknown."""
     turns = properties.iterfind(f"{A}scene3d/{A}camera/{A}rot") if properties is not None else ()
     return any(whole(one, "lat") or whole(one, "lon") for one in turns)
 
@@ -342,7 +342,7 @@ def _kind(place: Element | None) -> str:
 
 
 def _kind_of_place(place: Element | None, behind: Sequence[Element]) -> str:
-    """The kind of a placeholder, which may be told by the one behind it alone; empty: it is none."""
+    """The kind of a placeholder, which may be set only by the placeholder behind it. Empty: it is not a placeholder."""
     if place is None:
         return ""
     places = (placeholder(shape) for shape in behind)
@@ -351,7 +351,7 @@ def _kind_of_place(place: Element | None, behind: Sequence[Element]) -> str:
 
 
 def _line(text: str, chain: Chain) -> Paragraph:
-    """A paragraph of a text without any look of its own."""
+    """A paragraph for a string without any formatting."""
     frame, paragraph = Element("frame"), Element(f"{A}p")
     run, letters = Element(f"{A}r"), Element(f"{A}t")
     letters.text = text
@@ -362,4 +362,4 @@ def _line(text: str, chain: Chain) -> Paragraph:
 
 
 _SOLID = plain(Ink(0.5, 0.5, 0.5))
-"""A picture that hides everything under it, of whatever colour."""
+"""A picture that hides everything under it, regardless of colour."""

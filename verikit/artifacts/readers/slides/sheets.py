@@ -13,9 +13,9 @@ from verikit.artifacts.readers.slides.package import A, Element, P, Package, who
 TITLES = ("title", "ctrTitle")
 _BEHIND = {"ctrTitle": "title", "subTitle": "body", "obj": "body", "": "body", "chart": "body", "tbl": "body",
            "clipArt": "body", "dgm": "body", "media": "body", "pic": "body"}  # fmt: skip
-"""The master's placeholder for one of a layout."""
+"""Maps the kind of a layout's placeholder to the master's."""
 _NAMES = ("bg1", "tx1", "bg2", "tx2", "hlink", "folHlink", *(f"accent{number}" for number in range(1, 7)))
-"""Of the colours that a master names anew."""
+"""Names of the colours that a master renames."""
 _DETAILS = ("sldNum", "dt", "ftr", "hdr")
 
 
@@ -40,12 +40,12 @@ class Sheet:
 
 
 def placeholder(shape: Element) -> Element | None:
-    """Which placeholder a shape is; None: it is none."""
+    """A shape's placeholder, or None."""
     return next((one for details in list(shape)[:1] for one in details.iterfind(f"{P}nvPr/{P}ph")), None)
 
 
 class Design:
-    """What a slide has from its layout and its master."""
+    """The properties of a slide that come from its layout and its master."""
 
     def __init__(self, package: Package, slide: Sheet) -> None:
         self.slide = slide
@@ -65,7 +65,7 @@ class Design:
         return found
 
     def background(self) -> Paint:
-        """The ground of the slide: its own, its layout's or its master's."""
+        """The background of the slide: its own, its layout's or its master's."""
         for sheet in (self.slide, self.layout, self.master):
             ground = sheet.root.find(f"{P}cSld/{P}bg") if sheet else None
             if ground is not None:
@@ -97,7 +97,7 @@ class Design:
                 return
 
     def frame(self, properties: Element | None, behind: Sequence[Element]) -> Frame | None:
-        """The frame of a shape or of the placeholders behind it; None: nobody tells one."""
+        """The frame of a shape or of the placeholders behind it; None if there isn't one."""
         own = frame_of(properties.find(f"{A}xfrm") if properties is not None else None)
         found = (frame_of(shape.find(f"{P}spPr/{A}xfrm")) for shape in behind)
         return own or next((frame for frame in found if frame is not None), None)
@@ -111,7 +111,7 @@ class Design:
 
 
 def _matches(one: Element, other: Element) -> bool:
-    """Whether two placeholders have one number; titles have none."""
+    """Whether two placeholders have the same number. Titles match without a number."""
     titles = one.get("type") in TITLES, other.get("type") in TITLES
     return titles == (True, True) or (titles == (False, False) and whole(one, "idx") == whole(other, "idx"))
 
@@ -125,7 +125,7 @@ def slides(package: Package, main: str) -> Iterator[Sheet]:
     """The slides of a deck in their order.
 
     Raises:
-        BadContainer: one is missing, or stands outside the file.
+        BadContainer: one is missing, or is outside the file.
     """
     root = package.tree(main)
     if root is None or root.tag != f"{P}presentation":

@@ -1,4 +1,4 @@
-"""What of a slide is in sight: where its paragraphs stand, what lies on them, and what they stand on."""
+"""The visible part of a slide: positions of its paragraphs, shapes on top of them, and their backgrounds."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ SMALLEST = 3.0
 """Points on a slide of usual width: less can't be read."""
 _USUAL_WIDTH = 960 * POINT
 _SLACK = 91_440
-"""A tenth of an inch: how far text may reach over an edge."""
+"""A tenth of an inch: the maximum overhang of text over an edge."""
 _LEAST_PICTURE = 91_440
 
 Seen = tuple[str, str]
-"""Why nobody sees something, and why nobody knows; both are empty where it is in sight."""
+"""Why something can't be seen, and why that is unknown. Both are empty if it is in sight."""
 
 
 class _Layer(NamedTuple):
-    """A shape as it lies over or under others."""
+    """A shape as a layer above or below others."""
 
     box: Box
     filled: Box | None
@@ -33,7 +33,7 @@ class _Layer(NamedTuple):
 
 
 class SlideView:
-    """A slide as it is painted, shape by shape."""
+    """A slide as painted, shape by shape."""
 
     def __init__(self, painted: Sequence[Shape], ground: Paint, slide: Box) -> None:
         self._painted, self._background, self._slide = painted, ground, slide
@@ -59,7 +59,7 @@ class SlideView:
         return found
 
     def _later(self, index: int) -> Sequence[_Layer]:
-        """What is painted after a shape and hides what lies under it, or may."""
+        """Everything that is painted after a shape and hides, or may hide, things under it."""
         return self._covers[bisect_right(self._places[1], index) :]
 
     def _place(self, shape: Shape, words: Words, spot: Spot, over: Sequence[_Layer]) -> Seen:
@@ -98,7 +98,7 @@ class SlideView:
         return "", doubt or ("" if clear else "its ground can't be told")
 
     def picture(self, index: int) -> bool | None:
-        """Whether a shape's picture is in sight; None: nobody knows."""
+        """Whether a shape's picture is in sight. None: unknown."""
         shape = self._painted[index]
         box = shape.frame.box()
         share = box.share_in(self._slide)
@@ -111,7 +111,7 @@ class SlideView:
 
 
 def _layer(shape: Shape) -> _Layer | None:
-    """How a shape lies over and under others; None: nothing of it is painted."""
+    """A shape as a layer. None: it paints nothing."""
     if shape.why or shape.fill == NOTHING:
         return None
     covers = shape.fill.covers()
@@ -121,7 +121,7 @@ def _layer(shape: Shape) -> _Layer | None:
 
 
 def _ground(background: Paint, shape: Shape, words: Words, spot: Spot, under: Sequence[_Layer]) -> Paint:
-    """The colours that a paragraph may stand on."""
+    """The possible background colours of a paragraph."""
     ground = background
     for layer in under:
         if layer.filled is not None and layer.filled.holds(spot.likely):
@@ -134,7 +134,7 @@ def _ground(background: Paint, shape: Shape, words: Words, spot: Spot, under: Se
 
 
 def _clear(run: SlideRun, ground: Paint) -> bool | None:
-    """Whether a run can be told from its ground, by its letters or their outlines."""
+    """Whether a run is visible on its background, by its letters or their outlines."""
     letters = legible(run.inks, ground) if run.inks != NOTHING else False
     if letters or run.outline == NOTHING:
         return letters

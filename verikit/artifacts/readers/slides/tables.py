@@ -18,7 +18,7 @@ _MEDIUM_STYLES = {
     "{00A15C55-8517-42AA-B614-E9B94910E393}": "accent4", "{7DF18680-E054-41AD-8BC1-D1AEF772440D}": "accent5",
     "{93296810-A885-4BE3-A3E7-6D5BEEA58F35}": "accent6",
 }  # fmt: skip
-"""PowerPoint's usual style, "Medium Style 2", which files name without telling it."""
+"""PowerPoint's default style, "Medium Style 2", which files reference without defining it."""
 _MOST_CELLS, _MOST_COLUMNS, _MOST_SPAN = 20_000, 1000, 50
 _FLAGS = ("firstRow", "lastRow", "firstCol", "lastCol", "bandRow", "bandCol")
 
@@ -32,13 +32,13 @@ class SlideCell:
     frame: Frame
     fill: Paint
     inks: Paint | None
-    """The usual colour of its text; None: as in any other text."""
+    """The default colour of its text; None: the same as other text."""
     presumed: bool
-    """Whether its style is not in the file, so that its text is legible where nothing else is told."""
+    """Whether its style is missing from the file. Its text then counts as legible unless other data contradicts it."""
     text: Element | None
     properties: Element
     why: str = ""
-    """Why nobody sees it."""
+    """Why it can't be seen."""
 
 
 def cells(table: Element, frame: Frame, palette: Palette, styles: Element | None) -> Iterator[SlideCell]:
@@ -81,7 +81,7 @@ class _Style:
         )
 
     def cell(self, cell: Element, at: tuple[int, int], size: tuple[int, int], place: Frame) -> SlideCell:
-        """A cell with what the style and itself tell."""
+        """A cell with the formatting of its table's style and its own."""
         own = cell.find(f"{A}tcPr")
         fill, inks, presumed = self._usual(*at, *size)
         told = self._palette.fill(own)
@@ -122,7 +122,7 @@ class _Style:
         return plain(tints[0]).beside(plain(tints[1])), plain(self._palette.named("dk1")), False
 
     def _of_file(self, parts: list[str]) -> tuple[Paint, Paint | None, bool]:
-        """By the style in the file; stripes may be under any cell."""
+        """From the style in the file. Any cell may have stripes."""
         fills = [self._fill(part) for part in parts]
         inks = [self._ink(part) for part in [*parts, "wholeTbl"]]
         fill = next((one for one in fills if one is not None), None)

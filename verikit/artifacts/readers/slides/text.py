@@ -28,7 +28,7 @@ class SlideRun(NamedTuple):
     size: float = _USUAL_SIZE
     """Points."""
     why: str = ""
-    """Why nobody sees it, wherever it stands."""
+    """Why it can't be seen, regardless of its position."""
     doubt: str = ""
 
 
@@ -40,7 +40,7 @@ class Paragraph:
     measures: Measures
     level: int = 0
     item: bool = False
-    """Whether a bullet or a number stands before it."""
+    """Whether a bullet or a number precedes it."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,15 @@ class Chain:
     own: Sequence[Element] = ()
     """Styles of lists of its shape and of the placeholders behind it."""
     font: Element | None = None
-    """The reference of its shape to a font of the theme, which tells a colour."""
+    """The shape's reference to a font of the theme, which sets a colour."""
     usual: Sequence[Element] = ()
     """Styles of lists of its master and its deck."""
     bodies: Sequence[Element] = ()
-    """Properties of its frame and of those of the placeholders behind it."""
+    """Properties of its frame and of the frames of the placeholders behind it."""
     inks: Paint | None = None
-    """The colour of text that tells none."""
+    """The colour of text that doesn't set one."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """Texts of fields."""
+    """Strings that fields show."""
     embedded: frozenset[str] = frozenset()
     """Fonts that the file brings along."""
 
@@ -130,7 +130,7 @@ def _found(parents: Iterable[Element], path: str) -> Iterator[Element]:
 
 
 def _with(sources: Sequence[Element], attribute: str) -> Element:
-    """The nearest element that has an attribute; an empty one if none has."""
+    """The nearest element that has an attribute, or an empty element."""
     return next((one for one in sources if attribute in one.attrib), made({}))
 
 
@@ -143,7 +143,7 @@ def _is_item(sources: Sequence[Element]) -> bool:
 
 
 def _spacing(sources: Sequence[Element], name: str) -> tuple[float, float]:
-    """A distance as a share of lines and in points; one of both is 0."""
+    """A distance as a fraction of lines and in points. One of the two is 0."""
     one = next(_found(sources, f"{A}{name}"), None)
     if one is None:
         return 0.0, 0.0
@@ -156,7 +156,7 @@ def _room(sources: Sequence[Element], name: str, size: float) -> tuple[float, fl
 
 
 class _Look:
-    """The effective look of the runs of a paragraph."""
+    """The effective formatting of the runs of a paragraph."""
 
     def __init__(self, chain: Chain, own: Sequence[Element], usual: Sequence[Element], shrunk: float) -> None:
         self._chain, self._own, self._usual, self._shrunk = chain, own, usual, shrunk
@@ -179,7 +179,7 @@ class _Look:
                 yield self._run(text, None, "newer programs alone draw it")
 
     def _field(self, element: Element) -> tuple[str, str]:
-        """The text that a field shows: what is stored in it is old, or anything."""
+        """The text that a field shows. Its stored text is outdated or arbitrary."""
         kind = element.get("type", "")
         if kind.startswith("datetime"):
             return _text(element), "a field of today's date"

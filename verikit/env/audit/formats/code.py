@@ -40,7 +40,7 @@ class PythonCode:
 
 @lru_cache(maxsize=1)
 def code_of(task: AuditedTask) -> PythonCode:
-    """Read the Python files of an environment, but for tests, scripts and clients. The last one's are kept."""
+    """Read the Python files of an environment, except tests, scripts and clients. The last result is cached."""
     found = PythonCode()
     nodes = 0
     for path in task.files():

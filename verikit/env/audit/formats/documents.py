@@ -37,7 +37,7 @@ def yaml_document(text: str) -> Any:
 
 
 def project(task: AuditedTask) -> Mapping[str, Any]:
-    """The content of `pyproject.toml`; empty if there is none.
+    """The content of `pyproject.toml`; empty if it doesn't exist.
 
     Raises:
         ValueError: it can't be read.
@@ -47,7 +47,7 @@ def project(task: AuditedTask) -> Mapping[str, Any]:
 
 
 def inner(value: Any, *names: str) -> Any:
-    """The value at a path of mappings; None if there is none."""
+    """The value at a path of mappings, or None."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
@@ -67,7 +67,7 @@ def walked(value: Any) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
 
 
 def line_of(text: str, word: str) -> str:
-    """`:12` for the first line that has a word; empty if no line has it."""
+    """`:12` for the first line that has a word, or ""."""
     at = text.find(word)
     return f":{text.count(chr(10), 0, at) + 1}" if at >= 0 else ""
 

@@ -14,9 +14,9 @@ from verikit.workspaces.beneath import open_within
 
 FORMATS = ("harbor", "openenv", "verifiers", "nemo-gym", "rows")
 MAX_HEAD = 2**18
-"""Bytes of a file by which a format is detected."""
+"""Bytes of a file that are read to detect its format."""
 MAX_MODULES = 30
-"""Python files of a package that are looked at for this."""
+"""Python files of a package that are read to detect its format."""
 _VERIFIERS = re.compile(r"\bload_environment\b|^[ \t]*(?:import|from)[ \t]+verifiers\b", re.MULTILINE)
 _SERVER = re.compile(r"\bSimpleResourcesServer\b|\bnemo_gym\.base_resources_server\b")
 _SERVER_CONFIG = re.compile(r"^[ \t]*resources_servers:[ \t]*(?:#.*)?$", re.MULTILINE)
@@ -32,7 +32,7 @@ class FoundEnv:
     marks: tuple[tuple[str, str], ...]
     """Each format that it may have, with the file that shows it."""
     file: str = ""
-    """The only file of rows that is looked at. Empty: all of the folder."""
+    """The only file of rows that is read. Empty: all files of the folder."""
 
     @property
     def format(self) -> str:
@@ -51,7 +51,7 @@ class FoundEnv:
 def found_environments(root: str, only: str = "") -> list[FoundEnv]:
     """The environments below a folder, in the order of their names. Links are not followed.
 
-    An environment has no environments below it. Rows count only if the folder has no other environment.
+    An environment has no environments below it. Rows are an environment only if the folder has no other one.
 
     Args:
         root: The folder.
@@ -73,7 +73,7 @@ def found_environments(root: str, only: str = "") -> list[FoundEnv]:
 
 
 def rows_file(path: str) -> tuple[str, FoundEnv]:
-    """A file of rows as an environment, with the folder in which its paths begin.
+    """A file of rows as an environment, with the folder that its paths are relative to.
 
     Raises:
         UsageError: it is not such a file.
@@ -124,7 +124,7 @@ def _marks(root: str, within: tuple[str, ...], files: list[str], folders: list[s
 
 
 def _server(root: str, within: tuple[str, ...], files: list[str], folders: list[str]) -> str:
-    """The file that shows a resources server of NeMo-Gym; empty if there is none."""
+    """The file that identifies a resources server of NeMo-Gym, or ""."""
     server = _first(root, within, ["app.py"] if "app.py" in files else [], _SERVER)
     if server or "configs" not in folders:
         return server
@@ -134,7 +134,7 @@ def _server(root: str, within: tuple[str, ...], files: list[str], folders: list[
 
 
 def _modules(root: str, within: tuple[str, ...], files: list[str], folders: list[str]) -> list[str]:
-    """Python files of a project: beside its pyproject.toml, and in the packages there or in src."""
+    """Python files of a project: next to its pyproject.toml, and in the packages there or in src."""
     found = [name for name in files if name.endswith(".py")]
     sources = [f"src/{name}" for name in _listed(root, (*within, "src"))] if "src" in folders else []
     for folder in [*folders, *sources]:
@@ -157,7 +157,7 @@ def _listed(root: str, within: tuple[str, ...]) -> list[str]:
 
 
 def _first(root: str, within: tuple[str, ...], paths: Iterable[str], pattern: re.Pattern[str]) -> str:
-    """The first of these files with a text that fits; empty if there is none."""
+    """The first of these files whose text matches, or ""."""
     return next((path for path in paths if pattern.search(_head(root, (*within, *path.split("/"))))), "")
 
 
@@ -167,7 +167,7 @@ def _has_rows(root: str, within: tuple[str, ...], name: str) -> bool:
 
 
 def _head(root: str, names: tuple[str, ...]) -> str:
-    """The beginning of a regular file; empty for anything else."""
+    """The first bytes of a regular file; empty for anything else."""
     try:
         opened = open_within(root, names)
     except OSError:

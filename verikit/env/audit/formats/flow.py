@@ -2,7 +2,7 @@
 
 A value comes from the model if a parameter has such a name (`completion`, `action`), if it is such an attribute of a
 parameter (`body.response`), or if an expression has such a value in it. Assignments and calls of the same files carry
-it on. Numbers made of it (`int`, `float`, `len`) do not.
+it on. Numbers computed from it (`int`, `float`, `len`) do not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OWN = re.compile(
     r"(?:completion|action|output|reply|prediction|generation|submission|solution_str)s?"
     r"(?:_?(?:text|str|code|content|answer))?"
 )
-"""Those of them that only the policy made. A response may be a judge's, a trace has the rewards of its environment."""
+"""Names among them that only the policy created. A response may be a judge's; a trace has the environment's rewards."""
 CLAIMS = re.compile(r"(?:final_|total_|my_)?(?:reward|score)s?")
 _NUMBERS = frozenset("int float len bool round hash id isinstance type sum".split())
 _CARRIES = frozenset(
@@ -45,7 +45,7 @@ class ModelValues:
     names: dict[int, set[str]] = field(default_factory=dict)
     """By the identity of the function."""
     bare: bool = False
-    """Whether only values count that are part of the model's own output, not what functions made of it."""
+    """Whether only parts of the model's own output count, and not results of functions on it."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -107,7 +107,7 @@ def _parameters(function: Function) -> list[str]:
 
 
 def own_nodes(function: Function) -> Iterator[ast.AST]:
-    """The nodes of a function, in the order of its text. Functions within it are left out."""
+    """The nodes of a function, in the order of its text, without functions within it."""
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
     waiting: list[ast.AST] = list(reversed(body))
     while waiting:

@@ -26,7 +26,7 @@ _CALLS = (
 _PLAIN_CALLS = frozenset("litellm.completion litellm.acompletion acompletion".split())
 _JUDGES = re.compile(r"\w*Judge(?:Rubric)?")
 _GRADES = re.compile(r"judg|grad(?:e|ing)|verif|scor|reward|rubric|evaluat|is_correct", re.IGNORECASE)
-"""Words of functions that grade. Other calls of a model belong to the task, such as those of a simulated user."""
+"""Words of functions that grade. Other calls of a model belong to the task, such as calls of a simulated user."""
 _MODELS = ("model", "judge_model", "model_name", "judge_model_name")
 POLICY = "policy_model"
 """NeMo-Gym's name of the model that is trained."""
@@ -151,7 +151,7 @@ def _named(target: ast.expr) -> Iterator[str]:
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
-    """The constant value of an expression; None if it has none."""
+    """The constant value of an expression, or None."""
     if isinstance(node, ast.Name):
         return known.get(node.id)
     if isinstance(node, ast.Attribute):

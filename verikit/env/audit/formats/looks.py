@@ -1,4 +1,4 @@
-"""The checks of each format by name. Checks that have no meaning without running are `not_run`, with what they need."""
+"""The named checks of each format. Checks that are meaningless without running are `not_run`, with the requirement."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ EXAMPLE = "data/example.jsonl"
 TYPES = ("train", "validation", "example", "benchmark")
 _REPOSITORY = "resources_servers"
 MAX_WRONG = 20
-"""Wrong rows that are told of."""
+"""Maximum wrong rows to report."""
 
 
 def configs_of(task: AuditedTask) -> tuple[dict[str, tuple[str, Any]], list[EnvFinding], str]:
-    """The configurations with their texts, faults of them, and what is missing to read them."""
+    """The configurations with their text, their errors, and missing requirements for reading them."""
     found: dict[str, tuple[str, Any]] = {}
     findings: list[EnvFinding] = []
     for path in sorted(task.files("configs")):
@@ -101,7 +101,7 @@ def _inside(named: str) -> str | None:
 
 
 def _is_elsewhere(task: AuditedTask, named: str) -> bool:
-    """Whether a path of the repository belongs to another server, or to a folder beside the servers."""
+    """Whether a path of the repository belongs to another server, or to a folder next to the servers."""
     names = PurePosixPath(named).parts
     own = task.within[-1] if task.within else PurePosixPath(task.root).name
     if names[:1] == (_REPOSITORY,):
@@ -193,7 +193,7 @@ def grader_code(task: AuditedTask) -> PythonCode:
 
 
 def check_gym_pins(task: AuditedTask) -> CheckRecord:
-    """Packages and data without versions. NeMo-Gym's configuration has no field for a data set's revision."""
+    """Packages and data without versions. NeMo-Gym's configuration has no field for a dataset's revision."""
     notes = []
     if any("huggingface_identifier" in text or "type: huggingface" in text for text in _config_texts(task)):
         notes.append("data sets of Hugging Face have no revision: the format has no field for it")
@@ -220,7 +220,7 @@ def check_gym_reach(task: AuditedTask) -> CheckRecord:
 
 
 def check_gym_alike(task: AuditedTask) -> CheckRecord:
-    """Rows that are there twice, also over splits."""
+    """Duplicate rows, including duplicates across splits."""
     rows, undecided = rows_of(task)
     if not rows and not undecided:
         undecided.append("rows with prompts in data/")

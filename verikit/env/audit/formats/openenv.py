@@ -25,7 +25,7 @@ _FIELDS = frozenset(
 )
 _APP = re.compile(r"[A-Za-z_]\w{0,80}(?:\.[A-Za-z_]\w{0,80}){0,8}:[A-Za-z_]\w{0,80}")
 _ELSEWHERE = ("src", "envs", "core")
-"""Folders of OpenEnv's own repository, from which its examples are built."""
+"""Folders of OpenEnv's own repository that its examples are built from."""
 
 
 def config_of(task: AuditedTask) -> tuple[str, str]:
@@ -97,7 +97,7 @@ def _app(task: AuditedTask, config: Mapping[str, Any], path: str, text: str) -> 
 
 
 def app_file(task: AuditedTask, module: str) -> str:
-    """The file of a module, by the last names that fit; empty if there is none."""
+    """The file of a module, by the last names that match, or ""."""
     names = module.split(".")
     for first in range(len(names)):
         for end in (".py", "/__init__.py"):
@@ -105,7 +105,7 @@ def app_file(task: AuditedTask, module: str) -> str:
             if task.text(path) is not None:
                 return path
         if len(names) - first <= 2 and first:
-            break  # the last name alone would fit any folder
+            break  # the last name by itself would match any folder
     return ""
 
 

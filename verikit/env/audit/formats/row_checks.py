@@ -1,4 +1,4 @@
-"""Checks of rows: expected values that a prompt gives away, and rows that ask the same."""
+"""Checks of rows: expected values that a prompt gives away, and rows with the same question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verikit.env.audit.records import EnvFinding
 from verikit.workspaces.names import shown
 
 MAX_PROMPT = 200_000
-"""Characters of a prompt that are looked at."""
+"""Characters of a prompt that are checked."""
 MAX_FINDINGS = 50
 """Of each check."""
 SHORT = 6.0
@@ -37,15 +37,15 @@ class _Told:
     row: EnvRow
     gold: str
     rare: bool
-    """Whether the value is long enough to be no chance."""
+    """Whether the value is too long to occur by chance."""
 
 
 def reached_rows(rows: Sequence[EnvRow]) -> Iterator[EnvFinding]:
     """Prompts that announce their own expected value.
 
-    A value that is only among the words of the prompt is no leak: it may be one of several options, or a part of the
-    text that has to be found. Examples in a prompt announce values too, so a short value counts only if the prompts of
-    several rows announce nothing but their own value.
+    A value that is only among the words of the prompt is not a leak. It may be one of several options, or a part of the
+    text to be found. Examples in a prompt announce values too. So a short value counts only if the prompts of several
+    rows announce only their own value.
     """
     told = [found for row in rows for found in _announced(row)]
     short = {found.gold for found in told if not found.rare}
@@ -74,7 +74,7 @@ def _announced(row: EnvRow) -> Iterator[_Told]:
 
 
 def _begins(prompt: str, at: int, gold: str) -> bool:
-    """Whether a value stands here as a whole."""
+    """Whether the value is here as a whole."""
     return prompt.startswith(gold, at) and _END.match(prompt, at + len(gold)) is not None
 
 
@@ -91,11 +91,11 @@ def _in_comment(row: EnvRow, gold: str) -> bool:
 
 
 def alike_rows(rows: Iterable[EnvRow]) -> Iterator[EnvFinding]:
-    """Rows that ask what an earlier row of their file or of another split asks, with equal data and expected values."""
+    """Rows with the same question, data and expected values as an earlier row of their file or of another split."""
     seen = _SeenRows()
     for row in rows:
         if not row.golds and not row.data:
-            continue  # a game that is drawn when it begins
+            continue  # a game that is generated when it starts
         yield from _same(row, seen)
         seen.add(row, _file(row))
         if row.split:
@@ -108,7 +108,7 @@ def _file(row: EnvRow) -> str:
 
 
 def _same(row: EnvRow, seen: _SeenRows) -> Iterator[EnvFinding]:
-    """The earlier row that asks the same, in another split or in the same file."""
+    """The earlier row with the same question, in another split or in the same file."""
     others = [seen.nearest(row, split) for split in seen.splits - {row.split}] if row.split else []
     other = next((held for held in others if held is not None), None)
     twin = seen.nearest(row, _file(row))
@@ -128,12 +128,12 @@ class _SeenRows:
         self._rows: list[EnvRow] = []
 
     def nearest(self, row: EnvRow, scope: str) -> EnvRow | None:
-        """The row of a file or a split that asks the same; None if there is none."""
+        """The row of a file or a split with the same question, or None."""
         index = self._indexes.get(_key(row, scope))
         if index is None:
             return None
         near, equal = index.nearest(question(AuditRow(0, "", row.prompt, "")))
-        # Rows of one template are near each other, so other words count as the same only with a rare value in common.
+        # Rows of one template are near each other, so different words are equal only with a rare value in common.
         rare = any(bits(gold, frozenset()) >= RARE for gold in row.golds)
         return self._rows[near.line] if near is not None and (equal or rare) else None
 

@@ -30,9 +30,9 @@ _NAMES = frozenset(
     """id uuid idx index row_id task_id task_index example_id question_id split source subset agent_ref agent
     responses_create_params workspace completion system_prompt""".split()
 ).union(_PROMPTS)
-"""Keys that do not make a task another one: its name, its origin, and what is compared by itself."""
+"""Keys that don't distinguish tasks: its name, its origin, and fields that are compared separately."""
 _HELD = ("verifier_metadata", "info", "reward_model", "metadata", "extra_info")
-"""Objects of a row in which expected values may be."""
+"""Objects of a row that may contain expected values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class EnvRow:
     golds: tuple[str, ...]
     split: str = ""
     data: str = ""
-    """A digest of whatever else the agent gets."""
+    """A digest of all other data that the agent receives."""
     left: str = ""
     """A digest of an agent's work. Rows with different work are different rollouts of one task."""
 
@@ -83,7 +83,7 @@ def env_row(row: Mapping[str, Any], where: str, split: str = "") -> EnvRow:
     before = [told.get("before"), told.get("before_tar"), told.get("task"), row.get("tools"), row.get("options")]
     after = [told.get("after"), told.get("after_tar"), told.get("trial"), row.get("completion")]
     if not any(bits(gold, frozenset()) >= RARE for gold in golds):
-        # Seeds and levels tell tasks with one prompt apart. A rare expected value does so by itself.
+        # Seeds and levels distinguish tasks with one prompt. A rare expected value is sufficient.
         before += [{name: held for name, held in row.items() if name not in _NAMES}]
     return EnvRow(where, prompt_of(row), golds, split, _digest(before), _digest(after))
 
@@ -119,7 +119,7 @@ def _text(value: Any) -> str:
 
 
 def golds_of_row(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """The expected values of a row, as texts."""
+    """The expected values of a row, as strings."""
     holders = [row, *(held for name in _HELD if isinstance(held := row.get(name), Mapping))]
     found: dict[str, None] = {}
     for holder in holders:
@@ -144,7 +144,7 @@ def _scalars(value: Any) -> Iterator[str]:
 
 
 def literal_rows(code: PythonCode) -> Iterator[EnvRow]:
-    """Rows that a file has as literals: lists of mappings with a prompt. The list's name may tell a split."""
+    """Rows that a file has as literals: lists of mappings with a prompt. The list's name may contain a split."""
     for path, tree in code.trees.items():
         names = _list_names(tree)
         for node in ast.walk(tree):
@@ -158,7 +158,7 @@ def literal_rows(code: PythonCode) -> Iterator[EnvRow]:
 
 
 def _list_names(tree: ast.Module) -> dict[int, str]:
-    """The name to which each list of a file is assigned or given."""
+    """The name that each list of a file is assigned or passed to."""
     found: dict[int, str] = {}
     for node in ast.walk(tree):
         name = _name(node)
@@ -169,7 +169,7 @@ def _list_names(tree: ast.Module) -> dict[int, str]:
 
 
 def _name(node: ast.AST) -> str:
-    """The name that an assignment or an argument gives a value; empty if there is none."""
+    """The name that an assignment or an argument gives a value, or ""."""
     if isinstance(node, ast.keyword):
         return node.arg or ""
     target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)

@@ -58,7 +58,7 @@ def _project(task: AuditedTask) -> Mapping[str, Any]:
 
 
 def data_pins(code: PythonCode) -> Iterator[EnvFinding]:
-    """Data sets and models that code loads from a hub without a revision."""
+    """Datasets and models that code loads from a hub without a revision."""
     for path, node in code.nodes():
         if isinstance(node, ast.Call) and keyword(node, "revision") is None:
             name, told = dotted(node.func).rpartition(".")[2], _loaded(node)
@@ -114,7 +114,7 @@ def _is_answer(value: ast.expr) -> bool:
 
 
 def _shown_parts(value: ast.expr) -> Iterator[ast.expr]:
-    """The pieces of a text that are shown as they are: of f-strings, sums, `format`, and lists of messages."""
+    """The pieces of a string that are shown unchanged: of f-strings, sums, `format`, and lists of messages."""
     waiting: list[ast.AST] = [value]
     while waiting:
         one = waiting.pop()

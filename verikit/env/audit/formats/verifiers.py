@@ -41,7 +41,7 @@ def check_verifiers_schema(task: AuditedTask) -> CheckRecord:
 
 
 def _included(task: AuditedTask, text: str, told: object) -> Iterator[EnvFinding]:
-    """Files and packages that the build takes up."""
+    """Files and packages that the build includes."""
     wheel = ("tool", "hatch", "build", "targets", "wheel")
     named = [inner(told, *wheel, "packages"), inner(told, "tool", "hatch", "build", "include")]
     named += [inner(told, "tool", "setuptools", "packages"), inner(told, *wheel, "include")]
@@ -112,7 +112,7 @@ def check_verifiers_reach(task: AuditedTask) -> CheckRecord:
 
 
 def check_verifiers_alike(task: AuditedTask) -> CheckRecord:
-    """Rows that are there twice, also over splits."""
+    """Duplicate rows, including duplicates across splits."""
     rows, undecided = rows_of(task)
     if not rows:
         return CheckRecord("not_run", needs="rows in the package; this environment loads them when it runs")

@@ -19,7 +19,7 @@ from verikit.workspaces.row import workspace_of_row
 
 MAX_FINDINGS = 50
 MAX_GIVEN = 2**21
-"""Characters of a row's files that are looked at."""
+"""Characters of a row's files that are read."""
 
 
 def rows_of(task: AuditedTask, file: str = "") -> Iterator[tuple[str, Any, str]]:
@@ -133,6 +133,6 @@ def _given(task: AuditedTask, row: Mapping[str, Any]) -> Iterator[tuple[str, str
 
 
 def check_rows_alike(task: AuditedTask, file: str = "") -> CheckRecord:
-    """Rows that are there twice, also over the files of splits."""
+    """Duplicate rows, including duplicates across the files of splits."""
     found = (env_row(row, where, split) for where, row, split in rows_of(task, file) if not isinstance(row, ValueError))
     return judged(list(alike_rows(found)))

@@ -1,4 +1,4 @@
-"""One script in the sandbox, over a tree of files at absolute paths, and what it leaves."""
+"""Runs one script in the sandbox, on a tree of files at absolute paths, and returns the resulting files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from verikit.verifiers.patch.runs import PYTHON, job_packages, tools_of
 
 MAX_FILES = 1500
 MAX_BYTES = 32 << 20
-"""Of the files that go into a run, and of those that come out of it."""
+"""Maximum bytes of a run's input files, and of its output files."""
 TOPS = tuple(
     f"/{name}" for name in "app tests logs solution workspace work data home root opt srv mnt var repo".split()
 )
@@ -27,7 +27,7 @@ _PYTEST = "import sys\n\nimport pytest\n\nsys.exit(pytest.console_main())\n"
 """As its own command: the folder it starts in is not importable."""
 _INSIDE = Path(__file__).with_name("inside.py")
 _LAST_S = 20.0
-"""Seconds for the files, beside those of the script."""
+"""Seconds for the files, in addition to the script's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class BoxFile:
 
     @property
     def mode(self) -> int:
-        """The permissions that the file gets."""
+        """The file's permissions."""
         return 0o755 if self.executable else 0o644
 
 
@@ -56,11 +56,11 @@ class RunSurroundings:
     name: str = "usual"
     hash_seed: int = 0
     days: int = 0
-    """By which the clock is ahead."""
+    """Days by which the clock is ahead."""
     cpus: int = 0
-    """That programs see; 0: those of this machine."""
+    """Number of CPUs that programs see; 0: this machine's."""
     env: tuple[tuple[str, str], ...] = ()
-    """Variables, above those of the task."""
+    """Variables that override the task's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class BoxRun:
     code: int = 0
     files: Files = field(default_factory=dict)
     text: str = ""
-    """The end of what it printed."""
+    """The end of its output."""
     seconds: float = 0.0
     cpu_s: float = 0.0
     memory_mb: float = 0.0
@@ -118,12 +118,12 @@ class TaskBox:
             files: The tree.
             argv: The script's words.
             cwd: The folder it starts in.
-            pack: Files and folders that come back.
+            pack: Files and folders to return.
             wall_s: Its seconds.
             memory_mb: Of each of its processes.
-            folders: Made beforehand.
+            folders: Created in advance.
             env: Variables of the task.
-            surroundings: Seed, clock and the like.
+            surroundings: Seed, clock and other surroundings.
             tops: More folders at the root than `TOPS`.
         """
         if _is_large(files):
@@ -192,7 +192,7 @@ def _is_large(files: Files) -> bool:
 
 
 def tops_of(paths: Iterable[str]) -> list[str]:
-    """The folders at the root in which some paths lie."""
+    """The folders at the root that contain some paths."""
     return sorted({f"/{path.split('/')[1]}" for path in paths} - {"/"})
 
 
@@ -204,7 +204,7 @@ def has_program(name: str) -> bool:
 
 
 def _read(done: RunResult) -> BoxRun:
-    """What the driver says, unless the sandbox saw the run end otherwise."""
+    """The driver's report, unless the sandbox saw the run end otherwise."""
     text = (done.stdout + done.stderr)[-4000:]
     if done.status == "infra_error":
         return BoxRun("start", needs=f"a sandbox that works: {done.error}"[:300])

@@ -1,4 +1,4 @@
-"""What a running check finds, collected while it runs, so that nothing is lost when its seconds are used up."""
+"""Findings of a running check, collected while it runs, to lose none when its seconds are used up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RunFindings:
     """Whether the runs so far decide, if the seconds of the check are used up."""
 
     def add(self, kind: str, what: str, where: str = TESTS) -> None:
-        """Take in a fault."""
+        """Add an error."""
         self.findings.append(EnvFinding(kind, what, where))
 
     def record(self) -> CheckRecord:

@@ -1,7 +1,7 @@
-"""Runs in the sandbox: lay out a file tree, run one script in it, end every process, and pack what is there then.
+"""Runs in the sandbox: create a file tree, run one script in it, end every process, and pack the resulting files.
 
-The order is JSON on the standard input. Contents lie in `in/` beside this file, as numbers. What is packed goes to
-`out/`: `result.json`, and a file per content. Whoever reads it treats it as hostile: the script can write there too.
+The order is JSON on the standard input. Contents are in `in/` next to this file, named by numbers. Packed files go to
+`out/`: `result.json`, and a file per content. Readers must treat it as hostile, because the script can write there too.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import time
 from contextlib import suppress
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # neither module is loaded in the box, where each run pays for it
+if TYPE_CHECKING:  # not loaded in the box, because each run would take the time
     from collections.abc import Iterator
     from typing import Any
 
 KEPT = os.path.dirname(os.path.abspath(__file__))
 OUT = f"{KEPT}/out"
 _DEFAULT = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Signals that Python ignores, and what it starts would too."""
+"""Signals that Python ignores, which its child processes would inherit."""
 
 
 def main() -> None:
@@ -110,7 +110,7 @@ def _end_all() -> None:
 
 
 def _packed(order: dict[str, Any]) -> dict[str, Any]:
-    """Copy the files at and below the wanted paths."""
+    """Copy the files at and below the requested paths."""
     files: list[list[object]] = []
     links: list[list[str]] = []
     left, count = order["most_bytes"], 0
@@ -132,7 +132,7 @@ def _packed(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _below(top: str) -> Iterator[str]:
-    """The files at and below a path, and links as they are. A top folder at the root is a link of the box."""
+    """The files at and below a path, and links unchanged. A top folder at the root is a link of the box."""
     real = os.path.realpath(top) if top.count("/") == 1 else top
     if os.path.islink(real) or os.path.isfile(real):
         yield top

@@ -1,4 +1,4 @@
-"""The files of a task's image as far as they are known without building it: `COPY` lines and harmless `RUN` lines."""
+"""The files of a task's image, as far as known without building it: `COPY` lines and harmless `RUN` lines."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _PASSED = frozenset(
 
 @dataclass
 class ImageLayout:
-    """What an image has beside its base."""
+    """The content of an image on top of its base."""
 
     files: dict[str, BoxFile] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     needs: list[str] = field(default_factory=list)
-    """What this machine lacks, or can't know without building the image."""
+    """Requirements that this machine lacks, or that are unknown without building the image."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -42,7 +42,7 @@ def image_layout(task: AuditedTask, dockerfile: str) -> ImageLayout:
 
     Args:
         task: The task.
-        dockerfile: Its path in the task. The files beside it are its context.
+        dockerfile: Its path in the task. Its folder is the build context.
 
     Raises:
         WorkspaceError: a file changed meanwhile.
@@ -122,7 +122,7 @@ def _variables(layout: ImageLayout, line: DockerLine) -> None:
 
 
 def _run(layout: ImageLayout, line: DockerLine, at: str) -> None:
-    """Take over what a `RUN` line does, or name what it would need."""
+    """Apply the effect of a `RUN` line, or name its requirement."""
     try:
         commands = [] if line.document else parsed(line.rest).commands
     except (ValueError, RecursionError):
@@ -136,7 +136,7 @@ def _run(layout: ImageLayout, line: DockerLine, at: str) -> None:
 
 
 def _carried(layout: ImageLayout, command: SimpleCommand, at: str) -> str:
-    """Take over one command; what it needs if that can't be done."""
+    """Apply one command. Returns its requirement if that is impossible."""
     words = [word.text for word in command.words]
     if not words or (_is_closed(command) and _replayed(layout, words, at)):
         return ""
@@ -145,7 +145,7 @@ def _carried(layout: ImageLayout, command: SimpleCommand, at: str) -> str:
 
 
 def _replayed(layout: ImageLayout, words: list[str], at: str) -> bool:
-    """Do what a harmless command does; whether it is one."""
+    """Apply a harmless command. Returns whether it is one."""
     program, named = words[0], _named(words)
     if program == "mkdir":
         layout.folders += [joined(at, name) for name in named]
@@ -177,7 +177,7 @@ def _executable(layout: ImageLayout, named: list[str], at: str) -> None:
 
 
 def _missing(words: list[str]) -> str | None:
-    """What an installing command would add and this machine lacks; None if it does something else."""
+    """The packages that an installing command would add and this machine lacks; None if it does something else."""
     for lead in (["python", "-m"], ["python3", "-m"], ["uv"]):
         if words[: len(lead)] == lead:
             words = words[len(lead) :]
@@ -216,7 +216,7 @@ def _missing_program(package: str) -> str:
 
 
 def absolute_tops(texts: Iterator[str]) -> list[str]:
-    """Folders at the root that texts name and a box may have to have."""
+    """Folders at the root that strings name and a box may need."""
     found: dict[str, None] = {}
     for text in texts:
         for match in _TOP.finditer(text[:200_000]):

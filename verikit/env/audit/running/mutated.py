@@ -52,7 +52,7 @@ def wrong_outputs(rehearsal: Rehearsal, path: str) -> dict[tuple[str, str], tupl
 
 
 def _blind(path: str, kept: dict[tuple[str, str], tuple[str, bool]]) -> Iterator[tuple[str, str, str]]:
-    """Findings of an output whose wrong forms of one kind all keep the full reward."""
+    """Findings of an output if all its wrong variants of a kind get the full reward."""
     by_kind: dict[str, list[bool]] = defaultdict(list)
     for (kind, _), (_, full) in kept.items():
         by_kind[kind].append(full)
@@ -67,7 +67,7 @@ def _blind(path: str, kept: dict[tuple[str, str], tuple[str, bool]]) -> Iterator
 
 
 def _keyed(rehearsal: Rehearsal, names: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Findings of literals of the grader that have the full reward in the place of an output."""
+    """Findings of literals of the grader that get the full reward instead of an output."""
     literals = grader_literals(rehearsal.task, rehearsal.part.tests)
     for path in names:
         content = rehearsal.solve().files[path].content

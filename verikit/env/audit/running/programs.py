@@ -1,4 +1,4 @@
-"""Programs and Python packages that a task's scripts need and this machine lacks, read from their texts."""
+"""Programs and Python packages that a task's scripts need and this machine lacks, read from their source code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_NODES = 100_000
 
 
 def shell_needs(text: str) -> Iterator[str]:
-    """What a shell script needs that this machine does not have."""
+    """The requirements of a shell script that this machine lacks."""
     own = set(_FUNCTION.findall(text))
     for one in placed(text):
         if not one.command.words or not one.command.words[0].known:
@@ -53,7 +53,7 @@ def _command_needs(one: PlacedCommand, own: set[str]) -> Iterator[str]:
 
 
 def _unwrapped(words: list[str]) -> list[str]:
-    """The words from the program on, behind `env`, `timeout 5` and the like."""
+    """The words from the program onwards, without `env`, `timeout 5` and similar wrappers."""
     while len(words) > 1 and words[0] in _WRAPPERS:
         words = [word for word in words[1:] if not word.startswith("-") and not word[:1].isdigit()]
     return words
@@ -65,11 +65,11 @@ def _needs_network(name: str, told: list[str]) -> bool:
 
 
 def python_needs(text: str, local: frozenset[str]) -> Iterator[str]:
-    """Packages that a Python text imports, outside of `try`, and that this machine does not have.
+    """Packages that Python code imports, outside of `try`, and that this machine does not have.
 
     Args:
         text: The text. It is not imported.
-        local: Names of modules beside it.
+        local: Names of modules next to it.
     """
     try:
         waiting: list[ast.AST] = [ast.parse(text)]
@@ -110,7 +110,7 @@ _GAPS = (
 
 
 def gap_in(text: str) -> str:
-    """What the output of a script says that it lacks; empty if it says nothing of the kind."""
+    """The missing requirement in the output of a script; empty if it mentions nothing similar."""
     for mark, needs in _GAPS:
         if mark in text:
             line = next(line for line in text.splitlines() if mark in line)

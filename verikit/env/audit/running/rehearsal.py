@@ -20,7 +20,7 @@ from verikit.platform.numbers import number
 
 USUAL = RunSurroundings()
 _TIMES = {"agent": 600.0, "verifier": 600.0}
-"""Seconds that Harbor gives where a task declares none."""
+"""Seconds that Harbor gives if a task doesn't declare them."""
 _MEMORY_MB = 2048
 HOMES = ("/root", "/home/agent")
 
@@ -42,11 +42,11 @@ class GradedRun:
     reward: WrittenReward
     run: BoxRun
     needs: str = ""
-    """What is missing here, if there is no reward for that reason."""
+    """The missing requirement, if that is why there is no reward."""
 
     @property
     def value(self) -> float | None:
-        """The reward; None if there is none."""
+        """The reward, or None."""
         return self.reward.value
 
     @property
@@ -55,7 +55,7 @@ class GradedRun:
         return self.reward.value is not None or bool(self.reward.problem)
 
     def told(self) -> str:
-        """The reward, or why there is none, in words."""
+        """The reward, or the reason why there isn't one, in words."""
         if self.reward.value is not None:
             return f"{self.reward.value:g}"
         if self.reward.problem:
@@ -79,7 +79,7 @@ class Rehearsal:
     agent: ImageLayout = field(default_factory=ImageLayout)
     grader: ImageLayout = field(default_factory=ImageLayout)
     needs: list[str] = field(default_factory=list)
-    """What the tests need here; nothing can be graded with any."""
+    """Missing requirements of the tests. With any of them, nothing can be graded."""
     solution_needs: list[str] = field(default_factory=list)
     repeats: bool = True
     """False once the same files had two rewards."""
@@ -92,7 +92,7 @@ class Rehearsal:
 
     @classmethod
     def prepare(cls, task: AuditedTask, box: TaskBox, limits: RehearsalLimits) -> Rehearsal:
-        """Read what the runs need. Nothing is run.
+        """Read the requirements of the runs. Nothing is run.
 
         Raises:
             WorkspaceError: the task can't be read.
@@ -119,7 +119,7 @@ class Rehearsal:
         return image_layout(self.task, dockerfile)
 
     def _script_needs(self, folders: Sequence[str], name: str) -> list[str]:
-        """What the script of some folders, and the Python beside it, needs that this machine lacks."""
+        """Requirements that this machine lacks, of the script of some folders and the Python files next to it."""
         script = self.task.script(folders, name)
         if script is None:
             return [f"a script {name}"]
@@ -144,7 +144,7 @@ class Rehearsal:
 
     @property
     def before(self) -> dict[str, BoxFile]:
-        """What the agent finds."""
+        """The files that the agent starts with."""
         return dict(self.agent.files)
 
     def seconds_of(self, role: str) -> float:
@@ -157,7 +157,7 @@ class Rehearsal:
         return int(min(max(declared or _MEMORY_MB, 256), 4096))
 
     def solve(self, surroundings: RunSurroundings = USUAL) -> BoxRun:
-        """The solution's run over what the agent finds.
+        """Run the solution on the files that the agent starts with.
 
         Raises:
             OutOfTime: the check has no time left.
@@ -177,10 +177,10 @@ class Rehearsal:
     def grade(
         self, after: Files, surroundings: RunSurroundings = USUAL, *, name: str, again: bool = False
     ) -> GradedRun:
-        """The reward of what an agent left.
+        """The reward of the files that an agent left.
 
         Args:
-            after: All files of the agent's box. What the task declares is collected from them.
+            after: All files of the agent's box. The task's declared outputs are collected from them.
             surroundings: Of the tests.
             name: Of the files, for the evidence.
             again: Run even if the same was run before.
@@ -211,14 +211,14 @@ class Rehearsal:
         return GradedRun(reward, run, needs)
 
     def limit_met(self, run: BoxRun, role: str) -> str:
-        """What a run needs that ended at a limit which is not the task's; empty if it ended otherwise."""
+        """The requirement of a run that hit a limit other than the task's; empty if it ended otherwise."""
         if run.why == "wall":
             wall = self._wall(role)
             return f"more than {wall:g} s for the {role} (--seconds)" if wall < self.seconds_of(role) else ""
         return "" if run.why == "exit" else f"a higher limit for the {role}: it ended by {run.why}"
 
     def graders_files(self, after: Files) -> dict[str, BoxFile]:
-        """The files of the box that grades, for what an agent left."""
+        """The files of the box that grades, given the files that an agent left."""
         tests = self._below(self.part.tests, "/tests")
         if self.part.separate:
             return {**self.grader.files, **self.collected(after), **tests}
@@ -274,7 +274,7 @@ class Rehearsal:
         )
 
     def _variables(self, role: str) -> dict[str, str]:
-        """The variables that the task sets, but for those with values of another machine."""
+        """The variables that the task sets, except those with values of another machine."""
         told: dict[str, Any] = {
             **table(table(self.task.config, "environment"), "env"),
             **table(table(self.task.config, role), "env"),
@@ -282,11 +282,11 @@ class Rehearsal:
         return {str(name): str(value) for name, value in told.items() if "$" not in str(value) and name != "PATH"}
 
     def blocked(self) -> str:
-        """What the oracle lacks here; empty if it can run."""
+        """The oracle's missing requirements; empty if it can run."""
         return "; ".join(dict.fromkeys([*self.needs, *self.solution_needs]))[:600]
 
     def solved_gap(self) -> str:
-        """What the solution's output says that it lacks here."""
+        """The missing requirement according to the solution's output."""
         run = self.solve()
         return run.needs or (gap_in(run.text) if run.code or run.why != "exit" else "")
 

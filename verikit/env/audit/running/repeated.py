@@ -1,4 +1,4 @@
-"""The checks `replay` and `portable`: the same files have the same reward, here and elsewhere."""
+"""The checks `replay` and `portable`: the same files have the same reward, here and on other machines."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _differs(number: int, *, clock: bool) -> str:
 
 
 def _solve_again(rehearsal: Rehearsal, found: RunFindings, *, clock: bool) -> None:
-    """Solve anew in other surroundings: the reward has to be the same."""
+    """Solve again in other surroundings: the reward has to be the same."""
     if rehearsal.blocked():
         return
     first = rehearsal.grade(rehearsal.solve().files, name="oracle")
@@ -90,7 +90,7 @@ def _solve_again(rehearsal: Rehearsal, found: RunFindings, *, clock: bool) -> No
 
 
 def check_portable(rehearsal: Rehearsal, found: RunFindings) -> None:
-    """Grade the same files on another day, as another user and in another locale. No run has a network."""
+    """Grade the same files on another day, as another user and in another locale. Runs never have a network."""
     for around in ELSEWHERE:
         if around.days and not rehearsal.box.clock():
             found.undecided.append("a C compiler, for another clock")
@@ -111,7 +111,7 @@ _WORDS = {"clock": "year", "user": "user and home", "locale": "locale and time z
 def _stays(
     rehearsal: Rehearsal, after: Files, around: RunSurroundings, name: str, first: GradedRun, told: GradedRun
 ) -> bool:
-    """Whether a difference is there again, so that it is no flake."""
+    """Whether a difference occurs again, which rules out a flake."""
     again = rehearsal.grade(after, name=name, again=True)
     there = rehearsal.grade(after, around, name=f"{name}, {around.name}", again=True)
     return same(first, again) and same(told, there)

@@ -17,7 +17,7 @@ MAX_REWARD = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class WrittenReward:
-    """A reward, or why there is none."""
+    """A reward, or why there isn't one."""
 
     value: float | None = None
     problem: str = ""

@@ -32,11 +32,11 @@ LOOKS: Mapping[str, Callable[[Rehearsal, RunFindings], None]] = {
     "honest": check_honest,
     "resources": check_resources,
 }
-"""The running checks, in the order in which they run. Later ones use runs of earlier ones."""
+"""The running checks, in execution order. Later ones use runs of earlier ones."""
 _OF_SOLUTION, _OF_SOLVED = frozenset(("oracle", "resources")), frozenset(("mutants", "honest"))
 """Checks that need a solution that runs here, and one with the full reward. The others need only the tests."""
 _OF_REPEATED = frozenset(("portable", "tamper", "mutants", "honest"))
-"""Checks that compare rewards. They can't tell anything about rewards that differ from run to run."""
+"""Checks that compare rewards. They are meaningless for rewards that differ from run to run."""
 
 
 class RunningChecks:
@@ -54,7 +54,7 @@ class RunningChecks:
 
     @property
     def key(self) -> str:
-        """Tells records of these checks from others."""
+        """Distinguishes records of these checks from others."""
         return f"-run-{self.seconds:g}"
 
     def __enter__(self) -> Self:
@@ -104,7 +104,7 @@ def _looked(name: str, rehearsal: Rehearsal) -> CheckRecord:
 
 
 def _missing(name: str, rehearsal: Rehearsal) -> str:
-    """What a check needs and this machine or the task does not have."""
+    """A check's requirement that this machine or the task does not have."""
     if name in _OF_REPEATED and not rehearsal.repeats:
         return "rewards that repeat (see replay)"
     if name in _OF_SOLVED:

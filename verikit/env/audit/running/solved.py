@@ -1,4 +1,4 @@
-"""The checks `oracle`, `nop` and `floor`: the solution has the full reward, and work that was not done has none."""
+"""The checks `oracle`, `nop` and `floor`: the solution has the full reward, and undone work has no reward."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOLERANCE = 1e-3
 FLOOR = 0.0
 """The reward of work that was not done."""
 MARGIN = 0.5
-"""The least distance between the full reward and that of work that was not done."""
+"""The minimum difference between the full reward and the reward of undone work."""
 
 
 def is_full(graded: GradedRun) -> bool:
@@ -52,7 +52,7 @@ def check_oracle(rehearsal: Rehearsal, found: RunFindings) -> None:
 
 
 def solved_here(rehearsal: Rehearsal) -> str:
-    """Why checks that begin with a solved task can't run; empty if the solution has the full reward."""
+    """Why checks that start from a solved task can't run; empty if the solution has the full reward."""
     if rehearsal.blocked():
         return rehearsal.blocked()
     graded = rehearsal.grade(rehearsal.solve().files, name="oracle")
@@ -60,7 +60,7 @@ def solved_here(rehearsal: Rehearsal) -> str:
 
 
 def undone(rehearsal: Rehearsal) -> Iterator[tuple[str, dict[str, BoxFile]]]:
-    """What agents leave that did not do the task, by name."""
+    """Named outcomes of agents that did not do the task."""
     before, names = rehearsal.before, output_names(rehearsal)
     prompt = (rehearsal.task.text(rehearsal.part.instruction) or "").encode()
     yield "the files as they were", before

@@ -1,4 +1,4 @@
-"""The check `resources`: what the solution and the tests use, against what the task declares."""
+"""The check `resources`: resource use of the solution and the tests, compared with the task's declaration."""
 
 from __future__ import annotations
 

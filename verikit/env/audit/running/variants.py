@@ -99,7 +99,7 @@ def _reversed(told: Any) -> Any:
 
 
 def keyed_forms(content: bytes, literal: str) -> Iterator[bytes]:
-    """Contents that have a literal of the grader's in the place of the output, or of each value of a JSON object."""
+    """Contents with a literal of the grader's instead of the output, or of each value of a JSON object."""
     text = as_text(content)
     if text is None or _agree(text, literal):
         return
@@ -115,7 +115,7 @@ def keyed_forms(content: bytes, literal: str) -> Iterator[bytes]:
 
 
 def _like(value: Any, literal: str) -> Any:
-    """A literal as a number where it stands for one."""
+    """A literal as a number if it represents one."""
     if isinstance(value, str):
         return literal
     try:
