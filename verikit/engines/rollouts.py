@@ -1,18 +1,18 @@
-"""Rollouts that don't wait for one another: each is a generator that yields what it waits for, and is sent the answer.
+"""Rollouts that run independently: each is a generator that yields its requests and is sent the results.
 
-A rollout is the story of one prompt as straight code: `reply = yield Request(…)`, `scores = yield Work(judge, reply)`.
-It goes on as soon as its own answer is there, whatever the others wait for. A list asks for several things at once, and
-a rollout may be asked for too, which goes on beside the others of the list. So a game of turns, a search of legs and a
-question put to a second role are written alike, and one queue serves all.
+A rollout is the course of one prompt, written as sequential code: `reply = yield Request(…)`, `scores = yield
+Work(judge, reply)`. It resumes as soon as its own result arrives, regardless of the other rollouts. A list requests
+several things in parallel. A rollout can also yield another rollout, which runs in parallel with the other items of the
+list. So multi-turn games, multi-leg searches and questions to a second role all have the same form and share one queue.
 
-Engines that take requests at any time (`Engine.submits`: servers, vLLM) get each at once. One that decodes together
-what it is given together (hf) gets them in waves: all that wait for it, in the rollouts' order, once no other work is
-under way. A wave is then the same in every run, and with it the last bits of the log-probabilities. Work runs in
-threads beside either. An answer depends on its request alone, by the request's own seed, so the order in which answers
-come changes no result; a rollout must not read what another one writes.
+Engines that accept requests at any time (`Engine.submits`: servers, vLLM) receive each one immediately. An engine that
+decodes requests in batches (hf) receives them in waves. A wave is all waiting requests, in the order of the rollouts,
+sent once no other work is in progress. A wave is therefore the same in every run, down to the last bits of the
+log-probabilities. Work runs in threads in parallel. A result depends only on its request, through the request's own
+seed, so the order of arrival doesn't change results. A rollout must not read data that another rollout writes.
 
-A run that ends early (by what a rollout raises, an interrupt, `Rollouts.stop`) leaves nothing behind: requests are
-taken back, work that has not begun is dropped, and every generator is closed.
+If a run ends early (a rollout raises, an interrupt, `Rollouts.stop`), it cleans up. Requests are cancelled, work that
+hasn't started is dropped, and every generator is closed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from verikit.engines.types import Engine, Generation, Request, Result
 from verikit.errors import ContextOverflow, EngineError
 
 THREADS = 16
-"""Threads for work beside generation: as many rollouts wait for a judge at once."""
+"""Threads for work in parallel with generation. This many rollouts can wait for a judge at the same time."""
 TOGETHER = 64
 """Most items of one call for several rollouts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A call that is made in a thread; what it raises is raised in the rollout."""
+    """A call to make in a thread. Its exceptions are raised in the rollout."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
@@ -45,7 +45,10 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """An item for a function of many, called in a thread with those of several rollouts; one such call at a time."""
+    """An item for a batch function, called in a thread with the items of several rollouts.
+
+    One such call runs at a time.
+    """
 
     function: Callable[[list[Any]], Sequence[Any]]
     """From items to results, parallel; equal functions (`==`) are called together."""
@@ -62,24 +65,29 @@ class Ask:
 
 
 Wanted = Request | Work | Together | Ask | Generator[Any, Any, Any]
-"""A rollout among them is run, and its answer is what it returns; what it raises ends the run."""
+"""A rollout among these is run, and its result is its return value. An exception in it ends the run."""
 Rollout = Generator[Wanted | Sequence[Wanted], Any, Result]
-"""Yields what it wants; is sent a `Generation` for a request, else what the call returned, or a list of these."""
+"""Yields requests. Is sent a `Generation` for a request, the return value for a call, or a list of these."""
 Take = Callable[[int], Sequence[int]]
-"""From how many rollouts are under way to the numbers of more to begin; when none is under way and it gives none, it is
-over."""
+"""Maps the number of rollouts in progress to the indices of rollouts to start next.
+
+The run is over if none is in progress and it returns no more.
+"""
 Key = tuple[int, ...]
-"""Names a request in a run, alike whatever came first: the rollout's number, the number of what it wanted and the index
-in the list for each rollout that was asked for, and the number of what was wanted last."""
+"""Identifies a request in a run, independently of timing.
+
+It consists of the rollout's number, then the number of the yield and the index in its list for each nested rollout, and
+the number of the last yield.
+"""
 Prepare = Callable[[Key, Request], Request]
 """From a rollout's request to the one that is sent."""
 
 
 def run_rollouts(engine: Engine, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
-    """Run rollouts to their ends and return what they returned, in order.
+    """Run rollouts to the end and return their return values, in order.
 
     Raises:
-        Exception: what a rollout or its work raised.
+        Exception: A rollout or its work raised it.
     """
     with ThreadPoolExecutor(THREADS, thread_name_prefix="verikit-work") as threads:
         done = Rollouts(engine, rollouts, threads).run(all_at_once(range(len(rollouts))))
@@ -97,7 +105,7 @@ def all_at_once(numbers: range) -> Take:
 
 
 def as_asked(key: Key, request: Request) -> Request:
-    """Return a request as it is."""
+    """Return a request unchanged."""
     return request
 
 
@@ -108,18 +116,18 @@ class _Running:
     key: Key
     rollout: Rollout[Any]
     slot: _Slot | None = None
-    """Where what it returns is waited for."""
+    """Slot that waits for its return value."""
     wanted: int = 0
-    """How often it wanted something."""
+    """Number of times it has yielded."""
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """What a rollout waits for."""
+    """The results that a rollout waits for."""
 
     running: _Running
     several: bool
-    """Whether it asked by a list."""
+    """Whether it yielded a list."""
     answers: list[Any]
     left: int
     failure: BaseException | None = None
@@ -129,7 +137,7 @@ _Slot = tuple[_Waiting, int]
 
 
 class _Step(NamedTuple):
-    """What a rollout is to be given next."""
+    """The next value or exception to send to a rollout."""
 
     running: _Running
     answer: Any = None
@@ -159,25 +167,25 @@ class Rollouts(Generic[Result]):
     asked: int
     """Requests that the rollouts' own engine answered or failed."""
     lost: list[EngineError]
-    """What it failed them by, a full context aside, which the rollout's own length brings about."""
+    """Engine errors of failed requests, except for full contexts, which a rollout's own length causes."""
 
     def __init__(
         self, engine: Engine, rollouts: Sequence[Rollout[Result]], threads: Executor, prepare: Prepare = as_asked
     ) -> None:
-        """Make a run.
+        """Create a run.
 
         Args:
             engine: Serves the requests.
-            rollouts: Not begun yet; those that are never begun are closed.
-            threads: For the work.
-            prepare: What makes a rollout's request one of the run's.
+            rollouts: Not started yet. Those that never start are closed.
+            threads: Executor for the work.
+            prepare: Turns a rollout's request into one of the run's.
         """
         self._engine, self._rollouts, self._threads, self._prepare = engine, rollouts, threads, prepare
         self._done: dict[int, Result] = {}
         self.asked, self.lost = 0, []
         self._live = 0
         self._running: dict[_Running, None] = {}
-        """Rollouts that have begun and not ended, those asked for by others after them."""
+        """Rollouts that have started and not ended. Nested rollouts come after those that yielded them."""
         self._next: deque[_Step] = deque()
         self._under_way: dict[_Slot | Future[Any], Callable[[], object]] = {}
         """What will be answered from other threads, in `_events`, and what takes each back."""
@@ -186,11 +194,11 @@ class Rollouts(Generic[Result]):
         self._lines: list[_Line] = []
 
     def run(self, take: Take) -> dict[int, Result]:
-        """Run what `take` gives, and return the results by number.
+        """Run the rollouts that `take` returns, and return the results by number.
 
         Raises:
             RolloutsStopped: `stop` was called.
-            Exception: what a rollout or its work raised.
+            Exception: A rollout or its work raised it.
         """
         try:
             self._run(take)
@@ -229,7 +237,7 @@ class Rollouts(Generic[Result]):
         self._next.append(_Step(running))
 
     def _advance(self) -> None:
-        """Give rollouts what they waited for, and see to what they want next; one after another, not nested."""
+        """Send rollouts their results and handle what they yield next, one after another rather than nested."""
         while self._next:
             running, answer, failure = self._next.popleft()
             try:
@@ -346,7 +354,7 @@ class Rollouts(Generic[Result]):
         yield from self._engine.stream(requests)
 
     def _settle(self) -> None:
-        """See to the answers that are there."""
+        """Handle the results that have arrived."""
         while True:
             try:
                 event = self._events.get_nowait()

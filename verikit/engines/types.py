@@ -1,8 +1,8 @@
-"""What goes into an engine (`Request`) and what comes out (`Generation`).
+"""Input (`Request`) and output (`Generation`) of an engine.
 
-Token in, token out: a generation carries token ids and log-probabilities beside the text; nothing is tokenised twice.
-A failure is data on the one result it concerns (`Generation.error`); the other results of the batch keep theirs.
-Exceptions are for requests and engines set up wrong.
+Tokens in, tokens out: a generation has token ids and log-probabilities in addition to the text, so nothing is tokenised
+twice. A failure is data on the one result that it concerns (`Generation.error`), and the other results of the batch are
+unaffected. Exceptions are for requests and engines that were set up incorrectly.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 TakeBack = Callable[[], object]
-"""Gives up what was asked for."""
+"""Cancels a request."""
 
 EnginePrompt = str | Sequence[Message] | Sequence[int]
-"""Text as it stands, a conversation (the model's chat template is applied), or token ids as they stand.
+"""Text used as is, a conversation (the model's chat template is applied), or token ids used as is.
 
-A conversation whose last turn is the assistant's is continued within that turn."""
+If the last turn of a conversation is the assistant's, the model continues that turn.
+"""
 PromptKind = Literal["text", "chat", "ids"]
 StructuredKind = Literal["choice", "regex", "grammar", "json"]
 STRUCTURED_KINDS: tuple[StructuredKind, ...] = get_args(StructuredKind)
@@ -37,7 +38,7 @@ class Structured:
     """A form the reply is constrained to while it is sampled; exactly one field is set."""
 
     choice: tuple[str, ...] = ()
-    """One of these texts, whole."""
+    """The output must be exactly one of these strings."""
     regex: str = ""
     grammar: str = ""
     """A context-free grammar in EBNF, as the server reads it."""
@@ -68,12 +69,15 @@ class Request:
     """0 is greedy."""
     top_p: float = 1.0
     top_k: int = 0
-    """Sample among the likeliest so many only, before `top_p` is applied; 0: among all."""
+    """Sample only among this many most likely tokens, before `top_p` is applied. 0 disables the limit."""
     stop: tuple[str, ...] = ()
-    """Texts that end the output; they are not part of it."""
+    """Strings that end the output. They are not part of it."""
     seed: int | None = None
     logprobs: int | None = None
-    """Ask for log-probabilities of the sampled tokens, and of the `k` likeliest at each (0: of the sampled only)."""
+    """Request log-probabilities of the sampled tokens and of the `k` most likely at each position.
+
+    0: of sampled tokens only.
+    """
     prompt_logprobs: int | None = None
     """The same for the tokens of the prompt."""
     structured: Structured | None = None
@@ -115,7 +119,7 @@ class Request:
 
     @property
     def prompt_ids(self) -> tuple[int, ...]:
-        """The prompt where it is token ids, else nothing."""
+        """The prompt if it consists of token ids, otherwise empty."""
         return tuple(token for token in self.prompt if isinstance(token, int))
 
     @property
@@ -126,12 +130,15 @@ class Request:
 
     @property
     def draws(self) -> int:
-        """How many outputs to draw for the `n` asked for: greedy ones are equal, so one, which counts `n` times."""
+        """Outputs to sample for the requested `n`.
+
+        Greedy outputs are equal, so one is sampled and repeated `n` times.
+        """
         return 1 if self.temperature == 0 else self.n
 
     @property
     def deterministic(self) -> bool:
-        """Whether asking twice gives the same result: greedy, or seeded."""
+        """Whether two identical requests give the same result: greedy or seeded."""
         return self.temperature == 0 or self.seed is not None
 
 
@@ -141,9 +148,9 @@ class TopLogprob:
 
     token: str
     logprob: float
-    """Natural logarithm; -9999.0 stands for minus infinity, as servers write it."""
+    """Natural logarithm. -9999.0 represents minus infinity, as in servers' replies."""
     id: int | None = None
-    """None where the server gives texts only."""
+    """None if the server returns only strings."""
 
 
 TopLogprobs = tuple[TopLogprob, ...]
@@ -151,24 +158,27 @@ TopLogprobs = tuple[TopLogprob, ...]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One sampled reply. Per-token fields are parallel, and empty where not asked for or not given."""
+    """One sampled reply. Per-token fields are parallel, and empty if not requested or not provided."""
 
     text: str
     ids: tuple[int, ...] = ()
-    """Sampled token ids, the end token included where one was sampled."""
+    """Sampled token ids, including the end token if one was sampled."""
     tokens: tuple[str, ...] = ()
-    """The same tokens as texts; with log-probabilities only."""
+    """The same tokens as strings. Only with log-probabilities."""
     logprobs: tuple[float, ...] = ()
     """Natural log-probabilities of the sampled tokens under the model's own distribution (temperature 1, no top-p)."""
     top_logprobs: tuple[TopLogprobs, ...] = ()
     """For each sampled token the likeliest ones at its position, best first; the sampled one may come on top of `k`."""
     finish_reason: str = ""
-    """`stop` (end token or stop text), `length` (`max_tokens` or the context is used up), or what the server says."""
+    """`stop` (end token or stop string), `length` (`max_tokens` or the context is used up), or the server's own value.
+    """
     thoughts: str = ""
-    """What the server keeps apart from the text as the model's thoughts (`reasoning_content`)."""
+    """The model's thoughts, if the server returns them separately from the text (`reasoning_content`)."""
     stopped_by: str | None = None
-    """Of a request with `stop`, the stop text that ended the output, "" where its end token did; None where something
-    else did, or the engine does not tell."""
+    """For a request with `stop`, the stop string that ended the output, or "" if its end token did.
+
+    None if something else ended it, or if the engine does not report it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +187,7 @@ class Generation:
 
     outputs: tuple[Output, ...] = ()
     prompt_ids: tuple[int, ...] = ()
-    """Empty where the server does not give them."""
+    """Empty if the server does not provide them."""
     prompt_logprobs: tuple[float | None, ...] = ()
     """Log-probability of each prompt token given those before it; None for the first."""
     prompt_top_logprobs: tuple[TopLogprobs, ...] = ()
@@ -192,7 +202,7 @@ class Generation:
         """The first output's text.
 
         Raises:
-            EngineError: there is none; the error is the reason.
+            EngineError: There is none. The error is the reason.
         """
         if self.error is not None:
             raise self.error
@@ -205,10 +215,10 @@ class Generation:
 
 
 class Engine(ABC):
-    """Generates. Owns its concurrency; `generate` may be called from any thread and several at once."""
+    """Generates outputs. Controls its own concurrency. `generate` may be called from any thread, and in parallel."""
 
     name: str
-    """The spec's form, for people: `hf:models/tiny`. Never holds a credential."""
+    """The spec, for display: `hf:models/tiny`. Never contains credentials."""
     form: str = ""
     """How a spec names such an engine, for messages: `hf:PATH`."""
     batched: bool = False
@@ -216,7 +226,7 @@ class Engine(ABC):
     submits: bool = False
     """Whether `submit` takes requests."""
     tokenizer: Any = None
-    """The model's, where the engine holds it in this process: its callers can then work on token ids."""
+    """The model's tokenizer, if the engine has it in this process. Callers can then work on token ids."""
     pictures: bool = False
     """Whether messages may have pictures: content parts of the type `image_url` with a `data:` address."""
     last_failure: EngineError | None = None
@@ -224,7 +234,7 @@ class Engine(ABC):
 
     @property
     def structured(self) -> frozenset[StructuredKind]:
-        """Kinds of structured output this engine can hold a reply to; a request for another gets an error."""
+        """Kinds of structured output that this engine can enforce. A request for another kind gets an error."""
         return frozenset()
 
     @property
@@ -241,18 +251,20 @@ class Engine(ABC):
         yield from enumerate(self.generate(requests))
 
     def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
-        """Take a request beside whatever is under way; `done` gets the result in any thread, or what went wrong in us.
+        """Accept a request in addition to those in progress.
 
-        Only where `submits`. Returns what takes the request back, as far as it has not been answered: `done` may not be
-        called any more then.
+        `done` gets the result, or an internal exception, in any thread.
+
+        Only if `submits` is set. Returns a function that cancels the request if it has not been answered. `done` may no
+        longer be called after that.
         """
         raise NotImplementedError(f"{self.name} takes requests together only")
 
     def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
-        """Run rollouts, each at its own pace, and return what they returned, in order; see `engines.rollouts`.
+        """Run rollouts, each at its own pace, and return their return values in order. See `engines.rollouts`.
 
         Raises:
-            Exception: what a rollout or its work raised.
+            Exception: A rollout or its work raised it.
         """
         from verikit.engines.rollouts import run_rollouts
 
@@ -282,7 +294,7 @@ class Wrapper(Engine):
 
     @property
     def identity(self) -> str:
-        """The engine's: what stands in front of it changes no result."""
+        """The engine's identity. This wrapper doesn't change results."""
         return self._engine.identity
 
     @property
