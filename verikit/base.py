@@ -98,12 +98,16 @@ class Verifier(ABC):
         return True
 
     def explain(self, sample: Sample) -> str:
-        """Return more detail on one sample for a person (parse trees, steps), in addition to its score, or "" if there is none.
+        """Return more detail on one sample than its score (parse trees, steps), for people to read.
+
+        "" if there is none.
         """
         return ""
 
     def environment(self) -> Mapping[str, Any]:
-        """Return the properties of this machine that scores depend on, such as those verified for a sandbox, for a run's results.
+        """Return the machine's properties that scores depend on, such as a sandbox's verified ones.
+
+        They are stored with a run's results.
         """
         return {}
 
@@ -289,8 +293,7 @@ def raised_at(error: BaseException) -> str:
 
 
 def _traced(error: BaseException) -> str:
-    """Return the traceback of an error in user code, starting where verikit called it, or "" if verikit itself raised it.
-    """
+    """Return the traceback of an error in user code, starting at verikit's call. "" if verikit itself raised it."""
     frames = _foreign(error)
     return strike("".join(traceback.format_list(frames[-_FRAMES:]))) if frames else ""
 

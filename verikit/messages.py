@@ -99,7 +99,9 @@ def as_mapping(message: Any) -> CompletionMessage:
 
 
 def content_text(content: Any) -> str:
-    """Return the text of a message's content: the string, or its parts (or single part) without thoughts, by blank lines.
+    """Return a message content's text: the string, or the text of its parts (or only part), joined by blank lines.
+
+    Thoughts are excluded.
 
     Raises:
         UsageError: It is neither.
@@ -147,7 +149,7 @@ def media_said(messages: Sequence[CompletionMessage]) -> list[str]:
 
 
 def continuation(messages: Any, prompt: str | Sequence[CompletionMessage]) -> Sequence[CompletionMessage]:
-    """Return the messages after the prompt, or from the model's first turn on if the conversation doesn't start with it.
+    """Return the messages after the prompt. If the conversation doesn't start with it, start at the model's first turn.
 
     Raises:
         UsageError: These are not messages.

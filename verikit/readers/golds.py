@@ -114,7 +114,9 @@ class Golds:
         return f"no answers are read from {self.name}: --map {PREFIX}answer=KEY, one of {keys}"
 
     def joined(self, built: BuiltGroup) -> BuiltGroup:
-        """Return a row with its gold answer and other gold keys, which take precedence, and the gold prompt if the row has none.
+        """Return a row joined with its gold answer and the gold file's other keys, which take precedence.
+
+        A row without a prompt gets the gold file's.
 
         Raises:
             SchemaError: The row has no id, or there is not exactly one gold answer for it.

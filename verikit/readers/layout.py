@@ -196,8 +196,7 @@ def _map_hint(row: JsonRow, missing: Mapping[str, bool]) -> str:
 
 
 def _paths_of(form: Format, mapping: Mapping[str, str]) -> tuple[tuple[Path, ...], ...]:
-    """Return the paths of each field, in the order of `FIELDS`: its mapped path if there is one, otherwise the format's.
-    """
+    """Return the paths of each field, in the order of `FIELDS`: its mapped path, otherwise the format's."""
     paths = {field: tuple(map(_path, getattr(form, field))) for field in FIELDS}
     if "completions" in mapping or "completion" in mapping:
         paths["completions"] = paths["completion"] = ()

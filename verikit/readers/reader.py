@@ -175,8 +175,7 @@ class Reader(Iterator[Group | SchemaError]):
         self._begun = 0
         """Number of files whose rows have started."""
         self._learnt = self._gathers = self._stateless = False
-        """For the current file: whether its format is known, whether rows are gathered, and whether they can be read separately.
-        """
+        """State of the current file: its format is known, its rows are gathered, its rows can be read separately."""
         self._golds = None if gold is None else Golds(gold, gold_mapping)
         self._groups = self._read()
 
