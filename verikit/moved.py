@@ -59,7 +59,7 @@ MOVED = {
 
 
 class _OldName(Loader):
-    """Puts the module of the new name in the place of the old one."""
+    """Replaces the module of the old name with that of the new one."""
 
     def __init__(self, new: str) -> None:
         self._new = new
@@ -84,6 +84,6 @@ class _Finder(MetaPathFinder):
 
 
 def install() -> None:
-    """Make the old names importable. The finder is asked last, so it costs nothing where a module exists."""
+    """Make the old names importable. The finder is called last, so it costs nothing if a module exists."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())

@@ -1,11 +1,11 @@
 """A cache of generations in one SQLite file, in front of any engine.
 
-A row's key is the content of (engine identity, request, how often the batch asked before), so that n equal unseeded
-requests stay n different samples and a run made again hits all of them. Rows are written as results arrive: what was
-paid for survives a crash. Errors are never stored, and a row that can't be read is a miss.
+A row's key is a hash of (engine identity, request, number of the same request in the batch). So n equal unseeded
+requests stay n different samples, and a repeated run finds all of them. Rows are written as results arrive, so paid
+results survive a crash. Errors are never stored, and a row that can't be read is a miss.
 
 Safe across processes and threads: write-ahead log, a connection for each call, short transactions. The least recently
-used rows leave when the file passes its cap.
+used rows are evicted when the file passes its cap.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _log = logging.getLogger(__name__)
 
 
 def default_path() -> Path:
-    """Return the cache's path: VERIKIT_CACHE, else verikit/generations.sqlite in the user's cache folder."""
+    """Return the cache's path: VERIKIT_CACHE, or by default verikit/generations.sqlite in the user's cache folder."""
     if own := os.environ.get("VERIKIT_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "verikit" / "generations.sqlite"
 
 
 def training_cache() -> Cache:
-    """Return where a training run keeps what its judges reply: beside the default, with a lower cap.
+    """Return the cache of judge replies for a training run: in the same folder as the default one, with a lower cap.
 
-    Each completion is judged once, so its replies would push those out that are asked for again.
+    Each completion is judged once, so its replies would evict those that are needed again.
     """
     path = default_path()
     return Cache(path.with_name(f"{path.stem}-training{path.suffix}"), TRAINING_BYTES)
@@ -66,10 +66,10 @@ class Cache:
     max_bytes: int = 4 * 2**30
 
     def connect(self) -> sqlite3.Connection:
-        """Open the file, making it where there is none.
+        """Open the file, creating it if it doesn't exist.
 
         Raises:
-            ConfigError: it can't be opened, or is something else.
+            ConfigError: It can't be opened, or is not a cache.
         """
         end = time.monotonic() + BUSY_S
         try:
@@ -83,7 +83,7 @@ class Cache:
         return connection
 
     def _open(self, end: float) -> sqlite3.Connection | None:
-        """Open and prepare the file; None where another process is at that, for which SQLite itself does not wait."""
+        """Open and prepare the file. None if another process is preparing it, for which SQLite itself does not wait."""
         connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
         try:
             self._prepare(connection)
@@ -121,7 +121,7 @@ class Cache:
         connection.execute("PRAGMA synchronous = NORMAL")
 
     def get(self, connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Generation]:
-        """Return what is stored under some keys, marked as a hit."""
+        """Return the generations stored under some keys, marked as hits."""
         found: dict[str, Generation] = {}
         old = []
         now = time.time()
@@ -200,9 +200,9 @@ class CachedEngine(Wrapper, StreamingEngine):
         self.tokenizer: Any = engine.tokenizer
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield the hits, then the engine's results as they come, each stored before.
+        """Yield the hits, then the engine's results as they arrive, each stored first.
 
-        Equal deterministic requests are asked once.
+        Equal deterministic requests are sent once.
         """
         askers: dict[str, list[int]] = {}
         asked: Counter[str] = Counter()

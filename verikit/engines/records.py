@@ -1,8 +1,8 @@
-"""Requests and generations as JSON: what recordings hold and what the cache stores.
+"""Requests and generations as JSON, for recordings and the cache.
 
-Fields at their defaults are left out, so a hand-written record is short and a field added later leaves old keys valid.
-A request's `meta` is the caller's own and never written. Reading checks what it reads: a record that is not one is a
-`ValueError`.
+Fields with their default value are omitted, so a hand-written record is short and a field added later leaves old keys
+valid. A request's `meta` belongs to the caller and is never written. Reading validates its input: an invalid record is
+a `ValueError`.
 """
 
 from __future__ import annotations

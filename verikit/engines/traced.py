@@ -1,7 +1,7 @@
 """A span for each request of an engine, by OpenTelemetry's conventions for generative AI (`gen_ai.*`).
 
-Names and units: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/. A span is made when its result is
-there, with the times that the engine took; one that the cache answered has none, since no model was asked.
+Names and units: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/. A span is created when its result
+arrives, with the times of the engine. A cache hit has no span, because no model was called.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from verikit.platform import tracing
 Method = TypeVar("Method", bound=Callable[..., Any])
 Results = Iterator[tuple[int, Generation]]
 PROVIDERS = {"gemini": "gcp.gemini", "openai-batch": "openai"}
-"""What the conventions call a provider whose spec has another name."""
+"""The conventions' names of providers, if they differ from the spec's."""
 REMOTE = ("openai", "openai-batch", "anthropic", "gemini")
 SHOWN_CHARS = 20_000
-"""Of a text in a span, where texts are asked for."""
+"""Maximum characters of a text in a span, if texts are enabled."""
 
 
 def traced_stream(stream: Method) -> Method:
-    """Make spans of what an engine's `stream` yields, where the process records any."""
+    """Create spans of the results of an engine's `stream`, if the process records spans."""
 
     @wraps(stream)
     def observed(self: Engine, requests: Sequence[Request]) -> Results:

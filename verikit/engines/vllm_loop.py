@@ -1,7 +1,7 @@
-"""vLLM's loop in a thread of its own: requests join whatever it is generating, and leave when they are done.
+"""vLLM's loop in a separate thread. Requests join the current generation, and leave when they are done.
 
-The loop's thread alone touches vLLM while a request is under way; with none it waits, so others may then put vLLM to
-sleep or replace its weights. Whatever vLLM raises is told to all whose requests are under way: none waits for ever.
+Only the loop's thread uses vLLM while a request is in progress. Without requests it waits, so others may then put vLLM
+to sleep or replace its weights. Any exception of vLLM is reported to all requests in progress, so none waits forever.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from verikit.engines.errors import BadRequest, ServerFailed
 from verikit.engines.types import TakeBack
 
 Done = Callable[[Any], None]
-"""Is given vLLM's output of a request, or an exception: an EngineError where it is the request's or a dead engine's."""
+"""Called with vLLM's output of a request, or an exception: an EngineError if the request or a dead engine caused it."""
 
 
 class _Joining(NamedTuple):
-    """A request that wants in: its name, its prompt's ids, vLLM's parameters, and whom to tell."""
+    """A request to add: its name, its prompt's ids, vLLM's parameters, and its callback."""
 
     name: str
     ids: list[int]
@@ -31,7 +31,7 @@ class _Joining(NamedTuple):
 
 
 class _Leaving(NamedTuple):
-    """A request that nobody wants any more."""
+    """A request to cancel."""
 
     name: str
 
@@ -40,7 +40,7 @@ class VLLMLoop:
     """Steps a `vllm.LLM` as long as there is something to do."""
 
     def __init__(self, llm: Any) -> None:
-        """Take a `vllm.LLM` whose `generate` nobody calls."""
+        """Use a `vllm.LLM` whose `generate` is not called elsewhere."""
         self._engine: Any = llm.llm_engine
         self._coming: SimpleQueue[_Joining | _Leaving] = SimpleQueue()
         self._under_way: dict[str, Done] = {}
@@ -83,7 +83,7 @@ class VLLMLoop:
                         self._under_way.pop(output.request_id)(output)
 
     def _next(self) -> Iterator[_Joining | _Leaving]:
-        """Yield what comes and goes; with nothing under way, wait for it."""
+        """Yield new and cancelled requests. If none is in progress, wait for one."""
         if not self._under_way:
             yield self._coming.get()
         while True:
@@ -108,7 +108,7 @@ class VLLMLoop:
             self._engine.abort_request([name])
 
     def _fail(self, error: Exception) -> None:
-        """Tell all that are under way."""
+        """Report an error to all requests in progress."""
         waiting, self._under_way = self._under_way, {}
         for done in waiting.values():
             done(error)

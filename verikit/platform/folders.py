@@ -1,6 +1,6 @@
-"""Folders that somebody else may have made (runs, indexes) are data: no link in them leads out, none names code to run.
+"""Folders from other people (runs, indexes) are untrusted data: their links must not lead out, nor may they name code.
 
-Code is named on the command line or in Python. Settings that come from a folder may name only what stands there too.
+Code is named on the command line or in Python. Settings from a folder may only name code that is named there too.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def _check_entry(path: Path, root: Path) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Refuse a folder with a link that leads out of it, or with what is neither file nor folder (a pipe, a device).
+    """Check a folder for links that lead out of it, and for entries that are neither file nor folder (a pipe, a device).
 
-    The folder itself may be a link: its caller named it. One that is not there holds nothing. What is inside of
-    `TRACKER_FOLDERS` is not looked at, but such a folder may be no link itself.
+    The folder itself may be a link, because its caller named it. A missing folder is treated as empty. The content of
+    `TRACKER_FOLDERS` is not checked, but such a folder must not be a link itself.
 
     Raises:
-        UsageError: names the first such thing.
+        UsageError: There is such an entry. The error names the first.
     """
     root = folder.resolve()
     for at, folders, files in os.walk(root):
@@ -80,10 +80,10 @@ def code_only_from(names: Iterable[str], option: Callable[[str], str] = _by_sett
 
 
 def check_code(name: str) -> None:
-    """Refuse to import code that only a folder names.
+    """Check that code to import is not named only by a folder.
 
     Raises:
-        SpecError: it is such code.
+        SpecError: It is.
     """
     if _trusted is not None and name not in _trusted:
         raise SpecError(

@@ -1,7 +1,7 @@
-"""One JSON array to its items, without parsing them: only strings, brackets and commas are looked at.
+"""Splits one JSON array into its items, without parsing them: only strings, brackets and commas are examined.
 
-Memory holds one item, at most `cap` bytes of it. A malformed item is for the parser to refuse; as long as its brackets
-and quotes pair up, the items after it are found.
+Memory contains one item, at most `cap` bytes of it. The parser rejects a malformed item. As long as its brackets and
+quotes are balanced, the items after it are found.
 """
 
 from __future__ import annotations

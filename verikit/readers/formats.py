@@ -1,10 +1,10 @@
-"""The file formats: under which keys each keeps prompt, completions, answer and id, and how it is told by its keys.
+"""The file formats: the keys of prompt, completions, answer and id in each, and how it is recognised.
 
-A key may be a dotted path into the row (`reward_model.ground_truth`); the first one that leads to a value is taken.
-What can't be said in keys is done by a format's `prepare`, which sees each row first. Sources: lm-eval 0.4.13
+A key may be a dotted path into the row (`reward_model.ground_truth`). The first one that leads to a value is used. A
+format's `prepare`, which sees each row first, handles anything that keys can't express. Sources: lm-eval 0.4.13
 (`evaluator.py`, `evaluation_tracker.py`), TRL 1.16.0 (`grpo_trainer.py`), verl 0.9.1 (`ray_trainer.py`,
-`main_generation_server.py`), verifiers 0.1.9 (`save_utils.py`), alpaca_eval 0.6.6 (`main.py`) and
-the OpenAI client's `ChatCompletion`.
+`main_generation_server.py`), verifiers 0.1.9 (`save_utils.py`), alpaca_eval 0.6.6 (`main.py`) and the OpenAI client's
+`ChatCompletion`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Prepare = Callable[[JsonRow], JsonRow | None]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Where a format keeps the fields of a row."""
+    """The keys of a row's fields in one format."""
 
     name: str
     matches: Callable[[JsonRow], bool]
@@ -199,9 +199,9 @@ _ALL = (
     ),
 )
 FORMATS = {form.name: form for form in _ALL}
-"""The formats by name, in the order in which they are looked for."""
+"""The formats by name, in the order in which they are tried."""
 
 
 def detect(row: JsonRow) -> Format | None:
-    """Tell a row's format by its keys; None if it is none of them."""
+    """Detect a row's format from its keys. None if it matches no format."""
     return next((form for form in _ALL if form.matches(row)), None)

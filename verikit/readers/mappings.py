@@ -1,6 +1,6 @@
 """A mapping for several files: `prompt=question` is for all of them, `chats.jsonl:prompt=messages` for one.
 
-A file is named by its path, by its name alone, or by a pattern of either.
+A file is named by its path, by its base name, or by a pattern of either.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def check_files(named: Mapping[str, Mapping[str, str]], files: Sequence[str]) ->
 
 
 def mapping_of(file: str, shared: Mapping[str, str], named: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """The mapping of one file: what is for it alone wins."""
+    """Return the mapping of one file. Entries for this file only take precedence."""
     found = dict(shared)
     for name, fields in named.items():
         if _is_named(file, name):

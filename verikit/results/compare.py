@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 AnyRun: TypeAlias = FinishedRun | str | PathLike[str]
 """A run that a call returned, or the folder of one."""
 Of: TypeAlias = Literal["differences", "slices", "rows"]
-"""What of a comparison a data frame holds."""
+"""The part of a comparison in a data frame."""
 EXAMPLES = 6
 
 
@@ -66,9 +66,9 @@ class RunComparison:
         yield from slice_records(self.slices)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One record for each question and metric, a column for each run; those that differ most come first.
+        """Yield one record per question and metric, with a column for each run. Those that differ most come first.
 
-        A column is None where the run has no value. A run that is called like another column gets a number.
+        A column is None if the run has no value. A run with the name of another column gets a number.
         """
         for record in self._comparison.row_records():
             values = record.pop("values")
@@ -98,10 +98,10 @@ class RunComparison:
         return to_polars(self._records(of))
 
     def to_dataset(self, of: Of = "differences") -> datasets.Dataset:
-        """The differences as a data set of the package datasets; or `slices`, or `rows`, each question under each run.
+        """Return the differences as a dataset of the package datasets, or `slices`, or `rows`: each question under each run.
 
         Raises:
-            MissingExtra: it is not installed.
+            MissingExtra: It is not installed.
         """
         return to_dataset(self._records(of))
 
@@ -112,7 +112,7 @@ class RunComparison:
         return records[of]()
 
     def __repr__(self) -> str:
-        """What the command prints, without colours."""
+        """Return the command's output, without colours."""
         if self.standings:
             lines = show_leaderboard(self.standings, self.differences)
         else:
@@ -155,20 +155,20 @@ class RunComparison:
 def compare(*runs: AnyRun | Mapping[str, AnyRun], metric: str = "", by_key: str | Sequence[str] = ()) -> RunComparison:
     """Compare runs of `score` or of `evaluate` on the same questions: which differences are real, and what changed.
 
-    What `verikit compare` does, as a call: paired differences with intervals over questions, p-values of a sign-flip
+    Does the same as `verikit compare`: paired differences with intervals over questions, and p-values of a sign-flip
     test, corrected for several comparisons.
 
     Args:
-        runs: Two or more runs or folders of runs; or one mapping from names to them.
-        metric: Another metric of single questions than the runs are told by: `selected`, `pass@4`, `pass^4`.
-        by_key: One key of the rows or several, to compare by value by value as well.
+        runs: Two or more runs or folders of runs, or one mapping from names to them.
+        metric: A metric of single questions other than the runs' default: `selected`, `pass@4`, `pass^4`.
+        by_key: One key of the rows or several, to also compare value by value.
 
     Returns:
-        The comparison: each pair's differences, which are real, and of three or more runs a leaderboard.
+        The comparison: each pair's differences, which of them are real, and a leaderboard for three or more runs.
 
     Raises:
-        UsageError: fewer than two runs, a folder is none, a run has no such metric, they share no question, or no row
-            has a key.
+        UsageError: There are fewer than two runs, a folder is not a run, a run has no such metric, they have no
+            question in common, or no row has a key.
     """
     named: dict[str, AnyRun] = {}
     for run in runs:

@@ -1,7 +1,7 @@
-"""Waves of requests on their way to an engine.
+"""Waves of requests sent to an engine.
 
-A server answers several waves at once, so that the last replies of one never leave its connections idle; they run on
-daemon threads, since an interrupted program need not wait for a server that hangs. A model in this process takes one
+A server processes several waves in parallel, so the last replies of one never leave its connections idle. They run on
+daemon threads, because an interrupted program need not wait for a server that hangs. A model in this process takes one
 wave after the other, in the caller's thread.
 """
 
@@ -17,11 +17,11 @@ from verikit.engines.types import Engine, Generation, Request
 from verikit.errors import VerikitError, raise_if_gone
 
 SERVED, HELD, BATCHED = (4, 64), (1, 256), (1, 50_000)
-"""Waves at once and requests to a wave: of an engine that is a server, of one that holds its model here, and of one
-that submits batches."""
+"""Parallel waves and requests per wave: for a server, for a model in this process, and for an engine with batch jobs.
+"""
 
 GONE = 32
-"""So many failures after each other, whole waves of them, that another try may mend: the engine is taken for gone."""
+"""After this many consecutive retryable failures, in whole waves, the engine is considered unreachable."""
 
 
 @dataclass(eq=False)
@@ -76,7 +76,7 @@ class Lanes:
         return event
 
     def close(self) -> None:
-        """Want no more results."""
+        """Stop accepting results."""
         self._wanted = False
 
     def _run(self, wave: Wave) -> Iterator[Event]:
@@ -108,14 +108,14 @@ class EngineHealth:
         """Failures since the last result that was none, in waves that failed whole."""
 
     def note(self) -> None:
-        """A result came that is no error."""
+        """Record a successful result."""
         self._answered, self._failing = True, 0
 
     def check(self, wave: Wave) -> None:
-        """Stop at a wave that says the engine is gone, or that it was never there for such requests.
+        """Stop at a wave which shows that the engine is unreachable, or never served such requests.
 
         Raises:
-            EngineError: it says so.
+            EngineError: The wave shows this.
         """
         errors = [generation.error for _, generation in wave.failed]
         if len(errors) < len(wave.requests):

@@ -1,7 +1,7 @@
-"""Chunks on their way through workers: cut from the input, handed out, and given back in its order.
+"""Chunks on their way through workers: split from the input, handed out, and returned in its order.
 
-A chunk whose worker died (a crash in native code, the kernel's memory killer) is halved and tried again, until the row
-that kills a worker stands alone and gets the error.
+A chunk whose worker died (a crash in native code, the kernel's out-of-memory killer) is halved and retried, until the
+row that kills a worker is isolated and gets the error.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ChunkOrder:
             self._todo.append(task)
 
     def take(self) -> Task | None:
-        """A task for a free worker; None if there is none now."""
+        """Return a task for a free worker, or None if there is none now."""
         return self._todo.popleft() if self._todo else None
 
     def done(self) -> Iterator[tuple[Chunk, ChunkResult]]:
@@ -55,7 +55,7 @@ class ChunkOrder:
 
     @property
     def waiting(self) -> int:
-        """Tasks that no worker has had: one for each worker, or all that are left of the input."""
+        """Number of tasks that no worker has received: one per worker, or all that remain of the input."""
         return len(self._todo)
 
     @property

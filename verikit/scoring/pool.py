@@ -1,7 +1,7 @@
-"""Chunks over worker processes: results in input order, a bounded number in flight, and no row lost to a dead worker.
+"""Chunks on worker processes: results in input order, a bounded number in flight, and no row lost to a dead worker.
 
-Workers are spawned, so they inherit nothing, and the kernel kills them with their parent; what becomes of a chunk whose
-worker died is told in order.py.
+Workers are spawned, so they inherit nothing, and the kernel kills them with their parent. order.py documents how a
+chunk whose worker died is handled.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ InFlight = dict[object, tuple[Chunk, float]]
 def score_chunks(
     chunks: Iterable[Chunk], scorer: Scorer, jobs: int | str, in_flight: InFlight
 ) -> Generator[tuple[Chunk, ChunkResult]]:
-    """Score chunks in `jobs` processes (1: in this one; text: on Ray) and yield them in order.
+    """Score chunks in `jobs` processes (1: in this one; a string: on Ray) and yield them in order.
 
     Close it to stop the processes.
 
     Raises:
-        UsageError: a verifier found itself set up wrong.
-        EngineError: the engine behind a verifier is gone.
-        HelperError: a worker can't start.
-        MissingExtra: Ray is asked for and not installed.
+        UsageError: A verifier was set up incorrectly.
+        EngineError: A verifier's engine is unreachable.
+        HelperError: A worker can't start.
+        MissingExtra: Ray is requested and not installed.
     """
     if isinstance(jobs, str):
         from verikit.scoring.on_ray import score_on_ray
@@ -70,7 +70,7 @@ class _Worker:
         theirs.close()
 
     def stop(self) -> str:
-        """End the process, if it has not; return what it ended by."""
+        """Stop the process if it has not ended. Return the signal or exit code that ended it."""
         self.connection.close()
         self.process.join(STOP_S)
         if self.process.exitcode is None:
@@ -125,13 +125,13 @@ class _Pool:
                     worker.connection.send(task.chunk)
 
     def _hear_some(self) -> None:
-        """Wait until some worker sends something, and take in what has come."""
+        """Wait until a worker sends something, and process all messages."""
         heard = {worker.connection: worker for worker in self.workers if worker.task or not worker.ready}
         for connection in wait(list(heard)):
             self._hear(heard[connection])  # type: ignore[index]  # wait() returns what it was given
 
     def _hear(self, worker: _Worker) -> None:
-        """Take in what a worker sends: that it is ready, a result, an error of the caller's; or that it died."""
+        """Process a worker's message: it is ready, a result, or an error of the caller's. Or its death."""
         try:
             heard = worker.connection.recv()
         except (EOFError, ConnectionError):
@@ -176,7 +176,7 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _work(plan: ScoringPlan, connection: Connection, parent: int) -> None:
-    """Main of a worker: say that it is ready, then answer each chunk."""
+    """Main function of a worker: report that it is ready, then process each chunk."""
     die_with_parent()
     if os.getppid() != parent:
         return
@@ -200,7 +200,7 @@ def told_again(error: UsageError | EngineError) -> VerikitError:
 
 
 def timed(scorer: Scorer, chunk: Chunk) -> ChunkResult:
-    """Score a chunk and note how long it took."""
+    """Score a chunk and record the time taken."""
     start = time.monotonic()
     result = scorer(chunk)
     result.seconds = time.monotonic() - start

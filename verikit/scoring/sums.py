@@ -1,8 +1,8 @@
-"""Checksums of what a run wrote, kept in its `.progress`: a flipped bit is found, and told by the file's name.
+"""Checksums of a run's files, stored in its `.progress`, to detect a flipped bit and name the file.
 
-A line of `.progress` is a commit with a checksum of its own. Files that grow have a running one at each commit and,
-once the run is finished, one for each block of bytes, so that what a damage did not touch need not be scored again.
-Files that are written whole have one each.
+A line of `.progress` is a commit with its own checksum. Growing files have a running checksum at each commit. Once the
+run is finished, they also have one per block of bytes, so undamaged rows need not be rescored. Files that are written
+as a whole have one each.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Commit:
     """Checksums of files that were written whole, once all are."""
 
     def encode(self) -> bytes:
-        """The commit as a line of `.progress`; what is empty is left out, but for the first three."""
+        """Return the commit as a line of `.progress`. Empty fields are omitted, except for the first three."""
         held = {field.name: getattr(self, field.name) for field in fields(self)}
         held = {name: value for i, (name, value) in enumerate(held.items()) if i < 3 or value}
         return json.dumps(held | {"check": crc32(json.dumps(held).encode())}).encode() + b"\n"
@@ -87,7 +87,7 @@ def blocks_of(path: Path) -> list[int]:
 
 
 def damaged_blocks(path: Path, commit: Commit) -> set[int]:
-    """Blocks of a finished file that are not as they were written, or missing."""
+    """Return the blocks of a finished file that have changed since they were written, or are missing."""
     wanted, size = commit.blocks.get(path.name, ()), commit.sizes.get(path.name, 0)
     found = blocks_of(path)
     if path.exists() and path.stat().st_size > size and wanted:  # what came after is cut off, and no damage
@@ -115,10 +115,9 @@ def intact_lines(path: Path, damaged: set[int], size: int) -> Iterator[bytes | N
 
 
 def changed(run: Path) -> list[str]:
-    """Names of the files of a run that are not as it wrote them; none where it keeps no checksums.
+    """Return the names of a run's files that changed since it wrote them. Empty if it stores no checksums.
 
-    A run that is not finished has none for what is still being written; a file that is missing is for its readers to
-    tell.
+    An unfinished run has no checksums for files still being written. Missing files are reported by their readers.
     """
     commits, torn = read_commits(run)
     names = [PROGRESS] if torn else []
@@ -134,15 +133,15 @@ def changed(run: Path) -> list[str]:
 
 
 def sum_of(path: Path) -> int | None:
-    """Checksum of a file; None if there is none."""
+    """Return a file's checksum, or None if it doesn't exist."""
     return crc32(path.read_bytes()) if path.exists() else None
 
 
 def verify(run: Path) -> None:
-    """Refuse a run whose files are not as they were written.
+    """Check that a run's files are unchanged since they were written.
 
     Raises:
-        UsageError: names those that are not.
+        UsageError: Some have changed. The error names them.
     """
     if names := changed(run):
         files = ", ".join(str(run / name) for name in names)

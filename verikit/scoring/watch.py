@@ -1,4 +1,4 @@
-"""Progress of a run in one line: percent, rate, time left, what could not be scored, and what takes longest now."""
+"""Progress of a run in one line: percent, rate, time left, unscored candidates, and the slowest current work."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def search_messages(question: str) -> list[Message]:
 
 
 def rag_prompt(question: str, evidence: str) -> str:
-    """Return the prompt that shows evidence beforehand."""
+    """Return the prompt that contains the evidence."""
     return f"{_SHORT} The documents may help.\n\n{evidence}\n\nQuestion: {question}\nAnswer:"
 
 

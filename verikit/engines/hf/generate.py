@@ -60,7 +60,7 @@ class GenerateDecoder:
 
 
 class _Draw(LogitsProcessor):
-    """Draws the tokens and leaves them as the only possible ones."""
+    """Samples the tokens and masks all others."""
 
     def __init__(self, sampler: TokenSampler) -> None:
         self._sampler = sampler

@@ -12,27 +12,27 @@ from torch.nn import functional
 from verikit.engines.hf.families import ModelFamily
 
 MAX_SCORES = 2**26
-"""Attention scores held at once where they are computed one by one."""
+"""Maximum number of attention scores in memory if they are computed explicitly."""
 Rotations = Mapping[str, tuple[Tensor, Tensor]]
 """Cosines and sines by kind of rotary embedding."""
 Change = Callable[[Tensor], Tensor]
 
 
 class Layer:
-    """A layer of a loaded model; its modules are looked up once, its weights read at each call."""
+    """A layer of a loaded model. Its modules are looked up once, its weights read at each call."""
 
     def __init__(
         self, module: Any, family: ModelFamily, config: Any, *, width: int, rope: str | None, window: int | None
     ) -> None:
-        """Look the modules up.
+        """Look up the modules.
 
         Args:
             module: The layer.
-            family: What it is made of.
-            config: The model's.
-            width: Numbers of a head.
-            rope: Its kind of rotary embedding; None: it isn't rotated.
-            window: How many tokens it attends to, the present one included; None: all.
+            family: Its structure.
+            config: The model's config.
+            width: Size of a head.
+            rope: Its kind of rotary embedding. None: it isn't rotated.
+            window: How many tokens it attends to, including the current one. None: all.
         """
         attention = module.self_attn
         self.window = window
@@ -103,7 +103,7 @@ class Layer:
 
 
 def norm(module: Any, centred: bool) -> Change:
-    """An RMS norm as one operation of torch's, where it rounds as the module does."""
+    """Return an RMS norm as one torch operation, if it rounds like the module."""
     if centred:
         scale, epsilon = 1.0 + module.weight.float(), module.eps
 
@@ -137,7 +137,7 @@ def _through(change: Change | None, x: Tensor) -> Tensor:
 
 
 def _experts(block: Any) -> Change:
-    """A block of routed experts, which wants (batch, tokens, width)."""
+    """Wrap a block of routed experts, which requires (batch, tokens, width)."""
     return lambda hidden: block(hidden) if hidden.dim() == 3 else block(hidden[None])[0]
 
 

@@ -13,16 +13,16 @@ from typing import Any
 from verikit.errors import MissingExtra, SpecError
 
 LOUD = ("torchao", "torch.utils._pytree")
-"""Loggers that tell, as they are imported, of kernels and classes that a user has nothing to do with."""
+"""Loggers that report kernels and classes at import, which are irrelevant to users."""
 
 
 def import_transformers(what: str, extra: str) -> Any:
     """Import torch and transformers and return the latter, its progress bars off.
 
-    It imports torchao where that is installed, which tells at length which GPU kernels it does without.
+    It imports torchao if installed, which logs a long list of missing GPU kernels.
 
     Raises:
-        MissingExtra: one of them is not installed; `what` needs them.
+        MissingExtra: One of them is not installed. `what` needs them.
     """
     for name in LOUD:
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -59,11 +59,11 @@ def load_causal(path: str, dtype: str) -> tuple[Any, Any]:
 
 
 def _source(path: str) -> tuple[str, dict[str, str]]:
-    """What transformers loads from, and how it is told of a GGUF file there.
+    """Return the path for transformers, and its arguments for a GGUF file there.
 
     Raises:
-        MissingExtra: it is one, and gguf or accelerate, which its reader needs, is not installed.
-        SpecError: there is no such file.
+        MissingExtra: It is one, and gguf or accelerate, which its reader needs, is not installed.
+        SpecError: There is no such file.
     """
     file = Path(path)
     if file.suffix != ".gguf":

@@ -1,9 +1,10 @@
-"""Keys and values of texts already run, so that a prompt which goes on from one is run from there only.
+"""Keys and values of earlier texts, so that a prompt that continues one is run only from there.
 
-A conversation comes back longer each turn: a review after its code was run, a question after a search. Sequences are
-found by the hashes of their blocks, each chained to the one before (as in vLLM's prefix cache: Kwon et al., "Efficient
-Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023). A sequence whose blocks a longer
-one holds as well is dropped at once, so a conversation is kept once; beyond the limit the longest unused goes first.
+A conversation returns longer each turn: a review after its code was run, a question after a search. Sequences are found
+by the hashes of their blocks, each chained to the one before (as in vLLM's prefix cache: Kwon et al., "Efficient Memory
+Management for Large Language Model Serving with PagedAttention", SOSP 2023). A sequence is dropped as soon as a longer
+one contains all its blocks, so a conversation is stored once. Beyond the limit, the least recently used sequence is
+evicted first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ BLOCK = 16
 
 @dataclass(slots=True)
 class Known:
-    """A sequence and what the model made of it."""
+    """A sequence with its keys and values."""
 
     ids: tuple[int, ...]
     kept: Tensor
@@ -54,7 +55,7 @@ class Prefixes:
             self._drop(next(iter(self._known)))
 
     def find(self, ids: Sequence[int]) -> Tensor | None:
-        """The keys and values of the longest known beginning that leaves a token to run; None if there is none."""
+        """Return the keys and values of the longest stored prefix that leaves at least one token to run, or None."""
         length, number = 0, 0
         for end, key in _blocks(ids[:-1]):
             if key not in self._holder:
@@ -66,7 +67,7 @@ class Prefixes:
         return self._known[number].kept[..., :length, :]
 
     def clear(self) -> bool:
-        """Forget everything; tell whether there was anything."""
+        """Remove everything. Return whether there was anything."""
         held = bool(self._known)
         self._known.clear()
         self._holder.clear()

@@ -1,8 +1,8 @@
 """Log-probabilities of given tokens: one forward pass over prompts sorted by length, padded on the right.
 
-The body runs over whole sequences; the head over some positions at a time, so that long texts of large vocabularies
-never have all their logits in memory. A model whose logits are more than head(body(ids)) has them in full, in its own
-number format, and some positions at a time in fp32.
+The body runs over whole sequences, the head over some positions at a time, so long texts with large vocabularies never
+have all their logits in memory. If a model's logits are more than head(body(ids)), they are all in memory in the
+model's own number format, and some positions at a time in fp32.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from verikit.engines.hf.head import is_head_of_body
 from verikit.engines.hf.sampler import FLOOR
 
 TOKENS_AT_ONCE = 2**15
-"""Most tokens run at once, the padding included (or one sequence)."""
+"""Maximum number of tokens per forward pass, including padding (or one sequence)."""
 Scored = tuple[list[float], list[list[tuple[int, float]]]]
 _plain: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 
@@ -50,7 +50,7 @@ def score_tokens(model: Any, prompts: Sequence[Sequence[int]], top_k: int = 0) -
 
 
 def _read(model: Any, states: Tensor, ids: Tensor, top_k: int) -> Scored:
-    """Read one sequence, some positions at a time; `states` are logits where there is no model."""
+    """Read one sequence, some positions at a time. `states` are logits if there is no model."""
     vocabulary = states.shape[-1] if model is None else model.get_output_embeddings().weight.shape[0]
     size = max(1, logits_at_once(states.device) // vocabulary)
     chosen, tops, values = [], [], []

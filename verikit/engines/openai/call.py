@@ -1,4 +1,4 @@
-"""One request on its way: rate limits, tries, back-off, deadline, result."""
+"""One request on its way: rate limits, tries, backoff, deadline, result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 20.0
 LEAST_S = 0.01
-"""Of a try: sockets take no time-out below 0, and do not wait with one of 0."""
+"""Minimum seconds of a try: sockets reject timeouts below 0, and do not wait with a timeout of 0."""
 CHARS_PER_TOKEN = 4
 """For reserving from a token rate before the server has counted."""
 NEW_LIMIT_KEY = "max_completion_tokens"
@@ -99,5 +99,8 @@ class Call:
 
 
 def tell_result(call: Call, done: Callable[[Generation | BaseException], None], whole: bool) -> None:
-    """Tell of a call that has ended; `whole`: not by a programming error, whose traceback its thread printed."""
+    """Report the result of a finished call.
+
+    `whole` is False after a programming error, whose traceback its thread printed.
+    """
     done(call.result if whole else RuntimeError("a call to the server ended in a programming error"))

@@ -6,7 +6,10 @@ import threading
 import time
 
 BURST_S = 1.0
-"""How many seconds' worth may go out at once; servers enforce a limit per minute over far shorter spans."""
+"""Seconds of the rate limit that may be used in one burst.
+
+Servers enforce a limit per minute over far shorter spans.
+"""
 
 
 class Pace:

@@ -1,7 +1,7 @@
 """`anthropic:MODEL`, through the package `anthropic` (the Messages API).
 
-It has neither seeds nor log-probabilities: a request's seed is not sent, and one that wants log-probabilities is an
-`Unsupported` error. Thoughts (`body={"thinking": …}`) come apart from the text.
+It has neither seeds nor log-probabilities: a request's seed is not sent, and one that requires log-probabilities is an
+`Unsupported` error. Thoughts (`body={"thinking": …}`) are returned separately from the text.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Anthropic(VendorEngine):
         return anthropic.Anthropic(api_key=key or "none", base_url=self.url, max_retries=0)
 
     def ask(self, request: Request, timeout_s: float) -> tuple[Output, dict[str, float]]:
-        """Ask for one message.
+        """Request one message.
 
         Raises:
-            FailedTry: there is none.
-            EngineError: it can't be read, or the request is none for this vendor.
+            FailedTry: The vendor returned none.
+            EngineError: It can't be read, or this vendor does not support the request.
         """
         library = self._library
         try:
@@ -87,7 +87,7 @@ class Anthropic(VendorEngine):
 
 
 def _sent(content: Any) -> Any:
-    """A message's content as it is if it is a text, otherwise blocks."""
+    """Return a message's content: unchanged if it is a string, otherwise as blocks."""
     return content if isinstance(content, str) else [_block(part) for part in parts_of(content)]
 
 

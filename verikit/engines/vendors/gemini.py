@@ -44,11 +44,11 @@ class Gemini(VendorEngine):
         return genai.Client(api_key=key or "none", vertexai=False, http_options=options)
 
     def ask(self, request: Request, timeout_s: float) -> tuple[Output, dict[str, float]]:
-        """Ask for one candidate.
+        """Request one candidate.
 
         Raises:
-            FailedTry: there is none.
-            EngineError: it can't be read.
+            FailedTry: The vendor returned none.
+            EngineError: It can't be read.
         """
         contents, config = self._arguments(request, timeout_s)
         try:
@@ -146,7 +146,7 @@ def _logprobs(candidate: Any, request: Request) -> tuple[tuple[str, ...], tuple[
 
 
 def _usage(usage: Any) -> dict[str, float]:
-    """Tokens of the prompt and of the reply; thoughts count among the reply's, as they are paid."""
+    """Return the tokens of the prompt and of the reply. Thoughts are included in the reply's, as they are billed."""
     if usage is None:
         return {"prompt_tokens": 0.0, "completion_tokens": 0.0}
     spoken = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
