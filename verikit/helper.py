@@ -153,7 +153,7 @@ class Helper:
             future.set_result(reply)
 
     def _after_fork(self) -> None:
-        """In a forked child: forget the parent's process and close the pipes to it, so that it notices when its parent ends.
+        """In a forked child: forget the parent's process and close the pipes to it, so it notices when its parent ends.
         """
         process = self._process
         self._reset()

@@ -46,7 +46,7 @@ def _check_entry(path: Path, root: Path) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Check a folder for links that lead out of it, and for entries that are neither file nor folder (a pipe, a device).
+    """Check a folder for links that lead out of it, and for entries other than files and folders (a pipe, a device).
 
     The folder itself may be a link, because its caller named it. A missing folder is treated as empty. The content of
     `TRACKER_FOLDERS` is not checked, but such a folder must not be a link itself.

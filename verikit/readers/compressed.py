@@ -113,7 +113,7 @@ def _bzip2() -> Decompressor:
 
 
 def _zstd() -> Callable[[], Decompressor]:
-    """Return a factory of zstd decompressors: the standard library's since Python 3.14, otherwise the package zstandard's.
+    """Return a factory of zstd decompressors: the standard library's (Python 3.14 or later) or the package zstandard's.
 
     Raises:
         MissingExtra: Neither is available.

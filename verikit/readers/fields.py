@@ -103,7 +103,9 @@ def conversation(messages: list[Any], field: str) -> str:
 
 
 def content(value: Any, field: str) -> str:
-    """Return a message's content as a string: text parts without thoughts if it is a list, "" if it is null (a tool call).
+    """Return a message's content as a string. Null (a tool call) becomes "".
+
+    A list of parts becomes its text parts, without thoughts.
     """
     if type(value) is str:
         return value

@@ -98,7 +98,9 @@ class RunComparison:
         return to_polars(self._records(of))
 
     def to_dataset(self, of: Of = "differences") -> datasets.Dataset:
-        """Return the differences as a dataset of the package datasets, or `slices`, or `rows`: each question under each run.
+        """Return the differences as a dataset of the package datasets, or `slices`, or `rows`.
+
+        `rows` has one record for each question under each run.
 
         Raises:
             MissingExtra: It is not installed.

@@ -21,7 +21,9 @@ class CallFolder(NamedTuple):
     """Folder to delete with the run, or None if the caller named a folder to keep."""
 
     def file(self, data: Data, name: str, restart: bool) -> str:
-        """Return the path that a caller gave, or that of a file with the given rows, written next to or into the run's folder.
+        """Return the path that a caller gave.
+
+        Rows are written to a file next to or in the run's folder, whose path is returned.
 
         Raises:
             UsageError: These are not rows, or the folder was created from others.

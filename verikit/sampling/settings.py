@@ -93,7 +93,9 @@ class SamplingSettings:
 
 
 def speaks_chat(engine: Engine) -> bool:
-    """Whether an engine's models take conversations: servers' do, and those of local tokenizers if they have a template.
+    """Whether an engine's models take conversations.
+
+    Servers' models do. Models in this process do if their tokenizer has a chat template.
     """
     return engine.tokenizer is None or bool(getattr(engine.tokenizer, "chat_template", None))
 

@@ -194,7 +194,7 @@ class Folder:
         return {name: damaged for name, damaged in blocks.items() if damaged}
 
     def _compared(self, commits: Sequence[Commit]) -> tuple[list[Commit], Callable[[Commit], list[str]]]:
-        """Return the commits whose files are long enough, and a function that names the files that changed since one of them.
+        """Return the commits whose files are long enough, and a function from a commit to the files that changed since it.
 
         Each file is read once for all commits.
         """

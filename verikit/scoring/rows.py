@@ -18,7 +18,7 @@ _ANEW = "pass --restart to rescore everything"
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value that JSON can't represent: a library's number (numpy's, say) to a number, anything else to a string.
+    """Convert a value that JSON can't represent: a library's number (numpy's, say) to a float, otherwise to a string.
     """
     try:
         return float(value)

@@ -31,7 +31,7 @@ class Fitting:
         self._rows[tokens] = max(1, min(rows, self.rows(tokens)))
 
     def rows(self, tokens: int) -> int:
-        """Return the most completions to try for sequences of this many tokens: those that fitted for shorter or equal ones.
+        """Return the most completions to try for sequences of this many tokens: those that fitted for lengths up to it.
         """
         return min((rows for known, rows in self._rows.items() if known <= tokens), default=2**31)
 

@@ -121,7 +121,7 @@ def family_of(model: Any) -> ModelFamily | None:
 
 
 def inner_model(model: Any) -> Any:
-    """Return the model inside peft's wrapper if its adapters are in the model's own linear modules, otherwise the model.
+    """Return the model inside peft's wrapper if its adapters are in the model's linear modules, otherwise the model itself.
     """
     adapters = getattr(model, "peft_config", {}).values() if hasattr(model, "get_base_model") else ()
     plain = all(

@@ -349,7 +349,9 @@ def _remake(make: partial[OpenAIBatch], key: SecretStr) -> OpenAIBatch:
 
 
 class Ledger:
-    """A file that records submissions, one line per event: a batch's file was uploaded, a batch was created, rows failed.
+    """Record of submissions in one file, with a line per event.
+
+    The events are: a batch's file was uploaded, its batch was created, rows failed.
     """
 
     def __init__(self, path: Path) -> None:
