@@ -24,7 +24,7 @@ Commands are also functions, and return runs for a notebook: `score`, `compare`,
 """
 
 # pyright: reportUnsupportedDunderAll=false
-# Some of `__all__` are imported by `__getattr__` when they are first asked for.
+# `__getattr__` imports some names of `__all__` on first use.
 from typing import Any
 
 from verikit import moved
@@ -77,7 +77,7 @@ CALLS = {
     "score": "verikit.results.score:score",
     "train": "verikit.trainers.call:train",
 }
-"""The commands as calls: where each is."""
+"""The commands as functions, with their modules."""
 
 
 def __getattr__(name: str) -> Any:

@@ -50,7 +50,7 @@ class Verifier(ABC):
     None passes the sample unchanged, which verifiers that forward it to others need.
     """
     sees_media: ClassVar[bool] = False
-    """Whether `score` gets replies that are pictures, sounds or files without text; otherwise they are unscored."""
+    """Whether `score` receives replies that are pictures, sounds or files without text. Otherwise they are unscored."""
     tallied: ClassVar[tuple[str, ...]] = ()
     """Keys of `Score.usage` that a run's summary adds up: integers that count how many times something happened."""
     rates: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType({})
@@ -61,14 +61,15 @@ class Verifier(ABC):
         """Return one score per sample, in order. A failure is a `Score` without a value, not an exception."""
 
     def __call__(self, completion: str, answer: Gold | float = None, *, prompt: Prompt = "", **meta: Any) -> Score:
-        """Score one completion; a number is the answer that is its text, `meta` becomes the sample's own keys."""
+        """Score one completion. A numeric answer is converted to a string. `meta` becomes the sample's own keys."""
         gold = str(answer) if isinstance(answer, int | float) else answer
         return score_all(self, [Sample(prompt, completion, gold, meta=meta)])[0]
 
     def score_missing(self, sample: Sample, reason: str) -> Score:
-        """The score of a completion with thoughts and no reply, which `score` doesn't get: 0.0, unless the row is bad.
+        """Return the score of a completion with thoughts but no reply: 0.0, unless the row is bad.
 
-        One that counts things in `usage` counts them here too. `sample.completion` is blank.
+        `score` doesn't receive such completions. A verifier that counts events in `usage` also counts them here.
+        `sample.completion` is blank.
         """
         return Score(0.0, reason=reason)
 
@@ -115,8 +116,8 @@ class Verifier(ABC):
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest possible value, or -inf and inf if unbounded. Intervals depend on them.
 
-        The default is [0, 1] for a verifier without parts. With parts, it is the range of theirs, extended to the 0.0
-        of a completion that can't be scored.
+        The default is [0, 1] for a verifier without parts. With parts, it is the range of the parts, extended to the
+        0.0 of a completion that can't be scored.
         """
         return span(0.0, *(end for part in parts_of(self) for end in part.bounds)) if any(parts_of(self)) else UNIT
 
@@ -127,7 +128,7 @@ class Verifier(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits that change when anything that decides the scores changes."""
+        """16 hex digits that change whenever anything that determines the scores changes."""
         told = _ADDRESS.sub("", repr(self)) + os.environ.get(TAGS_VARIABLE, "")
         return hashlib.sha256(told.encode(errors="replace")).hexdigest()[:16]
 
@@ -165,7 +166,7 @@ class TextVerifier(Verifier):
 
     _: KW_ONLY
     reads: Reads = "reply"  # type: ignore[misc]  # pyright: ignore[reportIncompatibleVariableOverride]
-    """What of a completion is scored: the `reply`, the `thoughts`, or `all`."""
+    """The part of a completion to score: the `reply`, the `thoughts`, or `all`."""
 
     def __post_init__(self) -> None:
         check_reads(self.reads)
@@ -274,7 +275,7 @@ def describe(error: BaseException) -> str:
 
     Cut at 500 characters.
     """
-    # The library's own way of saying it: it copes with an exception that can't be turned into text.
+    # The standard formatter also handles an exception whose `str` fails.
     text = " ".join(traceback.format_exception_only(error)[-1].split()).removeprefix(f"{type(error).__module__}.")
     text = strike(with_hint(text, error.hint) if isinstance(error, VerikitError) else text)
     return text if len(text) <= 500 else text[:499] + "…"
@@ -327,7 +328,7 @@ class FunctionVerifier(Verifier):
         self.__name__: str = self.name
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Call the function on each sample; None abstains, a number or bool is the value."""
+        """Call the function on each sample. None abstains, a number or bool is the value."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
@@ -346,7 +347,7 @@ class FunctionVerifier(Verifier):
         return told if self.reads == "reply" else f"{told} of {self.reads}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # After decoration the function's own name means this object, so it is found again by that name.
+        # After decoration, the function's name refers to this object, so pickle finds it by that name.
         function = self._function
         module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
         if module and "<" not in qualname and _lookup(module, qualname) is self:
@@ -364,7 +365,7 @@ def describe_function(function: Callable[..., Any]) -> str:
         return f"partial({describe_function(function.func)}, {bound})"
     if not isinstance(function, FunctionType):
         return repr(function)
-    import inspect  # here, not above: it costs a third of `import verikit`
+    import inspect  # imported here, because it takes a third of `import verikit`
 
     code = function.__code__
     try:
@@ -384,7 +385,7 @@ def _describe_cell(cell: CellType) -> str:
         value = cell.cell_contents
     except ValueError:
         return "empty"
-    # A function may close over itself: its name must do there.
+    # A function may close over itself. Its name is used there.
     return f"{value.__module__}:{value.__qualname__}" if isinstance(value, FunctionType) else repr(value)
 
 
@@ -414,7 +415,7 @@ def verifier(
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Names for parts: an equal name gets a suffix (`answer`, `answer_2`), never a silent overwrite."""
+    """Return names for parts: a duplicate gets a suffix (`answer`, `answer_2`), never a silent overwrite."""
     result: dict[str, None] = {}
     count: dict[str, int] = {}
     for name in names:

@@ -51,7 +51,7 @@ class VerikitError(Exception):
 
 
 def with_hint(problem: str, hint: str) -> str:
-    """A problem and what to do about it, on one line."""
+    """Return a problem and its remedy, on one line."""
     return f"{problem} ({hint})" if hint else problem
 
 
@@ -64,7 +64,7 @@ class SpecError(UsageError):
 
 
 class SchemaError(UsageError):
-    """A row that can't be used: names the file, the line (1-based) and the field."""
+    """A row that can't be used. Names the file, the line (1-based) and the field."""
 
     def __init__(
         self, message: str, *, file: str | PathLike[str] = "", line: int = 0, field: str = "", hint: str = ""
@@ -91,7 +91,7 @@ class MissingExtra(VerikitError):
         self.extra: str = extra
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
-        # Exceptions are rebuilt from their message alone, and this one is made of two arguments.
+        # Pickle rebuilds exceptions from their message only, and this one takes two arguments.
         return (type(self), (self.feature, self.extra))
 
 
@@ -104,7 +104,7 @@ class EngineError(VerikitError):
 
     retryable = False
     engine_wide = False
-    """Whether no single request is to blame: no server, no key, no such model."""
+    """Whether no single request is the cause: no server, no key, no such model."""
 
 
 class RateLimited(EngineError):
@@ -139,7 +139,7 @@ def raise_if_gone(errors: Sequence[BaseException | None]) -> None:
         EngineError: No request of the batch was answered, and no request is the cause: no server, no key, no such
             model, or every one of several requests failed in a way that a retry may fix.
     """
-    # One request alone may time out for its own sake; a whole batch doesn't.
+    # A single request may time out because of its content. A whole batch doesn't.
     gone = [
         error
         for error in errors
@@ -171,7 +171,7 @@ class SandboxUnavailable(SandboxError):
 
 
 class RetrievalError(VerikitError):
-    """A retriever failed; never an empty result."""
+    """A retriever failed. An empty result is never this error."""
 
 
 class RetrievalTimeout(RetrievalError):
@@ -194,8 +194,8 @@ class HelperError(VerikitError):
 
 
 class HelperTimeout(HelperError):
-    """One call in a helper process used up its time or its memory; the helper itself is well."""
+    """One call in a helper process used up its time or its memory. The helper itself still works."""
 
 
 class TrainerError(VerikitError):
-    """Training can't go on."""
+    """Training can't continue."""

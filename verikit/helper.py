@@ -34,7 +34,7 @@ from verikit.platform.system import at_fork
 
 _HEAD = struct.Struct("!I")
 PR_SET_PDEATHSIG = 1
-"""prctl(2)'s number for it."""
+"""prctl(2)'s number for the parent-death signal."""
 GRACE_S = 30.0
 """Seconds beyond its deadlines that a helper may take (to start, to import) before it is considered dead."""
 
@@ -42,7 +42,7 @@ GRACE_S = 30.0
 class Helper:
     """Runs functions named ``package.module:function`` in worker processes of a helper.
 
-    Thread-safe, with many calls in flight; cheap to make, nothing starts before the first `call`.
+    Thread-safe, with many calls in flight. Cheap to create: nothing starts before the first `call`.
     """
 
     def __init__(self, workers: int = 2, memory_mb: int | None = 1024, preload: Sequence[str] = ()) -> None:
@@ -63,11 +63,11 @@ class Helper:
         self._next = 0
 
     def call(self, target: str, *args: Any, timeout: float) -> Any:
-        """Run ``target(*args)`` for at most `timeout` seconds and return its result, as JSON makes it.
+        """Run ``target(*args)`` for at most `timeout` seconds and return its result, after a round trip through JSON.
 
         Raises:
-            HelperTimeout: the call used up its time or its memory.
-            HelperError: the function raised, or the helper could not be started or died.
+            HelperTimeout: The call used up its time or its memory.
+            HelperError: The function raised, or the helper could not be started or died.
         """
         future: Future[Any] = Future()
         with self._lock:
@@ -98,7 +98,7 @@ class Helper:
         raise (HelperTimeout if reply.get("limit") else HelperError)(str(reply["error"]))
 
     def close(self) -> None:
-        """End the helper process; a later call starts another."""
+        """End the helper process. A later call starts another."""
         with self._lock:
             process, self._process = self._process, None
             self._fail("the helper was closed")
@@ -153,8 +153,7 @@ class Helper:
             future.set_result(reply)
 
     def _after_fork(self) -> None:
-        """In a forked child: forget the parent's process and close the pipes to it, so it notices when its parent ends.
-        """
+        """In a forked child: forget the parent's process and close its pipes, so it notices when its parent ends."""
         process = self._process
         self._reset()
         if process is not None:
@@ -171,7 +170,7 @@ class Helper:
 
 _helpers: weakref.WeakSet[Helper] = weakref.WeakSet()
 _abandoned: list[IO[bytes]] = []
-"""The parent's pipe objects in a forked child, kept so that their finalizers don't close a reused descriptor."""
+"""The parent's pipe objects in a forked child. Keeping them stops their finalizers from closing a reused descriptor."""
 
 
 def _forked() -> None:
@@ -214,7 +213,7 @@ def die_with_parent() -> None:
 
 
 def _read_replies(helper: weakref.ref[Helper], process: subprocess.Popen[bytes]) -> None:
-    """The parent's reader thread: one JSON reply a line, until the process ends."""
+    """Run the parent's reader thread: one JSON reply per line, until the process ends."""
     assert process.stdout is not None
     with suppress(OSError, ValueError):
         for line in process.stdout:
@@ -236,11 +235,11 @@ def _write(pipe: IO[bytes] | None, data: bytes) -> None:
     pipe.flush()
 
 
-# What follows runs in the helper process.
+# The code below runs in the helper process.
 
 
 def _limit(memory_mb: int | None, private: Sequence[int]) -> None:
-    """A worker's start: cap its memory, tie its life to the helper's, let go of the helper's pipes."""
+    """Set up a worker: cap its memory, tie its life to the helper's, close the helper's pipes."""
     import resource
 
     for descriptor in private:

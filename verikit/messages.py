@@ -61,7 +61,7 @@ def last_said(messages: Sequence[CompletionMessage]) -> str:
 
 
 def by_assistant(message: CompletionMessage) -> bool:
-    """Whether a message is the model's; one without a role is."""
+    """Whether a message is the model's. One without a role is."""
     return bool(message.get("role", "assistant") == "assistant")
 
 
@@ -118,7 +118,7 @@ def content_text(content: Any) -> str:
 def are_parts(value: Any) -> bool:
     """Whether a list contains content parts (`{"type": "text", …}`) rather than messages."""
     if type(value) is list and value and type(value[0]) is dict and "role" in value[0]:
-        return False  # messages, as nearly all come
+        return False  # messages, the usual case
     known = (*TEXT_PARTS, *THOUGHT_PARTS, *MEDIA_PARTS)
     return (
         isinstance(value, Sequence)
@@ -176,7 +176,10 @@ def rebuilt(text: str, keys: Mapping[str, Any]) -> Sequence[CompletionMessage]:
 
 
 def from_responses(items: Iterable[Any]) -> Sequence[CompletionMessage]:
-    """Messages of the `output` of OpenAI's Responses API: calls and thoughts go to the message they belong to."""
+    """Return the messages of `output` in OpenAI's Responses API.
+
+    Calls and thoughts go to the message they belong to.
+    """
     turns: list[dict[str, Any]] = []
     thoughts: list[str] = []
     for item in items:
@@ -205,7 +208,10 @@ def from_responses(items: Iterable[Any]) -> Sequence[CompletionMessage]:
 
 
 def _as_call(call: Any) -> Any:
-    """A call as OpenAI writes it; OpenAI's own objects have `function.name`, Inspect's `function`, others `name`."""
+    """Return a call in OpenAI's format.
+
+    OpenAI's own objects have `function.name`, Inspect's `function`, others `name`.
+    """
     if isinstance(call, (Mapping, str)):
         return call
     function = getattr(call, "function", None)

@@ -29,10 +29,10 @@ Equal = Callable[[str, str], bool | None]
 Keys = Callable[[str], tuple[Hashable, ...] | None]
 """Keys such that equal answers have one in common, or None if they are unknown. A verifier's `keys` is one."""
 MAX_COMPARISONS = 20_000
-"""Comparisons in one vote: all pairs of 200 answers without keys, about a second; keys make more possible."""
+"""Comparisons in one vote: all pairs of 200 answers without keys, about a second. Keys allow more answers."""
 
 _GOLD = object()
-"""The key that answers share which match the gold."""
+"""The key of all answers that match the gold answer."""
 
 
 class Selector(ABC):
@@ -44,7 +44,7 @@ class Selector(ABC):
 
     @abstractmethod
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
-        """Return the indices of all candidates, best first; `scores` are parallel to `group.completions`."""
+        """Return the indices of all candidates, best first. `scores` are parallel to `group.completions`."""
 
     def votes(self, scores: Sequence[Score]) -> list[int] | None:
         """Return for each candidate how many have its answer, 0 without an answer.
@@ -56,7 +56,7 @@ class Selector(ABC):
 
 @dataclass(frozen=True)
 class Best(Selector):
-    """The highest score; ties by position."""
+    """The highest score. Ties are broken by position."""
 
     name = "best"
     by_score = True
@@ -68,7 +68,10 @@ class Best(Selector):
 
 @dataclass(frozen=True)
 class Majority(Selector):
-    """The most frequent answer (Wang et al. 2022); ties by first appearance, within an answer by position."""
+    """The most frequent answer (Wang et al. 2022).
+
+    Ties are broken by first appearance, within an answer by position.
+    """
 
     name = "majority"
     equal: Equal = operator.eq
@@ -90,10 +93,11 @@ class Majority(Selector):
 
 @dataclass(frozen=True)
 class Weighted(Selector):
-    """The answer with the largest sum of weights; ties by first appearance, within an answer the highest score first.
+    """The answer with the largest sum of weights.
 
-    With `raw` weights a negative score counts against its own answer, so more votes can lose: use `raw` for scores that
-    are never negative (probabilities, fractions), `sigmoid` or `softmax` for the logits of a reward model.
+    Ties are broken by first appearance. Within an answer, the highest score comes first. With `raw` weights a negative
+    score counts against its own answer, so more votes can lose. Use `raw` for scores that are never negative
+    (probabilities, fractions), `sigmoid` or `softmax` for the logits of a reward model.
     """
 
     name = "weighted"
@@ -101,7 +105,7 @@ class Weighted(Selector):
     equal: Equal = operator.eq
     """Which extracted answers (`Score.answer`) are the same."""
     weights: Weighting = "sigmoid"
-    """How a score becomes a weight; see `verikit.stats.vote_weights`."""
+    """How a score becomes a weight. See `verikit.stats.vote_weights`."""
     keys: Keys | None = None
     """Keys that reduce the comparisons of answers, from the verifier whose `equal` is used."""
 
@@ -117,7 +121,7 @@ class Weighted(Selector):
 
 @dataclass(frozen=True)
 class First(Selector):
-    """The order of the file: the baseline that selects nothing."""
+    """The order of the file: the baseline without selection."""
 
     name = "first"
 
@@ -132,7 +136,7 @@ class Random(Selector):
 
     name = "random"
     seed: int = 0
-    """Of the shuffles."""
+    """Seed of the shuffles."""
 
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
         """Shuffle."""
@@ -184,12 +188,13 @@ def _root(joined: list[int], number: int) -> int:
 
 
 def equality(verifier: Verifier, truth: Sequence[Score]) -> tuple[Equal, Keys]:
-    """How the answers of a group are compared: as the verifier does, and all that match the gold are the same.
+    """Return how to compare the answers of a group: as the verifier does, with all that match the gold answer equal.
 
-    Two answers can each be the gold's without being each other's: 18-13 and 14-9 are both 5, but no equal pairs.
+    Two answers can each match the gold answer without matching each other: 18-13 and 14-9 are both 5, but not equal
+    pairs.
 
     Args:
-        verifier: Whose answers (`Score.answer`) are compared.
+        verifier: The verifier whose answers (`Score.answer`) are compared.
         truth: Its scores of the group's candidates.
     """
     right = {score.answer for score in truth if score.answer is not None and verifier.matches(score)}
@@ -215,7 +220,7 @@ def comparing(selector: Selector, equal: Equal, keys: Keys) -> Selector:
 
 
 def _by_votes(voted: Sequence[int | None], weights: Sequence[float], order: Sequence[int]) -> list[int]:
-    """Sort the candidates of `order` by their cluster's total, those without a vote last."""
+    """Sort the candidates of `order` by their cluster's total. Those without a vote come last."""
     totals: dict[int, float] = defaultdict(float)
     for cluster, weight in zip(voted, weights, strict=True):
         if cluster is not None:

@@ -19,7 +19,7 @@ from verikit.scoring.run import score_file
 
 
 class HasPath(Protocol):
-    """A finished run, wherever it came from."""
+    """A finished run of any origin."""
 
     @property
     def path(self) -> Path:
@@ -29,10 +29,10 @@ class HasPath(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """A score run that a test made."""
+    """A score run created by a test."""
 
     path: Path
-    """Its folder, which `verikit report` and `verikit compare` take."""
+    """Its folder, which `verikit report` and `verikit compare` accept."""
     summary: Mapping[str, Any]
     """Content of summary.json: `metrics` by name, counts, reasons."""
 
@@ -47,7 +47,7 @@ class ScoreRows:
     """Scores files or rows into separate folders."""
 
     folder: Callable[[], Path]
-    """Makes a new folder."""
+    """Creates a new folder."""
 
     def __call__(
         self,

@@ -96,7 +96,7 @@ class Sample:
             messages = messages_of(completion)
             thoughts = thoughts or thoughts_beside(messages)
             completion = last_said(messages)
-        # Written out, since a generated one takes a third longer, and there are as many samples as candidates.
+        # Written by hand: a generated one takes a third longer, and there is one sample per candidate.
         _set(self, "prompt", prompt)
         _set(self, "completion", completion)
         _set(self, "answer", answer)
@@ -122,7 +122,7 @@ class Group:
     """Folder of the row's file, to which its workspace paths are relative. "" if it has no workspace."""
 
     def samples(self) -> list[Sample]:
-        """One sample for each completion; a candidate's own keys win over the group's."""
+        """One sample per completion. A candidate's own keys take precedence over the group's."""
         if self.folder:
             return [self._with_workspace(sample) for sample in replace(self, folder="").samples()]
         if not self.candidate_meta:
@@ -152,7 +152,7 @@ class Score:
     answer: str | None = None
     """The answer extracted from the completion, if any."""
     reason: str = ""
-    """Which rule decided, or why there is no value; one line."""
+    """The rule that decided, or why there is no value. One line."""
     parts: Mapping[str, Score] = field(default_factory=dict)
     """The scores that this one was computed from, by verifier name."""
     steps: tuple[Score, ...] = ()
@@ -187,7 +187,7 @@ class Score:
             if not math.isfinite(number):
                 raise ValueError(f"a score's value must be finite, got {value!r}")
             value = number
-        # Written out, since a generated one takes twice as long, and there are as many scores as candidates.
+        # Written by hand: a generated one takes twice as long, and there is one score per candidate.
         _set(self, "value", value)
         _set(self, "status", status)
         _set(self, "answer", answer)
@@ -210,12 +210,12 @@ class Score:
 
     @classmethod
     def error(cls, reason: str, **details: Any) -> Score:
-        """We or the data failed; the candidate is not to blame."""
+        """An error of verikit or the data. The candidate is not the cause."""
         return cls(None, "error", reason=reason, **details)
 
     @classmethod
     def timeout(cls, reason: str, **details: Any) -> Score:
-        """We ran out of time; the candidate is not to blame."""
+        """A time limit of verikit was reached. The candidate is not the cause."""
         return cls(None, "timeout", reason=reason, **details)
 
     @property

@@ -33,22 +33,22 @@ Posterior = Literal["beta", "dirichlet"]
 MAX_KEPT = 10_000
 """Number of answers that a rule caches, so no sample is read twice."""
 MAX_BARE = 300
-"""Characters of a reply that is an answer without marking one."""
+"""Maximum characters of a reply that is an answer without marking one."""
 _STEPS = 2_000
 
 
 @dataclass(frozen=True)
 class MajorityRule:
-    """Stops when the majority is settled; ties go to the answer that came first, as in the selector `majority`.
+    """Stops when the majority is settled. Ties go to the answer that came first, as in the selector `majority`.
 
-    With `confidence` 1 it is settled when no answers of the remaining samples could change it. Below 1 it is settled
-    too when the leader is the policy's most frequent answer with at least that probability, given the votes and a flat
-    prior: adaptive consistency (Aggarwal et al. 2023, "Let's Sample Step by Step"), by the beta distribution of the two
-    leading answers (their default) or the Dirichlet distribution of all that were seen.
+    With `confidence` 1 it is settled when no answers of the remaining samples could change it. Below 1 it is also
+    settled when the leader is the policy's most frequent answer with at least that probability, given the votes and a
+    flat prior. This is adaptive consistency (Aggarwal et al. 2023, "Let's Sample Step by Step"), with the beta
+    distribution of the two leading answers (their default) or the Dirichlet distribution of all answers seen.
     """
 
     confidence: float = 1.0
-    """Probability that is enough; 1 for certainty."""
+    """Sufficient probability. 1 means certainty."""
     by: Verifier | None = None
     """The verifier whose extracted answers (`Score.answer`) vote.
 
@@ -112,7 +112,7 @@ class ScoreRule:
 
     by: Verifier
     level: float = PASS_MARK
-    """The least score that is enough."""
+    """The smallest sufficient score."""
     name: str = field(default="confident", compare=False)
     """The rule's name in a row."""
 
@@ -131,7 +131,7 @@ class ScoreRule:
 
 
 def _stated(reply: str) -> str | None:
-    """The answer that a reply marks, or that it is; None for a long one that marks none."""
+    """Return the answer that a reply marks, or the whole reply. None for a long reply that marks none."""
     found = stated(reply)
     return None if found.form == "whole" and (len(found.text or "") > MAX_BARE or not found.text) else found.text
 
@@ -174,7 +174,7 @@ def _simpson_weight(i: int) -> int:
 
 
 def _gamma_below(x: float, shape: int) -> float:
-    """P(a gamma variable of whole shape is below x)."""
+    """Return P(a gamma variable of integer shape is below x)."""
     term, total = 1.0, 1.0
     for j in range(1, shape):
         term *= x / j

@@ -29,12 +29,12 @@ from verikit.errors import ConfigError
 
 VERSION = 1
 BUSY_S = 60.0
-"""How long a writer waits for another one."""
+"""Seconds that a writer waits for another one."""
 USED_AGAIN_S = 3600.0
-"""A hit is noted as a use when the last one is older than this: reading stays nearly free of writing."""
+"""A hit is recorded as a use if the last one is older than this, so reading causes few writes."""
 TRAINING_BYTES = 2**30
 APPLICATION = 0x76726B31
-"""SQLite's mark of whose file it is."""
+"""SQLite's application id, which identifies the file as verikit's."""
 _TABLE = (
     "CREATE TABLE generations (key TEXT PRIMARY KEY, engine TEXT NOT NULL, used REAL NOT NULL, value BLOB NOT NULL)"
 )
@@ -101,7 +101,7 @@ class Cache:
             )
 
         if not ours():
-            # In this order: whoever makes the table sets the mark in the same transaction.
+            # Checked in this order, because the table and the mark are created in one transaction.
             if _pragma(connection, "schema_version") and _pragma(connection, "application_id") != APPLICATION:
                 raise sqlite3.DatabaseError("it is another program's database")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -114,7 +114,7 @@ class Cache:
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {VERSION}")
             connection.execute("COMMIT")
-        # The file may be a stranger's: views, triggers and generated columns would be code of theirs.
+        # The file may be untrusted: views, triggers and generated columns would be foreign code.
         connection.execute("PRAGMA trusted_schema = OFF")
         if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != {_TABLE, _INDEX, None}:
             raise sqlite3.DatabaseError("it contains more than generations")
@@ -142,7 +142,7 @@ class Cache:
         return found
 
     def put(self, connection: sqlite3.Connection, key: str, engine: str, generation: Generation) -> None:
-        """Store a generation; one with an error is not."""
+        """Store a generation. One with an error is not stored."""
         if generation.error is None:
             value = zlib.compress(json.dumps(generation_to_json(generation)).encode(), 1)
             self._write(
@@ -166,7 +166,7 @@ class Cache:
         return pages * _pragma(connection, "page_size")
 
     def clear(self, connection: sqlite3.Connection, *, engine: str = "", unused_days: float = 0.0) -> int:
-        """Delete rows of an engine (all where empty) not used for some days; return how many."""
+        """Delete an engine's rows (all engines' if empty) not used for some days. Return their number."""
         before = time.time() - unused_days * 86400
         deleted = connection.execute(
             "DELETE FROM generations WHERE used <= ? AND (? = '' OR engine = ?)", (before, engine, engine)
@@ -176,7 +176,7 @@ class Cache:
         return deleted
 
     def _write(self, connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        """Write in one transaction; a full disk or a writer that never ends costs the cache, not the run."""
+        """Write in one transaction. With a full disk or a writer that never ends, the cache is lost but not the run."""
         try:
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany(statement, rows)

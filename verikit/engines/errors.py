@@ -44,7 +44,7 @@ class BadReply(EngineError):
 
 
 class TruncatedReply(BadReply):
-    """The body ended too early; another try may help."""
+    """The body ended too early. A retry may help."""
 
     retryable = True
 

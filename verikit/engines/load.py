@@ -42,7 +42,7 @@ def is_engine(spec: str) -> bool:
 
 
 def engine_forms() -> str:
-    """The forms of an engine's spec, for messages."""
+    """Return the formats of an engine's spec, for messages."""
     engines = [find("engines", name) for name in registered("engines")]
     forms = [
         getattr(getattr(engine, "__self__", engine), "form", "") for engine in engines

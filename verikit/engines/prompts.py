@@ -1,4 +1,4 @@
-"""Prompts as token ids, by the model's own tokenizer and chat template; shared by the engines in process."""
+"""Prompts as token ids, by the model's own tokenizer and chat template. Shared by the engines in this process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _conversation(tokenizer: Any, request: Request) -> str:
     messages = [dict(message) for message in request.prompt if isinstance(message, Mapping)]
     begun = str(messages[-1]["content"]) if request.continues else ""
     if begun:
-        # A template may strip a turn or close it: it is rendered around a mark, and the text put in as it stands.
+        # A template may strip a turn or close it. So a mark is rendered, then replaced by the unchanged text.
         messages[-1]["content"] = _MARK
     try:
         text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=not begun)
@@ -82,7 +82,7 @@ def stop_test(tokenizer: Any, stops: Sequence[str]) -> Callable[[list[int]], boo
 
     @cache
     def may_end(token: int) -> bool:
-        # Alone, a token may lose its space; behind a letter it keeps it. A part of a character is a replacement mark.
+        # On its own, a token may lose its space; after a letter it doesn't. A partial character is a replacement mark.
         piece = tokenizer.decode([token]) + ("" if before is None else tokenizer.decode([before, token]))
         return unsure or "\ufffd" in piece or not last.isdisjoint(piece)
 
@@ -107,15 +107,13 @@ def cut(text: str, stops: Sequence[str]) -> str:
 
 
 def first_stop(text: str, stops: Sequence[str]) -> str | None:
-    """Return the stop string that occurs first in a text, the longest if several start there, or None if none occurs.
-    """
+    """Return the stop string that occurs first in a text (the longest if several start there), or None."""
     found = [(at, -len(stop), stop) for stop in stops if (at := text.find(stop)) >= 0]
     return min(found)[2] if found else None
 
 
 def choice_test(tokenizer: Any, choices: Sequence[str], eos: int) -> Callable[[list[int]], list[int]]:
-    """Create a function that returns the allowed next tokens while ids spell one of some strings, each ended by `eos`.
-    """
+    """Create a function that returns the allowed next tokens while ids spell one of the choices, ended by `eos`."""
     spelled = [[*tokenizer(choice, add_special_tokens=False).input_ids, eos] for choice in choices]
 
     def allowed(ids: list[int]) -> list[int]:
@@ -126,8 +124,7 @@ def choice_test(tokenizer: Any, choices: Sequence[str], eos: int) -> Callable[[l
 
 
 def weights_identity(path: str) -> str:
-    """Return a key of a model's weights for caches: its files by name, size and modification time, or the name given.
-    """
+    """Return a key of a model's weights for caches: its files with size and modification time, or the name given."""
     folder = Path(path)
     if folder.is_file():
         folder, files = folder.parent, [folder]

@@ -32,7 +32,7 @@ from verikit.errors import ContextOverflow, EngineError
 THREADS = 16
 """Threads for work in parallel with generation. This many rollouts can wait for a judge at the same time."""
 TOGETHER = 64
-"""Most items of one call for several rollouts."""
+"""Maximum number of items in one call for several rollouts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class Together:
     """
 
     function: Callable[[list[Any]], Sequence[Any]]
-    """From items to results, parallel; equal functions (`==`) are called together."""
+    """Maps items to results, parallel. Equal functions (`==`) are called together."""
     item: Any
     most: int = TOGETHER
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request for another engine than the rollouts' own."""
+    """A request to an engine other than the rollouts' own."""
 
     engine: Engine
     request: Request
@@ -80,7 +80,7 @@ It consists of the rollout's number, then the number of the yield and the index 
 the number of the last yield.
 """
 Prepare = Callable[[Key, Request], Request]
-"""From a rollout's request to the one that is sent."""
+"""Maps a rollout's request to the one that is sent."""
 
 
 def run_rollouts(engine: Engine, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
@@ -99,7 +99,7 @@ class RolloutsStopped(Exception):
 
 
 def all_at_once(numbers: range) -> Take:
-    """Return what begins these rollouts at the start."""
+    """Return a function that starts all these rollouts at the beginning."""
     left = [numbers]
     return lambda live: left.pop() if left else ()
 
@@ -111,7 +111,7 @@ def as_asked(key: Key, request: Request) -> Request:
 
 @dataclass(slots=True, eq=False)
 class _Running:
-    """A rollout under way."""
+    """A rollout in progress."""
 
     key: Key
     rollout: Rollout[Any]
@@ -154,7 +154,7 @@ class _Asked(NamedTuple):
 
 @dataclass(slots=True)
 class _Line:
-    """Items that wait for a function of many."""
+    """Items that wait for a batch function."""
 
     function: Callable[[list[Any]], Sequence[Any]]
     waiting: deque[tuple[Together, _Slot]] = field(default_factory=deque)
@@ -162,10 +162,10 @@ class _Line:
 
 
 class Rollouts(Generic[Result]):
-    """One run of some rollouts; all of it but the calls of `Work` and `Together` happens in the caller's thread."""
+    """One run of some rollouts. Everything except the calls of `Work` and `Together` runs in the caller's thread."""
 
     asked: int
-    """Requests that the rollouts' own engine answered or failed."""
+    """Number of requests that the rollouts' own engine answered or failed."""
     lost: list[EngineError]
     """Engine errors of failed requests, except for full contexts, which a rollout's own length causes."""
 
@@ -188,7 +188,7 @@ class Rollouts(Generic[Result]):
         """Rollouts that have started and not ended. Nested rollouts come after those that yielded them."""
         self._next: deque[_Step] = deque()
         self._under_way: dict[_Slot | Future[Any], Callable[[], object]] = {}
-        """What will be answered from other threads, in `_events`, and what takes each back."""
+        """Results expected from other threads, through `_events`, and functions that cancel them."""
         self._events: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._waves: dict[Engine, list[_Asked]] = {}
         self._lines: list[_Line] = []
@@ -203,7 +203,7 @@ class Rollouts(Generic[Result]):
         try:
             self._run(take)
         finally:
-            with ExitStack() as ending:  # backwards: first what others wait for
+            with ExitStack() as ending:  # in reverse order: first the rollouts that others wait for
                 for rollout in (*self._rollouts, *(running.rollout for running in self._running)):
                     ending.callback(rollout.close)
                 for take_back in self._under_way.values():
@@ -211,7 +211,7 @@ class Rollouts(Generic[Result]):
         return self._done
 
     def stop(self) -> None:
-        """End the run, from another thread: at the next answer, of whichever rollout."""
+        """Stop the run from another thread. It stops at the next result of any rollout."""
         self._events.put(_raise_stopped)
 
     def _run(self, take: Take) -> None:
@@ -283,7 +283,7 @@ class Rollouts(Generic[Result]):
             self._under_way[slot] = engine.submit(
                 request, lambda found: self._events.put(lambda: self._replied(engine, found, slot))
             )
-        elif self._engine.submits:  # nothing is ever idle then: whoever asks gets the next call
+        elif self._engine.submits:  # there is no idle moment for a wave then: it joins the next call
             self._line_up(Together(engine.generate, request), slot)
         else:
             self._waves.setdefault(engine, []).append(_Asked(key, request, slot))
@@ -334,7 +334,7 @@ class Rollouts(Generic[Result]):
             self._answer(slot, None if failure else found[index], failure)
 
     def _run_waves(self) -> None:
-        """Have engines decode all that waits for them; work begins when its rollout's reply is there."""
+        """Have engines decode all requests that wait for them. Work starts when its rollout's reply arrives."""
         waves, self._waves = self._waves, {}
         for wave in waves.values():
             wave.sort(key=lambda asked: asked.key)
@@ -372,7 +372,7 @@ class Rollouts(Generic[Result]):
         self._call_line(line, all_of_it=self._engine.submits)
 
     def _call_line(self, line: _Line, *, all_of_it: bool) -> None:
-        """Start a line's next call, unless one is under way; a call that is not full yet only with `all_of_it`."""
+        """Start a line's next call, unless one is in progress. Calls that are not full start only with `all_of_it`."""
         if line.busy or not line.waiting:
             return
         most = line.waiting[0][0].most
@@ -386,7 +386,7 @@ class Rollouts(Generic[Result]):
     def _line_called(self, line: _Line, slots: Sequence[_Slot], future: Future[Sequence[Any]]) -> None:
         line.busy = False
         self._worked_together(slots, future)
-        self._advance()  # what they ask next may fill the line
+        self._advance()  # their next items may fill the line
         self._call_line(line, all_of_it=self._engine.submits)
 
 

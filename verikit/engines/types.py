@@ -35,7 +35,7 @@ STRUCTURED_KINDS: tuple[StructuredKind, ...] = get_args(StructuredKind)
 
 @dataclass(frozen=True, slots=True)
 class Structured:
-    """A form the reply is constrained to while it is sampled; exactly one field is set."""
+    """A format that the reply is constrained to during sampling. Exactly one field is set."""
 
     choice: tuple[str, ...] = ()
     """The output must be exactly one of these strings."""
@@ -58,13 +58,13 @@ class Structured:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One prompt and how to sample from it; everything but `meta` decides the result."""
+    """One prompt and how to sample from it. Everything except `meta` determines the result."""
 
     prompt: EnginePrompt
     n: int = 1
     """How many outputs to sample."""
     max_tokens: int = 512
-    """Most tokens of one output; 0 scores the prompt only (with `prompt_logprobs`)."""
+    """Maximum tokens of one output. 0 only scores the prompt (with `prompt_logprobs`)."""
     temperature: float = 0.0
     """0 is greedy."""
     top_p: float = 1.0
@@ -82,7 +82,7 @@ class Request:
     """The same for the tokens of the prompt."""
     structured: Structured | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
-    """The caller's own keys: not sent, not part of the request's identity."""
+    """The caller's own keys. They are not sent and not part of the request's identity."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.prompt, str):
@@ -124,7 +124,7 @@ class Request:
 
     @property
     def continues(self) -> bool:
-        """Whether the prompt is a conversation that ends within a turn of the assistant's."""
+        """Whether the prompt is a conversation that ends with an unfinished assistant turn."""
         last = self.prompt[-1] if self.kind == "chat" else None
         return isinstance(last, Mapping) and last.get("role") == "assistant" and bool(last.get("content"))
 
@@ -144,7 +144,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class TopLogprob:
-    """One of the likeliest tokens at a position."""
+    """One of the most likely tokens at a position."""
 
     token: str
     logprob: float
@@ -168,10 +168,12 @@ class Output:
     logprobs: tuple[float, ...] = ()
     """Natural log-probabilities of the sampled tokens under the model's own distribution (temperature 1, no top-p)."""
     top_logprobs: tuple[TopLogprobs, ...] = ()
-    """For each sampled token the likeliest ones at its position, best first; the sampled one may come on top of `k`."""
-    finish_reason: str = ""
-    """`stop` (end token or stop string), `length` (`max_tokens` or the context is used up), or the server's own value.
+    """The most likely tokens at the position of each sampled token, best first.
+
+    May include the sampled one in addition to `k`.
     """
+    finish_reason: str = ""
+    """`stop` (end token or stop string), `length` (`max_tokens` or the context is used up), or the server's value."""
     thoughts: str = ""
     """The model's thoughts, if the server returns them separately from the text (`reasoning_content`)."""
     stopped_by: str | None = None
@@ -191,7 +193,7 @@ class Generation:
     prompt_logprobs: tuple[float | None, ...] = ()
     """Log-probability of each prompt token given those before it; None for the first."""
     prompt_top_logprobs: tuple[TopLogprobs, ...] = ()
-    """The likeliest tokens at each position of the prompt; empty for the first."""
+    """The most likely tokens at each position of the prompt. Empty for the first."""
     usage: Mapping[str, float] = field(default_factory=dict)
     """`prompt_tokens`, `completion_tokens`, `calls` (tries sent), `seconds`, `cost` where prices are known, and
     `cached` (1 for a hit of the cache, which costs nothing)."""
@@ -210,7 +212,7 @@ class Generation:
 
     @property
     def cached(self) -> bool:
-        """Whether the cache answered."""
+        """Whether the result came from the cache."""
         return bool(self.usage.get("cached"))
 
 
@@ -220,17 +222,17 @@ class Engine(ABC):
     name: str
     """The spec, for display: `hf:models/tiny`. Never contains credentials."""
     form: str = ""
-    """How a spec names such an engine, for messages: `hf:PATH`."""
+    """The format of such an engine's specs, for messages: `hf:PATH`."""
     batched: bool = False
     """Whether requests go out in few large batches that take hours, at a batch's price."""
     submits: bool = False
-    """Whether `submit` takes requests."""
+    """Whether `submit` accepts requests."""
     tokenizer: Any = None
     """The model's tokenizer, if the engine has it in this process. Callers can then work on token ids."""
     pictures: bool = False
     """Whether messages may have pictures: content parts of the type `image_url` with a `data:` address."""
     last_failure: EngineError | None = None
-    """Why the latest try failed, of an engine that tries again; None once a try succeeds."""
+    """Why the latest try failed, for an engine that retries. None after a successful try."""
 
     @property
     def structured(self) -> frozenset[StructuredKind]:
@@ -239,15 +241,15 @@ class Engine(ABC):
 
     @property
     def identity(self) -> str:
-        """Everything about the engine that decides its results: caches are keyed by it."""
+        """Everything about the engine that determines its results. Caches use it as a key."""
         return self.name
 
     @abstractmethod
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Return one result per request, in order; a request that fails has its `error` set."""
+        """Return one result per request, in order. A failed request has its `error` set."""
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield (index in `requests`, result) as results come; each index once, in any order."""
+        """Yield (index in `requests`, result) as results arrive. Each index occurs once, in any order."""
         yield from enumerate(self.generate(requests))
 
     def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
@@ -271,7 +273,7 @@ class Engine(ABC):
         return run_rollouts(self, rollouts)
 
     def close(self) -> None:
-        """Give back connections, threads and memory; the engine can't be used after."""
+        """Release connections, threads and memory. The engine can't be used afterwards."""
         return
 
     def __enter__(self) -> Self:
@@ -284,7 +286,10 @@ class Engine(ABC):
 
 
 class Wrapper(Engine):
-    """An engine in front of another, which it passes for and closes; `generate` or `stream` is left to implement."""
+    """An engine in front of another one, whose attributes it exposes and which it closes.
+
+    Implement `generate` or `stream`.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.name: str = engine.name
@@ -308,11 +313,11 @@ class Wrapper(Engine):
 
 
 class StreamingEngine(Engine):
-    """An engine whose results come one by one: `stream` is the method to implement."""
+    """An engine whose results arrive one by one. Implement `stream`."""
 
     @abstractmethod
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield (index in `requests`, result) as results come; each index once, in any order."""
+        """Yield (index in `requests`, result) as results arrive. Each index occurs once, in any order."""
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Wait for all results and put them in order."""

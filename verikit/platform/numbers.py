@@ -1,4 +1,4 @@
-"""Numbers and keys of other people's JSON."""
+"""Numbers and keys of untrusted JSON."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def refuse_constant(name: str) -> Any:
 
 
 def span(*values: float) -> tuple[float, float]:
-    """The least and the greatest of some numbers."""
+    """Return the smallest and the largest of some numbers."""
     return min(values), max(values)

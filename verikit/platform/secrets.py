@@ -14,7 +14,7 @@ _HEADER = r"(?:proxy-)?authorization|x-api-key|x-auth-token|set-cookie|cookie"
 _FORMS = (
     # user:PASS@ of an address
     (re.compile(r"(://)[^/?#\s'\"@]{1,500}(?=@)"), rf"\1{STRUCK}"),
-    # ?key=… &token=… #m?sig=… ;auth=… of an address: any name that ends like one of a key's
+    # ?key=… &token=… #m?sig=… ;auth=… of an address: any name that ends like a key's
     (
         re.compile(
             r"([?&;#][\w.-]{0,40}?(?:key|token|secret|passw(?:or)?d|pass|auth|sig|signature)=)[^&#;\s'\"]{1,2000}", re.I

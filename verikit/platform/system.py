@@ -14,7 +14,7 @@ from typing import IO, Any
 from verikit.errors import VerikitError
 
 POSIX_MODULES = frozenset(("_posixsubprocess", "fcntl", "grp", "pwd", "resource", "termios"))
-"""Modules of Python's library that Windows has not."""
+"""Modules of Python's library that are missing on Windows."""
 WSL = "on Windows run verikit inside WSL 2 (`wsl --install`, then `pip install verikit` there)"
 
 
@@ -23,7 +23,7 @@ class UnsupportedSystem(VerikitError):
 
 
 def needs_posix(what: str) -> UnsupportedSystem:
-    """The error for what works on Linux and macOS only."""
+    """Return the error for a feature that works only on Linux and macOS."""
     return UnsupportedSystem(f"{what} needs Linux or macOS, not {sys.platform}", hint=WSL)
 
 
@@ -45,7 +45,7 @@ def lock_file(stream: IO[Any], *, wait: bool = False) -> None:
     Raises:
         BlockingIOError: Another process has the lock, and `wait` is not set.
         OSError: Its file system has no locks.
-        Unsupported: This is Windows.
+        UnsupportedSystem: This is Windows.
     """
     try:
         import fcntl
@@ -60,7 +60,7 @@ def at_fork(
     in_parent: Callable[[], object] | None = None,
     in_child: Callable[[], object] | None = None,
 ) -> None:
-    """Have functions called when this process is forked; a system that can't fork needs none."""
+    """Register functions to call when this process is forked. A system that can't fork needs none."""
     given = {"before": before, "after_in_parent": in_parent, "after_in_child": in_child}
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(**{name: call for name, call in given.items() if call is not None})

@@ -14,9 +14,9 @@ import click
 from verikit.platform.secrets import strike
 
 REFRESH_S = 0.2
-"""How often the line changes in a terminal."""
+"""Seconds between updates of the line in a terminal."""
 SMALLEST = 1e-6
-"""Percent below which a number is the rounding of a computer."""
+"""Percentage below which a number is only rounding error."""
 EVERY_S = 30.0
 """Seconds between lines if stderr is not a terminal."""
 SPENT = {
@@ -30,7 +30,7 @@ SPENT = {
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table with right-aligned columns, two spaces apart, under a bold header."""
+    """Return the lines of a table with right-aligned columns, two spaces apart, under a bold header."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)]
     return [click.style(lines[0], bold=True), *lines[1:]]
@@ -88,12 +88,12 @@ def pace(done: int, of: int | None, what: str, seconds: float, *, new: int | Non
 
 
 def spending(usage: Mapping[str, float]) -> str:
-    """What engines spent, in words: `12 calls, 24,011 prompt tokens, 1,204 reply tokens, cost 0.031`."""
+    """Describe the engines' usage: `12 calls, 24,011 prompt tokens, 1,204 reply tokens, cost 0.031`."""
     return ", ".join(text.format(usage[name]) for name, text in SPENT.items() if usage.get(name))
 
 
 def clock(seconds: float) -> str:
-    """A duration as m:ss or h:mm:ss."""
+    """Format a duration as m:ss or h:mm:ss."""
     minutes, left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{left:02d}" if hours else f"{minutes}:{left:02d}"

@@ -25,14 +25,14 @@ CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 EVENTS = 16
 """Number of scores of one span that are recorded individually, as events."""
 LINKS = 128
-"""Requests that a batch is linked to, at most."""
+"""Maximum number of requests that a batch's span is linked to."""
 _API = "opentelemetry.trace"
 
 
 def tracer() -> Any:
     """Return the tracer if spans are recorded, otherwise None."""
     api: Any = sys.modules.get(_API)
-    if api is None or getattr(api, "_TRACER_PROVIDER", api) is None:  # to ask for it would read the environment
+    if api is None or getattr(api, "_TRACER_PROVIDER", api) is None:  # getting it would read the environment
         return None
     provider = api.get_tracer_provider()
     return None if isinstance(provider, api.ProxyTracerProvider) else provider.get_tracer("verikit")
@@ -99,7 +99,7 @@ def carrier() -> dict[str, str]:
 
 @contextmanager
 def served(name: str, headers: Mapping[str, str], attributes: Mapping[str, Any]) -> Iterator[Any]:
-    """The span of a request that a server answers, within the trace that its headers name."""
+    """Open the span of a request that a server handles, within the trace that its headers name."""
     found = tracer()
     if found is None:
         yield None

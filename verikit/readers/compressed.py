@@ -25,7 +25,7 @@ MAX_WINDOW = 2**27
 _PIECE = 2**16
 
 Stream = io.BufferedReader | gzip.GzipFile
-"""A stream that can be peeked into and read by the line."""
+"""A stream that supports peeking and reading by line."""
 
 
 class Decompressor(Protocol):
@@ -33,7 +33,7 @@ class Decompressor(Protocol):
 
     @property
     def eof(self) -> bool:
-        """Whether the frame is over."""
+        """Whether the frame has ended."""
         ...
 
     @property
@@ -47,7 +47,7 @@ class Decompressor(Protocol):
         ...
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """Take in `data` and return at most `max_length` bytes."""
+        """Consume `data` and return at most `max_length` bytes."""
         ...
 
 
@@ -67,7 +67,7 @@ def decompressed(stream: io.BufferedReader) -> Stream:
 
 
 def errors() -> tuple[type[Exception], ...]:
-    """What reading a damaged stream raises."""
+    """Errors raised when a damaged stream is read."""
     zstd = sys.modules.get("compression.zstd") or sys.modules.get("zstandard")
     return (OSError, EOFError, zlib.error, lzma.LZMAError, *([zstd.ZstdError] if zstd else []))
 
@@ -78,8 +78,8 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, stream: io.BufferedReader, make: Callable[[], Decompressor]) -> None:
         self._stream, self._make = stream, make
         self._frame = make()
-        self._begun = False  # whether anything of the frame was read
-        self._ahead = b""  # read, not yet taken in
+        self._begun = False  # whether any part of the frame was read
+        self._ahead = b""  # read, not yet decompressed
 
     def readable(self) -> bool:
         return True
@@ -144,7 +144,7 @@ class _ZstandardFrame:
 
     @property
     def eof(self) -> bool:
-        """Whether the frame is over, and all of it was given out."""
+        """Whether the frame has ended and all its output was returned."""
         return bool(self._object.eof) and not self._ready
 
     @property
@@ -158,7 +158,7 @@ class _ZstandardFrame:
         return bytes(self._object.unused_data) + bytes(self._packed)
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """Take in `data` and return at most `max_length` bytes."""
+        """Consume `data` and return at most `max_length` bytes."""
         self._packed = memoryview(data) if data else self._packed
         while not self._ready and self._packed and not self._object.eof:
             step, self._packed = self._packed[: self._STEP], self._packed[self._STEP :]
@@ -172,4 +172,4 @@ _MAKERS: dict[bytes, Callable[[], Callable[[], Decompressor]]] = {
     b"\xfd7zXZ\x00": lambda: _xz,
     b"BZh": lambda: _bzip2,
 }
-"""First bytes -> what finds the maker of decompressors."""
+"""First bytes -> function that finds the factory of decompressors."""

@@ -26,7 +26,7 @@ NO_KEYS: Own = {}
 
 
 def prompt(value: Any) -> Prompt:
-    """A prompt is text or a list of messages; a message's content parts become their text."""
+    """Convert a prompt: a string or a list of messages. A message's content parts become their text."""
     if type(value) is str:
         return value
     if type(value) is not list or not value:
@@ -40,7 +40,7 @@ def prompt(value: Any) -> Prompt:
 
 
 def answer(value: Any) -> Gold:
-    """A gold answer is text, a number (its JSON text), a list of these, or null."""
+    """Convert a gold answer: a string, a number (as JSON), a list of these, or null."""
     if value is None or type(value) is str:
         return value
     if type(value) is list and value:
@@ -54,7 +54,7 @@ def identity(value: Any) -> str:
 
 
 def candidate(value: Any, field: str) -> tuple[str, Own]:
-    """Return a candidate's text and its own keys (all but the one its text was taken from)."""
+    """Return a candidate's text and its own keys (all except the one with its text)."""
     if type(value) is str:
         return value, NO_KEYS
     if type(value) is list:

@@ -33,7 +33,7 @@ class Places:
 
     names: list[str] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
-    """How many rows were numbered before each file."""
+    """Number of rows before each file."""
     several: bool = False
     """Whether there are or will be several files."""
 
@@ -54,17 +54,17 @@ class Places:
         return (self.names[index], number - self.starts[index]) if self.names else ("", number)
 
     def number(self, error: SchemaError) -> int:
-        """The number of the row that an error names by file and line."""
+        """Return the number of the row that an error identifies by file and line."""
         start = self.starts[self.names.index(error.file)] if error.file in self.names else 0
         return start + error.line
 
     def placed(self, error: SchemaError, number: int) -> SchemaError:
-        """The same error, at the file and line of a row."""
+        """Return the same error, at the file and line of a row."""
         return placed(error, *self.at(number))
 
 
 def _check_that_all_open(files: Sequence[str]) -> None:
-    """Raise for a file that is not there, before the first is read."""
+    """Raise for a missing file, before the first is read."""
     for path in files:
         if not os.path.isdir(path):
             with source.opened(path):
@@ -85,7 +85,7 @@ class Files:
         given = [fspath(paths)] if isinstance(paths, str | PathLike) else [fspath(path) for path in paths]
         shown = "<stdin>" if given[:1] == ["-"] else "".join(given[:1])
         self.name: str = shown + (f" and {len(given) - 1} more" if len(given) > 1 else "")
-        """For messages about all of them."""
+        """Name of all of them in messages."""
         self.places = Places()
 
     def files(self) -> list[str]:
@@ -131,7 +131,7 @@ class Files:
             raise SchemaError("the files have no rows", file=self.name, hint=NO_ROWS)
 
     def _cut(self, path: str, name: str) -> Iterator[tuple[int, RawRow | SchemaError]]:
-        """The rows of one file, or of a folder of trials."""
+        """Yield the rows of one file, or of a folder of trials."""
         if os.path.isdir(path):
             yield from enumerate(trial_rows(path), 1)
             return
@@ -196,5 +196,5 @@ def rows(paths: Paths, lists: Collection[str] = ()) -> Iterator[tuple[str, int, 
 
 
 def placed(error: SchemaError, name: str, line: int) -> SchemaError:
-    """The same error, at its place in a file."""
+    """Return the same error, with its location in a file."""
     return SchemaError(error.problem, file=name, line=line, field=error.field, hint=error.hint)

@@ -17,7 +17,7 @@ from verikit.readers.logged import inspect_sample, promptfoo_result
 from verikit.readers.parse import JsonRow, parse
 
 Prepare = Callable[[JsonRow], JsonRow | None]
-"""Changes a row in place before its fields are read; None leaves the row out."""
+"""Changes a row in place before its fields are read. None skips the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,16 @@ class Format:
     completions: tuple[str, ...] = ("completions",)
     """A list of candidates."""
     completion: tuple[str, ...] = ("completion",)
-    """A single candidate; looked for after `completions`."""
+    """A single candidate. Searched after `completions`."""
     answer: tuple[str, ...] = ("answer",)
     id: tuple[str, ...] = ("id",)
     needs_prompt: bool = True
     prepare: Callable[[list[str]], Prepare] | None = None
-    """Makes the `prepare` of one file; it may append to the reader's notes."""
+    """Creates the `prepare` of one file. It may append to the reader's notes."""
 
 
 def _lm_eval(notes: list[str]) -> Prepare:
-    """Keep one row per document (of the first filter met); a chat prompt is JSON text in a list of one."""
+    """Keep one row per document (of the first filter found). A chat prompt is JSON text in a list of one."""
     chosen: list[object] = []
 
     def prepare(row: JsonRow) -> JsonRow | None:
@@ -68,7 +68,10 @@ def _lm_eval(notes: list[str]) -> Prepare:
 
 
 def _openai(notes: list[str]) -> Prepare:
-    """A failed line of a batch is an error; a conversation without `choices` ends in its completion."""
+    """Handle rows of OpenAI's formats.
+
+    A failed line of a batch is an error. A conversation without `choices` ends in its completion.
+    """
 
     def prepare(row: JsonRow) -> JsonRow:
         error, response = row.get("error"), row.get("response")
@@ -184,7 +187,7 @@ _ALL = (
     Format(
         "bigcodebench",
         lambda row: _has(row, "complete_prompt", "instruct_prompt", "entry_point"),
-        prompt=("complete_prompt",),  # a body goes on with it, a whole program needs none
+        prompt=("complete_prompt",),  # a function body continues it, a whole program needs none
         completion=("completion", "solution"),
         answer=(),
         id=("task_id",),

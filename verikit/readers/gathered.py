@@ -18,7 +18,7 @@ from verikit.readers.layout import BuiltGroup
 from verikit.types import Group
 
 MAX_GROUP_MB = 256
-"""MiB that the rows of a group take in memory, unless `VERIKIT_GROUP_MB` gives another number."""
+"""MiB in memory that the rows of a group may take. `VERIKIT_GROUP_MB` overrides it."""
 _ROW = 1000
 """Bytes of a row in addition to its strings."""
 
@@ -38,10 +38,10 @@ def group_cap() -> int:
 
 
 class Gathered:
-    """The rows of one prompt, and the bad rows amid them.
+    """The rows of one prompt, and the bad rows between them.
 
     Args:
-        places: of the rows, for the error of a group that is too large.
+        places: Locations of the rows, for the error of a group that is too large.
     """
 
     def __init__(self, places: Places) -> None:
@@ -56,7 +56,7 @@ class Gathered:
         return self._rows[0] if self._rows else None
 
     def add(self, line: int, built: BuiltGroup) -> None:
-        """Take in one more row, of this number; beyond the cap it is only counted."""
+        """Add a row with this number. Beyond the cap it is only counted."""
         self._begin = self._begin or line
         self._count += 1
         if self._size > self._cap:
@@ -97,7 +97,10 @@ def size(group: Group) -> int:
 
 
 def _merged(rows: list[Group]) -> Group:
-    """One group of rows with one candidate each: what differs between the rows is the candidates' own."""
+    """Merge rows with one candidate each into one group.
+
+    Values that differ between the rows become the candidates' own.
+    """
     first, *others = rows
     if not others:
         return first

@@ -39,7 +39,7 @@ class IdIndex:
         return 0
 
     def close(self) -> None:
-        """Give the memory back and drop the temporary file."""
+        """Release the memory and delete the temporary file."""
         self._slots.release()
         self._memory.close()
         if self._spilled:

@@ -23,7 +23,7 @@ FIELDS = ("prompt", "completions", "completion", "answer", "id")
 ALIASES: Mapping[str, str] = {"text": "completion", "texts": "completions", "gold": "answer"}
 """Alternative names of fields in a mapping."""
 OWN = "completions."
-"""Before a name that is mapped to a list of the row: item i is a key of that name of completion i."""
+"""Prefix of a name that is mapped to a list of the row: item i becomes the key of that name in completion i."""
 PARALLEL = frozenset(("rewards", "scores", "labels", "correct", "logprobs", "finish_reasons"))
 """Keys whose value, if it is a list as long as the completions, is split among them item by item."""
 LIKELY: dict[str, tuple[str, ...]] = {
@@ -38,7 +38,7 @@ LIKELY: dict[str, tuple[str, ...]] = {
     "answer": ("gold", "target", "label", "ground_truth", "reference", "gold_answer", "final_answer", "solution"),
     "id": ("idx", "index", "question_id", "unique_id", "doc_id", "uid", "qid", "instance_id"),
 }
-"""Key names the hints look for, likeliest first."""
+"""Key names that the hints search for, likeliest first."""
 
 Path = tuple[tuple[str, ...], str]
 """Keys of the parents, and the last key."""
@@ -58,10 +58,10 @@ class BuiltGroup:
 
 
 def check_mapping(mapping: Mapping[str, str]) -> dict[str, str]:
-    """The mapping with every field under its own name.
+    """Return the mapping with every field under its canonical name.
 
     Raises:
-        UsageError: it names a field that does not exist, one twice, or maps it to nothing.
+        UsageError: It names a field that does not exist, names one twice, or maps it to nothing.
     """
     found: dict[str, str] = {}
     for name, path in mapping.items():
@@ -78,10 +78,10 @@ def check_mapping(mapping: Mapping[str, str]) -> dict[str, str]:
 
 
 class Layout:
-    """Reads the rows of one file as a format, with `mapping` from our fields to the row's keys."""
+    """Parses the rows of one file in a format, with `mapping` from verikit's fields to the row's keys."""
 
     def __init__(self, form: Format, mapping: Mapping[str, str], notes: list[str], *, several: bool = False) -> None:
-        """Set up for one file, of `several` that are read together."""
+        """Set up for one file. `several` means that several files are read together."""
         self._several = several
         self.name: str = form.name
         self._prepare = form.prepare(notes) if form.prepare else None
@@ -104,7 +104,7 @@ class Layout:
         values, rest = self._split(row)
         prompt, several, lone, answer, id = values
         if several is None and lone is None and type(row.get(WORKSPACE)) is dict:
-            values[FIELDS.index("completion")] = lone = ""  # an agent's files are what is scored
+            values[FIELDS.index("completion")] = lone = ""  # an agent's files are scored instead
         if self._unsure or prompt is None or (several is None and lone is None):
             self._check(row, values)
         completions, own = _candidates(several, lone)
@@ -159,7 +159,7 @@ class Layout:
                 raise SchemaError(f"{path!r}, mapped to {field}, not found. {_keys(row)}", field=field, hint=hint)
 
     def _check(self, row: JsonRow, values: Sequence[Any]) -> None:
-        """Raise if a field that must be there is not; note once a likely gold answer under a key of another name."""
+        """Raise if a required field is missing. Note once if a likely gold answer is under a key of another name."""
         self._check_mapped(row)
         prompt, several, lone, answer, id = (value is None for value in values)
         missing = {"prompt": prompt and self._needs_prompt, "completions": several and lone, "answer": answer, "id": id}

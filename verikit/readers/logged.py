@@ -1,4 +1,4 @@
-"""Samples of other tools' logs (`logs.py`) with their fields as rows have them.
+"""Samples of other tools' logs (`logs.py`) with the fields of rows.
 
 Sources: inspect_ai 0.3.285 (`log/_log.py`, `model/_chat_message.py`, `scorer/_metric.py`) and promptfoo 0.118
 (`models/evalResult.ts`).
@@ -79,7 +79,7 @@ def _by_model(message: Any) -> bool:
 
 
 def _message(message: Any, number: int, texts: JsonRow, field: str) -> JsonRow:
-    """A message in OpenAI's form."""
+    """Return a message in OpenAI's format."""
     field = f"{field}[{number}]"
     if type(message) is not dict:
         raise SchemaError(f"a message is an object, this is {kind(message)}", field=field)
@@ -123,7 +123,7 @@ def _scores(scores: Any) -> JsonRow:
 def promptfoo_result(notes: list[str]) -> Callable[[JsonRow], JsonRow]:
     """Make the function that reads promptfoo's results.
 
-    The id is the number of the test. Results of a second provider or prompt get its name behind it.
+    The id is the number of the test. For results of a second provider or prompt, its name is appended.
     """
     first: list[tuple[str, Any]] = []
 

@@ -21,7 +21,7 @@ from verikit.readers.parse import JsonRow, parse
 
 ZIP = b"PK\x03\x04"
 MAX_LOG = 256 * 2**20
-"""Bytes that are held of one document or sample."""
+"""Maximum bytes in memory for one document or sample."""
 ZSTD = 93
 """The zip method of zstd, which inspect uses."""
 SAMPLE_KEYS = (

@@ -87,7 +87,7 @@ def arrow_rows(stream: io.BufferedReader, name: str, *, stream_format: bool) -> 
             table = ipc.open_file(stream)
             batches = (table.get_batch(i) for i in range(table.num_record_batches))
         for batch in batches:
-            batch.validate(full=True)  # else offsets of a damaged file are followed out of memory
+            batch.validate(full=True)  # otherwise offsets of a damaged file are followed out of memory
             odd = _odd_columns(batch.schema)
             step = record_batch_rows(batch)
             for start in range(0, batch.num_rows, step):

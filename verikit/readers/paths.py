@@ -134,7 +134,7 @@ def _data_set(file: str) -> str:
     stem = name.partition(".")[0]
     match = _PART.match(stem)
     stem = match[1] if match else stem
-    # Files of unlike names are one data set unless a name is a split's or a hub's (NAME-00000-of-00002).
+    # Files with different names are one dataset, except for names of splits or of the Hub (NAME-00000-of-00002).
     split = stem if "-of-" in name or stem.lower() in _SPLITS else ""
     return os.path.join(folder, split)
 

@@ -16,7 +16,7 @@ from verikit.types import Group
 
 FIELDS = ("prompt", "answer", "id")
 CANDIDATES = ("completions", "completion", "failed")
-"""Keys of a row that was sampled before, which are not its problem's."""
+"""Keys of previously sampled rows that are not part of the problem."""
 
 
 def read_problems(path: Paths, mapping: Mapping[str, str]) -> list[Group]:
@@ -74,7 +74,7 @@ def iter_problems(path: Paths, mapping: Mapping[str, str]) -> Iterator[tuple[int
 
 
 def _checked(problem: Group) -> Group:
-    """The problem with prompt and answer as a reader of candidates would give them."""
+    """Return the problem with prompt and answer as a reader of candidates would return them."""
     prompt, answer = fields.prompt(problem.prompt), fields.answer(problem.answer)
     return Group(prompt, answer=answer, id=problem.id, meta=problem.meta)
 

@@ -30,7 +30,7 @@ from verikit.readers.source import RawRow
 from verikit.types import WORKSPACE, Group
 
 MAX_HELD_ERRORS = 1000
-"""This many bad rows amid one group end it: they wait in memory for its last row."""
+"""A group ends after this many bad rows inside it, because they wait in memory for its last row."""
 NO_MAPPING: Mapping[str, str] = MappingProxyType({})
 TABLES: Mapping[str, str] = MappingProxyType({"csv": ",", "tsv": "\t"})
 """Formats that only define how rows are split, for tables whose name doesn't show it, such as stdin."""
@@ -110,7 +110,7 @@ class RowParser:
 
 
 class FileParsers:
-    """Reads the rows of several files, each by its own parser; picklable like those."""
+    """Parses the rows of several files, each with its own parser. Picklable like these."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
@@ -142,7 +142,7 @@ def _check_format(format: str | None) -> None:
 
 
 class Reader(Iterator[Group | SchemaError]):
-    """The iterator `read` returns; `format` and `notes` fill while it runs."""
+    """The iterator that `read` returns. `format` and `notes` are filled while it runs."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class Reader(Iterator[Group | SchemaError]):
         self.parser: RowParser | FileParsers | None = None
         """Parses the rows. None until a row has determined the format."""
         self._parsers: dict[tuple[str, tuple[tuple[str, str], ...]], RowParser] = {}
-        """By format and mapping: files that are alike share one."""
+        """Parsers by format and mapping. Files with the same ones share a parser."""
         self._begun = 0
         """Number of files whose rows have started."""
         self._learnt = self._gathers = self._stateless = False
@@ -201,7 +201,7 @@ class Reader(Iterator[Group | SchemaError]):
         return next(self._groups)
 
     def close(self) -> None:
-        """Close the file; needed only where reading stops before the end."""
+        """Close the file. Only needed if reading stops before the end."""
         self._groups.close()
 
     def _read(self) -> Generator[Group | SchemaError]:

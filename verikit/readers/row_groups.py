@@ -13,9 +13,9 @@ from verikit.errors import SchemaError
 
 BATCH = 256
 MAX_BATCH = 64 << 20
-"""Bytes that a batch of several rows may take when it is decoded."""
+"""Maximum decoded bytes of a batch of several rows."""
 MAX_VALUES = 50_000_000
-"""Values of one list column in one row group."""
+"""Maximum number of values of one list column in one row group."""
 _VALUE = 64
 """Bytes of a value in addition to its text."""
 
@@ -66,8 +66,7 @@ def _longest_value(file: Any, group: int, path: str) -> int:
 
 
 def _longest(values: Any) -> int:
-    """Return the bytes of the longest string in the dictionary of an array, or of its child arrays, or 0 without one.
-    """
+    """Return the bytes of the longest string in the dictionary of an array or its child arrays, or 0 without one."""
     from pyarrow import compute, types
 
     while not types.is_dictionary(values.type) and hasattr(values, "flatten"):

@@ -40,7 +40,7 @@ _OTHER = {
 
 @contextmanager
 def opened(path: str) -> Iterator[io.BufferedReader]:
-    """Open a file, or stdin for `"-"` (which stays open), as a stream that can be peeked into."""
+    """Open a file, or stdin for `"-"` (which stays open), as a stream that supports peeking."""
     if path == "-":
         if sys.stdin is None:
             raise UsageError("stdin is closed", hint="give a file, or pipe one in")

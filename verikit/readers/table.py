@@ -54,7 +54,7 @@ def rows(
     Raises:
         SchemaError: The header can't be used.
     """
-    # Of the whole process, and only ever raised: the module's own limit of 131,072 is less than a long completion.
+    # Applies to the whole process, and is only raised: the default of 131,072 is less than a long completion.
     csv.field_size_limit(max(cap, csv.field_size_limit()))
     lines = _Lines(source, cap)
     columns, delimiter = _header(lines, name, delimiter)
@@ -157,19 +157,19 @@ class _Lines(Iterator[str]):
 
     def __init__(self, source: Stream, cap: int) -> None:
         self._readline, self._cap = source.readline, cap
-        self._ahead: deque[str | SchemaError] = deque()  # an error stands for a line that is too long
+        self._ahead: deque[str | SchemaError] = deque()  # an error replaces a line that is too long
         self._taken: list[str | SchemaError] = []
         self._size = self._reread = 0
         self.first = 1
-        """The line that the present row begins on."""
+        """The line on which the current row starts."""
 
     def begin(self) -> None:
-        """The next line begins a row."""
+        """Mark the next line as the start of a row."""
         self.first += len(self._taken)
         self._taken, self._size = [], 0
 
     def push(self, line: str) -> None:
-        """Give the last line back."""
+        """Push back the last line."""
         self._taken.pop()
         self._size -= len(line)
         self._ahead.append(line)

@@ -55,12 +55,12 @@ def holds_rows(path: str | PathLike[str]) -> bool:
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """The text that a file is.
+    """Return the content of a text file.
 
     Raises:
-        UsageError: it can't be read.
-        SchemaError: it is damaged, too long, empty, or no text in UTF-8.
-        MissingExtra: what unpacks it is not installed.
+        UsageError: It can't be read.
+        SchemaError: It is damaged, too long, empty, or not UTF-8.
+        MissingExtra: The package that decompresses it is not installed.
     """
     name = fspath(path)
     try:

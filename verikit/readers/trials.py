@@ -36,7 +36,7 @@ def trial_rows(folder: str) -> Iterator[JsonRow | SchemaError]:
 
 
 def _steps(path: str) -> list[Any]:
-    """The steps of a trial's trajectory; none if it has no trajectory."""
+    """Return the steps of a trial's trajectory. Empty if it has no trajectory."""
     if not os.path.isfile(os.path.join(path, "agent", "trajectory.json")):
         return []
     try:
@@ -84,7 +84,7 @@ def _tasks(folder: str, depth: int = DEPTH) -> Iterator[str]:
 
 
 def _below(folder: str) -> list[str]:
-    """The folders in a folder, without links; none in one that can't be listed, as `os.walk` has it."""
+    """Return the folders in a folder, without links. Empty if it can't be listed, as in `os.walk`."""
     try:
         with os.scandir(folder) as found:
             return sorted(entry.path for entry in found if entry.is_dir(follow_symlinks=False))

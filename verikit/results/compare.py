@@ -1,4 +1,4 @@
-"""`verikit.compare`: the command's comparison as a call."""
+"""`verikit.compare`: the command `verikit compare` as a function."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     import polars
 
 AnyRun: TypeAlias = FinishedRun | str | PathLike[str]
-"""A run that a call returned, or the folder of one."""
+"""A run that a call returned, or its folder."""
 Of: TypeAlias = Literal["differences", "slices", "rows"]
 """The part of a comparison in a data frame."""
 EXAMPLES = 6
 
 
 class RunComparison:
-    """What `compare` returns: paired differences between runs, which are real, and a leaderboard of three or more."""
+    """The result of `compare`: paired differences between runs, which are real, and a leaderboard for three or more."""
 
     def __init__(self, comparison: ComparedRuns) -> None:
         self.differences: list[RunDifference] = comparison.differences
         """Each pair of runs on each metric: `first`, `second`, and the `difference` of the second from the first."""
         self.standings: list[Standing] = comparison.standings
-        """The runs from the best down, with the ranks that chance leaves open; none of two runs."""
+        """The runs from best to worst, with the ranks that are possible by chance. Empty for two runs."""
         self.slices: list[Slice] = list(comparison.slices)
         """Each value of the keys of `by_key`: every run's estimate on its questions, and each pair's difference."""
         self._comparison = comparison
@@ -54,7 +54,7 @@ class RunComparison:
         return verdict(self.differences)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One record for each pair of runs and metric; `p_holm` is corrected for there being several."""
+        """Yield one record per pair of runs and metric. `p_holm` is corrected for multiple comparisons."""
         ps = holm([pair.difference.p for pair in self.differences])
         for pair, p in zip(self.differences, ps, strict=True):
             row = as_json(pair.difference)
@@ -62,7 +62,7 @@ class RunComparison:
             yield {"first": pair.first, "second": pair.second, **row, "p_holm": p}
 
     def slice_records(self) -> Iterator[dict[str, Any]]:
-        """One record for each value of a key and pair of runs; `p_holm` is corrected for all of a key's."""
+        """Yield one record per value of a key and pair of runs. `p_holm` is corrected for all values of a key."""
         yield from slice_records(self.slices)
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -76,13 +76,13 @@ class RunComparison:
             yield record | dict(zip(names, values.values(), strict=True))
 
     def changes(self) -> Iterator[dict[str, Any]]:
-        """One record for each question whose value differs between two runs, with both values."""
+        """Yield one record per question whose value differs between two runs, with both values."""
         for pair in self.differences:
             for row in as_json(pair.difference)["changed"]:
                 yield {"first": pair.first, "second": pair.second, "task": pair.difference.task, **row}
 
     def to_pandas(self, of: Of = "differences") -> pandas.DataFrame:
-        """The differences as a data frame of pandas; or `slices`, or `rows`, each question under each run.
+        """Return the differences as a pandas data frame, or `slices`, or `rows`: each question under each run.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -90,7 +90,7 @@ class RunComparison:
         return to_pandas(self._records(of))
 
     def to_polars(self, of: Of = "differences") -> polars.DataFrame:
-        """The differences as a data frame of polars; or `slices`, or `rows`, each question under each run.
+        """Return the differences as a polars data frame, or `slices`, or `rows`: each question under each run.
 
         Raises:
             MissingExtra: polars is not installed.

@@ -16,7 +16,7 @@ from verikit.readers.values import plain
 from verikit.types import Group, Sample
 
 Data: TypeAlias = Any
-"""A caller's rows: a path, or dicts, `Sample`s, `Group`s, a pandas or polars data frame, a pyarrow table, a `Dataset`.
+"""Rows from a caller: a path, dicts, `Sample`s, `Group`s, a pandas or polars data frame, a pyarrow table or `Dataset`.
 """
 _SHAPE = "a list of dicts, a data frame, a data set, or a path"
 
@@ -39,10 +39,10 @@ def is_table(data: object) -> bool:
 
 
 def as_path(data: str | PathLike[str]) -> str:
-    """A path as commands take it; `~` is the home folder.
+    """Return a path as commands accept it. `~` is the home folder.
 
     Raises:
-        UsageError: it is stdin, which a Python call has not.
+        UsageError: It is stdin, which a Python call does not have.
     """
     path = fspath(data)
     if path == "-":
@@ -139,7 +139,7 @@ Datasets iterate over dicts.
 
 
 def _plain_row(row: Sample | Group) -> dict[str, Any]:
-    """A sample or group in verikit's own form."""
+    """Return a sample or group in verikit's own format."""
     found = {field.name: getattr(row, field.name) for field in fields(row)}
     found = {name: value for name, value in found.items() if value not in ("", (), {}, None)}
     if isinstance(row, Sample):

@@ -1,4 +1,4 @@
-"""The folder of a run that is called from Python: the caller's, or a scratch folder that goes with the run."""
+"""The folder of a run called from Python: the caller's, or a scratch folder that is deleted with the run."""
 
 from __future__ import annotations
 

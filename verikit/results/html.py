@@ -1,6 +1,6 @@
-"""A run as a notebook shows it: headline numbers, tables and pictures as one piece of HTML.
+"""A run's display in a notebook: headline numbers, tables and pictures as one piece of HTML.
 
-It has no script and no style sheet, which notebooks strip, and what models wrote is escaped.
+It has no script and no style sheet, which notebooks strip, and model output is escaped.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from verikit.report.model import Cell, Chart, Metric, Run, Table
 from verikit.report.pictures import svg
 
 ROWS = 12
-"""Rows of a table that are shown; the report has all."""
+"""Number of rows shown of a table. The report has all."""
 NOTICES = 5
 LONGEST = 120
-"""Characters of a cell."""
+"""Maximum characters of a cell."""
 _NO_TEX = 'class="tex2jax_ignore mathjax_ignore"'
 """Dollar signs in the text are not TeX's, which notebooks look for."""
 _SOFT = 'style="color:#7a7f86;font-size:90%"'

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import polars
 
 CHARTS = 2
-"""Charts that a notebook shows of a run; its report has all of them."""
+"""Number of charts that a notebook shows of a run. Its report has all of them."""
 
 
 class FinishedRun(ABC):
@@ -73,10 +73,10 @@ class FinishedRun(ABC):
 
     @abstractmethod
     def records(self) -> Iterator[dict[str, Any]]:
-        """The rows of the run's data frame, one by one."""
+        """Yield the rows of the run's data frame, one by one."""
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The run's records as a data frame of pandas.
+        """Return the run's records as a pandas data frame.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -84,7 +84,7 @@ class FinishedRun(ABC):
         return to_pandas(self.records())
 
     def to_polars(self) -> polars.DataFrame:
-        """The run's records as a data frame of polars.
+        """Return the run's records as a polars data frame.
 
         Raises:
             MissingExtra: polars is not installed.
@@ -147,7 +147,7 @@ class FinishedRun(ABC):
         return [table for table in page.tables if not table.more]
 
     def _charts(self, charts: list[Chart]) -> list[Chart]:
-        """The charts that a notebook shows, of those that the report has in sight."""
+        """Return the charts that a notebook shows, chosen from those that the report shows by default."""
         return charts[:CHARTS]
 
     def _json(self, name: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""`verikit.score`: the command's run as a call."""
+"""`verikit.score`: the command `verikit score` as a function."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WHOLE = ""
 
 
 class ScoreRun(FinishedRun):
-    """What `score` returns: estimates with intervals, and every candidate's score with its parts."""
+    """The result of `score`: estimates with intervals, and every candidate's score with its parts."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -61,12 +61,12 @@ class ScoreRun(FinishedRun):
         return {name: estimate_of(row) for name, row in rows.items()}
 
     def lines(self) -> Iterator[str]:
-        """What `verikit score` prints."""
+        """Yield the output of `verikit score`."""
         return show(self.summary, self.config)
 
     @property
     def slices(self) -> dict[str, dict[str, dict[str, Estimate]]]:
-        """Estimates by key and by its value, of the keys that the run was scored `by_key`; the largest slice first."""
+        """Estimates by key and value, for the keys in the run's `by_key`. The largest slice comes first."""
         return {
             key: {
                 value: {name: estimate_of(row) for name, row in held["metrics"].items()}
@@ -76,11 +76,11 @@ class ScoreRun(FinishedRun):
         }
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows of scores.jsonl: one a candidate, its parts and steps nested."""
+        """Yield the rows of scores.jsonl: one per candidate, with nested parts and steps."""
         return read_rows(self._path / SCORES)
 
     def selected(self) -> Iterator[dict[str, Any]]:
-        """The rows of selected.jsonl: with `select`, the candidate kept of each prompt."""
+        """Yield the rows of selected.jsonl: with `select`, the candidate kept for each prompt."""
         return read_rows(self._path / SELECTED)
 
     def bad_rows(self) -> Iterator[dict[str, Any]]:
@@ -118,7 +118,7 @@ class ScoreRun(FinishedRun):
                 yield _record(own, path, part, more)
 
     def to_pandas(self, *, texts: bool = False, keys: Sequence[str] = ()) -> pandas.DataFrame:
-        """The records as a data frame of pandas, see `records`.
+        """Return the records as a pandas data frame. See `records`.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -126,7 +126,7 @@ class ScoreRun(FinishedRun):
         return to_pandas(self.records(texts=texts, keys=keys))
 
     def to_polars(self, *, texts: bool = False, keys: Sequence[str] = ()) -> polars.DataFrame:
-        """The records as a data frame of polars, see `records`.
+        """Return the records as a polars data frame. See `records`.
 
         Raises:
             MissingExtra: polars is not installed.

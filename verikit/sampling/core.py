@@ -1,4 +1,4 @@
-"""`sample`: prompts to rows of candidates, in the order of the prompts, however the replies come."""
+"""`sample`: turns prompts into rows of candidates, in the order of the prompts, regardless of when replies arrive."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DescribedRule(StopRule, Protocol):
 
     @property
     def name(self) -> str:
-        """The rule, for the rows."""
+        """The rule's name in the rows."""
         ...
 
     def least(self, n: int) -> int:
@@ -57,7 +57,7 @@ class SampledRow:
     """A prompt with its candidates."""
 
     line: int
-    """The prompt's, in its file."""
+    """The prompt's line in its file."""
     group: Group
     """The prompt. The group has no completions of its own."""
     candidates: Sequence[JsonObject]
@@ -68,7 +68,7 @@ class SampledRow:
     """How sampling ended, if there is a rule."""
 
     def to_json(self) -> JsonObject:
-        """The row as `verikit score` reads it."""
+        """Return the row in the format that `verikit score` reads."""
         group = self.group
         row: dict[str, object] = {"id": group.id, "prompt": group.prompt, "completions": list(self.candidates)}
         if group.answer is not None:
@@ -77,13 +77,13 @@ class SampledRow:
             row["failed"] = list(self.failed)
         if self.early is not None:
             row[EARLY_STOP] = self.early.as_row()
-        if meta := {key: value for key, value in group.meta.items() if key != EARLY_STOP}:  # that of other samples
+        if meta := {key: value for key, value in group.meta.items() if key != EARLY_STOP}:  # it describes other samples
             row["meta"] = meta
         return row
 
 
 Kept = Callable[[int, Group], Mapping[int, JsonObject]]
-"""Candidates that a prompt (by line) has from an earlier run, by their numbers."""
+"""Returns a prompt's candidates (by line) from an earlier run, by their numbers."""
 Keep = Callable[[int, Group, JsonObject], None]
 """Called with each new candidate when it arrives, including failed ones, in any order."""
 
@@ -138,7 +138,7 @@ def sample(
             if not lanes.busy:
                 if run.over:
                     return
-                continue  # what was open had all it needs from an earlier run: there may be more prompts
+                continue  # an earlier run completed the open prompts: there may be more
             wave, index, result = lanes.next()
             if isinstance(result, Exception):
                 raise result
@@ -155,12 +155,12 @@ def sample(
 
 @dataclass(slots=True, eq=False)
 class _Prompt:
-    """One prompt under way."""
+    """One prompt in progress."""
 
     line: int
     group: Group
     known: dict[int, JsonObject]
-    """Candidates by number, failed ones too."""
+    """Candidates by number, including failed ones."""
     asked: set[int] = field(default_factory=set)
     """Numbers whose result is awaited."""
     samples: list[Sample] = field(default_factory=list)
@@ -225,7 +225,7 @@ class _Run:
         self._prompts, self._kept, self._most, self._ahead = prompts, kept, most, ahead
         self._open: deque[_Prompt] = deque()
         self._read = False
-        """Whether the last prompt was read."""
+        """Whether the last prompt has been read."""
 
     def wave(self, size: int) -> Wave | None:
         """Return the next requests, at most `size` plus those of one prompt, or None if there are none to send now."""
@@ -243,7 +243,7 @@ class _Run:
         return Wave(tags, requests)
 
     def _candidates(self) -> Iterator[_Prompt]:
-        """The prompts that are open, then new ones as far as there may be more."""
+        """Yield the open prompts, then new ones up to the limit."""
         yield from list(self._open)
         while len(self._open) < self._most and not self._read:
             if (pair := next(self._prompts, None)) is None:

@@ -17,8 +17,7 @@ from verikit.engines.types import Engine, Generation, Request
 from verikit.errors import VerikitError, raise_if_gone
 
 SERVED, HELD, BATCHED = (4, 64), (1, 256), (1, 50_000)
-"""Parallel waves and requests per wave: for a server, for a model in this process, and for an engine with batch jobs.
-"""
+"""Parallel waves and requests per wave, for a server, for a model in this process and for an engine with batch jobs."""
 
 GONE = 32
 """After this many consecutive retryable failures, in whole waves, the engine is considered unreachable."""
@@ -26,12 +25,12 @@ GONE = 32
 
 @dataclass(eq=False)
 class Wave:
-    """Requests that go out together; `tags` are the caller's, one to a request."""
+    """Requests that are sent together. `tags` are the caller's, one per request."""
 
     tags: Sequence[Any]
     requests: Sequence[Request]
     failed: list[tuple[Any, Generation]] = field(default_factory=list)
-    """The results that are errors, held back until the wave has ended."""
+    """The failed results, kept until the wave has ended."""
 
 
 Event = tuple[Wave, int | None, Generation | Exception | None]
@@ -39,7 +38,7 @@ Event = tuple[Wave, int | None, Generation | Exception | None]
 
 
 class Lanes:
-    """Runs waves; their results come one by one from `next`."""
+    """Runs waves. `next` returns their results one by one."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -50,7 +49,7 @@ class Lanes:
         else:
             self.width, self.size = HELD if self._held else SERVED
         self.busy = 0
-        """Waves under way."""
+        """Waves in progress."""
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._here: Iterator[Event] = iter(())
         self._wanted = True
@@ -61,7 +60,7 @@ class Lanes:
         return self.busy < self.width
 
     def start(self, wave: Wave) -> None:
-        """Send a wave off."""
+        """Send a wave."""
         self.busy += 1
         if self._held:
             self._here = self._run(wave)
@@ -85,7 +84,7 @@ class Lanes:
         yield wave, None, None
 
     def _send(self, wave: Wave) -> None:
-        # A programming error is printed by this thread; what is said of a batch's setup is raised to the caller.
+        # This thread prints programming errors. Errors in a batch's setup are raised in the caller.
         problem: Exception | None = RuntimeError("the engine ended in a programming error")
         try:
             for index, generation in self._engine.stream(wave.requests):
@@ -100,12 +99,15 @@ class Lanes:
 
 
 class EngineHealth:
-    """Whether an engine still answers, by the waves that failed whole; `answered`: it did in an earlier run."""
+    """Tracks whether an engine still answers, from waves that failed as a whole.
+
+    `answered`: it did in an earlier run.
+    """
 
     def __init__(self, *, answered: bool = False) -> None:
         self._answered = answered
         self._failing = 0
-        """Failures since the last result that was none, in waves that failed whole."""
+        """Consecutive failures in waves that failed as a whole."""
 
     def note(self) -> None:
         """Record a successful result."""
@@ -121,7 +123,7 @@ class EngineHealth:
         if len(errors) < len(wave.requests):
             return
         self._failing += len(errors)
-        raise_if_gone(errors if self._failing >= GONE else errors[:1])  # one alone counts where no retry can help
+        raise_if_gone(errors if self._failing >= GONE else errors[:1])  # a single error is enough if no retry can help
         first = errors[0]
         if not self._answered and len(errors) > 1 and first is not None and len({*map(type, errors)}) == 1:
             raise first

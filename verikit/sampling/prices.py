@@ -26,7 +26,7 @@ KEYS = ("prompt", "completion", "batch")
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """Of one model, for a million tokens."""
+    """Prices of one model, per million tokens."""
 
     prompt: float
     completion: float
@@ -62,7 +62,7 @@ def prices_in(path: str | Path, spec: str) -> ModelPrices:
     """Read the prices of the one model that a judge's or a verifier's spec names: `pairwise('openai:http://…#judge')`.
 
     Raises:
-        ConfigError: as `read_prices` does; or the spec names none of the table's models, or several, whose tokens are
+        ConfigError: As for `read_prices`. Or the spec names none of the table's models, or several, whose tokens are
             counted together.
     """
     table = _table(Path(path))

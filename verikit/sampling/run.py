@@ -30,13 +30,13 @@ from verikit.types import Group, JsonObject
 
 Prompts = Iterable[tuple[int, Group | SchemaError]]
 FORM = 1
-"""Of the journal; a later form gets another number."""
+"""Version of the journal's format."""
 JOURNAL = ".run"
 """Suffix that the journal's name adds to the file's."""
 
 
 class SampleFile:
-    """OUT and its journal, open and locked; a context manager."""
+    """OUT and its journal, open and locked. A context manager."""
 
     def __init__(self, path: Path, plan: JsonObject, *, restart: bool = False) -> None:
         """Open or create the two files, and return to the last complete state of an earlier run.
@@ -160,7 +160,7 @@ class SampleFile:
         self._rows.truncate(end)
 
     def _put_back(self, row: JsonObject) -> None:
-        """Note the samples of a row that is cut off."""
+        """Write the samples of a row that is cut off to the journal."""
         for candidate in row["completions"]:
             record = {"prompt": _key(row["id"], row["prompt"]), "sample": candidate}
             self._noted_at(record, self._journal.seek(0, os.SEEK_END))
@@ -173,7 +173,7 @@ class SampleFile:
 
 
 class RowSampler(Protocol):
-    """Makes rows of prompts; `verikit.sampling.core.sample` with its rule is one."""
+    """Makes rows from prompts. `verikit.sampling.core.sample` with its rule is one."""
 
     def __call__(
         self,
@@ -208,7 +208,7 @@ class SamplingRun:
         self.settings: SamplingSettings = settings
         self.sampler: RowSampler = sampler or partial(sample, rule=rule, ahead=ahead)
         self.searches: bool = sampler is not None
-        """Whether replies are the steps of a search, and not samples."""
+        """Whether replies are the steps of a search rather than samples."""
         self.done = 0
         """Number of complete rows, including those of an earlier run."""
         self.earlier = 0
@@ -218,7 +218,7 @@ class SamplingRun:
         self.failed = 0
         """Requests that failed."""
         self.asked = 0
-        """Replies that came in this run: samples, or the steps of a search."""
+        """Replies received in this run: samples, or the steps of a search."""
         self.prompt_tokens = 0
         self.completion_tokens = 0
         self.judged_tokens = 0
@@ -308,7 +308,7 @@ def _read(line: bytes, name: str) -> JsonObject:
 
 
 def _cut_torn(stream: IO[bytes]) -> None:
-    """Cut off a last line that was not written whole."""
+    """Cut off an incomplete last line."""
     end = stream.seek(0, os.SEEK_END)
     while end:
         start = max(0, end - 65536)

@@ -16,10 +16,10 @@ COUNTED = ("prompt_tokens", "completion_tokens", "cached")
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """How to sample; everything here decides the samples.
+    """Sampling settings. All of them affect the samples.
 
     Raises:
-        UsageError: a value that no request can have.
+        UsageError: A value is invalid for requests.
     """
 
     n: int = 8
@@ -30,7 +30,7 @@ class SamplingSettings:
     top_k: int = 0
     """Sample only among this many most likely tokens. 0 disables the limit."""
     max_tokens: int = 1024
-    """Most tokens of a sample."""
+    """Maximum tokens of a sample."""
     stop: tuple[str, ...] = ()
     """Strings that end a sample. They are not part of it."""
     seed: int | None = 0
@@ -39,7 +39,7 @@ class SamplingSettings:
     None sends no seeds.
     """
     logprobs: int | None = None
-    """Keep log-probabilities of the tokens, and the `k` likeliest at each (0: of the sampled only)."""
+    """Store log-probabilities of the tokens, and of the `k` most likely at each position (0: sampled tokens only)."""
     system: str = ""
     """A system message to insert before every prompt that has none."""
     chat: bool | None = None
@@ -58,9 +58,9 @@ class SamplingSettings:
             raise UsageError(str(error).replace("not a request", "no such settings")) from None
 
     def request(self, engine: Engine, group: Group, index: int) -> Request:
-        """Return the request for a prompt's sample of that number (from 0).
+        """Return the request for a prompt's sample of that number (starting at 0).
 
-        It depends on nothing but these settings, the prompt and the number: the first 8 of 16 are the same as 8.
+        It depends only on these settings, the prompt and the number: the first 8 of 16 are the same as 8.
         """
         seed = None if self.seed is None else sample_seed(self.seed, group.id, index)
         return self._request(self.prompt(engine, group), seed)
@@ -101,12 +101,12 @@ def speaks_chat(engine: Engine) -> bool:
 
 
 def sample_seed(seed: int, id: str, index: int) -> int:
-    """The seed of one sample, below 2^31: a function of the run's seed, the row's id and the sample's number."""
+    """Return the seed of one sample, below 2^31: a function of the run's seed, the row's id and the sample's number."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{id}:{index}".encode()).digest()[:4]) >> 1
 
 
 def candidate_of(generation: Generation, index: int, seed: int | None) -> JsonObject:
-    """Return a result as a row's candidate; one that failed has `error` instead of `text`."""
+    """Return a result as a row's candidate. A failed one has `error` instead of `text`."""
     found: dict[str, Any] = {}
     if generation.error is None and generation.outputs:
         found = _spoken(generation.outputs[0])
@@ -135,7 +135,7 @@ def _spoken(output: Output) -> dict[str, Any]:
 
 
 def sample_of(group: Group, candidate: JsonObject) -> Sample:
-    """Return a candidate that did not fail as verifiers see it."""
+    """Return a candidate that did not fail, as the `Sample` that verifiers receive."""
     own = {key: value for key, value in candidate.items() if key != "text"}
     thoughts = str(candidate.get("reasoning_content", ""))
     return Sample(group.prompt, candidate["text"], group.answer, group.id, {**group.meta, **own}, thoughts)

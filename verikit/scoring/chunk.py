@@ -27,7 +27,7 @@ class Chunk:
     rows: Sequence[tuple[int, RawRow | Group | SchemaError]]
     """Line number and row."""
     parser: RowParser | FileParsers | None = None
-    """Reads the raw ones."""
+    """Parses the raw rows."""
     places: Places = field(default_factory=Places)
     """File and line of each row."""
 
@@ -37,7 +37,7 @@ class Chunk:
         return self.rows[-1][0]
 
     def halves(self) -> tuple[Chunk, Chunk] | None:
-        """The same rows in two chunks; None if they all have one number."""
+        """Return the same rows in two chunks, or None if they all have one number."""
         numbers = [line for line, _ in self.rows]
         cuts = [i for i in range(1, len(numbers)) if numbers[i - 1] != numbers[i]]
         if not cuts:
@@ -48,7 +48,7 @@ class Chunk:
 
 @dataclass(slots=True)
 class ChunkResult:
-    """What scoring a chunk gives."""
+    """The result of scoring a chunk."""
 
     tally: Tally
     written: dict[str, bytes] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Scorer:
             yield from walk(verifier)
 
     def tally(self) -> Tally:
-        """An empty tally of a run."""
+        """Return an empty tally of a run."""
         return Tally(self.plan, self.verifier)
 
     def __call__(self, chunk: Chunk, dead: str = "") -> ChunkResult:
@@ -134,7 +134,10 @@ class Scorer:
     def _select(
         self, line: int, group: Group, truth: Sequence[Score], ranks: Sequence[Score] | None
     ) -> tuple[int | None, bytes]:
-        """Rank a group by its ranking scores (the answers are the verifier's); the chosen index and its output line."""
+        """Rank a group by its ranking scores (the answers are the verifier's).
+
+        Return the chosen index and its output line.
+        """
         if self.selector is None:
             return None, b""
         by = truth if ranks is None else [replace(r, answer=t.answer) for r, t in zip(ranks, truth, strict=True)]
@@ -166,7 +169,7 @@ def check_engines(scores: Sequence[Score]) -> None:
     below: list[tuple[tuple[str, ...], Score]] = [((), score) for score in scores]
     while below:
         path, score = below.pop()
-        if score.scored or score.cause is not None:  # what abstains or fails otherwise may not have asked
+        if score.scored or score.cause is not None:  # abstained and otherwise failed scores may not have called it
             asked.setdefault(path, []).append(score.cause)
         below += [((*path, name), part) for name, part in score.parts.items()]
         below += [((*path, "steps"), step) for step in score.steps]

@@ -37,7 +37,7 @@ class Folder:
         self.path: Path = path
         self.files: tuple[str, ...] = files
         self.damage: dict[str, set[int]] = {}
-        """Blocks of finished files that `recover` found damaged and left for its caller to mend."""
+        """Damaged blocks of finished files that `recover` found, for its caller to repair."""
         self._open: dict[str, BinaryIO] = {}
         self._sums: dict[str, int] = {}
         try:
@@ -112,7 +112,7 @@ class Folder:
             os.replace(new, self.path / name)
 
     def rewrite(self, contents: Mapping[str, Iterable[bytes]], commit: Commit) -> Commit:
-        """Replace the content of several files in one step; a kill leaves all old or all new.
+        """Replace the content of several files in one step. A kill leaves all old or all new.
 
         Returns:
             The commit, with the new sizes.
@@ -131,7 +131,7 @@ class Folder:
         return self.recover()
 
     def _roll_forward(self) -> None:
-        """Finish a rewrite that was decided but not carried out to the end; drop one that was not decided."""
+        """Complete a rewrite that was decided but not finished. Drop one that was not decided."""
         ready = self.path / READY
         with self._writing(READY):
             shutil.rmtree(self.path / NEXT, ignore_errors=True)
@@ -194,7 +194,7 @@ class Folder:
         return {name: damaged for name, damaged in blocks.items() if damaged}
 
     def _compared(self, commits: Sequence[Commit]) -> tuple[list[Commit], Callable[[Commit], list[str]]]:
-        """Return the commits whose files are long enough, and a function from a commit to the files that changed since it.
+        """Return the commits whose files are long enough, and a function that names the files changed since a commit.
 
         Each file is read once for all commits.
         """
@@ -228,7 +228,7 @@ class Folder:
         self._put(PROGRESS, Commit(line, checksum, sizes, self._sums).encode())
 
     def finish(self) -> None:
-        """Keep only the last commit: a finished folder doesn't show how its chunks were cut."""
+        """Keep only the last commit: a finished folder doesn't show how its chunks were split."""
         commit = read_commits(self.path)[0][-1]
         blocks = {name: blocks_of(self.path / name) for name in self.files}
         self.replace(PROGRESS, replace(commit, blocks=blocks).encode())

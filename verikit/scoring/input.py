@@ -25,16 +25,16 @@ Numbered = tuple[int, RawRow | Group | SchemaError]
 
 
 class OtherRowsError(UsageError):
-    """The rows are not those that were scored before."""
+    """The rows have changed since they were scored."""
 
 
 class Input:
-    """Cuts files, read as one, into chunks of about equal work, each of at least `batch` rows.
+    """Splits files, read as one, into chunks of about equal work, each of at least `batch` rows.
 
-    The first is no longer than that: however slow a verifier is, an interrupt loses little.
+    The first is no longer than that, so an interrupt loses little even with a slow verifier.
 
     Raises:
-        UsageError: the file can't be read, or has no rows.
+        UsageError: The file can't be read, or has no rows.
     """
 
     def __init__(self, source: Paths | RowSource, plan: ScoringPlan, limit: int | None = None, batch: int = 1) -> None:
@@ -60,15 +60,15 @@ class Input:
         return self._reader.notes
 
     def pace(self, rows: int, seconds: float, target: float) -> None:
-        """Learn from a scored chunk how many rows the next ones should have to take `target` seconds."""
+        """Adapt the number of rows in the next chunks, from a scored one, so each takes `target` seconds."""
         wanted = int(rows * target / max(seconds, 1e-6))
         self._size = max(self._batch, min(MAX_ROWS, wanted, 2 * self._size))
 
     def skip(self, commit: Commit) -> None:
-        """Pass over the rows that were done.
+        """Skip the rows that are done.
 
         Raises:
-            OtherRowsError: they are not the rows of this file.
+            OtherRowsError: They are not the rows of this file.
         """
         last = 0
         while last < commit.line:
@@ -98,7 +98,7 @@ class Input:
         return self._chunks(items if self._limit is None else self._until(items))
 
     def chosen(self, lines: Iterable[int]) -> Iterator[Chunk]:
-        """Chunks of the rows of these lines only, which ascend."""
+        """Yield chunks with only the rows of these lines, which are in ascending order."""
         return self._chunks(_only(self._reader.items(self._rows, raw=True), iter(lines)))
 
     def _chunks(self, items: Iterable[Numbered]) -> Iterator[Chunk]:
@@ -131,7 +131,7 @@ class Input:
             self._last_read = line
 
     def _until(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
-        """Items up to the one that takes the last row within the limit, and all of the same number."""
+        """Yield items up to the one with the last row within the limit, and all with the same number."""
         last = self._skipped
         for line, item in items:
             if last >= self._last_read and line != last:

@@ -19,11 +19,11 @@ from verikit.scoring.repeats import without_repeats
 from verikit.scoring.sums import Commit, intact_lines
 
 MEND = ".mend"
-"""Folder of the rows that are scored again, until they take the place of the damaged ones."""
+"""Folder of rescored rows, until they replace the damaged ones."""
 
 
 def lost_lines(folder: Folder, commit: Commit) -> set[int]:
-    """Lines of the input whose rows are damaged, or may have been where damage hides what there was."""
+    """Return the lines of the input whose rows are damaged, or may be, if damage hides which rows there were."""
     lost: set[int] = set()
     for name in folder.damage:
         for first, last in _gaps(_intact(folder, name, commit), commit.line):

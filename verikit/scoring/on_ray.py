@@ -22,9 +22,9 @@ from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.pool import InFlight, timed, told_again
 
 START_S = 120.0
-"""How long to wait for the first actor: a busy cluster is named, not waited for without end."""
+"""Seconds to wait for the first actor. A busy cluster is then reported as the reason, instead of waiting forever."""
 STORE_BYTES = 200 * 2**20
-"""Of a Ray that is started here; chunks are small."""
+"""Size of the object store of a Ray instance started here. Chunks are small."""
 _NAMED = re.compile(r"ray(?::([1-9]\d*))?")
 _ADDRESS = re.compile(r"ray://.+|(?!ray:).+:.+")
 
@@ -49,7 +49,7 @@ class Scoring:
 
 
 def _initialise(ray: Any, address: str | None) -> None:
-    """Connect to the cluster at an address; without one, start a cluster here."""
+    """Connect to the cluster at an address, or start a cluster here without one."""
     options: dict[str, Any] = {"address": address, "log_to_driver": False, "configure_logging": False}
     if address is None:
         found = {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
@@ -109,7 +109,7 @@ def score_on_ray(
         actors.start()
         while True:
             order.cut()
-            yield from order.done()  # makes room for more: handed out before anybody is waited for
+            yield from order.done()  # makes room for more: hand it out before waiting
             actors.hand_out(order, in_flight)
             if order.empty:
                 break
@@ -121,7 +121,7 @@ def score_on_ray(
 
 
 class _Actors:
-    """The actors of one run, and what each is doing."""
+    """The actors of one run, and the task of each."""
 
     def __init__(self, ray: Any, plan: ScoringPlan, count: int) -> None:
         self.ray, self.plan, self.count = ray, plan, count
@@ -149,7 +149,7 @@ class _Actors:
         self._coming[actor.ready.remote()] = actor
 
     def hand_out(self, order: ChunkOrder, in_flight: InFlight) -> None:
-        """Give each free actor a task, while there are any."""
+        """Give each free actor a task, as long as there are any."""
         while self.free and (task := order.take()):
             actor = self.free.pop()
             in_flight[actor] = task.chunk, time.monotonic()

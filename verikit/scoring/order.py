@@ -26,16 +26,16 @@ class ChunkOrder:
     Args:
         chunks: The input.
         scorer: Writes the error of a row that kills its worker.
-        jobs: How many workers there are.
+        jobs: Number of workers.
     """
 
     def __init__(self, chunks: Iterator[Chunk], scorer: Scorer, jobs: int) -> None:
         self._chunks, self._scorer, self._jobs = chunks, scorer, jobs
-        self._order: deque[Task] = deque()  # cut and not yet yielded
-        self._todo: deque[Task] = deque()  # of these, the ones no worker has had
+        self._order: deque[Task] = deque()  # split and not yet yielded
+        self._todo: deque[Task] = deque()  # those that no worker has received
 
     def cut(self) -> None:
-        """Keep a chunk ready for each worker, but not more than a few ahead of the one that is waited for."""
+        """Keep a chunk ready for each worker, but not more than a few ahead of the one that is awaited."""
         while (
             len(self._todo) < self._jobs and len(self._order) < 4 * self._jobs and (chunk := next(self._chunks, None))
         ):
@@ -60,7 +60,7 @@ class ChunkOrder:
 
     @property
     def empty(self) -> bool:
-        """Whether everything was cut, done and yielded."""
+        """Whether everything was split, scored and yielded."""
         return not self._order
 
     def lost(self, task: Task, cause: str) -> None:

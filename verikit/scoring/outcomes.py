@@ -61,7 +61,7 @@ def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
 
 
 def _mean_and_selected(run: Path, prompts: Mapping[str, _Prompt]) -> dict[str, dict[str, float]]:
-    """Each prompt's mean, and in a run that selects also the value of its selected candidate."""
+    """Return each prompt's mean and, in a run that selects, also the value of its selected candidate."""
     chosen = {row["id"]: row.get("value") for row in read_rows(run / SELECTED)}
     found = {"mean": {id: mean_at_k(held.first, 1) for id, held in prompts.items() if held.first}}
     if chosen:
@@ -89,10 +89,10 @@ def _prompt(rows: Sequence[JsonObject]) -> _Prompt:
 
 
 def _at_k(metric: str, prompts: Mapping[str, _Prompt], known: Mapping[str, object]) -> dict[str, float]:
-    """A metric at k of each prompt that has k scored candidates.
+    """Return a metric at k of each prompt that has k scored candidates.
 
     Raises:
-        UsageError: there is no such metric, or the samples of a prompt that was stopped early do not settle it.
+        UsageError: There is no such metric, or the samples of a prompt that was stopped early do not determine it.
     """
     named = re.fullmatch(r"(pass[@^])([1-9]\d{0,6})", metric)
     if named is None:

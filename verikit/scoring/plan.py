@@ -24,11 +24,11 @@ class ScoringPlan(BaseModel):
     verifier: str = "answer"
     """Decides which candidates are right."""
     by: str | None = None
-    """Ranks candidates without seeing the truth (a reward model, a judge); None: the verifier itself."""
+    """Ranks candidates without seeing the truth (a reward model, a judge). None: the verifier itself."""
     select: str | None = None
     """Which candidate to keep."""
     ks: tuple[int, ...] = DEFAULT_KS
-    """k of pass@k, maj@k, BoN@k."""
+    """The k of pass@k, maj@k, BoN@k."""
     seed: int = 0
     format: str | None = None
     mapping: dict[str, str] = Field(default_factory=dict)

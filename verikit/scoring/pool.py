@@ -24,9 +24,9 @@ from verikit.scoring.order import ChunkOrder, Task
 from verikit.scoring.plan import ScoringPlan
 
 STOP_S = 5.0
-"""How long a worker may take to end."""
+"""Seconds that a worker may take to end."""
 InFlight = dict[object, tuple[Chunk, float]]
-"""Chunks being scored, by who scores them, with the time each was handed out (monotonic seconds)."""
+"""Chunks being scored, by the worker that scores them, with the time each was handed out (monotonic seconds)."""
 
 
 def score_chunks(
@@ -94,11 +94,11 @@ class _Pool:
         """Yield each chunk with its result, in order."""
         try:
             self.order.cut()
-            for _ in range(self.order.waiting):  # no more than there is work for
+            for _ in range(self.order.waiting):  # only as many as there are tasks
                 self._add_worker()
             while True:
                 self.order.cut()
-                yield from self.order.done()  # makes room for more: handed out before anybody is waited for
+                yield from self.order.done()  # makes room for more: hand it out before waiting
                 self._hand_out()
                 if self.order.empty:
                     break
@@ -121,7 +121,7 @@ class _Pool:
             if worker.ready and worker.task is None and (task := self.order.take()):
                 worker.task = task
                 self.in_flight[worker] = task.chunk, time.monotonic()
-                with suppress(ConnectionError):  # it died; reading from it will tell
+                with suppress(ConnectionError):  # it died; reading from it will show that
                     worker.connection.send(task.chunk)
 
     def _hear_some(self) -> None:
@@ -146,7 +146,7 @@ class _Pool:
             del self.in_flight[worker]
 
     def _bury(self, worker: _Worker) -> None:
-        """Replace a dead worker, and halve the chunk it died of."""
+        """Replace a dead worker, and halve the chunk that killed it."""
         cause = worker.stop()
         if worker.task is None:
             raise HelperError(f"a worker process died while starting ({cause})", hint="--jobs 1 shows what happens")
@@ -158,11 +158,11 @@ class _Pool:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let an interrupt wait until the context is left; a process that is started in it never sees one."""
+    """Delay an interrupt until the context ends. A process started in it never receives one."""
     came: list[int] = []
-    in_main = threading.current_thread() is threading.main_thread()  # the only one to see an interrupt or to handle it
+    in_main = threading.current_thread() is threading.main_thread()  # the only one that receives and handles interrupts
     handler = signal.signal(signal.SIGINT, lambda number, frame: came.append(number)) if in_main else None
-    # What a thread blocks is blocked in processes it starts. The tracker is one too, and starting it would unblock.
+    # Signals blocked in a thread are blocked in its child processes. Starting the tracker, also a child, unblocks them.
     resource_tracker.ensure_running()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -181,7 +181,7 @@ def _work(plan: ScoringPlan, connection: Connection, parent: int) -> None:
     if os.getppid() != parent:
         return
     tracing.configure()
-    os.dup2(2, 1)  # results are for stdout: what a verifier prints is not
+    os.dup2(2, 1)  # stdout is for results, not for a verifier's prints
     try:
         scorer = Scorer(plan)
         connection.send(None)
@@ -189,12 +189,12 @@ def _work(plan: ScoringPlan, connection: Connection, parent: int) -> None:
             connection.send(timed(scorer, connection.recv()))
     except (UsageError, EngineError) as error:
         connection.send(told_again(error))
-    except (EOFError, ConnectionError):  # nobody is there any more
+    except (EOFError, ConnectionError):  # the parent has ended
         return
 
 
 def told_again(error: UsageError | EngineError) -> VerikitError:
-    """An error that can travel to another process."""
+    """Return an error that can be sent to another process."""
     kind = type(error) if isinstance(error, EngineError) else UsageError
     return kind(str(error), hint=error.hint)
 

@@ -18,8 +18,7 @@ _ANEW = "pass --restart to rescore everything"
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value that JSON can't represent: a library's number (numpy's, say) to a float, otherwise to a string.
-    """
+    """Convert a value that JSON can't represent: a library's number, as in numpy, to a float, others to a string."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -86,5 +85,5 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def to_line(row: dict[str, Any]) -> bytes:
-    """One line of JSON in UTF-8; a lone surrogate (no text, but a model can write one) is written as `?`."""
+    """Return one line of JSON in UTF-8. A lone surrogate (invalid, but a model can write one) becomes `?`."""
     return encode(row).encode("utf-8", "replace") + b"\n"

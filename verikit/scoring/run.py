@@ -1,4 +1,4 @@
-"""A score run from the input file to the finished folder; resumable, see the package's docstring."""
+"""A score run from the input file to the finished folder. Resumable, see the package's docstring."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from verikit.types import JsonObject
 FILES = (ERRORS, SELECTED, SCORES)
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
 RETRY = ".retry"
-"""Folder of the rows that are scored again, until they take the place of the old ones."""
+"""Folder of rescored rows, until they replace the old ones."""
 CHUNK_SECONDS = 0.5
-"""Work a chunk grows or shrinks towards: often enough to commit, seldom enough to cost nothing."""
+"""Target duration of a chunk: short enough to commit often, long enough that commits cost nothing."""
 
 
 @dataclass
@@ -178,7 +178,7 @@ def _score_rest(
 
 
 def _environment(scorer: Scorer) -> dict[str, Any]:
-    """What of this machine the scores rest on, from every verifier in use."""
+    """Return the properties of this machine that scores depend on, from every verifier in use."""
     found: dict[str, Any] = {}
     for part in scorer.parts():
         found |= part.environment()

@@ -1,4 +1,4 @@
-"""A summary as a person reads it."""
+"""A summary as readable text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _GRADED = {
 """Descriptions of the columns if scores can lie between right and wrong, such as those of a weighted sum."""
 
 SLICES = 30
-"""Slices of a key that are printed."""
+"""Number of printed slices per key."""
 _NO_INTERVAL = "no interval: all prompts have one value, and nothing bounds those not seen; clip(SPEC, low, high) does"
 
 
@@ -49,7 +49,7 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
 
 
 def _count_lines(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
-    """How many candidates there are, how many have a score, and what verifiers counted."""
+    """Yield the number of candidates, the number with a score, and the counts of verifiers."""
     counts = ", ".join(f"{count:,} {name}" for name, count in _counts(summary).items())
     head = click.style(config["verifier"], bold=True)
     candidates = _many(summary["candidates"], "candidate")
@@ -66,7 +66,7 @@ def _count_lines(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Itera
 
 
 def _mean_lines(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the mean of one candidate and of the selected one, and the candidates that early stopping skipped."""
+    """Yield the means of one candidate and the selected one, early stopping, spending, and unselected prompts."""
     metrics, prompts = summary["metrics"], summary["prompts"]
     for name, label in (("mean", "mean of one candidate"), ("selected", f"selected by {config['select']}")):
         if name in metrics:
@@ -112,7 +112,7 @@ def _rows_over_k(summary: Mapping[str, Any], columns: Sequence[str], ks: Sequenc
 
 
 def slice_metrics(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The metrics that a table of slices has room for: one candidate, the selected one, and the largest k."""
+    """Return the metrics shown in a table of slices: one candidate, the selected one, and the largest k."""
     names = dict.fromkeys(name for row in values.values() for name in row["metrics"])
     largest = max((found[1] for name in names if (found := at_k(name))), default=1)
     over_k = [f"{kind}{largest}" for kind in _COLUMNS if largest > 1]
@@ -207,5 +207,5 @@ def _percent(estimate: Mapping[str, Any] | None) -> str:
     if low < 0 or high > 1:
         return f"{value:.4g} [{low:.4g}, {high:.4g}]"
     value, low, high = 100 * value, 100 * low, 100 * high
-    digits = 0 if high - low >= 5 else 1  # a wide interval's tenths say nothing, and five columns have to fit
+    digits = 0 if high - low >= 5 else 1  # a wide interval's tenths are meaningless, and five columns have to fit
     return f"{value:.1f} [{low:.{digits}f}, {high:.{digits}f}]"

@@ -15,7 +15,7 @@ class InputSize:
     """Rows of files in JSON lines. Determined on first use, by the code that shows it."""
 
     def __init__(self, paths: object = None, limit: int | None = None) -> None:
-        """Take one path or several; anything else has a size that is not known. Rows after `limit` don't count."""
+        """Take one path or several. The size of any other input is unknown. Rows after `limit` are not counted."""
         several = isinstance(paths, Sequence) and not isinstance(paths, str | bytes)
         self._paths: list[object] = list(paths) if several and isinstance(paths, Sequence) else [paths]
         self._limit = limit

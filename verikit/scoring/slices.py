@@ -107,10 +107,10 @@ def slices(
 
 
 def _early(group: Group, key: str, held: int) -> EarlyStop | None:
-    """How the candidates of a slice came.
+    """Return how sampling ended for the candidates of a slice.
 
     Raises:
-        UsageError: a rule looked at all candidates of the prompt before it stopped, and the slice has some of them.
+        UsageError: A rule used all candidates of the prompt before it stopped, and the slice has only some of them.
     """
     early = EarlyStop.of(group.meta)
     if early is not None and held < len(group.completions):
@@ -207,7 +207,7 @@ def _candidates(group: Group) -> range:
 
 
 def values_of(group: Group, key: str, index: int, plan: ScoringPlan) -> list[str]:
-    """A candidate's values of a key; none where neither it nor its row has it."""
+    """Return a candidate's values of a key. Empty if neither it nor its row has the key."""
     for keys in (group.candidate_meta[index] if group.candidate_meta else {}, group.meta):
         found = locate(dict(keys), either(key))
         if found is not None and found[1] is not None:

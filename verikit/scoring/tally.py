@@ -20,7 +20,7 @@ from verikit.stats.early import EarlyStop
 from verikit.types import STATUSES, UNIT, JsonObject, Score
 
 MAX_REASONS = 1000
-"""Different reasons a whole run counts: the first that occur."""
+"""Maximum number of different reasons to count in a run. The first ones are used."""
 REASON_CHARS = 300
 PARTS = 10**9
 """Spending is counted in billionths, because sums of integers don't depend on how the rows were split."""
@@ -45,7 +45,7 @@ class Tally:
         self.reasons: Counter[str] = Counter()
         """Why candidates are unscored, in order of appearance."""
         self._early: Counter[EarlyStop] = Counter()
-        """How the samples of prompts came whose sampling a rule could end."""
+        """How sampling ended, for prompts whose sampling a rule could end."""
 
     def part(self) -> Tally:
         """Return an empty tally for one chunk, to be merged.
@@ -154,7 +154,7 @@ class Tally:
         self._selected.merge(other._selected)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A worker's tally travels back without its verifier, which the receiver has.
+        # A worker's tally is sent back without its verifier, which the receiver has.
         return self.__dict__ | {"_verifier": None}
 
     def _rate(self, count: str, of: str) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class Tally:
         return summary
 
     def _optional(self) -> Iterator[tuple[str, Any]]:
-        """What only the summaries of some runs have."""
+        """Yield the entries that only some runs' summaries have."""
         spent = {key: self.counts[f"spent {key}"] / PARTS for key in SPENT if self.counts[f"spent {key}"]}
         if spent:
             yield "usage", spent
@@ -198,8 +198,7 @@ class Tally:
             yield "early_stop", self._stopped()
 
     def _stopped(self) -> dict[str, Any]:
-        """Return the effects of rules that could end the sampling, and the metrics that have no value because of them.
-        """
+        """Return the effects of rules that could end the sampling, and the metrics that they leave undefined."""
         found = sorted(self._early, key=lambda early: (early.told(), early.why or ""))
         why = Counter({early.why: 0 for early in found if early.why is not None})
         for early in found:

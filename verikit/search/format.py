@@ -37,7 +37,7 @@ class Escape:
         self._pattern = re.compile("|".join([*map(re.escape, names), _CONTROL]))
 
     def __call__(self, text: str) -> str:
-        """Return the text in one line, without force."""
+        """Return the text on one line, escaped."""
         return self._pattern.sub(lambda found: _entity(found[0][0]) + found[0][1:], " ".join(text.splitlines()))
 
 
@@ -52,7 +52,10 @@ def evidence(passages: Sequence[Passage], escape: Escape | None = None) -> str:
 
 
 def query_of(text: str) -> str:
-    """Return the query between the last opening tag before the first closing one; "" for none. Quotes are dropped."""
+    """Return the query between the last opening tag before the first closing one, or "" if there is none.
+
+    Quotes are dropped.
+    """
     _, tag, query = text.partition(END_QUERY)[0].rpartition(BEGIN_QUERY)
     return query.replace('"', "").strip() if tag else ""
 
@@ -70,4 +73,4 @@ def _entity(char: str) -> str:
 
 
 ESCAPE = Escape()
-"""For text engines, whose special tokens are not known."""
+"""For engines that work on text, whose special tokens are unknown."""

@@ -26,10 +26,10 @@ _OPENED_BY = {END_QUERY: BEGIN_QUERY, END_ANSWER: BEGIN_ANSWER}
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """How traces are sampled and bounded; the defaults are the paper's training."""
+    """How traces are sampled and bounded. The defaults are the paper's for training."""
 
     k: int = 3
-    """Passages a search."""
+    """Passages per search."""
     searches: int = 8
     """Maximum number of searches. The leg after the last one cuts off the rest."""
     leg_tokens: int = 512
@@ -47,11 +47,11 @@ class SearchLimits:
 
 
 EVALUATION = SearchLimits(k=5, searches=9, temperature=0.0, stop_at_answer=True)
-"""The repository's evaluation."""
+"""The repository's settings for evaluation."""
 
 
 class Legs:
-    """What every leg of some traces needs."""
+    """The shared state of every leg of some traces."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Legs:
         return trace
 
     def append(self, trace: SearchTrace, evidence: str) -> None:
-        """Append evidence; line breaks that the last sampled token brought along are not written again."""
+        """Append evidence. Line breaks at the end of the last sampled token are not repeated."""
         overshoot = trace.pieces[-1].text.rpartition(END_QUERY)[2]
         text = evidence.removeprefix(overshoot) if overshoot in ("\n", "\n\n") else evidence
         ids: Sequence[int] = ()
@@ -129,7 +129,7 @@ class Legs:
 
     def _hear(self, trace: SearchTrace, generation: Generation, stop: Sequence[str]) -> None:
         if isinstance(generation.error, ContextOverflow) and trace.own:
-            return  # what was asked for filled the context: cut off, as by any other limit
+            return  # the request filled the context: cut off, as by any other limit
         if generation.error is not None:
             trace.error = generation.error
             return
@@ -167,6 +167,6 @@ class Legs:
 
 
 def _cut_off(text: str, stop: Sequence[str]) -> str:
-    """Return the stop text that a server cut off: the one whose opening tag is the last, and open."""
+    """Return the stop string that a server cut off: the one whose opening tag comes last and is still open."""
     opened = {text.rfind(_OPENED_BY[tag]): tag for tag in stop if text.rfind(_OPENED_BY[tag]) > text.rfind(tag)}
     return opened[max(opened)] if opened else ""

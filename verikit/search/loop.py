@@ -19,7 +19,7 @@ from verikit.search.leg import EVALUATION, Legs, SearchLimits, Seeds
 from verikit.search.trace import Search, SearchTrace
 
 AT_ONCE = 64
-"""Queries of one call of the retriever; its failure concerns these."""
+"""Queries per call of the retriever. A failure affects only these."""
 Retrieved = list[Passage] | RetrievalError
 AskRetriever = Callable[[Sequence[str]], list[Retrieved]]
 

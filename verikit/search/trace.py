@@ -31,7 +31,7 @@ class TracePiece:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A query that was answered."""
+    """An answered query."""
 
     query: str
     passages: tuple[Passage, ...]
@@ -44,15 +44,15 @@ class SearchTrace:
     prompt: EnginePrompt
     pieces: list[TracePiece] = field(default_factory=list)
     searches: list[Search] = field(default_factory=list)
-    """Searches that were answered, those that found nothing included."""
+    """Answered searches, including those that found nothing."""
     finished: bool = False
     """Whether the model ended it. False if a limit cut it off."""
     error: VerikitError | None = None
-    """What left it unscored: a failure of the retriever or the engine, never the model's doing."""
+    """The error that left it unscored: a failure of the retriever or the engine, never of the model."""
 
     @property
     def text(self) -> str:
-        """All that follows the prompt, evidence included."""
+        """All text after the prompt, including evidence."""
         return "".join(piece.text for piece in self.pieces if piece.author != "prompt")
 
     @property

@@ -31,8 +31,7 @@ class Fitting:
         self._rows[tokens] = max(1, min(rows, self.rows(tokens)))
 
     def rows(self, tokens: int) -> int:
-        """Return the most completions to try for sequences of this many tokens: those that fitted for lengths up to it.
-        """
+        """Return the most completions to try for sequences of this many tokens: the number that fitted for these."""
         return min((rows for known, rows in self._rows.items() if known <= tokens), default=2**31)
 
 
@@ -96,7 +95,7 @@ class Batch:
                 yield next(iter(left)), problem
                 return
         torch.cuda.empty_cache()
-        if not freed and len(left) == len(wave):  # of rows that have left, none tells what fits
+        if not freed and len(left) == len(wave):  # once rows have left, the wave doesn't show how many fit
             self._fitting.note(self._tokens(wave), self._completions(wave) // 2)
         rest, half = list(left), len(left) // 2
         for part in (rest[:half], rest[half:]):

@@ -31,9 +31,9 @@ PREFILL_TOKENS = 16_384
 COMPACT_BELOW = 0.75
 """Finished rows leave the batch when at most this fraction is live. Removing them costs a copy."""
 COPIED_BELOW = 2**19
-"""Numbers a layer that copies of the prompts' keys may take; beyond, a group's rows share them."""
+"""Maximum numbers per layer in copies of the prompts' keys. Above that, the rows of a group share them."""
 FIRST_STEPS = 32
-"""Room of the buffer for sampled tokens at first; it doubles when full."""
+"""Initial size of the buffer for sampled tokens. It doubles when full."""
 
 
 class Decoder:
@@ -58,10 +58,10 @@ class Decoder:
     def decode(
         self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
     ) -> list[list[DecodedRow]]:
-        """Sample every group's completions in one batch; see `TokenSampler` for the options.
+        """Sample every group's completions in one batch. See `TokenSampler` for the options.
 
         Returns:
-            One list of `n` finished rows for each group, in order.
+            One list of `n` finished rows per group, in order.
         """
         done = dict(self.stream(groups, top_k=top_k, tempered=tempered))
         return [done[index] for index in range(len(groups))]
@@ -148,7 +148,7 @@ class _State:
         self.prompts: list[tuple[int, ...]] = list(numbers)
         """The distinct prompts. Groups with the same prompt share its keys and values."""
         self._prompts = [self._put(ids) for ids in numbers]
-        # Sizes are kept on the host too: to ask the device for one is to wait for it.
+        # Sizes are also stored on the host, because reading one from the device waits for it.
         self._sizes = [len(ids) for ids in self._prompts]
         self._rows = [number for number, group in zip(of_group, groups, strict=True) for _ in range(group.n)]
         self._lengths, self._group = self._put(self._sizes), self._put(self._rows)
@@ -163,7 +163,7 @@ class _State:
         self._prefix: list[tuple[Tensor, Tensor]]
         copied = len(self._group) * longest * self._kv_heads * self._width <= COPIED_BELOW
         self._start = longest if copied else 0
-        """Columns of the rows' own buffers that contain their prompt, right-aligned."""
+        """Number of columns at the start of the rows' own buffers that contain their right-aligned prompt."""
         shape = (len(self._group), self._kv_heads, self._start + min(FIRST_STEPS, steps), self._width)
         self._own = [(weight.new_empty(shape), weight.new_empty(shape)) for _ in self._layers]
         self._seen: Tensor | None = None
@@ -184,10 +184,10 @@ class _State:
         `known[i]` (layers, 2, kv heads, tokens, width) belongs to the start of prompt i, which isn't run again.
         """
         longest = max(self._sizes)
-        # One column more than the longest prompt: there goes what padding leaves.
+        # One column more than the longest prompt, for the keys and values of padding.
         shape = (len(self._layers), 2, len(self._prompts), self._kv_heads, longest + 1, self._width)
         held = torch.empty(shape, dtype=self._dtype, device=self._device)
-        held[..., min(self._sizes) :, :] = 0  # what is masked must be finite still
+        held[..., min(self._sizes) :, :] = 0  # masked numbers must still be finite
         self._prefix = [(keys[:, :, :longest], values[:, :, :longest]) for keys, values in held]
         begun = [0 if beginning is None else beginning.shape[3] for beginning in known]
         for number, beginning in enumerate(known):
@@ -229,7 +229,7 @@ class _State:
         rotations = {kind: (cos[:, :, None], sin[:, :, None]) for kind, (cos, sin) in rotations.items()}
         for layer, (keys, values) in zip(self._layers, held, strict=True):
             query, key, value = (tensor.transpose(1, 2) for tensor in layer.project(hidden, rotations))
-            if not any(begun):  # all from their first token on, where no real token sees the padding
+            if not any(begun):  # all start at their first token, so no real token sees the padding
                 keys[:, :, : key.shape[2]], values[:, :, : key.shape[2]] = key, value
             else:
                 index = positions[:, None, :, None].expand_as(key)
@@ -287,7 +287,7 @@ class _State:
             query = query.view(len(tokens), self._kv_heads, -1, self._width)
             first = 0 if layer.window is None else max(0, column + 1 - layer.window)
             keys, values = keys[:, :, first : column + 1], values[:, :, first : column + 1]
-            if self._start:  # rows end at the same column, so a window begins at the same one
+            if self._start:  # rows end at the same column, so windows start at the same one
                 seen = None if self._seen is None else self._seen[..., first : column + 1]
                 mixed = layer.attend(query, keys, values, seen)
             else:
@@ -326,7 +326,7 @@ class _State:
             row_of_slot[slots[-1]] = row
             seen[group] += 1
         self._slot, self._row_of_slot = self._put(slots), self._put(row_of_slot)
-        self._full = slots == list(range(len(row_of_slot)))  # the table is the rows as they stand
+        self._full = slots == list(range(len(row_of_slot)))  # the table is the rows unchanged
         self._columns, self._shortest = max(self._sizes), min(self._sizes)
         columns = torch.arange(self._columns, device=self._device)
         self._padding = (columns >= self._lengths[:, None])[:, None, None]
@@ -344,9 +344,9 @@ class _State:
             return 0, self._padding if self._padded else None
         if self._step + 1 >= window:
             return None
-        passed = self._step + 1 - window  # of a prompt, the columns from its length + passed on are seen
+        passed = self._step + 1 - window  # the visible columns of a prompt start at its length + passed
         first = max(0, self._shortest + passed)
-        if not self._padded:  # all are of one length
+        if not self._padded:  # all have one length
             return first, None
         columns = torch.arange(first, self._columns, device=self._device)
         return first, self._padding[..., first:] | (columns < self._lengths[:, None] + passed)[:, None, None]
@@ -354,13 +354,16 @@ class _State:
     def _attend(
         self, layer: Layer, query: Tensor, keys: Tensor, values: Tensor, number: int, seen: tuple[int, Any] | None
     ) -> Tensor:
-        """Attend to the own keys and to the prompt's; `query` is (rows, kv heads, queries a head, width), scaled."""
+        """Attend to the row's own keys and to the prompt's.
+
+        `query` is (rows, kv heads, queries per head, width), scaled.
+        """
         own, own_weight = softmax_values(layer.capped(query @ keys.mT), values)
         if seen is None:
             return own
         first, unseen = seen
         table = query if self._full else query.index_select(0, self._row_of_slot)
-        # (groups, kv heads, rows of the group x queries a head, width): one matrix product for the whole group
+        # (groups, kv heads, rows of the group x queries per head, width): one matrix product for the whole group
         table = table.view(-1, self._widest, *query.shape[1:]).transpose(1, 2).flatten(2, 3)
         prompt_keys, prompt_values = (tensor[:, :, first : self._columns] for tensor in self._prefix[number])
         scores = layer.capped(table @ prompt_keys.mT)

@@ -80,7 +80,7 @@ class HF(StreamingEngine):
 
     @property
     def identity(self) -> str:
-        """The weights (by their files' names, sizes and times of change) and the number format."""
+        """The weights (by their files' names, sizes and modification times) and the number format."""
         return self._identity
 
     @property

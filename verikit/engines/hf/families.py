@@ -1,7 +1,7 @@
-"""The families of models that the decoder runs, each described by what its layers differ in.
+"""The model families that the decoder runs, each described by the differences in its layers.
 
-A family is known by its modules' names and by its config: a model with a module, a weight or an option that isn't
-written here is left to transformers, however alike it looks.
+A family is recognised by its modules' names and by its config. A model with a module, a weight or an option that isn't
+listed here is left to transformers, however similar it looks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ModelFamily:
     attention: frozenset[str] = QKV
     """The modules of `self_attn`."""
     before_attention: str = "input_layernorm"
-    """Name of the norm there; empty: none. Likewise the next three."""
+    """Name of the norm before attention. Empty: none. The same applies to the next three."""
     after_attention: str = ""
     before_mlp: str = "post_attention_layernorm"
     after_mlp: str = ""
@@ -42,18 +42,18 @@ class ModelFamily:
     norm_heads: Literal["", "each", "all"] = ""
     """Whether `q_norm` and `k_norm` work on each head's width or on all heads' numbers together."""
     centred: bool = False
-    """Norms multiply by 1 + weight, in fp32."""
+    """Whether norms multiply by 1 + weight, in fp32."""
     window: Literal["", "all", "typed"] = ""
-    """Which layers attend to the last `sliding_window` tokens only: none, all, those `layer_types` names."""
+    """Which layers attend only to the last `sliding_window` tokens: none, all, or those that `layer_types` names."""
     ropes: frozenset[str] = ROPES
     typed_ropes: bool = False
     """Whether layers of each type have their own rotary embedding."""
     partial: bool = False
-    """A part of each head may be rotated only."""
+    """Whether only a part of each head may be rotated."""
     score_cap: bool = False
-    """Attention scores are capped by `attn_logit_softcapping`."""
+    """Whether attention scores are capped by `attn_logit_softcapping`."""
     logit_cap: bool = False
-    """Logits are capped by `final_logit_softcapping`."""
+    """Whether logits are capped by `final_logit_softcapping`."""
     options: frozenset[str] = frozenset()
     """Supported config fields, in addition to `KNOWN`."""
 
@@ -75,7 +75,7 @@ GEMMA = {
 GEMMA_OPTIONS = frozenset(
     {"layer_types", "sliding_window", "hidden_activation", "query_pre_attn_scalar", "final_logit_softcapping"}
 )
-GEMMA3_OPTIONS = GEMMA_OPTIONS | {"_sliding_window_pattern"}  # what `layer_types` was made of
+GEMMA3_OPTIONS = GEMMA_OPTIONS | {"_sliding_window_pattern"}  # `layer_types` is derived from it
 MOE_OPTIONS = frozenset(
     "decoder_sparse_step mlp_only_layers moe_intermediate_size norm_topk_prob num_experts num_local_experts "
     "num_experts_per_tok output_router_logits router_aux_loss_coef sliding_window use_sliding_window".split()
@@ -121,8 +121,7 @@ def family_of(model: Any) -> ModelFamily | None:
 
 
 def inner_model(model: Any) -> Any:
-    """Return the model inside peft's wrapper if its adapters are in the model's linear modules, otherwise the model itself.
-    """
+    """Return the model inside peft's wrapper if its adapters are in the model's linear modules, otherwise the input."""
     adapters = getattr(model, "peft_config", {}).values() if hasattr(model, "get_base_model") else ()
     plain = all(
         options.peft_type == "LORA" and not getattr(options, "alora_invocation_tokens", None) for options in adapters

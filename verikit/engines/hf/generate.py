@@ -1,4 +1,4 @@
-"""Sampling by transformers' own `generate`, for models of any architecture; the draw is our `TokenSampler`'s."""
+"""Sampling by transformers' own `generate`, for models of any architecture. `TokenSampler` samples the tokens."""
 
 from __future__ import annotations
 

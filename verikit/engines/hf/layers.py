@@ -1,4 +1,4 @@
-"""One decoder layer as its family has it: the model's own modules, called in order, and attention over given keys."""
+"""One decoder layer of a family: the model's own modules, called in order, and attention over given keys."""
 
 from __future__ import annotations
 
@@ -74,12 +74,15 @@ class Layer:
         return query, key, value
 
     def finish(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """Add what attention mixed (…, heads x width), and then the feed-forward part."""
+        """Add the output of attention (…, heads x width), then that of the feed-forward part."""
         hidden = hidden + _through(self._after_attention, self._output(mixed))
         return hidden + _through(self._after_mlp, self._mlp(_through(self._before_mlp, hidden)))
 
     def attend(self, query: Tensor, keys: Tensor, values: Tensor, seen: Tensor | None, causal: bool = False) -> Tensor:
-        """Mix the values; all are (batch, heads, tokens, width), `seen` is boolean, `causal` for equal lengths."""
+        """Attend to the values. All are (batch, heads, tokens, width).
+
+        `seen` is boolean, `causal` is for equal lengths.
+        """
         if self._cap is None:
             return functional.scaled_dot_product_attention(
                 query, keys, values, seen, is_causal=causal and seen is None, scale=self.scale
@@ -98,7 +101,7 @@ class Layer:
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed, 2)
 
     def capped(self, scores: Tensor) -> Tensor:
-        """Attention scores as the layer bounds them."""
+        """Return attention scores, capped if the layer caps them."""
         return scores if self._cap is None else soft_cap(scores, self._cap)
 
 
@@ -122,7 +125,7 @@ def norm(module: Any, centred: bool) -> Change:
 
 
 def soft_cap(x: Tensor, cap: float) -> Tensor:
-    """Bound numbers smoothly to (-cap, cap)."""
+    """Limit numbers smoothly to (-cap, cap)."""
     return torch.tanh(x / cap) * cap
 
 

@@ -1,4 +1,4 @@
-"""Keys and values of earlier texts, so that a prompt that continues one is run only from there.
+"""Keys and values of earlier texts, so a prompt that continues one is run only from there.
 
 A conversation returns longer each turn: a review after its code was run, a question after a search. Sequences are found
 by the hashes of their blocks, each chained to the one before (as in vLLM's prefix cache: Kwon et al., "Efficient Memory
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 BLOCK = 16
-"""Tokens of a block: a prefix is found in whole blocks."""
+"""Tokens per block. A prefix is found in whole blocks."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class Known:
     kept: Tensor
     """(layers, 2, kv heads, tokens, width): keys and values."""
     blocks: set[int]
-    """Those it is found by."""
+    """The blocks that it is found by."""
 
 
 class Prefixes:
@@ -40,7 +40,7 @@ class Prefixes:
         self._number = 0
 
     def put(self, ids: Sequence[int], kept: Tensor) -> None:
-        """Keep a sequence; `kept` is (layers, 2, kv heads, tokens, width) and is not copied."""
+        """Store a sequence. `kept` is (layers, 2, kv heads, tokens, width) and is not copied."""
         blocks = {key for _, key in _blocks(ids)}
         if not blocks or _bytes(kept) > self._limit:
             return
@@ -88,7 +88,7 @@ class Prefixes:
 
 
 def _blocks(ids: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where each whole block ends, and its key."""
+    """Yield the end of each whole block, and its key."""
     key = 0
     for end in range(BLOCK, len(ids) + 1, BLOCK):
         key = hash((key, *ids[end - BLOCK : end]))

@@ -55,7 +55,7 @@ class DecodedRow:
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     tops: list[list[tuple[int, float]]] = field(default_factory=list)
-    """At each step the likeliest (id, log-probability), best first."""
+    """The most likely tokens at each step as (id, log-probability), best first."""
     finish: str = ""
 
 
@@ -120,7 +120,7 @@ class TokenSampler:
         return tokens
 
     def live(self) -> list[int]:
-        """Return the indices of the rows that go on."""
+        """Return the indices of the rows that continue."""
         return [index for index, row in enumerate(self.rows) if not row.finish]
 
     def select(self, kept: Sequence[int]) -> None:
@@ -133,7 +133,7 @@ class TokenSampler:
         self._choose()
 
     def _choose(self) -> None:
-        """Note which steps of the draw these rows need at all."""
+        """Determine which sampling steps these rows need."""
         groups = [row.group for row in self.rows]
         greedy = [group.temperature == 0 for group in groups]
         self._all_greedy = all(greedy)
@@ -184,7 +184,7 @@ class TokenSampler:
         tokens = (tokens if order is None else order.gather(1, tokens)).squeeze(1)
         if self._greedy is not None:
             tokens = torch.where(self._greedy, logits.argmax(-1), tokens)
-            reported = None  # a greedy row's logits were divided by next to nothing
+            reported = None  # a greedy row's logits were divided by almost 0
         return reported, tokens
 
     def _uniforms(self) -> Tensor:

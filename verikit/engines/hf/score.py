@@ -26,7 +26,7 @@ _plain: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 
 @torch.no_grad()
 def score_tokens(model: Any, prompts: Sequence[Sequence[int]], top_k: int = 0) -> list[Scored]:
-    """Return for each prompt the log-probability of every token but the first, and the `top_k` likeliest there."""
+    """Return for each prompt the log-probability of every token except the first, and the `top_k` most likely there."""
     device = model.get_input_embeddings().weight.device
     plain = bool(prompts) and _is_plain(model)
     width = 1 if plain else model.config.get_text_config().vocab_size
@@ -71,7 +71,7 @@ def _read(model: Any, states: Tensor, ids: Tensor, top_k: int) -> Scored:
 
 
 def _is_plain(model: Any) -> bool:
-    """Whether the logits are head(body(ids)) and nothing more; known afterwards."""
+    """Whether the logits are exactly head(body(ids)). The result is cached."""
     if model not in _plain:
         _plain[model] = is_head_of_body(model)
     return _plain[model]

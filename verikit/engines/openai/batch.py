@@ -35,10 +35,10 @@ from verikit.errors import AuthError, ConfigError, EngineError, EngineTimeout, M
 from verikit.platform.system import lock_file
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 190 * 2**20
-"""Of one batch, a little under the provider's limits."""
+"""Maximum requests and bytes of one batch, slightly below the provider's limits."""
 ENDED = ("completed", "failed", "expired", "cancelled")
 PATIENCE = 20
-"""Failures of polling, one after the other, until the call gives up; its batches go on without it."""
+"""Consecutive polling failures after which the call gives up. Its batches continue without it."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ def _check_seconds(poll_s: float) -> None:
 
 
 class OpenAIBatch(StreamingEngine):
-    """A model behind a batch interface of OpenAI's form."""
+    """A model behind a batch interface in OpenAI's format."""
 
     form = "openai-batch:https://host/v1#model"
     batched: bool = True
@@ -123,7 +123,7 @@ class OpenAIBatch(StreamingEngine):
 
     @property
     def identity(self) -> str:
-        """Address, model and the further keys of the body."""
+        """Address, model and the additional keys of the body."""
         return self.name + (json.dumps(self.body, sort_keys=True) if self.body else "")
 
     @property
@@ -132,7 +132,7 @@ class OpenAIBatch(StreamingEngine):
         return frozenset({"json"})
 
     def close(self) -> None:
-        """Close the connections; batches under way go on."""
+        """Close the connections. Batches in progress continue."""
         self._client.close()
 
     @traced_stream
@@ -225,7 +225,10 @@ class OpenAIBatch(StreamingEngine):
         return batch
 
     def _submit(self, batch: _Submitted, path: str) -> None:
-        """Make a batch of a file, unless there is one: an earlier call may have died before it heard of it."""
+        """Create a batch from a file, unless it exists.
+
+        An earlier call may have died after submitting it, before it received the confirmation.
+        """
         if batch.id:
             return
         listed: Any = () if batch.fresh else self._client.batches.list()
@@ -252,7 +255,7 @@ class OpenAIBatch(StreamingEngine):
                     if troubles >= PATIENCE or isinstance(problem, AuthError):
                         yield from self._all(left, problem)
                         return
-                    if not problem.retryable:  # the provider has it no more
+                    if not problem.retryable:  # the provider no longer has it
                         left.remove(job)
                         self._ledger.note({"file": job.batch.file, "failed": list(job.wanted)})
                         yield from self._all([job], problem)
@@ -264,12 +267,12 @@ class OpenAIBatch(StreamingEngine):
 
     @staticmethod
     def _all(jobs: Sequence[_Job], problem: EngineError) -> Iterator[tuple[int, Generation]]:
-        """The same error for all requests of some batches."""
+        """Yield the same error for all requests of some batches."""
         for job in jobs:
             yield from ((number, Generation(error=problem)) for numbers in job.wanted.values() for number in numbers)
 
     def _read(self, state: Any) -> dict[str, Any]:
-        """The rows of a batch that has ended, by their keys."""
+        """Return the rows of a finished batch, by their keys."""
         found: dict[str, Any] = {}
         for file in (state.error_file_id, state.output_file_id):
             if file:
@@ -278,7 +281,7 @@ class OpenAIBatch(StreamingEngine):
                         row = json.loads(line)
                         found[row["custom_id"]] = row
                     except (ValueError, KeyError, TypeError):
-                        continue  # its request has no result, which is told
+                        continue  # its request has no result, which is reported
         return found
 
     def _told(
@@ -314,7 +317,7 @@ class OpenAIBatch(StreamingEngine):
             return Generation(error=BadReply(f"the batch's row is not in the protocol's form: {problem}"))
 
     def _why_missing(self, state: Any) -> EngineError:
-        """Why a request of a batch that has ended has no row."""
+        """Return why a request of a finished batch has no row."""
         if state.status == "expired":
             return EngineTimeout(f"the batch expired before its turn, after {self.window}")
         if state.status == "failed":
@@ -358,10 +361,10 @@ class Ledger:
         self.path: Path = path
 
     def note(self, record: Mapping[str, Any]) -> None:
-        """Add a line, and see it on the disk.
+        """Add a line, and flush it to the disk.
 
         Raises:
-            ConfigError: the file can't be written.
+            ConfigError: The file can't be written.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -47,7 +47,7 @@ class _Single(_Run):
 
 
 class _Clock:
-    """Calls functions when their time has come, from one thread, which ends when nothing waits."""
+    """Calls functions at their scheduled times, from one thread, which ends when nothing is scheduled."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[float, int, Callable[[], None]]] = []
@@ -56,7 +56,7 @@ class _Clock:
         self._thread: threading.Thread | None = None
 
     def after(self, seconds: float, function: Callable[[], None]) -> None:
-        """Have a function called, which must not take long."""
+        """Schedule a call of a function, which must not take long."""
         with self._changed:
             heapq.heappush(self._waiting, (time.monotonic() + seconds, next(self._order), function))
             if self._thread is None or not self._thread.is_alive():
@@ -79,13 +79,13 @@ class Dispatcher:
     """Runs jobs on at most `width` threads, started when first needed."""
 
     def __init__(self, width: int, at_end: Callable[[], None]) -> None:
-        """Make a dispatcher; `at_end` is called in each thread before it ends."""
+        """Create a dispatcher. `at_end` is called in each thread before it ends."""
         self._width, self._at_end = width, at_end
         self._tasks: SimpleQueue[tuple[Job, _Run] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._jobs = 0
-        """Jobs that have not ended, and some that were given up."""
+        """Jobs that have not ended, including some that were cancelled."""
         self._clock = _Clock()
 
     def run(self, jobs: Sequence[AnyJob]) -> Iterator[AnyJob]:

@@ -117,14 +117,14 @@ class OpenAI(StreamingEngine):
 
     @classmethod
     def from_spec(cls, spec: str, **options: Any) -> Self:
-        """Make one from `URL#model`.
+        """Create an engine from `URL#model`.
 
         Args:
             spec: Address and model: `openai:http://host:8000/v1#model`.
             options: The class's.
 
         Raises:
-            SpecError: there is no model in it, or no such option.
+            SpecError: The spec contains no model, or there is no such option.
         """
         url, _, model = spec.partition("#")
         if not model:
@@ -137,7 +137,7 @@ class OpenAI(StreamingEngine):
 
     @property
     def identity(self) -> str:
-        """Address, model and the further keys of the body."""
+        """Address, model and the additional keys of the body."""
         return self.name + (json.dumps(self.body, sort_keys=True) if self.body else "")
 
     @property
@@ -151,7 +151,7 @@ class OpenAI(StreamingEngine):
 
     @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Send the requests, at most `concurrency` at a time, and yield each result when it is there."""
+        """Send the requests, at most `concurrency` at a time, and yield each result when it arrives."""
         calls = [Call(self, request) for request in requests]
         numbers = {call: number for number, call in enumerate(calls)}
         for call in self._dispatcher.run(sorted(calls, key=lambda call: call.order)):
@@ -202,8 +202,8 @@ class OpenAI(StreamingEngine):
         try:
             failure = self._models_failure
             if self._is_vllm is None and failure is not None and failure is not before:
-                # Another thread's question failed while this one waited for it. If each asked again, in turn, a server
-                # that fails slowly would use up the time of all.
+                # Another thread's query failed while this one waited for it. If each thread retried in turn, a server
+                # that fails slowly would use up everyone's time.
                 raise FailedTry(failure.error, failure.wait)
             if self._is_vllm is None:
                 self._is_vllm = self._lists_vllm(min(timeout_s, self.timeout_s, MODELS_S))
@@ -239,7 +239,7 @@ def _remake(make: partial[OpenAI], key: SecretStr) -> OpenAI:
 
 @cache
 def _ssl_context() -> SSLContext:
-    """One for all connections: reading the certificates takes tens of milliseconds."""
+    """Return one SSL context for all connections, because reading the certificates takes tens of milliseconds."""
     import httpx
 
     return httpx.create_ssl_context()

@@ -78,7 +78,7 @@ def _ids(values: Iterable[Any] | None) -> tuple[int, ...]:
 def _read(reply: Any, choices: list[Any], request: Request, prompt_tokens: int) -> Generation:
     first = choices[0]
     ids = _ids(reply.get("prompt_token_ids") or first.get("prompt_token_ids") or request.prompt_ids)
-    # vLLM calls it so on the reply (chat) or on the choice (completions); the protocol's own way is an echo.
+    # vLLM returns it in the reply (chat) or in the choice (completions). The protocol's own way is an echo.
     given = reply.get("prompt_logprobs") or first.get("prompt_logprobs")
     if request.prompt_logprobs is None or given is not None:
         outputs = tuple(_output(choice, request) for choice in choices)
@@ -138,7 +138,7 @@ def _logprobs(
 
 
 def _ranked(top: Mapping[str, float] | None, k: int) -> TopLogprobs:
-    """The likeliest tokens of a {text: log-probability} object, best first."""
+    """Return the most likely tokens of a {text: log-probability} object, best first."""
     best = sorted(
         ((_text(token), _logprob(logprob)) for token, logprob in (top or {}).items()), key=lambda pair: -pair[1]
     )
@@ -146,7 +146,7 @@ def _ranked(top: Mapping[str, float] | None, k: int) -> TopLogprobs:
 
 
 def _vllm_tops(entry: Mapping[str, Any]) -> TopLogprobs:
-    """The candidates of one token, likeliest first."""
+    """Return the candidates of one token, most likely first."""
     ranked = sorted(entry.items(), key=lambda pair: pair[1]["rank"])
     return tuple(
         TopLogprob(_text(candidate.get("decoded_token") or ""), _logprob(candidate["logprob"]), int(key))
@@ -157,7 +157,7 @@ def _vllm_tops(entry: Mapping[str, Any]) -> TopLogprobs:
 def _vllm_prompt(
     given: list[Any] | None, ids: tuple[int, ...], request: Request
 ) -> tuple[tuple[float | None, ...], tuple[TopLogprobs, ...]]:
-    """Read vLLM's form: for each prompt token None (the first) or {id: {logprob, rank, decoded_token}}."""
+    """Read vLLM's format: for each prompt token None (the first) or {id: {logprob, rank, decoded_token}}."""
     if request.prompt_logprobs is None or given is None:
         return (), ()
     if len(ids) != len(given):

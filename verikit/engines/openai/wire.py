@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_BODY = 256 * 2**20
 MIN_SECRET = 8
-"""Shorter keys (`EMPTY`, `x`) are placeholders; striking them out would damage replies."""
+"""Shorter keys (`EMPTY`, `x`) are placeholders. Redacting them would damage replies."""
 _OVERFLOW = re.compile(
     r"context[ _](length|window|size)|maximum (model|input|prompt) len|max_model_len|prompt is too long"
 )
@@ -57,7 +57,7 @@ def exchange(client: httpx.Client, method: str, path: str, body: Any, *, timeout
     """Send one request and return the reply's JSON.
 
     Raises:
-        FailedTry: there is no reply, or it is an error.
+        FailedTry: There is no reply, or it is an error.
     """
     import httpx
 
@@ -174,7 +174,7 @@ def error_of(status: int, said: str, code: str) -> EngineError:
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds of `Retry-After` (a number or a date) or OpenAI's `retry-after-ms`; 0 without."""
+    """Return the seconds of `Retry-After` (a number or a date) or OpenAI's `retry-after-ms`, or 0 without either."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)

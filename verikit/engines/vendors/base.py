@@ -106,7 +106,7 @@ class VendorEngine(StreamingEngine):
 
     @property
     def identity(self) -> str:
-        """Model, address and the further arguments."""
+        """Model, address and the additional arguments."""
         further = json.dumps(self.body, sort_keys=True, default=repr) if self.body else ""
         return " ".join(filter(None, (self.name, self.url, further)))
 
@@ -117,7 +117,7 @@ class VendorEngine(StreamingEngine):
 
     @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Send the requests, at most `concurrency` at a time, and yield each result when it is there."""
+        """Send the requests, at most `concurrency` at a time, and yield each result when it arrives."""
         calls = [_VendorCall(self, request) for request in requests]
         numbers = {call: number for number, call in enumerate(calls)}
         for call in self._dispatcher.run(calls):
@@ -171,7 +171,7 @@ class VendorEngine(StreamingEngine):
         text = strike_key(" ".join(str(said).split())[:300], self._key.get_secret_value())
         error = error_of(status, text, str(code or ""))
         hints: dict[type[EngineError], str] = {AuthError: f"set {self.keys[0]}", ContextOverflow: error.hint}
-        error = type(error)(str(error), hint=hints.get(type(error), ""))  # the others are about servers of one's own
+        error = type(error)(str(error), hint=hints.get(type(error), ""))  # other hints are for your own servers
         return FailedTry(error, retry_after(headers or {}))
 
     def broken(self, error: EngineError) -> FailedTry:

@@ -60,7 +60,7 @@ class Gemini(VendorEngine):
             raise self.broken(EngineTimeout(f"no reply within {timeout_s:.4g} s")) from None
         except self._transport:
             raise self.broken(Unreachable("the connection was lost, or can't be made")) from None
-        except ValueError as error:  # pydantic's, of a reply; and JSON's
+        except ValueError as error:  # from pydantic (an invalid reply) or JSON
             raise self.broken(BadReply(f"the reply can't be read: {type(error).__name__}")) from None
         return _output(reply, request)
 
@@ -86,7 +86,7 @@ class Gemini(VendorEngine):
         return self._types.Part.from_bytes(data=base64.b64decode(part.data), mime_type=part.media_type)
 
     def _config(self, request: Request, system: str, timeout_s: float) -> dict[str, Any]:
-        """Sampling and form of the reply, in the client's words."""
+        """Return sampling options and reply format in the client's terms."""
         config: dict[str, Any] = {
             "temperature": request.temperature,
             "max_output_tokens": request.max_tokens,
