@@ -9,7 +9,7 @@ configuration or the machine.
     │   ├── SchemaError         a row of a file, identified by file, line and field
     │   └── ConfigError         a configuration value
     ├── MissingExtra            an optional dependency; names the pip extra
-    ├── Unscored                code needed the number of a score without a value
+    ├── Unscored                a number was requested from a score without a value
     ├── EngineError             a generation engine (`retryable`: whether a retry may help)
     │   ├── RateLimited
     │   ├── EngineTimeout
@@ -96,7 +96,7 @@ class MissingExtra(VerikitError):
 
 
 class Unscored(VerikitError):
-    """Code needed the number of a score without a value."""
+    """A number was requested from a score without a value."""
 
 
 class EngineError(VerikitError):

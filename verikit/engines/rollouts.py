@@ -1,9 +1,10 @@
 """Rollouts that run independently: each is a generator that yields its requests and is sent the results.
 
-A rollout is the course of one prompt, written as sequential code: `reply = yield Request(…)`, `scores = yield
-Work(judge, reply)`. It resumes as soon as its own result arrives, regardless of the other rollouts. A list requests
-several things in parallel. A rollout can also yield another rollout, which runs in parallel with the other items of the
-list. So multi-turn games, multi-leg searches and questions to a second role all have the same form and share one queue.
+A rollout is the course of one prompt, written as sequential code: `reply = yield Request(…)`, then
+`scores = yield Work(judge, reply)`. It resumes as soon as its own result arrives, regardless of the other rollouts. A
+list requests several things in parallel. A rollout can also yield another rollout, which runs in parallel with the
+other items of the list. So multi-turn games, multi-leg searches and questions to a second role all have the same form
+and share one queue.
 
 Engines that accept requests at any time (`Engine.submits`: servers, vLLM) receive each one immediately. An engine that
 decodes requests in batches (hf) receives them in waves. A wave is all waiting requests, in the order of the rollouts,
@@ -76,8 +77,8 @@ The run is over if none is in progress and it returns no more.
 Key = tuple[int, ...]
 """Identifies a request in a run, independently of timing.
 
-It consists of the rollout's number, then the number of the yield and the index in its list for each nested rollout, and
-the number of the last yield.
+It starts with the rollout's number. Each nested rollout adds the number of the yield and the index in its list. The
+number of the last yield comes last.
 """
 Prepare = Callable[[Key, Request], Request]
 """Maps a rollout's request to the one that is sent."""
@@ -99,7 +100,7 @@ class RolloutsStopped(Exception):
 
 
 def all_at_once(numbers: range) -> Take:
-    """Return a function that starts all these rollouts at the beginning."""
+    """Return a function that starts all these rollouts immediately."""
     left = [numbers]
     return lambda live: left.pop() if left else ()
 
@@ -237,7 +238,7 @@ class Rollouts(Generic[Result]):
         self._next.append(_Step(running))
 
     def _advance(self) -> None:
-        """Send rollouts their results and handle what they yield next, one after another rather than nested."""
+        """Send rollouts their results and handle their next requests, one after another rather than nested."""
         while self._next:
             running, answer, failure = self._next.popleft()
             try:

@@ -257,8 +257,8 @@ class Engine(ABC):
 
         `done` gets the result, or an internal exception, in any thread.
 
-        Only if `submits` is set. Returns a function that cancels the request if it has not been answered. `done` may no
-        longer be called after that.
+        Only if `submits` is set. Returns a function that cancels the request if it has not been answered. In that case,
+        `done` may never be called.
         """
         raise NotImplementedError(f"{self.name} takes requests together only")
 

@@ -1,4 +1,4 @@
-"""Counts and estimates over scored groups. Tallies can be merged, so workers count what they score."""
+"""Counts and estimates over scored groups. Tallies can be merged, so workers count their own scores."""
 
 from __future__ import annotations
 

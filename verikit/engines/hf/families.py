@@ -13,7 +13,7 @@ from typing import Any, Literal
 ROPES = frozenset({"default", "linear", "llama3", "yarn"})
 """Kinds of rotary embedding that don't depend on the length of the text."""
 LONG_ROPE = "longrope"
-"""A type whose frequencies change if a text is longer than `original_max_position_embeddings`."""
+"""Kind of rotary embedding whose frequencies change if a text is longer than `original_max_position_embeddings`."""
 KNOWN = frozenset(
     "attention_bias attention_dropout bos_token_id eos_token_id head_dim hidden_act hidden_size initializer_range "
     "intermediate_size max_position_embeddings mlp_bias num_attention_heads num_hidden_layers num_key_value_heads "

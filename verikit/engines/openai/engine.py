@@ -1,10 +1,9 @@
 """The engine for OpenAI-compatible servers.
 
-Every request of a batch is a job on shared threads, each with its own connection. (With one pool for all threads, the
-HTTP library takes time quadratic in their number.) After a temporary failure (429, 5xx, timeouts, lost connections), a
-try is repeated after a backoff with jitter, or after the server's `Retry-After`, until tries or the deadline run out.
-The last error is then the result. Requests are sent sorted by prompt, so a server's prefix cache sees equal prefixes
-together.
+Every request of a batch is a job on shared threads, each with its own connection. With one pool for all threads, the
+HTTP library would take time quadratic in their number. Temporary failures (429, 5xx, timeouts, lost connections) are
+retried after a backoff with jitter, or after the server's `Retry-After`, until tries or the deadline run out. The last
+error is then the result. Requests are sent sorted by prompt, so a server's prefix cache sees equal prefixes together.
 """
 
 from __future__ import annotations
