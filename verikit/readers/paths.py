@@ -1,8 +1,8 @@
 """Resolves a path: a file, stdin, a pattern's files, or a folder that contains one dataset.
 
 A folder can be a dataset saved by `datasets` (`save_to_disk`), a snapshot from the Hugging Face Hub, or any folder of
-files of one kind. A folder of several splits raises an error that names them: a test set must not be read together with the training
-set.
+files of one kind. A folder of several splits raises an error that names them: a test set must not be read together with
+the training set.
 """
 
 from __future__ import annotations

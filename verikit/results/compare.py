@@ -37,7 +37,7 @@ EXAMPLES = 6
 
 
 class RunComparison:
-    """The result of `compare`: paired differences between runs, which are real, and a leaderboard for three or more."""
+    """The result of `compare`: paired differences, which of them are real, and a leaderboard for three or more runs."""
 
     def __init__(self, comparison: ComparedRuns) -> None:
         self.differences: list[RunDifference] = comparison.differences

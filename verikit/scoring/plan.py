@@ -1,4 +1,4 @@
-"""The settings that determine a run's result. Stored as config.json. A folder only resumes under the same plan."""
+"""The settings that determine a run's result. Stored as config.json. A run resumes only under the same plan."""
 
 from __future__ import annotations
 
