@@ -1,7 +1,7 @@
-"""The pytest plug-in of verikit: the fixture `verikit_score`.
+"""The pytest plugin of verikit: the fixture `verikit_score`.
 
-It stands outside the package because pytest imports it in every run of its environment, and `import verikit` takes a
-third of a second: here nothing is imported until the fixture is called.
+It is outside the package because pytest imports it in every run of its environment, and `import verikit` takes a third
+of a second. Here nothing is imported until the fixture is called.
 """
 
 from __future__ import annotations

@@ -1,30 +1,30 @@
 """verikit: is this output right, and which of these is best?
 
-A `Verifier` maps samples to scores. Write what is good once, and use it to score and rerank candidates, as a reward in
-training, and in benchmark suites. Verifiers go by the same lower-case names here as in specs: `verikit.answer()`,
-`verikit.tags("think", "answer")`; each is imported when it is first asked for, and `help(verikit.answer)` explains its
-options. Selectors go by theirs in `verikit.selectors`.
+A `Verifier` maps samples to scores. Define quality once, and use it to score and rerank candidates, as a reward in
+training, and in benchmark suites. Verifiers have the same lower-case names here as in specs: `verikit.answer()`,
+`verikit.tags("think", "answer")`. Each is imported on first use, and `help(verikit.answer)` documents its options.
+Selectors have the same names in `verikit.selectors`.
 
 The package has six wings. A module imports from its own wing and from those in brackets:
 
 - core (): `base`, `calls`, `compose`, `errors`, `helper`, `messages`, `moved`, `names`, `platform`, `replies`,
-  `select`, `selectors`, `stats`, `types`, `workspaces`: samples, scores, and verifiers made of verifiers.
+  `select`, `selectors`, `stats`, `types`, `workspaces`: samples, scores, and composed verifiers.
 - files (core): `readers`: files in several formats to groups.
-- machines (core, files): `artifacts`, `engines`, `guided`, `retrieval`, `sampling`, `sandbox`, `search`: what writes,
-  finds, runs.
-- rules (core, machines): `answers`, `graders`, `until`, `verifiers`: what is right.
-- runs (core, files): `report`, `results`, `scoring`, `tracking`: a file scored, and shown.
+- machines (core, files): `artifacts`, `engines`, `guided`, `retrieval`, `sampling`, `sandbox`, `search`: generation,
+  retrieval, execution.
+- rules (core, machines): `answers`, `graders`, `until`, `verifiers`: decide what is right.
+- runs (core, files): `report`, `results`, `scoring`, `tracking`: score a file, and show the results.
 - doors (core, files, machines, rules, runs): `__main__`, `adapters`, `audit`, `cli`, `convert`, `env`, `mcp`, `serve`,
-  `testing`: how all this is called.
+  `testing`: entry points.
 
-`verikit.judges`, `verikit.trainers` and `verikit.evals` stand above all of them.
+`verikit.judges`, `verikit.trainers` and `verikit.evals` are above all of them.
 
-Commands are calls too, and return runs for a notebook: `score`, `compare`, `judge_answers` (the command `judge`),
-`evaluate` (the command `eval`) and `train`. Each is imported when it is first asked for.
+Commands are also functions, and return runs for a notebook: `score`, `compare`, `judge_answers` (the command `judge`),
+`evaluate` (the command `eval`) and `train`. Each is imported on first use.
 """
 
 # pyright: reportUnsupportedDunderAll=false
-# Some of `__all__` are imported by `__getattr__` when they are first asked for.
+# `__getattr__` imports some names of `__all__` on first use.
 from typing import Any
 
 from verikit import moved
@@ -77,7 +77,7 @@ CALLS = {
     "score": "verikit.results.score:score",
     "train": "verikit.trainers.call:train",
 }
-"""The commands as calls: where each is."""
+"""The commands as functions, with their modules."""
 
 
 def __getattr__(name: str) -> Any:

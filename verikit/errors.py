@@ -1,31 +1,31 @@
-"""What verikit raises.
+"""The exceptions that verikit raises.
 
-Inside scoring a failure is data (a `Score` without a value); these are for faults of the caller, the configuration or
-the machine.
+Inside scoring, a failure is data (a `Score` without a value). These exceptions are for errors of the caller, the
+configuration or the machine.
 
-    VerikitError                what went wrong, and `hint`: what to do about it
+    VerikitError                the problem, and `hint`: how to fix it
     ├── UsageError              the caller must change something (exit code 2)
     │   ├── SpecError           a verifier spec that can't be read or found
-    │   ├── SchemaError         a row of a file, named by file, line and field
+    │   ├── SchemaError         a row of a file, identified by file, line and field
     │   └── ConfigError         a configuration value
     ├── MissingExtra            an optional dependency; names the pip extra
-    ├── Unscored                a number was asked of a score that has none
-    ├── EngineError             a generation engine (`retryable` says whether another try may help)
+    ├── Unscored                a number was requested from a score without a value
+    ├── EngineError             a generation engine (`retryable`: whether a retry may help)
     │   ├── RateLimited
     │   ├── EngineTimeout
     │   ├── ContextOverflow
     │   ├── AuthError
-    │   └── …               what else an exchange with a server can come to: verikit.engines.errors
+    │   └── …               further failures of an exchange with a server: verikit.engines.errors
     ├── JudgeError              a judge answered, but gave no verdict
     │   ├── UnparseableVerdict
     │   └── Refusal
     ├── SandboxError            the sandbox itself, never the program in it
-    │   └── SandboxUnavailable  a property that was required can't be had here
+    │   └── SandboxUnavailable  a required property is not available on this machine
     ├── RetrievalError          a retriever failed; an empty result is not a failure
     │   └── RetrievalTimeout
-    ├── WorkspaceError          what an agent left can't be judged: not collected, too large for us, the row is at fault
-    ├── AgentFault              the agent left what no verifier has to read; such a score is 0.0
-    ├── HelperError             a helper process of ours died or could not be started
+    ├── WorkspaceError          an agent's files can't be judged: not collected, too large for verikit, or a bad row
+    ├── AgentFault              the agent left files that no verifier has to read; the score is 0.0
+    ├── HelperError             a helper process of verikit died or could not be started
     │   └── HelperTimeout       one call in it used up its time or its memory
     └── TrainerError
 """
@@ -39,11 +39,11 @@ from os import PathLike
 from verikit.platform.secrets import strike
 
 DISK_FULL = (ENOSPC, EDQUOT, EFBIG)
-"""The `errno` of an OSError that says so."""
+"""Values of `errno` in an OSError that mean the disk is full."""
 
 
 class VerikitError(Exception):
-    """Base of all errors; `hint` says what to do about it. Keys are struck out of both."""
+    """Base of all errors. `hint` describes how to fix the problem. Keys are redacted in both."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(strike(message))
@@ -51,7 +51,7 @@ class VerikitError(Exception):
 
 
 def with_hint(problem: str, hint: str) -> str:
-    """A problem and what to do about it, on one line."""
+    """Return a problem and its remedy, on one line."""
     return f"{problem} ({hint})" if hint else problem
 
 
@@ -64,7 +64,7 @@ class SpecError(UsageError):
 
 
 class SchemaError(UsageError):
-    """A row that can't be used: names the file, the line (1-based) and the field."""
+    """A row that can't be used. Names the file, the line (1-based) and the field."""
 
     def __init__(
         self, message: str, *, file: str | PathLike[str] = "", line: int = 0, field: str = "", hint: str = ""
@@ -83,7 +83,7 @@ class ConfigError(UsageError):
 
 
 class MissingExtra(VerikitError):
-    """An optional dependency is not installed; the hint holds the pip line that adds it."""
+    """An optional dependency is not installed. The hint contains the pip command that installs it."""
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs the extra {extra!r}", hint=f"pip install 'verikit[{extra}]'")
@@ -91,12 +91,12 @@ class MissingExtra(VerikitError):
         self.extra: str = extra
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
-        # Exceptions are rebuilt from their message alone, and this one is made of two arguments.
+        # Pickle rebuilds exceptions from their message only, and this one takes two arguments.
         return (type(self), (self.feature, self.extra))
 
 
 class Unscored(VerikitError):
-    """A number was asked of a score that has none."""
+    """A number was requested from a score without a value."""
 
 
 class EngineError(VerikitError):
@@ -104,11 +104,11 @@ class EngineError(VerikitError):
 
     retryable = False
     engine_wide = False
-    """Whether no single request is to blame: no server, no key, no such model."""
+    """Whether no single request is the cause: no server, no key, no such model."""
 
 
 class RateLimited(EngineError):
-    """The server asked to slow down."""
+    """The server requires a lower request rate."""
 
     retryable = True
 
@@ -124,22 +124,22 @@ class ContextOverflow(EngineError):
 
 
 class AuthError(EngineError):
-    """The server refused the credentials."""
+    """The server rejected the credentials."""
 
     engine_wide = True
 
 
 def raise_if_gone(errors: Sequence[BaseException | None]) -> None:
-    """Stop a run whose engine is gone, before it pays for the rest or keeps failures as results.
+    """Stop a run whose engine is unreachable, before it spends more or stores failures as results.
 
     Args:
-        errors: Of a batch's requests; None where one was answered.
+        errors: Errors of a batch's requests. None if a request was answered.
 
     Raises:
-        EngineError: nothing of the batch came back, and no request is to blame: no server, no key, no such model, or
-            every one of several failed in a way that another try may mend.
+        EngineError: No request of the batch was answered, and no request is the cause: no server, no key, no such
+            model, or every one of several requests failed in a way that a retry may fix.
     """
-    # One request alone may time out for its own sake; a whole batch doesn't.
+    # A single request may time out because of its content. A whole batch doesn't.
     gone = [
         error
         for error in errors
@@ -155,7 +155,7 @@ class JudgeError(VerikitError):
 
 
 class UnparseableVerdict(JudgeError):
-    """The reply holds no verdict of the offered set."""
+    """The reply has no verdict from the offered set."""
 
 
 class Refusal(JudgeError):
@@ -167,11 +167,11 @@ class SandboxError(VerikitError):
 
 
 class SandboxUnavailable(SandboxError):
-    """A required property can't be had on this machine; the hint names the remedy."""
+    """A required property is not available on this machine. The hint names the remedy."""
 
 
 class RetrievalError(VerikitError):
-    """A retriever failed; never an empty result."""
+    """A retriever failed. An empty result is never this error."""
 
 
 class RetrievalTimeout(RetrievalError):
@@ -179,20 +179,23 @@ class RetrievalTimeout(RetrievalError):
 
 
 class WorkspaceError(VerikitError):
-    """What an agent left can't be judged, by nobody's fault but ours or the row's: the score has no value."""
+    """An agent's files can't be judged because of verikit or the row. The score has no value."""
 
 
 class AgentFault(VerikitError):
-    """The agent left nothing, or what no verifier has to read: the score is 0.0, and the message is its reason."""
+    """The agent left nothing, or files that no verifier has to read.
+
+    The score is 0.0, and the message is its reason.
+    """
 
 
 class HelperError(VerikitError):
-    """A helper process of ours died or could not be started."""
+    """A helper process of verikit died or could not be started."""
 
 
 class HelperTimeout(HelperError):
-    """One call in a helper process used up its time or its memory; the helper itself is well."""
+    """One call in a helper process used up its time or its memory. The helper itself still works."""
 
 
 class TrainerError(VerikitError):
-    """Training can't go on."""
+    """Training can't continue."""

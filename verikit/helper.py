@@ -1,10 +1,10 @@
 """A helper process that runs functions with a hard deadline and a memory cap, from anywhere.
 
-pebble's pool kills what runs too long, but it can't start in daemonic processes and its spawn runs an unguarded main
-again. So the pool lives in one exec'd process (``python -m verikit.helper``), started at the first call, again when it
-died, and anew in a forked child; calls go there over pipes, and come back as JSON. The helper ends when its stdin does,
-so also when its parent is killed; its workers die with it. Requests are pickled by us and read by us: arguments are
-data, never a model's text to be unpickled.
+pebble's pool kills calls that take too long, but it can't start in daemonic processes, and its spawn runs an unguarded
+main module again. So the pool runs in one exec'd process (``python -m verikit.helper``). It is started at the first
+call, restarted if it died, and started separately in a forked child. Calls go there over pipes, and results come back
+as JSON. The helper ends when its stdin does, so also if its parent is killed. Its workers die with it. Requests are
+pickled and unpickled by verikit only: arguments are data, never model output to be unpickled.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from verikit.platform.system import at_fork
 
 _HEAD = struct.Struct("!I")
 PR_SET_PDEATHSIG = 1
-"""prctl(2)'s number for it."""
+"""prctl(2)'s number for the parent-death signal."""
 GRACE_S = 30.0
-"""How much longer than its deadlines a helper may take (to start, to import) before it counts as dead."""
+"""Seconds beyond its deadlines that a helper may take (to start, to import) before it is considered dead."""
 
 
 class Helper:
     """Runs functions named ``package.module:function`` in worker processes of a helper.
 
-    Thread-safe, with many calls in flight; cheap to make, nothing starts before the first `call`.
+    Thread-safe, with many calls in flight. Cheap to create: nothing starts before the first `call`.
     """
 
     def __init__(self, workers: int = 2, memory_mb: int | None = 1024, preload: Sequence[str] = ()) -> None:
@@ -63,11 +63,11 @@ class Helper:
         self._next = 0
 
     def call(self, target: str, *args: Any, timeout: float) -> Any:
-        """Run ``target(*args)`` for at most `timeout` seconds and return its result, as JSON makes it.
+        """Run ``target(*args)`` for at most `timeout` seconds and return its result, after a round trip through JSON.
 
         Raises:
-            HelperTimeout: the call used up its time or its memory.
-            HelperError: the function raised, or the helper could not be started or died.
+            HelperTimeout: The call used up its time or its memory.
+            HelperError: The function raised, or the helper could not be started or died.
         """
         future: Future[Any] = Future()
         with self._lock:
@@ -98,7 +98,7 @@ class Helper:
         raise (HelperTimeout if reply.get("limit") else HelperError)(str(reply["error"]))
 
     def close(self) -> None:
-        """End the helper process; a later call starts another."""
+        """End the helper process. A later call starts another."""
         with self._lock:
             process, self._process = self._process, None
             self._fail("the helper was closed")
@@ -109,7 +109,7 @@ class Helper:
         self.close()
 
     def _ensure(self) -> None:
-        """Start the process if there is none that lives; the caller holds the lock."""
+        """Start the process if none is alive. The caller must have the lock."""
         if self._process is not None:
             if self._process.poll() is None:
                 return
@@ -137,7 +137,7 @@ class Helper:
             future.set_result({"error": reason})
 
     def _settle(self, process: subprocess.Popen[bytes], reply: dict[str, Any] | None) -> None:
-        """Hand a reply to its caller; None says the process ended, and the next call starts another."""
+        """Pass a reply to its caller. None means that the process ended, and the next call starts another."""
         future: Future[Any] | None = None
         with self._lock:
             if self._process is not process:
@@ -153,7 +153,7 @@ class Helper:
             future.set_result(reply)
 
     def _after_fork(self) -> None:
-        """In a forked child: forget the parent's process and close the pipes to it, so that it sees its parent end."""
+        """In a forked child: forget the parent's process and close its pipes, so it notices when its parent ends."""
         process = self._process
         self._reset()
         if process is not None:
@@ -170,7 +170,7 @@ class Helper:
 
 _helpers: weakref.WeakSet[Helper] = weakref.WeakSet()
 _abandoned: list[IO[bytes]] = []
-"""Pipe objects of the parent in a forked child, kept so that their finalizers don't close a descriptor used anew."""
+"""The parent's pipe objects in a forked child. Keeping them stops their finalizers from closing a reused descriptor."""
 
 
 def _forked() -> None:
@@ -188,7 +188,7 @@ at_fork(in_child=_forked)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Close its stdin, which ends the process, and wait for it; what does not end is killed."""
+    """Close its stdin, which ends the process, and wait for it. Kill it if it does not end."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(OSError):
@@ -213,7 +213,7 @@ def die_with_parent() -> None:
 
 
 def _read_replies(helper: weakref.ref[Helper], process: subprocess.Popen[bytes]) -> None:
-    """The parent's reader thread: one JSON reply a line, until the process ends."""
+    """Run the parent's reader thread: one JSON reply per line, until the process ends."""
     assert process.stdout is not None
     with suppress(OSError, ValueError):
         for line in process.stdout:
@@ -235,11 +235,11 @@ def _write(pipe: IO[bytes] | None, data: bytes) -> None:
     pipe.flush()
 
 
-# What follows runs in the helper process.
+# The code below runs in the helper process.
 
 
 def _limit(memory_mb: int | None, private: Sequence[int]) -> None:
-    """A worker's start: cap its memory, tie its life to the helper's, let go of the helper's pipes."""
+    """Set up a worker: cap its memory, tie its life to the helper's, close the helper's pipes."""
     import resource
 
     for descriptor in private:
@@ -254,7 +254,7 @@ def _limit(memory_mb: int | None, private: Sequence[int]) -> None:
 
 
 def _run(target: str, args: tuple[Any, ...]) -> str:
-    """In a worker: find the function, call it, and make JSON of what it returns."""
+    """In a worker: find the function, call it, and convert its return value to JSON."""
     module, _, name = target.partition(":")
     return json.dumps(getattr(importlib.import_module(module), name)(*args))
 

@@ -1,7 +1,7 @@
-"""Messages of a conversation in OpenAI's form, from whatever stack: what is said, thought and called in them.
+"""Messages of a conversation in OpenAI's format, from any library: their text, thoughts and tool calls.
 
-A message has a `role` and, as the case may be, `content` (a text or parts), `tool_calls`, `reasoning_content`, `name`
-and `tool_call_id`. Objects with these attributes (OpenAI's client, Inspect, verifiers) become mappings.
+A message has a `role` and optionally `content` (a string or parts), `tool_calls`, `reasoning_content`, `name` and
+`tool_call_id`. Objects with these attributes (OpenAI's client, Inspect, verifiers) become mappings.
 """
 
 from __future__ import annotations
@@ -14,62 +14,62 @@ from verikit.errors import UsageError
 CompletionMessage = Mapping[str, Any]
 """One message of a completion."""
 THOUGHT_KEYS = ("reasoning_content", "reasoning")
-"""Where servers put a message's thoughts beside its content."""
+"""Keys under which servers return a message's thoughts next to its content."""
 THOUGHT_PARTS = ("thinking", "reasoning")
-"""Types of content parts that hold thoughts."""
+"""Types of content parts that contain thoughts."""
 TEXT_PARTS = ("text", "input_text", "output_text")
-"""Types of content parts that hold text."""
+"""Types of content parts that contain text."""
 MEDIA_PARTS: Mapping[str, str] = {
     **dict.fromkeys(("image_url", "image", "input_image", "output_image"), "picture"),
     **dict.fromkeys(("input_audio", "audio", "audio_url"), "sound"),
     **dict.fromkeys(("video", "video_url", "input_video"), "film"),
     **dict.fromkeys(("file", "input_file", "document"), "file"),
 }
-"""Types of content parts that hold no text, and a word for each."""
+"""Types of content parts without text, and a word for each."""
 MESSAGE_KEYS = ("role", "content", "tool_calls", *THOUGHT_KEYS, "name", "tool_call_id")
-"""What is read of a message."""
+"""Keys that are read from a message."""
 
 
 def thoughts_in(message: CompletionMessage) -> str:
-    """The thoughts that stand beside a message's content; "" where there are none."""
+    """Return the thoughts stored next to a message's content, or "" if there are none."""
     return next((text for key in THOUGHT_KEYS if isinstance(text := message.get(key), str) and text), "")
 
 
 def thoughts_of(completion: Any) -> str:
-    """The thoughts beside what the assistant says in messages, joined by blank lines; "" where there are none."""
+    """Return the thoughts stored next to the assistant's text in messages, joined by blank lines, or ""."""
     return "" if isinstance(completion, str) else thoughts_beside(messages_of(completion))
 
 
 def thoughts_beside(messages: Sequence[CompletionMessage]) -> str:
-    """The thoughts beside the texts of messages, joined by blank lines."""
+    """Return the thoughts stored next to the text of messages, joined by blank lines."""
     return "\n\n".join(filter(None, map(thoughts_in, messages)))
 
 
 def text_of(completion: Any) -> str:
-    """A completion's text: as it is, or the last text that the assistant says in a list of messages.
+    """Return a completion's text: the string itself, or the assistant's last text in a list of messages.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: It is neither.
     """
     return completion if isinstance(completion, str) else last_said(messages_of(completion))
 
 
 def last_said(messages: Sequence[CompletionMessage]) -> str:
-    """The last text of an assistant's message; "" where none has any."""
+    """Return the last text of an assistant's message, or "" if no message has any."""
     turns = (message for message in reversed(messages) if by_assistant(message))
     return next(filter(None, (content_text(turn.get("content")) for turn in turns)), "")
 
 
 def by_assistant(message: CompletionMessage) -> bool:
-    """Whether a message is the model's; one without a role is."""
+    """Whether a message is the model's. One without a role is."""
     return bool(message.get("role", "assistant") == "assistant")
 
 
 def messages_of(completion: Any) -> Sequence[CompletionMessage]:
-    """A completion's messages as mappings; none for a text.
+    """Return a completion's messages as mappings. Empty for a string.
 
     Raises:
-        UsageError: it is neither text nor messages.
+        UsageError: It is neither a string nor messages.
     """
     if isinstance(completion, str):
         return ()
@@ -83,10 +83,10 @@ def messages_of(completion: Any) -> Sequence[CompletionMessage]:
 
 
 def as_mapping(message: Any) -> CompletionMessage:
-    """A message as a mapping; objects with `role` and `content` become one.
+    """Return a message as a mapping. Objects with `role` and `content` are converted.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: It is neither.
     """
     if isinstance(message, Mapping):
         return message
@@ -99,10 +99,12 @@ def as_mapping(message: Any) -> CompletionMessage:
 
 
 def content_text(content: Any) -> str:
-    """The text of a message's content: itself, or that of its parts (or lone part) but for thoughts, with blank lines.
+    """Return a message content's text: the string, or the text of its parts (or only part), joined by blank lines.
+
+    Thoughts are excluded.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: It is neither.
     """
     if isinstance(content, str) or content is None:
         return content or ""
@@ -114,9 +116,9 @@ def content_text(content: Any) -> str:
 
 
 def are_parts(value: Any) -> bool:
-    """Whether a list holds content parts (`{"type": "text", …}`) and no messages."""
+    """Whether a list contains content parts (`{"type": "text", …}`) rather than messages."""
     if type(value) is list and value and type(value[0]) is dict and "role" in value[0]:
-        return False  # messages, as nearly all come
+        return False  # messages, the usual case
     known = (*TEXT_PARTS, *THOUGHT_PARTS, *MEDIA_PARTS)
     return (
         isinstance(value, Sequence)
@@ -133,7 +135,7 @@ def are_parts(value: Any) -> bool:
 
 
 def media_of(content: Any) -> list[str]:
-    """A word for each part of a message's content that holds no text: picture, sound, film or file."""
+    """Return a word for each part of a message's content without text: picture, sound, film or file."""
     if isinstance(content, str) or not isinstance(content, Iterable):
         return []
     parts = [content] if isinstance(content, Mapping) else content
@@ -142,15 +144,15 @@ def media_of(content: Any) -> list[str]:
 
 
 def media_said(messages: Sequence[CompletionMessage]) -> list[str]:
-    """A word for each part without text in what the assistant says."""
+    """Return a word for each part without text in the assistant's messages."""
     return [word for message in messages if by_assistant(message) for word in media_of(message.get("content"))]
 
 
 def continuation(messages: Any, prompt: str | Sequence[CompletionMessage]) -> Sequence[CompletionMessage]:
-    """What of a whole conversation follows its prompt; where that does not begin it, all from the model's first turn.
+    """Return the messages after the prompt. If the conversation doesn't start with it, start at the model's first turn.
 
     Raises:
-        UsageError: these are no messages.
+        UsageError: These are not messages.
     """
     turns = messages_of(messages)
     begin = len(prompt)
@@ -164,7 +166,7 @@ def _differ(a: CompletionMessage, b: CompletionMessage) -> bool:
 
 
 def rebuilt(text: str, keys: Mapping[str, Any]) -> Sequence[CompletionMessage]:
-    """The messages of a candidate that a file keeps as a text and keys beside it; none where it was a plain text."""
+    """Rebuild a candidate's messages from the text and keys in a file. Empty if the candidate was a plain string."""
     turns = keys.get("messages")
     if isinstance(turns, list) and turns and all(type(turn) is dict for turn in turns):
         return turns
@@ -174,7 +176,10 @@ def rebuilt(text: str, keys: Mapping[str, Any]) -> Sequence[CompletionMessage]:
 
 
 def from_responses(items: Iterable[Any]) -> Sequence[CompletionMessage]:
-    """Messages of the `output` of OpenAI's Responses API: calls and thoughts go to the message they belong to."""
+    """Return the messages of `output` in OpenAI's Responses API.
+
+    Calls and thoughts go to the message they belong to.
+    """
     turns: list[dict[str, Any]] = []
     thoughts: list[str] = []
     for item in items:
@@ -203,7 +208,10 @@ def from_responses(items: Iterable[Any]) -> Sequence[CompletionMessage]:
 
 
 def _as_call(call: Any) -> Any:
-    """A call as OpenAI writes it; OpenAI's own objects have `function.name`, Inspect's `function`, others `name`."""
+    """Return a call in OpenAI's format.
+
+    OpenAI's own objects have `function.name`, Inspect's `function`, others `name`.
+    """
     if isinstance(call, (Mapping, str)):
         return call
     function = getattr(call, "function", None)

@@ -1,4 +1,4 @@
-"""Modules that have moved: their old names work for one release, with a warning."""
+"""Modules that have moved. Their old names work for one release, with a warning."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FROM_THE_JUDGES = {
 
 
 def _moved(package: str, rooms: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Old names to new ones of a package's modules that have moved into its rooms."""
+    """Map old names to new ones for a package's modules that moved into its subpackages."""
     return {f"{package}.{name}": f"{package}.{room}.{name}" for room, names in rooms.items() for name in names}
 
 
@@ -55,11 +55,11 @@ MOVED = {
     **_moved("verikit.answers", _FROM_THE_ANSWERS),
     **_moved("verikit.judges", _FROM_THE_JUDGES),
 }
-"""Old name of a module to its new one."""
+"""Maps the old name of a module to its new one."""
 
 
 class _OldName(Loader):
-    """Puts the module of the new name in the place of the old one."""
+    """Replaces the module of the old name with that of the new one."""
 
     def __init__(self, new: str) -> None:
         self._new = new
@@ -79,11 +79,11 @@ class _Finder(MetaPathFinder):
         if new is None:
             return None
         text = f"{fullname} has moved to {new}; the old name ends with the next release"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)  # frames of the import system do not count
+        warnings.warn(text, DeprecationWarning, stacklevel=2)  # frames of the import system are not counted
         return ModuleSpec(fullname, _OldName(new))
 
 
 def install() -> None:
-    """Make the old names importable. The finder is asked last, so it costs nothing where a module exists."""
+    """Make the old names importable. The finder is called last, so it costs nothing if a module exists."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())

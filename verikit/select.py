@@ -1,9 +1,9 @@
 """Selectors: rank the candidates of one group, best first, from their scores.
 
-The one group-wise interface; pairwise judges implement it too. A ranking is always a permutation of all candidates and
-always the same for the same group. Candidates without a score (or, in votes, without an answer) come after all that
-have one: an unscored candidate is never chosen over a scored one. Registered under the entry points
-`verikit.selectors`.
+This is the only interface for groups, and pairwise judges implement it too. A ranking is always a permutation of all
+candidates and always the same for the same group. Candidates without a score (or, in votes, without an answer) come
+after all others, so an unscored candidate is never chosen over a scored one. Selectors are registered under the entry
+point group `verikit.selectors`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from verikit.base import Verifier
 
 Equal = Callable[[str, str], bool | None]
-"""Whether two answers are the same, None where that is undecided; a verifier's `equal` is one."""
+"""Whether two answers are the same, or None if that is undecided. A verifier's `equal` is one."""
 Keys = Callable[[str], tuple[Hashable, ...] | None]
-"""Keys such that equal answers share one, None where that can't be said; a verifier's `keys` is one."""
+"""Keys such that equal answers have one in common, or None if they are unknown. A verifier's `keys` is one."""
 MAX_COMPARISONS = 20_000
-"""Comparisons in one vote: all pairs of 200 answers without keys, about a second; keys make more possible."""
+"""Comparisons in one vote: all pairs of 200 answers without keys, about a second. Keys allow more answers."""
 
 _GOLD = object()
-"""The key that answers share which match the gold."""
+"""The key of all answers that match the gold answer."""
 
 
 class Selector(ABC):
@@ -40,20 +40,23 @@ class Selector(ABC):
 
     name: str = "selector"
     by_score: bool = False
-    """Whether it ranks by the scores' values, which say who is right unless other scores rank."""
+    """Whether it ranks by the scores' values. These decide who is right, unless other scores rank."""
 
     @abstractmethod
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
-        """Return the indices of all candidates, best first; `scores` are parallel to `group.completions`."""
+        """Return the indices of all candidates, best first. `scores` are parallel to `group.completions`."""
 
     def votes(self, scores: Sequence[Score]) -> list[int] | None:
-        """Return for each candidate how many have its answer, 0 without an answer; None if votes don't rank alone."""
+        """Return for each candidate how many have its answer, 0 without an answer.
+
+        None if votes don't determine the ranking.
+        """
         return None
 
 
 @dataclass(frozen=True)
 class Best(Selector):
-    """The highest score; ties by position."""
+    """The highest score. Ties are broken by position."""
 
     name = "best"
     by_score = True
@@ -65,13 +68,16 @@ class Best(Selector):
 
 @dataclass(frozen=True)
 class Majority(Selector):
-    """The most frequent answer (Wang et al. 2022); ties by first appearance, within an answer by position."""
+    """The most frequent answer (Wang et al. 2022).
+
+    Ties are broken by first appearance, within an answer by position.
+    """
 
     name = "majority"
     equal: Equal = operator.eq
     """Which extracted answers (`Score.answer`) are the same."""
     keys: Keys | None = None
-    """By which few answers are compared; the verifier's whose `equal` is used."""
+    """Keys that reduce the comparisons of answers, from the verifier whose `equal` is used."""
 
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
         """Rank by votes of the candidate's answer."""
@@ -87,10 +93,11 @@ class Majority(Selector):
 
 @dataclass(frozen=True)
 class Weighted(Selector):
-    """The answer with the largest sum of weights; ties by first appearance, within an answer the highest score first.
+    """The answer with the largest sum of weights.
 
-    With `raw` weights a negative score counts against its own answer, so more votes can lose: use `raw` for scores that
-    are never negative (probabilities, fractions), `sigmoid` or `softmax` for the logits of a reward model.
+    Ties are broken by first appearance. Within an answer, the highest score comes first. With `raw` weights a negative
+    score counts against its own answer, so more votes can lose. Use `raw` for scores that are never negative
+    (probabilities, fractions), `sigmoid` or `softmax` for the logits of a reward model.
     """
 
     name = "weighted"
@@ -98,9 +105,9 @@ class Weighted(Selector):
     equal: Equal = operator.eq
     """Which extracted answers (`Score.answer`) are the same."""
     weights: Weighting = "sigmoid"
-    """How a score becomes a weight; see `verikit.stats.vote_weights`."""
+    """How a score becomes a weight. See `verikit.stats.vote_weights`."""
     keys: Keys | None = None
-    """By which few answers are compared; the verifier's whose `equal` is used."""
+    """Keys that reduce the comparisons of answers, from the verifier whose `equal` is used."""
 
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
         """Rank by the summed weights of the candidate's answer, over candidates that have a score."""
@@ -114,7 +121,7 @@ class Weighted(Selector):
 
 @dataclass(frozen=True)
 class First(Selector):
-    """The order of the file: the baseline that selects nothing."""
+    """The order of the file: the baseline without selection."""
 
     name = "first"
 
@@ -125,11 +132,11 @@ class First(Selector):
 
 @dataclass(frozen=True)
 class Random(Selector):
-    """A seeded shuffle, keyed by the group (its id, else its prompt): the order of rows doesn't matter."""
+    """A seeded shuffle, keyed by the group's id, or its prompt if it has none. The order of rows doesn't matter."""
 
     name = "random"
     seed: int = 0
-    """Of the shuffles."""
+    """Seed of the shuffles."""
 
     def select(self, group: Group, scores: Sequence[Score]) -> list[int]:
         """Shuffle."""
@@ -141,13 +148,13 @@ class Random(Selector):
 def clusters(
     answers: Sequence[str | None], equal: Equal = operator.eq, keys: Keys | None = None, *, most: int = MAX_COMPARISONS
 ) -> list[int | None]:
-    """Number each answer's cluster of equal answers, in order of first appearance; None stays None (no answer).
+    """Number each answer's cluster of equal answers, in order of first appearance. None stays None (no answer).
 
-    Equality is closed over chains: if a equals b and b equals c, all three vote together, even where `equal` tells a
-    from c. So the clusters don't depend on the order of the answers. An undecided comparison (None) merges nothing.
-    With `keys` only answers that share a key, or of which one has none (`keys` gives None), are compared. Different
-    texts are compared from the shortest on (then by their characters). After `most` comparisons what is not the same
-    text, or in one cluster by then, counts as different.
+    Equality is transitive: if a equals b and b equals c, all three vote together, even if `equal` finds a and c
+    different. So the clusters don't depend on the order of the answers. An undecided comparison (None) merges nothing.
+    With `keys`, answers are compared only if they have a key in common or one has no keys (`keys` returns None).
+    Different strings are compared in order of length, then by their characters. After `most` comparisons, strings that
+    are neither identical nor in one cluster by then are treated as different.
     """
     texts = sorted({answer for answer in answers if answer is not None}, key=lambda text: (len(text), text))
     joined = list(range(len(texts)))
@@ -173,7 +180,7 @@ def clusters(
 
 
 def _root(joined: list[int], number: int) -> int:
-    """The text that stands for a cluster; the way to it is halved for the next time."""
+    """Return the root string of a cluster. The path to it is halved for later calls."""
     while joined[number] != number:
         joined[number] = joined[joined[number]]
         number = joined[number]
@@ -181,12 +188,13 @@ def _root(joined: list[int], number: int) -> int:
 
 
 def equality(verifier: Verifier, truth: Sequence[Score]) -> tuple[Equal, Keys]:
-    """How the answers of a group are compared: as the verifier does, and all that match the gold are the same.
+    """Return how to compare the answers of a group: as the verifier does, with all that match the gold answer equal.
 
-    Two answers can each be the gold's without being each other's: 18-13 and 14-9 are both 5, but no equal pairs.
+    Two answers can each match the gold answer without matching each other: 18-13 and 14-9 are both 5, but not equal
+    pairs.
 
     Args:
-        verifier: Whose answers (`Score.answer`) are compared.
+        verifier: The verifier whose answers (`Score.answer`) are compared.
         truth: Its scores of the group's candidates.
     """
     right = {score.answer for score in truth if score.answer is not None and verifier.matches(score)}
@@ -204,7 +212,7 @@ def equality(verifier: Verifier, truth: Sequence[Score]) -> tuple[Equal, Keys]:
 
 
 def comparing(selector: Selector, equal: Equal, keys: Keys) -> Selector:
-    """The selector with its answers compared like this; one that compares none stays as it is."""
+    """Return the selector with these comparisons of answers. A selector that compares none is returned unchanged."""
     if not is_dataclass(selector):
         return selector
     given = {"equal": equal, "keys": keys}
@@ -212,7 +220,7 @@ def comparing(selector: Selector, equal: Equal, keys: Keys) -> Selector:
 
 
 def _by_votes(voted: Sequence[int | None], weights: Sequence[float], order: Sequence[int]) -> list[int]:
-    """Sort the candidates of `order` by their cluster's total, those without a vote last."""
+    """Sort the candidates of `order` by their cluster's total. Those without a vote come last."""
     totals: dict[int, float] = defaultdict(float)
     for cluster, weight in zip(voted, weights, strict=True):
         if cluster is not None:

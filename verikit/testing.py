@@ -1,4 +1,4 @@
-"""Runs in tests: score what a model wrote, and ask a metric of it. With pytest the fixture is `verikit_score`.
+"""Runs in tests: score a model's output, and assert a metric. In pytest, the fixture is `verikit_score`.
 
 `run = verikit_score("candidates.jsonl", "answer")`, then `assert_at_least(run, 0.9, metric="pass@4")`.
 """
@@ -19,7 +19,7 @@ from verikit.scoring.run import score_file
 
 
 class HasPath(Protocol):
-    """A finished run, wherever it came from."""
+    """A finished run of any origin."""
 
     @property
     def path(self) -> Path:
@@ -29,12 +29,12 @@ class HasPath(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """A score run that a test made."""
+    """A score run created by a test."""
 
     path: Path
-    """Its folder, which `verikit report` and `verikit compare` take."""
+    """Its folder, which `verikit report` and `verikit compare` accept."""
     summary: Mapping[str, Any]
-    """What summary.json holds: `metrics` by name, counts, reasons."""
+    """Content of summary.json: `metrics` by name, counts, reasons."""
 
     def value(self, metric: str = "mean") -> float:
         """Return the value of a metric: `mean`, `selected`, `pass@4`, `maj@4`."""
@@ -44,10 +44,10 @@ class ScoredRows:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRows:
-    """Scores files or rows into folders of their own."""
+    """Scores files or rows into separate folders."""
 
     folder: Callable[[], Path]
-    """Makes a new folder."""
+    """Creates a new folder."""
 
     def __call__(
         self,
@@ -64,16 +64,16 @@ class ScoreRows:
 
         Args:
             data: A file in any of verikit's formats, or its rows: `{"prompt": …, "completions": […], "answer": …}`, a
-                data frame, or what else `verikit.score` takes.
-            verifier: What says which are right: a spec or a verifier.
+                data frame, or any other input of `verikit.score`.
+            verifier: Decides which candidates are right: a spec or a verifier.
             by: Ranks the candidates instead, without seeing the truth.
-            select: Keeps one candidate a prompt.
-            k: Of pass@k, maj@k and bon@k.
-            mapping: From verikit's fields to the rows' keys.
-            seed: Of what is drawn at random.
+            select: Keeps one candidate per prompt.
+            k: The k of pass@k, maj@k and bon@k.
+            mapping: Maps verikit's fields to the rows' keys.
+            seed: Random seed.
 
         Raises:
-            UsageError: the data or the spec can't be read.
+            UsageError: The data or the spec can't be read.
         """
         folder = self.folder()
         if isinstance(data, str | PathLike):
@@ -94,20 +94,21 @@ def assert_at_least(
     unscored: float = 0.0,
     rows: int = SHOWN,
 ) -> None:
-    """Fail a test whose run does not reach a value, and say by how much, what chance leaves open, and which rows.
+    """Fail a test whose run does not reach a value. The failure shows the difference, its interval and the wrong rows.
 
     Args:
-        run: A run of `verikit score` or `verikit eval`: its folder, or what `verikit_score` gave.
-        least: The least value that passes, such as 0.8.
-        metric: `mean` (the default of a score run), `selected`, `pass@4`, `maj@8`, …; of an eval run a task's name, or
-            a metric of its questions; default each task's own.
-        sure: The lower end of the 95 % interval has to reach it, not the value alone: a few lucky rows don't pass.
-        unscored: The share of rows that may be without a score; such rows are in no metric.
-        rows: Wrong rows that the failure shows.
+        run: A run of `verikit score` or `verikit eval`: its folder, or the result of `verikit_score`.
+        least: The smallest value that passes, such as 0.8.
+        metric: `mean` (the default of a score run), `selected`, `pass@4`, `maj@8`, …. For an eval run, a task's name or
+            a metric of its questions. Defaults to each task's own.
+        sure: Require the lower end of the 95 % interval to reach it, not only the value, so a few lucky rows don't
+            pass.
+        unscored: Fraction of rows that may be unscored. Such rows are in no metric.
+        rows: Number of wrong rows that the failure shows.
 
     Raises:
-        AssertionError: a metric is below, or more rows are without a score.
-        UsageError: the run has no such metric, or is none.
+        AssertionError: A metric is too low, or too many rows are unscored.
+        UsageError: The run has no such metric, or is not a run.
     """
     __tracebackhide__ = True
     folder = Path(fspath(run)) if isinstance(run, str | PathLike) else run.path

@@ -1,9 +1,9 @@
-"""The nouns: what is scored (`Sample`, `Group`) and what comes out (`Score`).
+"""The data types: inputs to score (`Sample`, `Group`) and results (`Score`).
 
-First promise: **an error is never a zero.** A score has a value, or it says why it has none; `float(score)` raises
-rather than invent a number. Blame decides which it is. What the *candidate* caused (it crashes, loops, hides its
-answer) is ``0.0, ok`` with the reason; what *we or the data* caused (a worker, an engine, an unreadable gold) has no
-value.
+The first guarantee is that **an error is never a zero.** A score has a value or a reason why it has none.
+`float(score)` raises rather than invent a number. The cause decides which. Problems caused by the *candidate* (it
+crashes, loops, hides its answer) score ``0.0, ok`` with the reason. Problems caused by *verikit or the data* (a worker,
+an engine, an unreadable gold answer) have no value.
 """
 
 from __future__ import annotations
@@ -21,49 +21,52 @@ if TYPE_CHECKING:
 
 
 class Message(TypedDict, total=False):
-    """One turn of a conversation, in OpenAI's form; keys beside these two are kept."""
+    """One turn of a conversation, in OpenAI's format. Keys other than these two are preserved."""
 
     role: Required[str]
     content: Required[str]
 
 
 Prompt = str | Sequence[Message]
-"""What was asked: a text, or the turns of a conversation."""
+"""The prompt: a string, or the turns of a conversation."""
 Gold = str | Sequence[str] | None
-"""A gold answer; a sequence lists accepted answers, any one of which is right."""
+"""A gold answer. A sequence lists accepted answers, any one of which is right."""
 JsonObject = Mapping[str, Any]
-"""An object of a JSON file that a run wrote: a row, a summary, a configuration. Nobody changes it."""
+"""An object of a JSON file that a run wrote: a row, a summary, a configuration. Treat it as immutable."""
 
 Status = Literal["ok", "abstained", "timeout", "error"]
-"""`abstained`: the verifier does not apply; `timeout` and `error`: our fault or the data's, never the candidate's."""
+"""`abstained`: the verifier does not apply.
+
+`timeout` and `error`: caused by verikit or the data, never by the candidate.
+"""
 STATUSES: tuple[Status, ...] = get_args(Status)
 """Every status, as values."""
 
 PASS_MARK = 0.5
-"""A score of at least this counts as right wherever a yes or no is wanted (gates, juries, pass@k)."""
+"""A score of at least this is treated as right wherever a yes or no is needed (gates, juries, pass@k)."""
 
 UNIT = (0.0, 1.0)
-"""Between which numbers values lie, unless a verifier's `bounds` say otherwise."""
+"""The range of values, unless a verifier's `bounds` override it."""
 
 LABEL, ASKS = "label", "asks"
-"""Names of the parts of a judged criterion's score: what people said of it, and the verdicts of each asking."""
+"""Names of the parts of a judged criterion's score: labels by people, and the verdict of each judge call."""
 
 
 WORKSPACE = "workspace"
-"""The key of a row under which an agent's files are named."""
+"""The key of a row that names an agent's files."""
 
 _set = object.__setattr__
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Sample:
-    """One candidate answer to one prompt: what a verifier scores.
+    """One candidate answer to one prompt: the input of a verifier.
 
-    A completion may be given as a list of messages: `messages` are these then, `completion` is the last text that the
-    assistant says in them, `thoughts` are all that stand beside.
+    A completion may be given as a list of messages. These become `messages`, the assistant's last text becomes
+    `completion`, and all thoughts in the messages become `thoughts`.
 
     Raises:
-        UsageError: the completion is neither text nor messages.
+        UsageError: The completion is neither a string nor messages.
     """
 
     prompt: Prompt = ""
@@ -72,11 +75,11 @@ class Sample:
     id: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     thoughts: str = ""
-    """What the model thought, where that came apart from the completion (`reasoning_content`)."""
+    """The model's thoughts, if they came separately from the completion (`reasoning_content`)."""
     messages: Sequence[CompletionMessage] = ()
-    """The completion's messages with their tool calls and the tools' results; none where it came as a text."""
+    """The completion's messages with their tool calls and tool results. Empty if the completion came as a string."""
     workspace: Workspace | TaskWorkspace | None = None
-    """The files that an agent left, where it was to leave some."""
+    """The files that an agent left, if the task requires any."""
 
     def __init__(
         self,
@@ -93,7 +96,7 @@ class Sample:
             messages = messages_of(completion)
             thoughts = thoughts or thoughts_beside(messages)
             completion = last_said(messages)
-        # Written out, since a generated one takes a third longer, and there are as many samples as candidates.
+        # Written by hand: a generated one takes a third longer, and there is one sample per candidate.
         _set(self, "prompt", prompt)
         _set(self, "completion", completion)
         _set(self, "answer", answer)
@@ -114,12 +117,12 @@ class Group:
     id: str = ""
     meta: Mapping[str, Any] = field(default_factory=dict)
     candidate_meta: Sequence[Mapping[str, Any]] = ()
-    """Each candidate's own keys (a stored reward, say), parallel to `completions`; may be empty."""
+    """Each candidate's own keys (a stored reward, say), parallel to `completions`. May be empty."""
     folder: str = ""
-    """Where the file of the row lies, which paths of its workspace start from; "" where it has no workspace."""
+    """Folder of the row's file, to which its workspace paths are relative. "" if it has no workspace."""
 
     def samples(self) -> list[Sample]:
-        """One sample for each completion; a candidate's own keys win over the group's."""
+        """One sample per completion. A candidate's own keys take precedence over the group's."""
         if self.folder:
             return [self._with_workspace(sample) for sample in replace(self, folder="").samples()]
         if not self.candidate_meta:
@@ -142,25 +145,25 @@ class Group:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Score:
-    """A verifier's verdict on one sample: a finite value, or a status that says why there is none."""
+    """A verifier's verdict on one sample: a finite value, or a status with the reason why there is no value."""
 
     value: float | None
     status: Status = "ok"
     answer: str | None = None
-    """What was extracted from the completion, if anything was."""
+    """The answer extracted from the completion, if any."""
     reason: str = ""
-    """Which rule decided, or why there is no value; one line."""
+    """The rule that decided, or why there is no value. One line."""
     parts: Mapping[str, Score] = field(default_factory=dict)
-    """The scores this one was made of, by verifier name."""
+    """The scores that this one was computed from, by verifier name."""
     steps: tuple[Score, ...] = ()
     """Scores of the single steps of a solution (process rewards)."""
     usage: Mapping[str, float] = field(default_factory=dict)
-    """Tokens, calls, cost: whatever the verifier spent."""
+    """Tokens, calls and cost used by the verifier."""
     seconds: float | None = None
     text: str = ""
-    """What was written on the way to the verdict (a rationale, code with its output), for people to read."""
+    """Text written on the way to the verdict (a rationale, code with its output), for people to read."""
     cause: EngineError | None = field(default=None, compare=False, repr=False)
-    """The engine's error that left it without a value; a run whose engine is gone stops by it."""
+    """The engine's error that left it without a value. A run whose engine is unreachable stops with this error."""
 
     def __init__(
         self,
@@ -184,7 +187,7 @@ class Score:
             if not math.isfinite(number):
                 raise ValueError(f"a score's value must be finite, got {value!r}")
             value = number
-        # Written out, since a generated one takes twice as long, and there are as many scores as candidates.
+        # Written by hand: a generated one takes twice as long, and there is one score per candidate.
         _set(self, "value", value)
         _set(self, "status", status)
         _set(self, "answer", answer)
@@ -197,7 +200,7 @@ class Score:
         _set(self, "cause", cause)
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields as plain data but `cause`, which is none, those of parts and steps likewise."""
+        """Return all fields of the score, its parts and steps as plain data, except for `cause`, which is not data."""
         return asdict(self, dict_factory=lambda pairs: {name: value for name, value in pairs if name != "cause"})
 
     @classmethod
@@ -207,12 +210,12 @@ class Score:
 
     @classmethod
     def error(cls, reason: str, **details: Any) -> Score:
-        """We or the data failed; the candidate is not to blame."""
+        """An error of verikit or the data. The candidate is not the cause."""
         return cls(None, "error", reason=reason, **details)
 
     @classmethod
     def timeout(cls, reason: str, **details: Any) -> Score:
-        """We ran out of time; the candidate is not to blame."""
+        """A time limit of verikit was reached. The candidate is not the cause."""
         return cls(None, "timeout", reason=reason, **details)
 
     @property
@@ -222,7 +225,7 @@ class Score:
 
     @property
     def passed(self) -> bool:
-        """Whether the value reaches `PASS_MARK`; False when there is none."""
+        """Whether the value reaches `PASS_MARK`. False if there is no value."""
         return self.value is not None and self.value >= PASS_MARK
 
     def __float__(self) -> float:
@@ -234,5 +237,5 @@ class Score:
         return self.value
 
     def filled(self, default: float) -> float:
-        """The value, or `default` where there is none."""
+        """Return the value, or `default` if there is none."""
         return default if self.value is None else self.value

@@ -1,13 +1,13 @@
 """Rules that end a prompt's sampling early: `--until` of `verikit sample` and `verikit serve --best-of`.
 
     majority              stop when no continuation up to n can change the majority's answer
-    majority(0.95)        stop too when the leading answer is the most frequent one with that probability
+    majority(0.95)        also stop when the leading answer is the most frequent one with that probability
     first(SPEC)           stop at the first sample that passes a verifier
-    confident(SPEC, 0.9)  stop at the first sample that a verifier gives at least that much
+    confident(SPEC, 0.9)  stop at the first sample whose score by a verifier is at least that value
 
-A rule is asked after each finished sample. It knows nothing of golds but what a verifier of its own makes of them.
-Of each prompt that it stops it says why: `settled` (no more samples could change the majority), `likely` (the leading
-answer is probably the most frequent one) or `passed` (a sample has the score that is enough).
+A rule is called after each finished sample. It sees gold answers only through a verifier of its own. For each prompt
+that it stops, it gives the reason: `settled` (more samples could not change the majority), `likely` (the leading answer
+is probably the most frequent one) or `passed` (a sample has a sufficient score).
 """
 
 from __future__ import annotations
@@ -31,30 +31,33 @@ from verikit.verifiers.reading.stated import stated
 
 Posterior = Literal["beta", "dirichlet"]
 MAX_KEPT = 10_000
-"""Answers that a rule remembers, so that no sample is read twice."""
+"""Number of answers that a rule caches, so no sample is read twice."""
 MAX_BARE = 300
-"""Characters of a reply that is an answer without marking one."""
+"""Maximum characters of a reply that is an answer without marking one."""
 _STEPS = 2_000
 
 
 @dataclass(frozen=True)
 class MajorityRule:
-    """Stops when the majority is settled; ties go to the answer that came first, as in the selector `majority`.
+    """Stops when the majority is settled. Ties go to the answer that came first, as in the selector `majority`.
 
-    With `confidence` 1 it is settled when no answers of the remaining samples could change it. Below 1 it is settled
-    too when the leader is the policy's most frequent answer with at least that probability, given the votes and a flat
-    prior: adaptive consistency (Aggarwal et al. 2023, "Let's Sample Step by Step"), by the beta distribution of the two
-    leading answers (their default) or the Dirichlet distribution of all that were seen.
+    With `confidence` 1 it is settled when no answers of the remaining samples could change it. Below 1 it is also
+    settled when the leader is the policy's most frequent answer with at least that probability, given the votes and a
+    flat prior. This is adaptive consistency (Aggarwal et al. 2023, "Let's Sample Step by Step"), with the beta
+    distribution of the two leading answers (their default) or the Dirichlet distribution of all answers seen.
     """
 
     confidence: float = 1.0
-    """Probability that is enough; 1 for certainty."""
+    """Sufficient probability. 1 means certainty."""
     by: Verifier | None = None
-    """Whose extracted answers (`Score.answer`) vote; None: what a reply states as its answer, compared by `answer`."""
+    """The verifier whose extracted answers (`Score.answer`) vote.
+
+    None: a reply's stated answers vote, compared by `answer`.
+    """
     form: Posterior = "beta"
     """`beta` or `dirichlet`."""
     name: str = field(default="majority", compare=False)
-    """The rule as a row tells it."""
+    """The rule's name in a row."""
     _known: dict[tuple[str, str], str | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -68,7 +71,7 @@ class MajorityRule:
         return self._reason(self._votes(samples), n - len(samples)) is not None
 
     def why(self, samples: Sequence[Sample], n: int) -> str:
-        """Return `settled` or `likely`, of samples at which it stops."""
+        """Return `settled` or `likely` for samples at which it stops."""
         return self._reason(self._votes(samples), n - len(samples)) or ""
 
     def least(self, n: int) -> int:
@@ -89,7 +92,7 @@ class MajorityRule:
         return "likely" if likely else None
 
     def answers(self, samples: Sequence[Sample]) -> list[str | None]:
-        """The answers that vote; None where a sample has none."""
+        """Return the answers that vote. None if a sample has none."""
         fresh = [sample for sample in samples if (sample.id, sample.completion) not in self._known]
         if len(self._known) + len(fresh) > MAX_KEPT:
             self._known.clear()
@@ -105,16 +108,16 @@ class MajorityRule:
 
 @dataclass(frozen=True)
 class ScoreRule:
-    """Stops at the first sample that a verifier gives at least `level`; a sample without a score doesn't stop it."""
+    """Stops at the first sample whose score by a verifier is at least `level`. Unscored samples don't stop it."""
 
     by: Verifier
     level: float = PASS_MARK
-    """The least score that is enough."""
+    """The smallest sufficient score."""
     name: str = field(default="confident", compare=False)
-    """The rule as a row tells it."""
+    """The rule's name in a row."""
 
     def stop(self, samples: Sequence[Sample], n: int) -> bool:
-        """Score the newest sample: it was asked about each of those before."""
+        """Score the newest sample. Earlier calls scored those before it."""
         value = score_all(self.by, [samples[-1]])[0].value
         return value is not None and value >= self.level
 
@@ -128,17 +131,17 @@ class ScoreRule:
 
 
 def _stated(reply: str) -> str | None:
-    """The answer that a reply marks, or that it is; None for a long one that marks none."""
+    """Return the answer that a reply marks, or the whole reply. None for a long reply that marks none."""
     found = stated(reply)
     return None if found.form == "whole" and (len(found.text or "") > MAX_BARE or not found.text) else found.text
 
 
 def leads_with(counts: Sequence[int], form: Posterior = "beta") -> float:
-    """The probability that the leading answer is the policy's most frequent one, under a flat prior.
+    """Return the probability that the leading answer is the policy's most frequent one, under a flat prior.
 
     Args:
-        counts: Votes of each answer, most first; at least one.
-        form: `beta` looks at the two leading answers alone (Aggarwal et al. 2023, equation 2); `dirichlet` at all.
+        counts: Votes of each answer, largest first. At least one.
+        form: `beta` uses only the two leading answers (Aggarwal et al. 2023, equation 2). `dirichlet` uses all.
     """
     first, second = counts[0], counts[1] if len(counts) > 1 else 0
     if form == "beta" or len(counts) <= 2:
@@ -147,7 +150,10 @@ def leads_with(counts: Sequence[int], form: Posterior = "beta") -> float:
 
 
 def _dirichlet_lead(shapes: Sequence[int]) -> float:
-    """P(the first share is the largest): shares of a Dirichlet are gamma variables over their sum; Simpson's rule."""
+    """Return P(the first component is the largest) under a Dirichlet distribution.
+
+    Its components are gamma variables divided by their sum. Integrated by Simpson's rule.
+    """
     first, *others = shapes
     high = first + 12 * math.sqrt(first) + 40
     width = high / _STEPS
@@ -168,7 +174,7 @@ def _simpson_weight(i: int) -> int:
 
 
 def _gamma_below(x: float, shape: int) -> float:
-    """P(a gamma variable of whole shape is below x)."""
+    """Return P(a gamma variable of integer shape is below x)."""
     term, total = 1.0, 1.0
     for j in range(1, shape):
         term *= x / j
@@ -177,11 +183,11 @@ def _gamma_below(x: float, shape: int) -> float:
 
 
 def load_rule(spec: str) -> MajorityRule | ScoreRule:
-    """Make the rule that a spec describes.
+    """Create the rule that a spec describes.
 
     Raises:
-        SpecError: it can't be read, names no rule, or names a verifier that isn't there.
-        UsageError: an option is out of range.
+        SpecError: It can't be read, names no rule, or names a verifier that doesn't exist.
+        UsageError: An option is out of range.
     """
     call = read_call(spec)
     make = _RULES.get(call.name) if call else None

@@ -1,11 +1,11 @@
 """A cache of generations in one SQLite file, in front of any engine.
 
-A row's key is the content of (engine identity, request, how often the batch asked before), so that n equal unseeded
-requests stay n different samples and a run made again hits all of them. Rows are written as results arrive: what was
-paid for survives a crash. Errors are never stored, and a row that can't be read is a miss.
+A row's key is a hash of (engine identity, request, number of the same request in the batch). So n equal unseeded
+requests stay n different samples, and a repeated run finds all of them. Rows are written as results arrive, so paid
+results survive a crash. Errors are never stored, and a row that can't be read is a miss.
 
 Safe across processes and threads: write-ahead log, a connection for each call, short transactions. The least recently
-used rows leave when the file passes its cap.
+used rows are evicted when the file passes its cap.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from verikit.errors import ConfigError
 
 VERSION = 1
 BUSY_S = 60.0
-"""How long a writer waits for another one."""
+"""Seconds that a writer waits for another one."""
 USED_AGAIN_S = 3600.0
-"""A hit is noted as a use when the last one is older than this: reading stays nearly free of writing."""
+"""A hit is recorded as a use if the last one is older than this, so reading causes few writes."""
 TRAINING_BYTES = 2**30
 APPLICATION = 0x76726B31
-"""SQLite's mark of whose file it is."""
+"""SQLite's application id, which identifies the file as verikit's."""
 _TABLE = (
     "CREATE TABLE generations (key TEXT PRIMARY KEY, engine TEXT NOT NULL, used REAL NOT NULL, value BLOB NOT NULL)"
 )
@@ -43,16 +43,16 @@ _log = logging.getLogger(__name__)
 
 
 def default_path() -> Path:
-    """Return the cache's path: VERIKIT_CACHE, else verikit/generations.sqlite in the user's cache folder."""
+    """Return the cache's path: VERIKIT_CACHE, or by default verikit/generations.sqlite in the user's cache folder."""
     if own := os.environ.get("VERIKIT_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "verikit" / "generations.sqlite"
 
 
 def training_cache() -> Cache:
-    """Return where a training run keeps what its judges reply: beside the default, with a lower cap.
+    """Return the cache of judge replies for a training run: in the same folder as the default one, with a lower cap.
 
-    Each completion is judged once, so its replies would push those out that are asked for again.
+    Each completion is judged once, so its replies would evict those that are needed again.
     """
     path = default_path()
     return Cache(path.with_name(f"{path.stem}-training{path.suffix}"), TRAINING_BYTES)
@@ -66,10 +66,10 @@ class Cache:
     max_bytes: int = 4 * 2**30
 
     def connect(self) -> sqlite3.Connection:
-        """Open the file, making it where there is none.
+        """Open the file, creating it if it doesn't exist.
 
         Raises:
-            ConfigError: it can't be opened, or is something else.
+            ConfigError: It can't be opened, or is not a cache.
         """
         end = time.monotonic() + BUSY_S
         try:
@@ -83,7 +83,7 @@ class Cache:
         return connection
 
     def _open(self, end: float) -> sqlite3.Connection | None:
-        """Open and prepare the file; None where another process is at that, for which SQLite itself does not wait."""
+        """Open and prepare the file. None if another process is preparing it, for which SQLite itself does not wait."""
         connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
         try:
             self._prepare(connection)
@@ -101,7 +101,7 @@ class Cache:
             )
 
         if not ours():
-            # In this order: whoever makes the table sets the mark in the same transaction.
+            # Checked in this order, because the table and the mark are created in one transaction.
             if _pragma(connection, "schema_version") and _pragma(connection, "application_id") != APPLICATION:
                 raise sqlite3.DatabaseError("it is another program's database")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -114,14 +114,14 @@ class Cache:
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {VERSION}")
             connection.execute("COMMIT")
-        # The file may be a stranger's: views, triggers and generated columns would be code of theirs.
+        # The file may be untrusted: views, triggers and generated columns would be foreign code.
         connection.execute("PRAGMA trusted_schema = OFF")
         if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != {_TABLE, _INDEX, None}:
             raise sqlite3.DatabaseError("it contains more than generations")
         connection.execute("PRAGMA synchronous = NORMAL")
 
     def get(self, connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Generation]:
-        """Return what is stored under some keys, marked as a hit."""
+        """Return the generations stored under some keys, marked as hits."""
         found: dict[str, Generation] = {}
         old = []
         now = time.time()
@@ -142,7 +142,7 @@ class Cache:
         return found
 
     def put(self, connection: sqlite3.Connection, key: str, engine: str, generation: Generation) -> None:
-        """Store a generation; one with an error is not."""
+        """Store a generation. One with an error is not stored."""
         if generation.error is None:
             value = zlib.compress(json.dumps(generation_to_json(generation)).encode(), 1)
             self._write(
@@ -166,7 +166,7 @@ class Cache:
         return pages * _pragma(connection, "page_size")
 
     def clear(self, connection: sqlite3.Connection, *, engine: str = "", unused_days: float = 0.0) -> int:
-        """Delete rows of an engine (all where empty) not used for some days; return how many."""
+        """Delete an engine's rows (all engines' if empty) not used for some days. Return their number."""
         before = time.time() - unused_days * 86400
         deleted = connection.execute(
             "DELETE FROM generations WHERE used <= ? AND (? = '' OR engine = ?)", (before, engine, engine)
@@ -176,7 +176,7 @@ class Cache:
         return deleted
 
     def _write(self, connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        """Write in one transaction; a full disk or a writer that never ends costs the cache, not the run."""
+        """Write in one transaction. With a full disk or a writer that never ends, the cache is lost but not the run."""
         try:
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany(statement, rows)
@@ -200,9 +200,9 @@ class CachedEngine(Wrapper, StreamingEngine):
         self.tokenizer: Any = engine.tokenizer
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield the hits, then the engine's results as they come, each stored before.
+        """Yield the hits, then the engine's results as they arrive, each stored first.
 
-        Equal deterministic requests are asked once.
+        Equal deterministic requests are sent once.
         """
         askers: dict[str, list[int]] = {}
         asked: Counter[str] = Counter()

@@ -1,14 +1,14 @@
-"""What can go wrong between us and a model, beside what `verikit.errors` names; all are `EngineError`s.
+"""Errors between verikit and a model, in addition to those in `verikit.errors`. All are `EngineError`s.
 
 EngineError
 ├── RateLimited, EngineTimeout, ContextOverflow, AuthError     (verikit.errors)
-├── Unreachable     nobody answers at the address
+├── Unreachable     no server answers at the address
 ├── ServerFailed    the server answered 5xx
 ├── UnknownModel    the server has no model of that name
-├── BadRequest      the server refuses the request as it stands
-├── BadReply        what came back can't be read: HTML, a cut body, missing fields
-├── Unsupported     this engine can't do what the request asks
-└── NotRecorded     a replayed file holds no such request
+├── BadRequest      the server rejects the request as invalid
+├── BadReply        the reply can't be read: HTML, a truncated body, missing fields
+├── Unsupported     this engine does not support the request
+└── NotRecorded     a replayed file has no such request
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from verikit.errors import EngineError
 
 
 class Unreachable(EngineError):
-    """Nobody answers at the address: refused, unknown host, connection lost before a reply."""
+    """No server answers at the address: refused, unknown host, connection lost before a reply."""
 
     retryable = True
     engine_wide = True
@@ -36,21 +36,21 @@ class UnknownModel(EngineError):
 
 
 class BadRequest(EngineError):
-    """The server refuses the request as it stands."""
+    """The server rejects the request as invalid."""
 
 
 class BadReply(EngineError):
-    """What came back is not a reply: HTML instead of JSON, fields missing."""
+    """The response is not a reply: HTML instead of JSON, missing fields."""
 
 
 class TruncatedReply(BadReply):
-    """The body ended too early; another try may help."""
+    """The body ended too early. A retry may help."""
 
     retryable = True
 
 
 class Unsupported(EngineError):
-    """This engine can't do what the request asks."""
+    """This engine does not support the request."""
 
 
 class NoChatTemplate(Unsupported):
@@ -58,4 +58,4 @@ class NoChatTemplate(Unsupported):
 
 
 class NotRecorded(EngineError):
-    """A replayed file holds no record of the request."""
+    """A replayed file has no record of the request."""

@@ -1,7 +1,7 @@
 """Engine specs: `openai:http://host:8000/v1#model`, `vllm:PATH`, `hf:PATH`, `replay:FILE`, or your own class.
 
-A registered name is followed by a colon and what its class takes; `package.module:Name` and `file.py:Name` are classes
-(or functions) made without a value, or engines as they are.
+A registered name is followed by a colon and the argument of its class. `package.module:Name` and `file.py:Name` are
+classes (or functions) called without an argument, or engines used directly.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from verikit.platform.folders import check_code
 
 
 def load_engine(spec: str, *, cache: Cache | None = None, **options: Any) -> Engine:
-    """Make an engine from its spec, behind a cache where one is given; `options` are those of the engine's class.
+    """Create an engine from its spec, behind a cache if one is given. `options` are those of the engine's class.
 
     Raises:
-        SpecError: the spec is none, or the engine has no such option.
-        MissingExtra: the engine's packages are not installed.
+        SpecError: The spec is invalid, or the engine has no such option.
+        MissingExtra: The engine's packages are not installed.
     """
     kind, _, rest = spec.partition(":")
     if is_engine(spec):
@@ -42,7 +42,7 @@ def is_engine(spec: str) -> bool:
 
 
 def engine_forms() -> str:
-    """The forms of an engine's spec, for messages."""
+    """Return the formats of an engine's spec, for messages."""
     engines = [find("engines", name) for name in registered("engines")]
     forms = [
         getattr(getattr(engine, "__self__", engine), "form", "") for engine in engines

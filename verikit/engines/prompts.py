@@ -1,4 +1,4 @@
-"""Prompts as token ids, by the model's own tokenizer and chat template; shared by the engines in process."""
+"""Prompts as token ids, by the model's own tokenizer and chat template. Shared by the engines in this process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _MARK = "verikit-continues-here"
 
 
 def prompt_ids(tokenizer: Any, request: Request) -> list[int]:
-    """Return the ids of a request's prompt: text with the tokenizer's special tokens, a conversation by its template.
+    """Return the token ids of a request's prompt.
 
-    A last turn of the assistant's is continued.
+    Text is encoded with the tokenizer's special tokens, a conversation with its template. If the last turn is the
+    assistant's, it is continued.
 
     Raises:
-        NoChatTemplate: a conversation, and the tokenizer has no template.
-        BadRequest: the template refuses the conversation, or the prompt is empty.
+        NoChatTemplate: The prompt is a conversation, and the tokenizer has no template.
+        BadRequest: The template rejects the conversation, or the prompt is empty.
     """
     if request.kind == "ids":
         ids, size = list(request.prompt_ids), len(tokenizer)
@@ -47,7 +48,7 @@ def _conversation(tokenizer: Any, request: Request) -> str:
     messages = [dict(message) for message in request.prompt if isinstance(message, Mapping)]
     begun = str(messages[-1]["content"]) if request.continues else ""
     if begun:
-        # A template may strip a turn or close it: it is rendered around a mark, and the text put in as it stands.
+        # A template may strip a turn or close it. So a mark is rendered, then replaced by the unchanged text.
         messages[-1]["content"] = _MARK
     try:
         text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=not begun)
@@ -62,10 +63,10 @@ def _conversation(tokenizer: Any, request: Request) -> str:
 
 
 def room(request: Request, length: int, context: int) -> int:
-    """Return how many tokens may follow a prompt: the request's, or what the context leaves.
+    """Return how many tokens may follow a prompt: the request's limit, or the rest of the context.
 
     Raises:
-        ContextOverflow: nothing is left.
+        ContextOverflow: No room is left.
     """
     if length + min(1, request.max_tokens) > context:
         raise ContextOverflow(f"the prompt's {length} tokens leave no room in a context of {context}")
@@ -73,7 +74,7 @@ def room(request: Request, length: int, context: int) -> int:
 
 
 def stop_test(tokenizer: Any, stops: Sequence[str]) -> Callable[[list[int]], bool]:
-    """Make a test of whether ids just came to hold one of some texts; asked after every token."""
+    """Create a test of whether ids have just completed one of some strings. Call it after every token."""
     tail = max(map(len, stops)) + 8  # a token is at least a byte, a character at most 4 tokens
     last = {stop[-1] for stop in stops}
     before = _letter(tokenizer)
@@ -81,7 +82,7 @@ def stop_test(tokenizer: Any, stops: Sequence[str]) -> Callable[[list[int]], boo
 
     @cache
     def may_end(token: int) -> bool:
-        # Alone, a token may lose its space; behind a letter it keeps it. A part of a character is a replacement mark.
+        # On its own, a token may lose its space; after a letter it doesn't. A partial character is a replacement mark.
         piece = tokenizer.decode([token]) + ("" if before is None else tokenizer.decode([before, token]))
         return unsure or "\ufffd" in piece or not last.isdisjoint(piece)
 
@@ -95,24 +96,24 @@ def stop_test(tokenizer: Any, stops: Sequence[str]) -> Callable[[list[int]], boo
 
 
 def _letter(tokenizer: Any) -> int | None:
-    """Return a token that is a letter by itself, if there is one."""
+    """Return a token that is a letter on its own, if there is one."""
     ids = tokenizer("a", add_special_tokens=False).input_ids
     return ids[-1] if ids and tokenizer.decode(ids[-1:]).strip() == "a" else None
 
 
 def cut(text: str, stops: Sequence[str]) -> str:
-    """Return the text up to the first of some texts."""
+    """Return the text up to the first of some strings."""
     return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
 
 
 def first_stop(text: str, stops: Sequence[str]) -> str | None:
-    """Return which of some texts a text holds first, the longest of those that begin there; None if it holds none."""
+    """Return the stop string that occurs first in a text (the longest if several start there), or None."""
     found = [(at, -len(stop), stop) for stop in stops if (at := text.find(stop)) >= 0]
     return min(found)[2] if found else None
 
 
 def choice_test(tokenizer: Any, choices: Sequence[str], eos: int) -> Callable[[list[int]], list[int]]:
-    """Make a function that says which tokens may follow while ids spell one of some texts, each closed by `eos`."""
+    """Create a function that returns the allowed next tokens while ids spell one of the choices, ended by `eos`."""
     spelled = [[*tokenizer(choice, add_special_tokens=False).input_ids, eos] for choice in choices]
 
     def allowed(ids: list[int]) -> list[int]:
@@ -123,7 +124,7 @@ def choice_test(tokenizer: Any, choices: Sequence[str], eos: int) -> Callable[[l
 
 
 def weights_identity(path: str) -> str:
-    """Name a model's weights for caches: files by name, size and time of change; else the name given."""
+    """Return a key of a model's weights for caches: its files with size and modification time, or the name given."""
     folder = Path(path)
     if folder.is_file():
         folder, files = folder.parent, [folder]

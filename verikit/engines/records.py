@@ -1,8 +1,8 @@
-"""Requests and generations as JSON: what recordings hold and what the cache stores.
+"""Requests and generations as JSON, for recordings and the cache.
 
-Fields at their defaults are left out, so a hand-written record is short and a field added later leaves old keys valid.
-A request's `meta` is the caller's own and never written. Reading checks what it reads: a record that is not one is a
-`ValueError`.
+Fields with their default value are omitted, so a hand-written record is short and a field added later leaves old keys
+valid. A request's `meta` belongs to the caller and is never written. Reading validates its input: an invalid record is
+a `ValueError`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from verikit.errors import EngineError
 
 
 def request_key(request: Request, *salt: str) -> str:
-    """64 hex digits of the request's content (and of `salt`): equal requests have equal keys."""
+    """Return 64 hex digits for the request's content (and `salt`). Equal requests have equal keys."""
     content = [*salt, request_to_json(request)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def request_to_json(request: Request) -> dict[str, Any]:
-    """Return the fields that decide the result and differ from their defaults."""
+    """Return the fields that determine the result and differ from their defaults."""
     record = _changed(request)
     record.pop("meta", None)
     if request.structured is not None:
@@ -50,7 +50,7 @@ def request_from_json(record: Mapping[str, Any]) -> Request:
 
 
 def generation_to_json(generation: Generation) -> dict[str, Any]:
-    """Return a generation's fields; an error as its type, message and hint."""
+    """Return a generation's fields. An error is represented by its type, message and hint."""
     record = _changed(generation)
     record["outputs"] = [_output_to_json(output) for output in generation.outputs]
     if generation.prompt_top_logprobs:
@@ -62,10 +62,10 @@ def generation_to_json(generation: Generation) -> dict[str, Any]:
 
 
 def generation_from_json(record: Mapping[str, Any]) -> Generation:
-    """Read a generation; an error comes back as the type it was.
+    """Read a generation. An error is restored with its original type.
 
     Raises:
-        ValueError: an unknown field, or a value of the wrong shape.
+        ValueError: An unknown field, or a value of the wrong shape.
     """
     values = _known(Generation, record)
     try:
@@ -81,7 +81,7 @@ def generation_from_json(record: Mapping[str, Any]) -> Generation:
 
 
 def error_from_json(record: Mapping[str, Any]) -> EngineError:
-    """Make the engine error a record describes; an unknown type becomes a plain `EngineError`."""
+    """Create the engine error that a record describes. An unknown type becomes a plain `EngineError`."""
     name = str(record["type"])
     kind = getattr(engine_errors, name, None) or getattr(core_errors, name, None)
     if not (isinstance(kind, type) and issubclass(kind, EngineError)):
@@ -113,7 +113,7 @@ def _top_from_json(record: list[list[Any]]) -> TopLogprobs:
 
 
 def _changed(value: Any) -> dict[str, Any]:
-    """Fields that differ from their defaults; those without a default always."""
+    """Return the fields that differ from their defaults, and all fields without a default."""
     found = {}
     for field in fields(value):
         default = field.default_factory() if field.default_factory is not MISSING else field.default

@@ -1,8 +1,8 @@
-"""Recorded generations: `Recorder` writes what an engine answers, `Replay` answers from the file.
+"""Recorded generations: `Recorder` writes an engine's results to a file, `Replay` returns them from the file.
 
-A record is one JSONL row, `{"engine": …, "request": {…}, "generation": {…}}`, with fields at their defaults left out.
-Where a request was recorded several times, its k-th asking gets the k-th record, and the last one from then on. A
-request that was not recorded is an error on that result, which says what differs from the nearest record.
+A record is one JSONL row, `{"engine": …, "request": {…}, "generation": {…}}`, without fields that have their default
+value. If a request was recorded several times, its k-th occurrence gets the k-th record, and later ones get the last. A
+request that was not recorded is an error on that result, which describes the difference from the nearest record.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Replay(Engine):
 
     @property
     def structured(self) -> frozenset[StructuredKind]:
-        """Those that the recording holds: what was not asked of its engine is not asked here either."""
+        """The kinds in the recording. Kinds that its engine never received are not supported here either."""
         return frozenset(self._kinds)
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
@@ -96,7 +96,7 @@ class Replay(Engine):
 class Recorder(Wrapper):
     """An engine that also appends every request with its result to a file.
 
-    It has no tokenizer: what is recorded are prompts as texts, since a replay has none either.
+    It has no tokenizer. Prompts are recorded as text, because a replay has no tokenizer either.
     """
 
     def __init__(self, engine: Engine, path: str | Path) -> None:
@@ -105,7 +105,7 @@ class Recorder(Wrapper):
         self._lock = threading.Lock()
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Ask the engine and append the records; each call's rows are written at once."""
+        """Call the engine and append the records. Each call's rows are written together."""
         generations = self._engine.generate(requests)
         rows = [
             json.dumps(

@@ -1,18 +1,19 @@
-"""Rollouts that don't wait for one another: each is a generator that yields what it waits for, and is sent the answer.
+"""Rollouts that run independently: each is a generator that yields its requests and is sent the results.
 
-A rollout is the story of one prompt as straight code: `reply = yield Request(…)`, `scores = yield Work(judge, reply)`.
-It goes on as soon as its own answer is there, whatever the others wait for. A list asks for several things at once, and
-a rollout may be asked for too, which goes on beside the others of the list. So a game of turns, a search of legs and a
-question put to a second role are written alike, and one queue serves all.
+A rollout is the course of one prompt, written as sequential code: `reply = yield Request(…)`, then
+`scores = yield Work(judge, reply)`. It resumes as soon as its own result arrives, regardless of the other rollouts. A
+list requests several things in parallel. A rollout can also yield another rollout, which runs in parallel with the
+other items of the list. So multi-turn games, multi-leg searches and questions to a second role all have the same form
+and share one queue.
 
-Engines that take requests at any time (`Engine.submits`: servers, vLLM) get each at once. One that decodes together
-what it is given together (hf) gets them in waves: all that wait for it, in the rollouts' order, once no other work is
-under way. A wave is then the same in every run, and with it the last bits of the log-probabilities. Work runs in
-threads beside either. An answer depends on its request alone, by the request's own seed, so the order in which answers
-come changes no result; a rollout must not read what another one writes.
+Engines that accept requests at any time (`Engine.submits`: servers, vLLM) receive each one immediately. An engine that
+decodes requests in batches (hf) receives them in waves. A wave is all waiting requests, in the order of the rollouts,
+sent once no other work is in progress. A wave is therefore the same in every run, down to the last bits of the
+log-probabilities. Work runs in threads in parallel. A result depends only on its request, through the request's own
+seed, so the order of arrival doesn't change results. A rollout must not read data that another rollout writes.
 
-A run that ends early (by what a rollout raises, an interrupt, `Rollouts.stop`) leaves nothing behind: requests are
-taken back, work that has not begun is dropped, and every generator is closed.
+If a run ends early (a rollout raises, an interrupt, `Rollouts.stop`), it cleans up. Requests are cancelled, work that
+hasn't started is dropped, and every generator is closed.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from verikit.engines.types import Engine, Generation, Request, Result
 from verikit.errors import ContextOverflow, EngineError
 
 THREADS = 16
-"""Threads for work beside generation: as many rollouts wait for a judge at once."""
+"""Threads for work in parallel with generation. This many rollouts can wait for a judge at the same time."""
 TOGETHER = 64
-"""Most items of one call for several rollouts."""
+"""Maximum number of items in one call for several rollouts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A call that is made in a thread; what it raises is raised in the rollout."""
+    """A call to make in a thread. Its exceptions are raised in the rollout."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
@@ -45,41 +46,49 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """An item for a function of many, called in a thread with those of several rollouts; one such call at a time."""
+    """An item for a batch function, called in a thread with the items of several rollouts.
+
+    One such call runs at a time.
+    """
 
     function: Callable[[list[Any]], Sequence[Any]]
-    """From items to results, parallel; equal functions (`==`) are called together."""
+    """Maps items to results, parallel. Equal functions (`==`) are called together."""
     item: Any
     most: int = TOGETHER
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request for another engine than the rollouts' own."""
+    """A request to an engine other than the rollouts' own."""
 
     engine: Engine
     request: Request
 
 
 Wanted = Request | Work | Together | Ask | Generator[Any, Any, Any]
-"""A rollout among them is run, and its answer is what it returns; what it raises ends the run."""
+"""A rollout among these is run, and its result is its return value. An exception in it ends the run."""
 Rollout = Generator[Wanted | Sequence[Wanted], Any, Result]
-"""Yields what it wants; is sent a `Generation` for a request, else what the call returned, or a list of these."""
+"""Yields requests. Is sent a `Generation` for a request, the return value for a call, or a list of these."""
 Take = Callable[[int], Sequence[int]]
-"""From how many rollouts are under way to the numbers of more to begin; when none is under way and it gives none, it is
-over."""
+"""Maps the number of rollouts in progress to the indices of rollouts to start next.
+
+The run is over if none is in progress and it returns no more.
+"""
 Key = tuple[int, ...]
-"""Names a request in a run, alike whatever came first: the rollout's number, the number of what it wanted and the index
-in the list for each rollout that was asked for, and the number of what was wanted last."""
+"""Identifies a request in a run, independently of timing.
+
+It starts with the rollout's number. Each nested rollout adds the number of the yield and the index in its list. The
+number of the last yield comes last.
+"""
 Prepare = Callable[[Key, Request], Request]
-"""From a rollout's request to the one that is sent."""
+"""Maps a rollout's request to the one that is sent."""
 
 
 def run_rollouts(engine: Engine, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
-    """Run rollouts to their ends and return what they returned, in order.
+    """Run rollouts to the end and return their return values, in order.
 
     Raises:
-        Exception: what a rollout or its work raised.
+        Exception: A rollout or its work raised it.
     """
     with ThreadPoolExecutor(THREADS, thread_name_prefix="verikit-work") as threads:
         done = Rollouts(engine, rollouts, threads).run(all_at_once(range(len(rollouts))))
@@ -91,35 +100,35 @@ class RolloutsStopped(Exception):
 
 
 def all_at_once(numbers: range) -> Take:
-    """Return what begins these rollouts at the start."""
+    """Return a function that starts all these rollouts immediately."""
     left = [numbers]
     return lambda live: left.pop() if left else ()
 
 
 def as_asked(key: Key, request: Request) -> Request:
-    """Return a request as it is."""
+    """Return a request unchanged."""
     return request
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
-    """A rollout under way."""
+    """A rollout in progress."""
 
     key: Key
     rollout: Rollout[Any]
     slot: _Slot | None = None
-    """Where what it returns is waited for."""
+    """Slot that waits for its return value."""
     wanted: int = 0
-    """How often it wanted something."""
+    """Number of times it has yielded."""
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """What a rollout waits for."""
+    """The results that a rollout waits for."""
 
     running: _Running
     several: bool
-    """Whether it asked by a list."""
+    """Whether it yielded a list."""
     answers: list[Any]
     left: int
     failure: BaseException | None = None
@@ -129,7 +138,7 @@ _Slot = tuple[_Waiting, int]
 
 
 class _Step(NamedTuple):
-    """What a rollout is to be given next."""
+    """The next value or exception to send to a rollout."""
 
     running: _Running
     answer: Any = None
@@ -146,7 +155,7 @@ class _Asked(NamedTuple):
 
 @dataclass(slots=True)
 class _Line:
-    """Items that wait for a function of many."""
+    """Items that wait for a batch function."""
 
     function: Callable[[list[Any]], Sequence[Any]]
     waiting: deque[tuple[Together, _Slot]] = field(default_factory=deque)
@@ -154,48 +163,48 @@ class _Line:
 
 
 class Rollouts(Generic[Result]):
-    """One run of some rollouts; all of it but the calls of `Work` and `Together` happens in the caller's thread."""
+    """One run of some rollouts. Everything except the calls of `Work` and `Together` runs in the caller's thread."""
 
     asked: int
-    """Requests that the rollouts' own engine answered or failed."""
+    """Number of requests that the rollouts' own engine answered or failed."""
     lost: list[EngineError]
-    """What it failed them by, a full context aside, which the rollout's own length brings about."""
+    """Engine errors of failed requests, except for full contexts, which a rollout's own length causes."""
 
     def __init__(
         self, engine: Engine, rollouts: Sequence[Rollout[Result]], threads: Executor, prepare: Prepare = as_asked
     ) -> None:
-        """Make a run.
+        """Create a run.
 
         Args:
             engine: Serves the requests.
-            rollouts: Not begun yet; those that are never begun are closed.
-            threads: For the work.
-            prepare: What makes a rollout's request one of the run's.
+            rollouts: Not started yet. Those that never start are closed.
+            threads: Executor for the work.
+            prepare: Turns a rollout's request into one of the run's.
         """
         self._engine, self._rollouts, self._threads, self._prepare = engine, rollouts, threads, prepare
         self._done: dict[int, Result] = {}
         self.asked, self.lost = 0, []
         self._live = 0
         self._running: dict[_Running, None] = {}
-        """Rollouts that have begun and not ended, those asked for by others after them."""
+        """Rollouts that have started and not ended. Nested rollouts come after those that yielded them."""
         self._next: deque[_Step] = deque()
         self._under_way: dict[_Slot | Future[Any], Callable[[], object]] = {}
-        """What will be answered from other threads, in `_events`, and what takes each back."""
+        """Results expected from other threads, through `_events`, and functions that cancel them."""
         self._events: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._waves: dict[Engine, list[_Asked]] = {}
         self._lines: list[_Line] = []
 
     def run(self, take: Take) -> dict[int, Result]:
-        """Run what `take` gives, and return the results by number.
+        """Run the rollouts that `take` returns, and return the results by number.
 
         Raises:
             RolloutsStopped: `stop` was called.
-            Exception: what a rollout or its work raised.
+            Exception: A rollout or its work raised it.
         """
         try:
             self._run(take)
         finally:
-            with ExitStack() as ending:  # backwards: first what others wait for
+            with ExitStack() as ending:  # in reverse order: first the rollouts that others wait for
                 for rollout in (*self._rollouts, *(running.rollout for running in self._running)):
                     ending.callback(rollout.close)
                 for take_back in self._under_way.values():
@@ -203,7 +212,7 @@ class Rollouts(Generic[Result]):
         return self._done
 
     def stop(self) -> None:
-        """End the run, from another thread: at the next answer, of whichever rollout."""
+        """Stop the run from another thread. It stops at the next result of any rollout."""
         self._events.put(_raise_stopped)
 
     def _run(self, take: Take) -> None:
@@ -229,7 +238,7 @@ class Rollouts(Generic[Result]):
         self._next.append(_Step(running))
 
     def _advance(self) -> None:
-        """Give rollouts what they waited for, and see to what they want next; one after another, not nested."""
+        """Send rollouts their results and handle their next requests, one after another rather than nested."""
         while self._next:
             running, answer, failure = self._next.popleft()
             try:
@@ -275,7 +284,7 @@ class Rollouts(Generic[Result]):
             self._under_way[slot] = engine.submit(
                 request, lambda found: self._events.put(lambda: self._replied(engine, found, slot))
             )
-        elif self._engine.submits:  # nothing is ever idle then: whoever asks gets the next call
+        elif self._engine.submits:  # there is no idle moment for a wave then: it joins the next call
             self._line_up(Together(engine.generate, request), slot)
         else:
             self._waves.setdefault(engine, []).append(_Asked(key, request, slot))
@@ -326,7 +335,7 @@ class Rollouts(Generic[Result]):
             self._answer(slot, None if failure else found[index], failure)
 
     def _run_waves(self) -> None:
-        """Have engines decode all that waits for them; work begins when its rollout's reply is there."""
+        """Have engines decode all requests that wait for them. Work starts when its rollout's reply arrives."""
         waves, self._waves = self._waves, {}
         for wave in waves.values():
             wave.sort(key=lambda asked: asked.key)
@@ -346,7 +355,7 @@ class Rollouts(Generic[Result]):
         yield from self._engine.stream(requests)
 
     def _settle(self) -> None:
-        """See to the answers that are there."""
+        """Handle the results that have arrived."""
         while True:
             try:
                 event = self._events.get_nowait()
@@ -364,7 +373,7 @@ class Rollouts(Generic[Result]):
         self._call_line(line, all_of_it=self._engine.submits)
 
     def _call_line(self, line: _Line, *, all_of_it: bool) -> None:
-        """Start a line's next call, unless one is under way; a call that is not full yet only with `all_of_it`."""
+        """Start a line's next call, unless one is in progress. Calls that are not full start only with `all_of_it`."""
         if line.busy or not line.waiting:
             return
         most = line.waiting[0][0].most
@@ -378,7 +387,7 @@ class Rollouts(Generic[Result]):
     def _line_called(self, line: _Line, slots: Sequence[_Slot], future: Future[Sequence[Any]]) -> None:
         line.busy = False
         self._worked_together(slots, future)
-        self._advance()  # what they ask next may fill the line
+        self._advance()  # their next items may fill the line
         self._call_line(line, all_of_it=self._engine.submits)
 
 

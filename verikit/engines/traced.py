@@ -1,7 +1,7 @@
 """A span for each request of an engine, by OpenTelemetry's conventions for generative AI (`gen_ai.*`).
 
-Names and units: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/. A span is made when its result is
-there, with the times that the engine took; one that the cache answered has none, since no model was asked.
+Names and units: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/. A span is created when its result
+arrives, with the times of the engine. A cache hit has no span, because no model was called.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from verikit.platform import tracing
 Method = TypeVar("Method", bound=Callable[..., Any])
 Results = Iterator[tuple[int, Generation]]
 PROVIDERS = {"gemini": "gcp.gemini", "openai-batch": "openai"}
-"""What the conventions call a provider whose spec has another name."""
+"""The conventions' names of providers, if they differ from the spec's."""
 REMOTE = ("openai", "openai-batch", "anthropic", "gemini")
 SHOWN_CHARS = 20_000
-"""Of a text in a span, where texts are asked for."""
+"""Maximum characters of a text in a span, if texts are enabled."""
 
 
 def traced_stream(stream: Method) -> Method:
-    """Make spans of what an engine's `stream` yields, where the process records any."""
+    """Create spans of the results of an engine's `stream`, if the process records spans."""
 
     @wraps(stream)
     def observed(self: Engine, requests: Sequence[Request]) -> Results:
@@ -39,7 +39,7 @@ def traced_stream(stream: Method) -> Method:
 
 
 def traced_generate(generate: Method) -> Method:
-    """The same of an engine's `generate`."""
+    """The same for an engine's `generate`."""
 
     @wraps(generate)
     def observed(self: Engine, requests: Sequence[Request]) -> list[Generation]:
@@ -47,7 +47,7 @@ def traced_generate(generate: Method) -> Method:
         if tracer is None:
             return cast(list[Generation], generate(self, requests))
 
-        def results() -> Results:  # begins when it is asked, after the spans' time has
+        def results() -> Results:  # starts when it is iterated, after the spans' start time
             yield from enumerate(generate(self, requests))
 
         return [result for _, result in _observed(tracer, self, requests, results())]
@@ -56,7 +56,7 @@ def traced_generate(generate: Method) -> Method:
 
 
 def traced_submit(submit: Method) -> Method:
-    """The same of an engine's `submit`."""
+    """The same for an engine's `submit`."""
 
     @wraps(submit)
     def observed(self: Engine, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
@@ -84,7 +84,7 @@ def _observed(tracer: Any, engine: Engine, requests: Sequence[Request], results:
 
 
 def _record(tracer: Any, common: dict[str, Any], request: Request, generation: Generation, began: int) -> None:
-    """Make the span of one request that is done."""
+    """Create the span of a finished request."""
     from opentelemetry.trace import SpanKind, StatusCode
 
     end = time.time_ns()
@@ -102,7 +102,7 @@ def _record(tracer: Any, common: dict[str, Any], request: Request, generation: G
         if tracing.shows_texts():
             span.set_attributes(_texts(request, generation))
         if generation.error is not None:
-            # What a server says of a request it refuses may repeat the prompt.
+            # A server's message about a rejected request may repeat the prompt.
             told = str(generation.error) if tracing.shows_texts() else None
             span.set_status(StatusCode.ERROR, told)
     span.end(end)
@@ -156,7 +156,7 @@ def _result_attributes(generation: Generation) -> dict[str, Any]:
 
 
 def _texts(request: Request, generation: Generation) -> dict[str, Any]:
-    """Prompt and outputs as messages with parts, the conventions' form."""
+    """Return prompt and outputs as messages with parts, the conventions' format."""
     if request.kind == "ids":
         asked: list[dict[str, Any]] = []
     elif isinstance(request.prompt, str):

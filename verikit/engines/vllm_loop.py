@@ -1,7 +1,7 @@
-"""vLLM's loop in a thread of its own: requests join whatever it is generating, and leave when they are done.
+"""vLLM's loop in a separate thread. Requests join the current generation, and leave when they are done.
 
-The loop's thread alone touches vLLM while a request is under way; with none it waits, so others may then put vLLM to
-sleep or replace its weights. Whatever vLLM raises is told to all whose requests are under way: none waits for ever.
+Only the loop's thread uses vLLM while a request is in progress. Without requests it waits, so others may then put vLLM
+to sleep or replace its weights. Any exception of vLLM is reported to all requests in progress, so none waits forever.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from verikit.engines.errors import BadRequest, ServerFailed
 from verikit.engines.types import TakeBack
 
 Done = Callable[[Any], None]
-"""Is given vLLM's output of a request, or an exception: an EngineError where it is the request's or a dead engine's."""
+"""Called with vLLM's output of a request, or an exception: an EngineError if the request or a dead engine caused it."""
 
 
 class _Joining(NamedTuple):
-    """A request that wants in: its name, its prompt's ids, vLLM's parameters, and whom to tell."""
+    """A request to add: its name, its prompt's ids, vLLM's parameters, and its callback."""
 
     name: str
     ids: list[int]
@@ -31,16 +31,16 @@ class _Joining(NamedTuple):
 
 
 class _Leaving(NamedTuple):
-    """A request that nobody wants any more."""
+    """A request to cancel."""
 
     name: str
 
 
 class VLLMLoop:
-    """Steps a `vllm.LLM` as long as there is something to do."""
+    """Steps a `vllm.LLM` as long as there are requests."""
 
     def __init__(self, llm: Any) -> None:
-        """Take a `vllm.LLM` whose `generate` nobody calls."""
+        """Use a `vllm.LLM` whose `generate` is not called elsewhere."""
         self._engine: Any = llm.llm_engine
         self._coming: SimpleQueue[_Joining | _Leaving] = SimpleQueue()
         self._under_way: dict[str, Done] = {}
@@ -52,9 +52,9 @@ class VLLMLoop:
         self._final: Any = import_module("vllm.sampling_params").RequestOutputKind.FINAL_ONLY
 
     def add(self, ids: list[int], params: Any, done: Done) -> TakeBack:
-        """Have a prompt continued; `done` is called in the loop's thread, and must not raise.
+        """Add a prompt to continue. `done` is called in the loop's thread, and must not raise.
 
-        Returns what ends it at the next step, untold.
+        Returns a function that ends it at the next step, without a call of `done`.
         """
         name = str(next(self._names))
         self._coming.put(_Joining(name, ids, params, done))
@@ -83,7 +83,7 @@ class VLLMLoop:
                         self._under_way.pop(output.request_id)(output)
 
     def _next(self) -> Iterator[_Joining | _Leaving]:
-        """Yield what comes and goes; with nothing under way, wait for it."""
+        """Yield new and cancelled requests. If none is in progress, wait for one."""
         if not self._under_way:
             yield self._coming.get()
         while True:
@@ -94,7 +94,7 @@ class VLLMLoop:
 
     def _join(self, joining: _Joining) -> None:
         joining.params.output_kind = self._final
-        # Before vLLM has it: whatever adding it raises, it is told with the others.
+        # Register it before vLLM has it, so an exception while adding it is reported to it as well.
         self._under_way[joining.name] = joining.done
         try:
             prompt = {"type": "token", "prompt_token_ids": joining.ids}
@@ -108,7 +108,7 @@ class VLLMLoop:
             self._engine.abort_request([name])
 
     def _fail(self, error: Exception) -> None:
-        """Tell all that are under way."""
+        """Report an error to all requests in progress."""
         waiting, self._under_way = self._under_way, {}
         for done in waiting.values():
             done(error)

@@ -1,1 +1,1 @@
-"""What knows nothing of scoring: the operating system, folders, secrets, numbers, the terminal, traces."""
+"""Code independent of scoring: the operating system, folders, secrets, numbers, the terminal, traces."""

@@ -1,6 +1,6 @@
-"""Folders that somebody else may have made (runs, indexes) are data: no link in them leads out, none names code to run.
+"""Folders from other people (runs, indexes) are untrusted data: their links must not lead out, nor may they name code.
 
-Code is named on the command line or in Python. Settings that come from a folder may name only what stands there too.
+Code is named on the command line or in Python. Settings from a folder may only name code that is named there too.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 from verikit.errors import SpecError, UsageError
 
 TRACKER_FOLDERS = frozenset(("wandb",))
-"""Folders of a run that a tracker's package writes and nothing of verikit reads; W&B links its logs to its cache."""
+"""Folders of a run that a tracker's package writes and verikit does not read. W&B links its logs to its cache."""
 _trusted: frozenset[str] | None = None
-"""Names of code that may be imported; None: any."""
+"""Names of code that may be imported. None: any."""
 
 
 def _by_setting(name: str) -> str:
@@ -24,16 +24,16 @@ def _by_setting(name: str) -> str:
 
 
 _option: Callable[[str], str] = _by_setting
-"""From code's name to the option that names it on the command line."""
+"""Maps the name of code to the option that names it on the command line."""
 
 
 def _check_entry(path: Path, root: Path) -> None:
-    """Raise if one thing in a folder is a link out of it, or neither a file nor a folder."""
+    """Raise if an entry of a folder is a link out of it, or neither a file nor a folder."""
     try:
         mode = path.lstat().st_mode
         leads = path.resolve() if stat.S_ISLNK(mode) else None
     except FileNotFoundError:
-        return  # another process took it away
+        return  # another process removed it
     except (OSError, RuntimeError) as error:  # a link to itself
         raise UsageError(f"{path} can't be followed: {error}", hint="delete it") from None
     if leads is not None and not leads.is_relative_to(root):
@@ -46,13 +46,13 @@ def _check_entry(path: Path, root: Path) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Refuse a folder with a link that leads out of it, or with what is neither file nor folder (a pipe, a device).
+    """Check a folder for links that lead out of it, and for entries other than files and folders (a pipe, a device).
 
-    The folder itself may be a link: its caller named it. One that is not there holds nothing. What is inside of
-    `TRACKER_FOLDERS` is not looked at, but such a folder may be no link itself.
+    The folder itself may be a link, because its caller named it. A missing folder is treated as empty. The content of
+    `TRACKER_FOLDERS` is not checked, but such a folder must not be a link itself.
 
     Raises:
-        UsageError: names the first such thing.
+        UsageError: There is such an entry. The error names the first.
     """
     root = folder.resolve()
     for at, folders, files in os.walk(root):
@@ -64,11 +64,11 @@ def refuse_links(folder: Path) -> None:
 
 @contextmanager
 def code_only_from(names: Iterable[str], option: Callable[[str], str] = _by_setting) -> Iterator[None]:
-    """Within this block, in every thread, import only the code that `names` name: settings come from a folder.
+    """Within this block, in every thread, import only the code that `names` lists, because settings come from a folder.
 
     Args:
-        names: The code that the caller named.
-        option: From the name of other code to the option that allows it, for the hint.
+        names: Code that the caller named.
+        option: Maps the name of other code to the option that allows it, for the hint.
     """
     global _trusted, _option
     before = _trusted, _option
@@ -80,10 +80,10 @@ def code_only_from(names: Iterable[str], option: Callable[[str], str] = _by_sett
 
 
 def check_code(name: str) -> None:
-    """Refuse to import code that only a folder names.
+    """Check that code to import is not named only by a folder.
 
     Raises:
-        SpecError: it is such code.
+        SpecError: It is.
     """
     if _trusted is not None and name not in _trusted:
         raise SpecError(

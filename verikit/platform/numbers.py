@@ -1,4 +1,4 @@
-"""Numbers and keys of other people's JSON."""
+"""Numbers and keys of untrusted JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def number(value: Any) -> float | None:
-    """A finite number as it is, anything else as None."""
+    """Return a finite number as a float, anything else as None."""
     try:
         found = float(value) if isinstance(value, (int, float)) else math.nan
     except OverflowError:
@@ -18,10 +18,10 @@ def number(value: Any) -> float | None:
 
 
 def distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's keys and values; `object_pairs_hook` of a JSON reader.
+    """Return an object's keys and values. For `object_pairs_hook` of a JSON reader.
 
     Raises:
-        ValueError: a key comes twice. Readers disagree on which value counts, so none does.
+        ValueError: A key is repeated. Readers disagree on which value to use, so neither is used.
     """
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -31,14 +31,14 @@ def distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(name: str) -> Any:
-    """Refuse NaN and the infinities; `parse_constant` of a JSON reader.
+    """Reject NaN and the infinities. For `parse_constant` of a JSON reader.
 
     Raises:
-        ValueError: always.
+        ValueError: Always.
     """
     raise ValueError(f"{name} is not JSON")
 
 
 def span(*values: float) -> tuple[float, float]:
-    """The least and the greatest of some numbers."""
+    """Return the smallest and the largest of some numbers."""
     return min(values), max(values)

@@ -1,4 +1,4 @@
-"""Keys struck out of what is written or shown, by where they stand: an address, a parameter, a header, an option."""
+"""Redacts keys in output, by their context: an address, a parameter, a header, an option."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEADER = r"(?:proxy-)?authorization|x-api-key|x-auth-token|set-cookie|cookie"
 _FORMS = (
     # user:PASS@ of an address
     (re.compile(r"(://)[^/?#\s'\"@]{1,500}(?=@)"), rf"\1{STRUCK}"),
-    # ?key=… &token=… #m?sig=… ;auth=… of an address: any name that ends like one of a key's
+    # ?key=… &token=… #m?sig=… ;auth=… of an address: any name that ends like a key's
     (
         re.compile(
             r"([?&;#][\w.-]{0,40}?(?:key|token|secret|passw(?:or)?d|pass|auth|sig|signature)=)[^&#;\s'\"]{1,2000}", re.I
@@ -47,7 +47,7 @@ _SHAPES = ("sk-", "pk-", "rk-", "sk_", "pk_", "rk_", "hf_", "hf-", "ghp", "gho",
 
 
 def strike(text: str) -> str:
-    """The text without the keys that stand in it; linear in the text."""
+    """Return the text with its keys redacted, in linear time."""
     low = text.lower()
     if not any(hint in low for hint in _HINTS) and not any(shape in low for shape in _SHAPES):
         return text
@@ -57,7 +57,10 @@ def strike(text: str) -> str:
 
 
 def strike_all(value: Any) -> Any:
-    """Data as JSON holds it, with the keys struck out of its texts, and what stands under a key's name altogether."""
+    """Return JSON data with the keys in its strings redacted.
+
+    A string stored under a key's name is redacted completely.
+    """
     if isinstance(value, str):
         return strike(value)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""What operating systems do differently, in one module: Linux has all of it, macOS most, Windows little.
+"""Differences between operating systems, in one module: Linux supports everything, macOS most, Windows little.
 
-Nothing here is tried at import: `import verikit` works anywhere, and what can't be had is refused by name when it is
-asked for.
+Nothing here is tested at import, so `import verikit` works anywhere. Using an unsupported feature raises an error that
+names it.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from typing import IO, Any
 from verikit.errors import VerikitError
 
 POSIX_MODULES = frozenset(("_posixsubprocess", "fcntl", "grp", "pwd", "resource", "termios"))
-"""Modules of Python's library that Windows has not."""
+"""Modules of Python's library that are missing on Windows."""
 WSL = "on Windows run verikit inside WSL 2 (`wsl --install`, then `pip install verikit` there)"
 
 
 class UnsupportedSystem(VerikitError):
-    """This operating system lacks what was asked for; the hint says what to do."""
+    """This operating system lacks a required feature. The hint contains the remedy."""
 
 
 def needs_posix(what: str) -> UnsupportedSystem:
-    """The error for what works on Linux and macOS only."""
+    """Return the error for a feature that works only on Linux and macOS."""
     return UnsupportedSystem(f"{what} needs Linux or macOS, not {sys.platform}", hint=WSL)
 
 
 def processors() -> int:
-    """How many processors this process may use; where the system does not tell, how many there are."""
+    """Return the number of CPUs this process may use, or of all CPUs if the system does not report that."""
     return len(processor_numbers())
 
 
 def processor_numbers() -> list[int]:
-    """The numbers of the processors that this process may use, in order."""
+    """Return the numbers of the CPUs that this process may use, in order."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
 
 
 def lock_file(stream: IO[Any], *, wait: bool = False) -> None:
-    """Lock an open file for this process alone, until it is closed.
+    """Lock an open file for exclusive use by this process, until it is closed.
 
     Raises:
-        BlockingIOError: another process holds it, and `wait` is not set.
-        OSError: its file system has no locks.
-        Unsupported: this is Windows.
+        BlockingIOError: Another process has the lock, and `wait` is not set.
+        OSError: Its file system has no locks.
+        UnsupportedSystem: This is Windows.
     """
     try:
         import fcntl
@@ -60,14 +60,14 @@ def at_fork(
     in_parent: Callable[[], object] | None = None,
     in_child: Callable[[], object] | None = None,
 ) -> None:
-    """Have functions called when this process is forked; a system that can't fork needs none."""
+    """Register functions to call when this process is forked. A system that can't fork needs none."""
     given = {"before": before, "after_in_parent": in_parent, "after_in_child": in_child}
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(**{name: call for name, call in given.items() if call is not None})
 
 
 def peak_memory_mb() -> float:
-    """The most memory this process has held, in MiB; 0 where the system does not tell."""
+    """Return this process's peak memory in MiB, or 0 if the system does not report it."""
     try:
         import resource
     except ImportError:

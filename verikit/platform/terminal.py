@@ -1,4 +1,4 @@
-"""What a person sees on a terminal: tables, and one line on stderr that tells how long work comes along."""
+"""Terminal output: tables, and one line on stderr that shows progress."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import click
 from verikit.platform.secrets import strike
 
 REFRESH_S = 0.2
-"""How often the line changes in a terminal."""
+"""Seconds between updates of the line in a terminal."""
 SMALLEST = 1e-6
-"""Percent below which a number is the rounding of a computer."""
+"""Percentage below which a number is only rounding error."""
 EVERY_S = 30.0
-"""How often a line is written where stderr is no terminal."""
+"""Seconds between lines if stderr is not a terminal."""
 SPENT = {
     "calls": "{:,.0f} calls",
     "prompt_tokens": "{:,.0f} prompt tokens",
@@ -26,11 +26,11 @@ SPENT = {
     "cached": "{:,.0f} from the cache",
     "cost": "cost {:,.4g}",
 }
-"""What of a usage is told, and how."""
+"""The shown keys of a usage, with their format."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table with right-aligned columns, two spaces apart, under a bold header."""
+    """Return the lines of a table with right-aligned columns, two spaces apart, under a bold header."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)]
     return [click.style(lines[0], bold=True), *lines[1:]]
@@ -44,17 +44,17 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 
 
 def printable(text: str) -> str:
-    """Text for a terminal: what a model wrote must not move the cursor."""
+    """Return text for a terminal. A model's output must not move the cursor."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 
 def pass_or_fail(text: str, value: float | None) -> str:
-    """Text in the colour of a score: green for 1, red for 0, yellow in between and without a value."""
+    """Return text in the colour of a score: green for 1, red for 0, otherwise yellow, including no value."""
     return click.style(text, fg={1.0: "green", 0.0: "red"}.get(-1.0 if value is None else value, "yellow"))
 
 
 def in_percent(share: float, places: int = 1, sign: str = "") -> str:
-    """A share in percent, with so many decimal places; with more where it would read as 0 and is not.
+    """Format a fraction in percent, with this many decimal places. A nonzero value that would round to 0 gets more.
 
     >>> in_percent(0.0032), in_percent(0.0004), in_percent(-0.00004), in_percent(0.0)
     ('0.3', '0.04', '-0.004', '0.0')
@@ -66,15 +66,15 @@ def in_percent(share: float, places: int = 1, sign: str = "") -> str:
 
 
 def pace(done: int, of: int | None, what: str, seconds: float, *, new: int | None = None, rate: bool = True) -> str:
-    """How far work is, in words: `1,234 of 3,000 rows (41%), 410/s, 0:04 left`; without a size `1,234 rows, 410/s`.
+    """Describe progress: `1,234 of 3,000 rows (41%), 410/s, 0:04 left`, or `1,234 rows, 410/s` without a total.
 
     Args:
-        done: What is done, with what an earlier session did.
-        of: How much there is; None where that is not known.
-        what: What is counted, in the plural.
-        seconds: Since this session began.
-        new: What this session did; all of `done` unless given.
-        rate: Whether the rate is told.
+        done: Number of finished items, including those of an earlier session.
+        of: Total number of items, or None if it is unknown.
+        what: Name of the items, in the plural.
+        seconds: Seconds since this session started.
+        new: Number of items that this session finished. Defaults to `done`.
+        rate: Whether to include the rate.
     """
     speed = (done if new is None else new) / max(seconds, 0.1)
     text = f"{done:,} {what}"
@@ -88,19 +88,19 @@ def pace(done: int, of: int | None, what: str, seconds: float, *, new: int | Non
 
 
 def spending(usage: Mapping[str, float]) -> str:
-    """What engines spent, in words: `12 calls, 24,011 prompt tokens, 1,204 reply tokens, cost 0.031`."""
+    """Describe the engines' usage: `12 calls, 24,011 prompt tokens, 1,204 reply tokens, cost 0.031`."""
     return ", ".join(text.format(usage[name]) for name, text in SPENT.items() if usage.get(name))
 
 
 def clock(seconds: float) -> str:
-    """A duration as m:ss or h:mm:ss."""
+    """Format a duration as m:ss or h:mm:ss."""
     minutes, left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{left:02d}" if hours else f"{minutes}:{left:02d}"
 
 
 class Watch:
-    """Tells on stderr how long work comes along: a live line in a terminal, else a line now and then."""
+    """Shows progress on stderr: a live line in a terminal, otherwise a line at intervals."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -118,20 +118,20 @@ class Watch:
             self._thread.join()
 
     def start(self, describe: Callable[[float], str]) -> None:
-        """Begin to show what `describe(seconds since now)` says."""
+        """Start to show the result of `describe(seconds since now)`."""
         if not self._quiet:
             self._thread = threading.Thread(target=self._show, args=(describe, time.monotonic()), daemon=True)
             self._thread.start()
 
     def note(self, text: str) -> None:
-        """Say something once."""
+        """Print a note once."""
         if not self._quiet:
             with self._lock:
                 self._clear()
                 click.secho(strike(text), dim=True, err=True)
 
     def warn(self, text: str) -> None:
-        """Say something once, also where no progress is shown."""
+        """Print a warning once, even if progress is not shown."""
         with self._lock:
             self._clear()
             click.echo(strike(text), err=True)

@@ -1,9 +1,9 @@
-"""OpenTelemetry spans: of engines' requests, of verifiers and judges, and of the reward server.
+"""OpenTelemetry spans of engines' requests, of verifiers and judges, and of the reward server.
 
-They are recorded where the process has a tracer provider: one that a program set, `opentelemetry-instrument`, or what
-`configure` sets for our commands by the standard environment (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRACES_EXPORTER`).
-Elsewhere `tracer` is a look-up in a table, and nothing of OpenTelemetry is imported. No span holds a text of a prompt
-or a completion unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` asks for it.
+They are recorded if the process has a tracer provider. It may be set by a program, by `opentelemetry-instrument`, or by
+`configure`, which verikit's commands call to apply the standard environment (`OTEL_EXPORTER_OTLP_ENDPOINT`,
+`OTEL_TRACES_EXPORTER`). Otherwise `tracer` only looks up a table entry, and nothing of OpenTelemetry is imported. Spans
+contain the text of prompts and completions only if `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` enables it.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ if TYPE_CHECKING:
     from verikit.types import Score
 
 ASKED = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-"""Environment variables that ask for traces."""
+"""Environment variables that enable traces."""
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 EVENTS = 16
-"""Scores of one span that are told one by one, as events."""
+"""Number of scores of one span that are recorded individually, as events."""
 LINKS = 128
-"""Requests that a batch is linked to, at most."""
+"""Maximum number of requests that a batch's span is linked to."""
 _API = "opentelemetry.trace"
 
 
 def tracer() -> Any:
-    """The tracer, where spans are recorded; None elsewhere."""
+    """Return the tracer if spans are recorded, otherwise None."""
     api: Any = sys.modules.get(_API)
-    if api is None or getattr(api, "_TRACER_PROVIDER", api) is None:  # to ask for it would read the environment
+    if api is None or getattr(api, "_TRACER_PROVIDER", api) is None:  # getting it would read the environment
         return None
     provider = api.get_tracer_provider()
     return None if isinstance(provider, api.ProxyTracerProvider) else provider.get_tracer("verikit")
 
 
 def configure() -> bool:
-    """Record spans in this process if the environment asks for it and the extra `otel` is there; returns whether.
+    """Record spans in this process if the environment enables them and the extra `otel` is installed.
 
-    A provider that is set already stays.
+    Return whether it does.
+
+    An existing provider is kept.
     """
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp")
     if not any(os.environ.get(name) for name in ASKED) or exporter == "none":
@@ -69,14 +71,14 @@ def _otlp() -> Any:
 
 
 def shows_texts() -> bool:
-    """Whether the environment asks for the texts of prompts and completions in spans."""
+    """Whether the environment enables the text of prompts and completions in spans."""
     return os.environ.get(CONTENT, "").lower() in ("true", "1", "span_only", "span_and_event")
 
 
 def span(name: str, **attributes: Any) -> AbstractContextManager[Any]:
-    """A span within the current one, made current; the context gives None where nothing is recorded.
+    """Return a new current span within the current one. The context yields None if nothing is recorded.
 
-    Underscores that are doubled in an attribute's name stand for dots: `verikit__samples`.
+    Double underscores in an attribute's name become dots: `verikit__samples`.
     """
     found = tracer()
     if found is None:
@@ -87,7 +89,7 @@ def span(name: str, **attributes: Any) -> AbstractContextManager[Any]:
 
 
 def carrier() -> dict[str, str]:
-    """The current span as W3C headers (`traceparent`), for another process; {} where nothing is recorded."""
+    """Return the current span as W3C headers (`traceparent`) for another process, or {} if nothing is recorded."""
     if tracer() is None:
         return {}
     headers: dict[str, str] = {}
@@ -97,7 +99,7 @@ def carrier() -> dict[str, str]:
 
 @contextmanager
 def served(name: str, headers: Mapping[str, str], attributes: Mapping[str, Any]) -> Iterator[Any]:
-    """The span of a request that a server answers, within the trace that its headers name."""
+    """Open the span of a request that a server handles, within the trace that its headers name."""
     found = tracer()
     if found is None:
         yield None
@@ -110,7 +112,7 @@ def served(name: str, headers: Mapping[str, str], attributes: Mapping[str, Any])
 
 
 def answered(made: Any, status: int) -> None:
-    """Note the status of a served request's reply: what the server is to blame for is an error."""
+    """Record the status of a served request's reply. Server errors are marked as errors."""
     if made is not None:
         made.set_attribute("http.response.status_code", status)
         if status >= 500:
@@ -120,7 +122,7 @@ def answered(made: Any, status: int) -> None:
 
 @contextmanager
 def batched(name: str, carriers: Sequence[Mapping[str, str]]) -> Iterator[None]:
-    """The span of work for several requests: within the one there is, else linked to each."""
+    """Open the span of work for several requests: within their span if there is only one, otherwise linked to each."""
     found = tracer()
     if found is None:
         yield
@@ -134,14 +136,15 @@ def batched(name: str, carriers: Sequence[Mapping[str, str]]) -> Iterator[None]:
 
 
 def evaluation(name: str, samples: int) -> AbstractContextManager[Any]:
-    """The span of a verifier over a batch; `scored` tells it the scores."""
+    """Return the span of a verifier over a batch. `scored` adds the scores."""
     return span(f"evaluate {name}", gen_ai__evaluation__name=name, verikit__samples=samples)
 
 
 def scored(made: Any, name: str, scores: Sequence[Score]) -> None:
-    """Note scores on a verifier's span: how many of each status, their mean, and the first as events.
+    """Record scores on a verifier's span: the number of each status, their mean, and the first ones as events.
 
-    Each event is `gen_ai.evaluation.result` of the conventions for generative AI; reasons count as texts.
+    Each event is a `gen_ai.evaluation.result` of the conventions for generative AI. Reasons are treated as text
+    content.
     """
     if made is None or not made.is_recording():
         return

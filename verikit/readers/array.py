@@ -1,7 +1,7 @@
-"""One JSON array to its items, without parsing them: only strings, brackets and commas are looked at.
+"""Splits one JSON array into its items, without parsing them: only strings, brackets and commas are examined.
 
-Memory holds one item, at most `cap` bytes of it. A malformed item is for the parser to refuse; as long as its brackets
-and quotes pair up, the items after it are found.
+Memory contains one item, at most `cap` bytes of it. The parser rejects a malformed item. As long as its brackets and
+quotes are balanced, the items after it are found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WITHIN_ITEM = re.compile(rb'(?:[^"\[\]{}]+|"%b")*' % _STRING, re.DOTALL)
 
 
 def items(read: Callable[[int], bytes], cap: int) -> Items:
-    """Number the items of the array that `read` delivers, from 1; an item over `cap` bytes becomes an error."""
+    """Number the items of the array that `read` returns, from 1. An item over `cap` bytes becomes an error."""
     cutter = _Cutter(cap)
     while chunk := read(CHUNK):
         yield from cutter.feed(chunk)
@@ -37,8 +37,8 @@ class _Cutter:
     def __init__(self, cap: int) -> None:
         self.cap = cap
         self.buffer = bytearray()  # the current item, from its start
-        self.at = 0  # how far the buffer has been looked at
-        self.skipped = 0  # bytes of an over-long item already dropped
+        self.at = 0  # how far the buffer has been scanned
+        self.skipped = 0  # bytes already dropped of an item that is too long
         self.number = 0
         self.depth = 0
         self.in_string = False
@@ -76,7 +76,7 @@ class _Cutter:
             )
 
     def _next_mark(self) -> bytes:
-        """The next bracket, or comma between items, outside strings; empty when the buffer has been looked at."""
+        """Return the next bracket, or comma between items, outside strings. Empty at the end of the buffer."""
         while True:
             if self.in_string:
                 self._advance(_REST_OF_STRING)

@@ -1,7 +1,7 @@
-"""Compressed bytes as a stream: gzip, zstd, xz and bzip2, told by their first bytes, in bounded memory.
+"""Compressed bytes as a stream: gzip, zstd, xz and bzip2, detected by their first bytes, in bounded memory.
 
-What comes out is read piece by piece, so a small file that unpacks to terabytes costs time, never memory; and a frame
-whose header asks for a window over `MAX_WINDOW` is refused before that is set aside.
+Output is read piece by piece, so a small file that unpacks to terabytes costs time but no memory. A frame whose header
+requires a window over `MAX_WINDOW` is rejected before the memory is allocated.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ from typing import Any, Protocol
 from verikit.errors import MissingExtra
 
 ENDINGS = (".gz", ".zst", ".xz", ".bz2")
-"""Endings of names that say nothing of what is inside."""
+"""File name endings that reveal nothing about the content."""
 MAX_WINDOW = 2**27
-"""Bytes that one decompressor may look back over: zstd's `--ultra -22` asks for so many, `xz -9` for half of them."""
+"""Maximum window of a decompressor in bytes: zstd's `--ultra -22` needs this much, `xz -9` half of it."""
 _PIECE = 2**16
 
 Stream = io.BufferedReader | gzip.GzipFile
-"""A stream that can be peeked into and read by the line."""
+"""A stream that supports peeking and reading by line."""
 
 
 class Decompressor(Protocol):
-    """What the standard library's decompressors have in common."""
+    """The common interface of the standard library's decompressors."""
 
     @property
     def eof(self) -> bool:
-        """Whether the frame is over."""
+        """Whether the frame has ended."""
         ...
 
     @property
     def needs_input(self) -> bool:
-        """Whether it gives out nothing more before it gets something."""
+        """Whether it has no more output before it gets more input."""
         ...
 
     @property
     def unused_data(self) -> bytes:
-        """What follows the frame."""
+        """The data after the frame."""
         ...
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """Take in `data` and return at most `max_length` bytes."""
+        """Consume `data` and return at most `max_length` bytes."""
         ...
 
 
 def decompressed(stream: io.BufferedReader) -> Stream:
-    """The stream itself, or what is packed in it.
+    """Return the stream itself, or its decompressed content.
 
     Raises:
-        MissingExtra: it is zstd, on a Python older than 3.14 without the package zstandard.
+        MissingExtra: It is zstd, on a Python older than 3.14 without the package zstandard.
     """
     start = stream.peek(6)[:6]
     if start.startswith(b"\x1f\x8b"):
@@ -67,19 +67,19 @@ def decompressed(stream: io.BufferedReader) -> Stream:
 
 
 def errors() -> tuple[type[Exception], ...]:
-    """What reading a damaged stream raises."""
+    """Errors raised when a damaged stream is read."""
     zstd = sys.modules.get("compression.zstd") or sys.modules.get("zstandard")
     return (OSError, EOFError, zlib.error, lzma.LZMAError, *([zstd.ZstdError] if zstd else []))
 
 
 class _Unpacked(io.RawIOBase):
-    """What is packed in a stream, several frames after each other included."""
+    """The decompressed content of a stream, including several consecutive frames."""
 
     def __init__(self, stream: io.BufferedReader, make: Callable[[], Decompressor]) -> None:
         self._stream, self._make = stream, make
         self._frame = make()
-        self._begun = False  # whether anything of the frame was read
-        self._ahead = b""  # read, not yet taken in
+        self._begun = False  # whether any part of the frame was read
+        self._ahead = b""  # read, not yet decompressed
 
     def readable(self) -> bool:
         return True
@@ -113,10 +113,10 @@ def _bzip2() -> Decompressor:
 
 
 def _zstd() -> Callable[[], Decompressor]:
-    """Makes decompressors of zstd: the standard library's from Python 3.14 on, else of the package zstandard.
+    """Return a factory of zstd decompressors: the standard library's (Python 3.14 or later) or the package zstandard's.
 
     Raises:
-        MissingExtra: there is neither.
+        MissingExtra: Neither is available.
     """
     if sys.version_info >= (3, 14):
         zstd: Any = import_module("compression.zstd")
@@ -130,9 +130,10 @@ def _zstd() -> Callable[[], Decompressor]:
 
 
 class _ZstandardFrame:
-    """One frame, unpacked by the package zstandard, whose output has no limit of its own: it is fed little by little.
+    """Decompresses one frame with the package zstandard, whose output is unlimited: it gets its input in small steps.
 
-    Zstd's blocks unpack to 128 KiB at most and take at least 3 bytes, so a step of `_STEP` bytes is at most 5.4 MiB.
+    Zstd's blocks unpack to at most 128 KiB and take at least 3 bytes, so a step of `_STEP` bytes yields at most 5.4
+    MiB.
     """
 
     _STEP = 128
@@ -143,21 +144,21 @@ class _ZstandardFrame:
 
     @property
     def eof(self) -> bool:
-        """Whether the frame is over, and all of it was given out."""
+        """Whether the frame has ended and all its output was returned."""
         return bool(self._object.eof) and not self._ready
 
     @property
     def needs_input(self) -> bool:
-        """Whether nothing is left to give out."""
+        """Whether all its output has been returned."""
         return not self._ready and not self._packed and not self._object.eof
 
     @property
     def unused_data(self) -> bytes:
-        """What follows the frame."""
+        """The data after the frame."""
         return bytes(self._object.unused_data) + bytes(self._packed)
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """Take in `data` and return at most `max_length` bytes."""
+        """Consume `data` and return at most `max_length` bytes."""
         self._packed = memoryview(data) if data else self._packed
         while not self._ready and self._packed and not self._object.eof:
             step, self._packed = self._packed[: self._STEP], self._packed[self._STEP :]
@@ -171,4 +172,4 @@ _MAKERS: dict[bytes, Callable[[], Callable[[], Decompressor]]] = {
     b"\xfd7zXZ\x00": lambda: _xz,
     b"BZh": lambda: _bzip2,
 }
-"""First bytes -> what finds the maker of decompressors."""
+"""First bytes -> function that finds the factory of decompressors."""

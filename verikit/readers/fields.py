@@ -1,6 +1,8 @@
-"""Values to text: prompts, candidates and gold answers as the formats write them. Each raises a `SchemaError`.
+"""Converts values of the formats to strings: prompts, candidates and gold answers.
 
-A conversation's text is the last that its assistant says; the messages are kept beside it.
+Each function raises a `SchemaError`.
+
+A conversation's text is the last text of its assistant. The messages are stored with it.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from verikit.readers.parse import kind
 from verikit.types import Gold, Prompt
 
 TEXT_KEYS = ("text", "completion", "content", "response", "output", "solution")
-"""Where a candidate that is an object keeps its text; the first of these that it has."""
+"""Keys of the text in a candidate that is an object. The first one that it has is used."""
 
 Own = Mapping[str, Any]
 """A candidate's own keys."""
@@ -24,7 +26,7 @@ NO_KEYS: Own = {}
 
 
 def prompt(value: Any) -> Prompt:
-    """A prompt is text or a list of messages; a message's content parts become their text."""
+    """Convert a prompt: a string or a list of messages. A message's content parts become their text."""
     if type(value) is str:
         return value
     if type(value) is not list or not value:
@@ -38,7 +40,7 @@ def prompt(value: Any) -> Prompt:
 
 
 def answer(value: Any) -> Gold:
-    """A gold answer is text, a number (its JSON text), a list of these, or null."""
+    """Convert a gold answer: a string, a number (as JSON), a list of these, or null."""
     if value is None or type(value) is str:
         return value
     if type(value) is list and value:
@@ -47,12 +49,12 @@ def answer(value: Any) -> Gold:
 
 
 def identity(value: Any) -> str:
-    """An id is text or a number; null, NaN (a data frame's null) and the empty text are none."""
+    """Return an id, a string or a number, as a string. Null, NaN (a data frame's null) and "" are not ids."""
     return "" if value is None or value != value else _scalar(value, "id")
 
 
 def candidate(value: Any, field: str) -> tuple[str, Own]:
-    """Return a candidate's text and its own keys (all but the one its text was taken from)."""
+    """Return a candidate's text and its own keys (all except the one with its text)."""
     if type(value) is str:
         return value, NO_KEYS
     if type(value) is list:
@@ -74,7 +76,7 @@ def candidate(value: Any, field: str) -> tuple[str, Own]:
 
 
 def candidates(values: list[Any], field: str) -> tuple[list[str], list[Own]]:
-    """Return the texts of a list of candidates and each one's own keys; no keys at all if none has any."""
+    """Return the strings of a list of candidates and each one's own keys. No keys at all if none has any."""
     if not values:
         raise SchemaError("the list of completions is empty", field=field, hint="drop the row, or give it candidates")
     for value in values:
@@ -88,7 +90,7 @@ def candidates(values: list[Any], field: str) -> tuple[list[str], list[Own]]:
 
 
 def conversation(messages: list[Any], field: str) -> str:
-    """The last text that the assistant says in a conversation; "" where it only calls tools."""
+    """Return the assistant's last text in a conversation, or "" if it only calls tools."""
     turns = []
     for number, message in enumerate(messages):
         if type(message) is not dict:
@@ -101,7 +103,10 @@ def conversation(messages: list[Any], field: str) -> str:
 
 
 def content(value: Any, field: str) -> str:
-    """A message's content as text: of a list of parts the text ones but for thoughts; null (a tool call) is empty."""
+    """Return a message's content as a string. Null (a tool call) becomes "".
+
+    A list of parts becomes its text parts, without thoughts.
+    """
     if type(value) is str:
         return value
     if value is None:

@@ -1,4 +1,4 @@
-"""Files of any kind to numbered rows: the one place where rows are read from files.
+"""Turns files of any kind into numbered rows. All rows read from files come from here.
 
 rows('a.jsonl')                 one file: JSON lines, a JSON array, CSV, TSV, parquet, Arrow; plain or compressed
 rows(['a.jsonl', 'b.csv.zst'])  several, one after the other
@@ -29,21 +29,21 @@ NO_ROWS = "one JSON object a line is expected"
 
 @dataclass(slots=True)
 class Places:
-    """Where rows that are numbered over several files lie; grows while they are read."""
+    """Locations of rows that are numbered across several files. Grows while they are read."""
 
     names: list[str] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
-    """How many rows were numbered before each file."""
+    """Number of rows before each file."""
     several: bool = False
     """Whether there are or will be several files."""
 
     def begin(self, name: str, start: int) -> None:
-        """The rows after number `start` are those of a file."""
+        """Register a file: the rows after number `start` belong to it."""
         self.names.append(name)
         self.starts.append(start)
 
     def clear(self, *, several: bool) -> None:
-        """Forget all files: they are read again."""
+        """Remove all files, before they are read again."""
         self.names.clear()
         self.starts.clear()
         self.several = several
@@ -54,17 +54,17 @@ class Places:
         return (self.names[index], number - self.starts[index]) if self.names else ("", number)
 
     def number(self, error: SchemaError) -> int:
-        """The number of the row that an error names by file and line."""
+        """Return the number of the row that an error identifies by file and line."""
         start = self.starts[self.names.index(error.file)] if error.file in self.names else 0
         return start + error.line
 
     def placed(self, error: SchemaError, number: int) -> SchemaError:
-        """The same error, at the file and line of a row."""
+        """Return the same error, at the file and line of a row."""
         return placed(error, *self.at(number))
 
 
 def _check_that_all_open(files: Sequence[str]) -> None:
-    """Raise for a file that is not there, before the first is read."""
+    """Raise for a missing file, before the first is read."""
     for path in files:
         if not os.path.isdir(path):
             with source.opened(path):
@@ -72,12 +72,12 @@ def _check_that_all_open(files: Sequence[str]) -> None:
 
 
 class Files:
-    """The rows of files that are read as one, numbered over all of them; read anew by each call of `rows`.
+    """The rows of files that are read as one, numbered across all of them. Each call of `rows` reads them again.
 
     Args:
-        paths: One path or several, as `rows` takes them.
-        lists: Columns of tables of text whose cells are lists, beside the usual ones.
-        delimiter: What separates the columns of tables of text whose names don't tell that they are some.
+        paths: One path or several, as accepted by `rows`.
+        lists: Columns of text tables whose cells are lists, in addition to the usual ones.
+        delimiter: Column separator of text tables whose name doesn't identify them.
     """
 
     def __init__(self, paths: Paths, lists: Collection[str] = (), delimiter: str = "") -> None:
@@ -85,25 +85,25 @@ class Files:
         given = [fspath(paths)] if isinstance(paths, str | PathLike) else [fspath(path) for path in paths]
         shown = "<stdin>" if given[:1] == ["-"] else "".join(given[:1])
         self.name: str = shown + (f" and {len(given) - 1} more" if len(given) > 1 else "")
-        """For messages about all of them."""
+        """Name of all of them in messages."""
         self.places = Places()
 
     def files(self) -> list[str]:
-        """The files that the paths stand for, in order.
+        """The files that the paths refer to, in order.
 
         Raises:
-            UsageError: a pattern matches nothing, or a folder is no data set.
+            UsageError: A pattern matches nothing, or a folder is not a dataset.
         """
         return expand(self._paths)
 
     def rows(self) -> Iterator[tuple[int, RawRow | SchemaError]]:
-        """The rows as they lie in the files; what can't be read comes as its error, which names file and line.
+        """Yield the rows as they appear in the files. An unreadable row becomes an error that names file and line.
 
-        Of several files, one that can't be read as a whole is an error under a number of its own.
+        If one of several files can't be read as a whole, it becomes an error with its own number.
 
         Raises:
-            UsageError: a file is absent, the only one can't be read, or there are no rows at all.
-            MissingExtra: what reads such a file is not installed.
+            UsageError: A file is missing, the only file can't be read, or there are no rows at all.
+            MissingExtra: The package that reads such a file is not installed.
         """
         files = self.files()
         several = len(files) > 1
@@ -131,7 +131,7 @@ class Files:
             raise SchemaError("the files have no rows", file=self.name, hint=NO_ROWS)
 
     def _cut(self, path: str, name: str) -> Iterator[tuple[int, RawRow | SchemaError]]:
-        """The rows of one file, or of a folder of trials."""
+        """Yield the rows of one file, or of a folder of trials."""
         if os.path.isdir(path):
             yield from enumerate(trial_rows(path), 1)
             return
@@ -140,12 +140,12 @@ class Files:
 
 
 class HeldRows:
-    """Rows that are in memory already, in the place of files.
+    """Rows that are already in memory, used instead of files.
 
     Args:
-        rows: Mappings; values of numpy, pandas and the like become plain ones. Gone through anew by each call of
-            `rows`, so no iterator that ends.
-        name: For messages.
+        rows: Mappings. Values of numpy, pandas and similar libraries become plain ones. Each call of `rows` iterates
+            over them again, so pass a collection, not an iterator.
+        name: Name in messages.
     """
 
     def __init__(self, rows: Iterable[Mapping[str, Any]], name: str = "<rows>") -> None:
@@ -153,10 +153,10 @@ class HeldRows:
         self.places = Places([name], [0])
 
     def rows(self) -> Iterator[tuple[int, RawRow | SchemaError]]:
-        """The rows, numbered from 1.
+        """Yield the rows, numbered from 1.
 
         Raises:
-            UsageError: there are none.
+            UsageError: There are none.
         """
         number = 0
         for number, row in enumerate(self._rows, 1):
@@ -170,19 +170,19 @@ class HeldRows:
 
 
 RowSource = Files | HeldRows
-"""What a `Reader` reads from."""
+"""The source that a `Reader` reads from."""
 
 
 def rows(paths: Paths, lists: Collection[str] = ()) -> Iterator[tuple[str, int, JsonRow | SchemaError]]:
-    """The rows of files as (file, line, row); a bad one comes as its error, which names file and line.
+    """Yield the rows of files as (file, line, row). A bad row becomes its error, which names file and line.
 
     Args:
         paths: A file, a pattern, a folder, "-" for stdin, or several of these, read one after the other.
-        lists: Columns of tables of text whose cells are lists, beside the usual ones.
+        lists: Columns of text tables whose cells are lists, in addition to the usual ones.
 
     Raises:
-        UsageError: a file is absent, the only one can't be read, or there are no rows at all.
-        MissingExtra: what reads such a file is not installed.
+        UsageError: A file is missing, the only file can't be read, or there are no rows at all.
+        MissingExtra: The package that reads such a file is not installed.
     """
     files = Files(paths, lists)
     for number, row in files.rows():
@@ -196,5 +196,5 @@ def rows(paths: Paths, lists: Collection[str] = ()) -> Iterator[tuple[str, int, 
 
 
 def placed(error: SchemaError, name: str, line: int) -> SchemaError:
-    """The same error, at its place in a file."""
+    """Return the same error, with its location in a file."""
     return SchemaError(error.problem, file=name, line=line, field=error.field, hint=error.hint)

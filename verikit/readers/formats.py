@@ -1,10 +1,10 @@
-"""The file formats: under which keys each keeps prompt, completions, answer and id, and how it is told by its keys.
+"""The file formats: the keys of prompt, completions, answer and id in each, and how it is recognised.
 
-A key may be a dotted path into the row (`reward_model.ground_truth`); the first one that leads to a value is taken.
-What can't be said in keys is done by a format's `prepare`, which sees each row first. Sources: lm-eval 0.4.13
+A key may be a dotted path into the row (`reward_model.ground_truth`). The first one that leads to a value is used. A
+format's `prepare`, which sees each row first, handles anything that keys can't express. Sources: lm-eval 0.4.13
 (`evaluator.py`, `evaluation_tracker.py`), TRL 1.16.0 (`grpo_trainer.py`), verl 0.9.1 (`ray_trainer.py`,
-`main_generation_server.py`), verifiers 0.1.9 (`save_utils.py`), alpaca_eval 0.6.6 (`main.py`) and
-the OpenAI client's `ChatCompletion`.
+`main_generation_server.py`), verifiers 0.1.9 (`save_utils.py`), alpaca_eval 0.6.6 (`main.py`) and the OpenAI client's
+`ChatCompletion`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from verikit.readers.logged import inspect_sample, promptfoo_result
 from verikit.readers.parse import JsonRow, parse
 
 Prepare = Callable[[JsonRow], JsonRow | None]
-"""Changes a row in place before its fields are read; None leaves the row out."""
+"""Changes a row in place before its fields are read. None skips the row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Where a format keeps the fields of a row."""
+    """The keys of a row's fields in one format."""
 
     name: str
     matches: Callable[[JsonRow], bool]
@@ -30,16 +30,16 @@ class Format:
     completions: tuple[str, ...] = ("completions",)
     """A list of candidates."""
     completion: tuple[str, ...] = ("completion",)
-    """A single candidate; looked for after `completions`."""
+    """A single candidate. Searched after `completions`."""
     answer: tuple[str, ...] = ("answer",)
     id: tuple[str, ...] = ("id",)
     needs_prompt: bool = True
     prepare: Callable[[list[str]], Prepare] | None = None
-    """Makes the `prepare` of one file; it may append to the reader's notes."""
+    """Creates the `prepare` of one file. It may append to the reader's notes."""
 
 
 def _lm_eval(notes: list[str]) -> Prepare:
-    """Keep one row per document (of the first filter met); a chat prompt is JSON text in a list of one."""
+    """Keep one row per document (of the first filter found). A chat prompt is JSON text in a list of one."""
     chosen: list[object] = []
 
     def prepare(row: JsonRow) -> JsonRow | None:
@@ -68,7 +68,10 @@ def _lm_eval(notes: list[str]) -> Prepare:
 
 
 def _openai(notes: list[str]) -> Prepare:
-    """A failed line of a batch is an error; a conversation without `choices` ends in its completion."""
+    """Handle rows of OpenAI's formats.
+
+    A failed line of a batch is an error. A conversation without `choices` ends in its completion.
+    """
 
     def prepare(row: JsonRow) -> JsonRow:
         error, response = row.get("error"), row.get("response")
@@ -184,7 +187,7 @@ _ALL = (
     Format(
         "bigcodebench",
         lambda row: _has(row, "complete_prompt", "instruct_prompt", "entry_point"),
-        prompt=("complete_prompt",),  # a body goes on with it, a whole program needs none
+        prompt=("complete_prompt",),  # a function body continues it, a whole program needs none
         completion=("completion", "solution"),
         answer=(),
         id=("task_id",),
@@ -199,9 +202,9 @@ _ALL = (
     ),
 )
 FORMATS = {form.name: form for form in _ALL}
-"""The formats by name, in the order in which they are looked for."""
+"""The formats by name, in the order in which they are tried."""
 
 
 def detect(row: JsonRow) -> Format | None:
-    """Tell a row's format by its keys; None if it is none of them."""
+    """Detect a row's format from its keys. None if it matches no format."""
     return next((form for form in _ALL if form.matches(row)), None)

@@ -1,7 +1,7 @@
 """Rows of one candidate each, gathered into the group of their prompt, in bounded memory.
 
-A file of few bytes may unpack to rows of one prompt without end. So what is held for a group has a cap. A group beyond
-it is one error in the place of its rows, of which nothing more is kept.
+A small file may unpack to endless rows of one prompt. So the memory of a group has a cap. A group beyond it becomes one
+error instead of its rows, and the rest of it is discarded.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from verikit.readers.layout import BuiltGroup
 from verikit.types import Group
 
 MAX_GROUP_MB = 256
-"""MiB that the rows of a group take in memory, unless `VERIKIT_GROUP_MB` gives another number."""
+"""MiB in memory that the rows of a group may take. `VERIKIT_GROUP_MB` overrides it."""
 _ROW = 1000
-"""Bytes that a row takes beside its texts."""
+"""Bytes of a row in addition to its strings."""
 
 
 def group_cap() -> int:
-    """Bytes that the rows of a group may take.
+    """Return the bytes that the rows of a group may take.
 
     Raises:
-        UsageError: `VERIKIT_GROUP_MB` is no positive number.
+        UsageError: `VERIKIT_GROUP_MB` is not a positive number.
     """
     given = os.environ.get("VERIKIT_GROUP_MB", str(MAX_GROUP_MB))
     if not given.isdecimal() or not int(given):
@@ -38,10 +38,10 @@ def group_cap() -> int:
 
 
 class Gathered:
-    """The rows of one prompt, and the bad rows amid them.
+    """The rows of one prompt, and the bad rows between them.
 
     Args:
-        places: of the rows, for the error of a group that is too large.
+        places: Locations of the rows, for the error of a group that is too large.
     """
 
     def __init__(self, places: Places) -> None:
@@ -52,11 +52,11 @@ class Gathered:
 
     @property
     def first(self) -> BuiltGroup | None:
-        """The first of the rows; None while there are none."""
+        """The first of the rows, or None if there are none."""
         return self._rows[0] if self._rows else None
 
     def add(self, line: int, built: BuiltGroup) -> None:
-        """Take in one more row, of this number; beyond the cap it is only counted."""
+        """Add a row with this number. Beyond the cap it is only counted."""
         self._begin = self._begin or line
         self._count += 1
         if self._size > self._cap:
@@ -67,7 +67,7 @@ class Gathered:
             del self._rows[1:]
 
     def take(self, line: int) -> Iterator[tuple[int, Group | SchemaError]]:
-        """The group and the bad rows, all under the number of the last row; begin anew."""
+        """Yield the group and the bad rows, all under the number of the last row, and start again."""
         rows, bad, begin, count, over = self._rows, self.bad, self._begin, self._count, self._size > self._cap
         self._rows, self.bad = [], []
         self._size = self._begin = self._count = 0
@@ -82,7 +82,7 @@ class Gathered:
 
 
 def size(group: Group) -> int:
-    """Bytes that a row's group takes in memory, about: its texts as they are, and something for the rest."""
+    """Return the approximate bytes of a row's group in memory: its strings, plus an allowance for the rest."""
     total = _ROW
     left: list[Any] = [group.prompt, group.completions, group.answer, group.meta, group.candidate_meta]
     while left:
@@ -97,7 +97,10 @@ def size(group: Group) -> int:
 
 
 def _merged(rows: list[Group]) -> Group:
-    """One group of rows with one candidate each: what differs between the rows is the candidates' own."""
+    """Merge rows with one candidate each into one group.
+
+    Values that differ between the rows become the candidates' own.
+    """
     first, *others = rows
     if not others:
         return first

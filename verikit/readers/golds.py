@@ -1,7 +1,7 @@
-"""Golds that lie in a file of their own, joined to rows by id: predictions here, the data set there.
+"""Gold answers in a separate file, joined to rows by id: predictions in one file, the dataset in another.
 
-All golds are held in memory. A row whose id has no gold, two golds that differ, or one that can't be read is an error
-that names the id; a gold that no row asks for is no matter.
+All gold answers are kept in memory. It is an error that names the id if a row's id has no gold answer, two gold answers
+differ, or one can't be read. Gold answers that no row uses are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from verikit.readers.paths import Paths
 from verikit.types import Gold, Prompt
 
 PREFIX = "gold."
-"""Before a field of the file of golds, where its key is mapped."""
+"""Prefix of the gold file's fields in a mapping."""
 FIELDS = ("id", "answer", "prompt")
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "custom_id", "example_id", *LIKELY["id"]),
@@ -31,10 +31,10 @@ _NOT_META = ("completions", "completion", "meta")
 
 
 def split_mapping(mapping: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The part of a mapping that is of the rows, and the part of the golds, without its prefix.
+    """Split a mapping into the part for rows and the part for gold answers, without its prefix.
 
     Raises:
-        UsageError: it names a field that golds don't have.
+        UsageError: It names a field that gold answers don't have.
     """
     own = {name: path for name, path in mapping.items() if not name.startswith(PREFIX)}
     golds = {name.removeprefix(PREFIX): path for name, path in mapping.items() if name.startswith(PREFIX)}
@@ -47,7 +47,7 @@ def split_mapping(mapping: Mapping[str, str]) -> tuple[dict[str, str], dict[str,
 
 @dataclass(frozen=True, slots=True)
 class GoldRow:
-    """What the file of golds says of an id."""
+    """The gold file's content for an id."""
 
     prompt: Prompt
     answer: Gold
@@ -55,11 +55,12 @@ class GoldRow:
 
 
 class Golds:
-    """The golds of files by id.
+    """The gold answers of files, by id.
 
     Args:
-        paths: The files, as `rows` takes them.
-        mapping: From `id`, `answer` and `prompt` to their keys, dotted paths; by default usual ones are looked for.
+        paths: The files, as accepted by `rows`.
+        mapping: Maps `id`, `answer` and `prompt` to their keys, as dotted paths. By default, the usual keys are
+            searched.
     """
 
     def __init__(self, paths: Paths, mapping: Mapping[str, str]) -> None:
@@ -75,10 +76,10 @@ class Golds:
         """12 hex digits of all rows, once they are loaded."""
 
     def load(self, notes: list[str]) -> None:
-        """Read the files, once; notes what a person should know of them.
+        """Read the files once, and add notes for the user.
 
         Raises:
-            UsageError: they can't be read, no row has an id, or none what was mapped.
+            UsageError: They can't be read, no row has an id, or no row has the mapped keys.
         """
         if self._rows is not None:
             return
@@ -113,10 +114,12 @@ class Golds:
         return f"no answers are read from {self.name}: --map {PREFIX}answer=KEY, one of {keys}"
 
     def joined(self, built: BuiltGroup) -> BuiltGroup:
-        """A row with its gold: its answer, what else it says, which wins, and its prompt where the row has none.
+        """Return a row joined with its gold answer and the gold file's other keys, which take precedence.
+
+        A row without a prompt gets the gold file's.
 
         Raises:
-            SchemaError: it has no id, or there is no gold, or not one gold, for it.
+            SchemaError: The row has no id, or there is not exactly one gold answer for it.
         """
         assert self._rows is not None, "golds are loaded before rows are read"
         group = built.group
@@ -168,7 +171,7 @@ class Golds:
     def _only(
         self, before: tuple[GoldRow | SchemaError, int] | None, row: GoldRow | SchemaError, id: str, number: int
     ) -> GoldRow | SchemaError:
-        """The row, if none of its id came before, or an equal one; else the error that they differ."""
+        """Return the row if no different one with its id came before, otherwise the error that they differ."""
         if before is None or before[0] == row or isinstance(before[0], SchemaError):
             return row if before is None else before[0]
         name, line = self._files.places.at(before[1])
@@ -177,5 +180,5 @@ class Golds:
 
 
 def _key(id: str) -> str:
-    """What ids are compared by: a column of whole numbers with gaps comes out of a data frame as 3.0."""
+    """Return the key used to compare ids. Data frames turn a column of integers with gaps into 3.0."""
     return id[:-2] if id.endswith(".0") and id[:-2].isdecimal() else id

@@ -1,8 +1,8 @@
-"""Which ids were seen before, and on which line: exact to 64 bits, in bounded memory for any number of rows.
+"""Ids already seen, with their lines: exact to 64 bits, in bounded memory for any number of rows.
 
-A hash table of fixed size (64 MiB of zero pages, touched as they fill) holds the first `IN_MEMORY` ids; those after
-them go to a temporary SQLite database, which spills to disk: slower, but no larger. Two different ids are taken for one
-with a chance of about 3e-8 in a file of a million rows.
+A hash table of fixed size (64 MiB of zero pages, touched as they fill) contains the first `IN_MEMORY` ids. Later ones
+go to a temporary SQLite database, which spills to disk: slower, but no larger. Two different ids are treated as one
+with a probability of about 3e-8 in a file of a million rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CACHE_KIB = 32 * 1024
 
 
 class IdIndex:
-    """Remembers the line each id was first seen on."""
+    """Stores the line on which each id was first seen."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, SLOTS * 16, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -25,7 +25,7 @@ class IdIndex:
         self._spilled: sqlite3.Connection | None = None
 
     def add(self, id: str, line: int) -> int:
-        """Remember `id`; return the line it was seen on before, or 0 if it is new."""
+        """Store `id`. Return the line on which it was seen before, or 0 if it is new."""
         slots, digest = self._slots, hash(id) or 1
         at = digest % SLOTS * 2
         while found := slots[at]:
@@ -39,7 +39,7 @@ class IdIndex:
         return 0
 
     def close(self) -> None:
-        """Give the memory back and drop the temporary file."""
+        """Release the memory and delete the temporary file."""
         self._slots.release()
         self._memory.close()
         if self._spilled:

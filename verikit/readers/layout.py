@@ -1,8 +1,10 @@
-"""One row to a `Group`: a format's keys, overridden by the caller's `mapping`, then whatever is left over to `meta`.
+"""Turns one row into a `Group`: a format's keys, overridden by the caller's `mapping`.
 
-What is taken out of a row is not repeated in `meta`; the row's own `meta` object is merged into it and wins. A null
-counts as absent. A key the caller mapped must be there; a row without prompt or completions raises a `SchemaError`
-that lists the keys seen and shows the `--map` that would help.
+The remaining keys go into `meta`.
+
+Values taken from a row are not repeated in `meta`. The row's own `meta` object is merged into it and takes precedence.
+A null is treated as absent. A mapped key must exist. A row without prompt or completions raises a `SchemaError` that
+lists its keys and shows the `--map` that would help.
 """
 
 from __future__ import annotations
@@ -19,11 +21,11 @@ from verikit.types import WORKSPACE, Group
 
 FIELDS = ("prompt", "completions", "completion", "answer", "id")
 ALIASES: Mapping[str, str] = {"text": "completion", "texts": "completions", "gold": "answer"}
-"""What a field is called as well, where a person maps it."""
+"""Alternative names of fields in a mapping."""
 OWN = "completions."
-"""Before a name that is mapped to a list of the row: item i is a key of that name of completion i."""
+"""Prefix of a name that is mapped to a list of the row: item i becomes the key of that name in completion i."""
 PARALLEL = frozenset(("rewards", "scores", "labels", "correct", "logprobs", "finish_reasons"))
-"""Keys whose value, a list as long as that of the completions, is theirs item by item."""
+"""Keys whose value, if it is a list as long as the completions, is split among them item by item."""
 LIKELY: dict[str, tuple[str, ...]] = {
     "prompt": (
         *("problem", "question", "instruction", "input", "query", "prompts", "messages", "original_question", "q"),
@@ -36,7 +38,7 @@ LIKELY: dict[str, tuple[str, ...]] = {
     "answer": ("gold", "target", "label", "ground_truth", "reference", "gold_answer", "final_answer", "solution"),
     "id": ("idx", "index", "question_id", "unique_id", "doc_id", "uid", "qid", "instance_id"),
 }
-"""Key names the hints look for, likeliest first."""
+"""Key names that the hints search for, likeliest first."""
 
 Path = tuple[tuple[str, ...], str]
 """Keys of the parents, and the last key."""
@@ -46,20 +48,20 @@ Located = tuple[tuple[str, ...], Any]
 
 @dataclass(frozen=True, slots=True)
 class BuiltGroup:
-    """A row's group, and what is known of the row that the group doesn't say."""
+    """A row's group, with facts about the row that the group doesn't contain."""
 
     group: Group
     single: bool
     """Whether the row is a single candidate, which may belong to the same group as its neighbours."""
     named: bool
-    """Whether the row has an id of its own."""
+    """Whether the row has its own id."""
 
 
 def check_mapping(mapping: Mapping[str, str]) -> dict[str, str]:
-    """The mapping with every field under its own name.
+    """Return the mapping with every field under its canonical name.
 
     Raises:
-        UsageError: it names a field that does not exist, one twice, or maps it to nothing.
+        UsageError: It names a field that does not exist, names one twice, or maps it to nothing.
     """
     found: dict[str, str] = {}
     for name, path in mapping.items():
@@ -76,10 +78,10 @@ def check_mapping(mapping: Mapping[str, str]) -> dict[str, str]:
 
 
 class Layout:
-    """Reads the rows of one file as a format, with `mapping` from our fields to the row's keys."""
+    """Parses the rows of one file in a format, with `mapping` from verikit's fields to the row's keys."""
 
     def __init__(self, form: Format, mapping: Mapping[str, str], notes: list[str], *, several: bool = False) -> None:
-        """Set up for one file, of `several` that are read together."""
+        """Set up for one file. `several` means that several files are read together."""
         self._several = several
         self.name: str = form.name
         self._prepare = form.prepare(notes) if form.prepare else None
@@ -92,17 +94,17 @@ class Layout:
         self._flat = _flat(self._paths)
 
     def group(self, row: JsonRow, line: int) -> BuiltGroup | None:
-        """Build a row's group; None stands for a row the format leaves out.
+        """Build a row's group. None means that the format skips the row.
 
         Raises:
-            SchemaError: a field that must be there is not, or a value is not of its kind.
+            SchemaError: A required field is missing, or a value has the wrong type.
         """
         if self._prepare and self._prepare(row) is None:
             return None
         values, rest = self._split(row)
         prompt, several, lone, answer, id = values
         if several is None and lone is None and type(row.get(WORKSPACE)) is dict:
-            values[FIELDS.index("completion")] = lone = ""  # an agent's files are what is scored
+            values[FIELDS.index("completion")] = lone = ""  # an agent's files are scored instead
         if self._unsure or prompt is None or (several is None and lone is None):
             self._check(row, values)
         completions, own = _candidates(several, lone)
@@ -115,7 +117,7 @@ class Layout:
         return BuiltGroup(group, single=type(several) is not list, named=bool(name))
 
     def _split(self, row: JsonRow) -> tuple[list[Any], JsonRow]:
-        """The value of each of FIELDS (None where there is none), and the row without them."""
+        """Return the value of each of FIELDS (None if there is none), and the row without them."""
         if self._flat:
             taken = self._flat
             return [row.get(key) for key in taken], {key: value for key, value in row.items() if key not in taken}
@@ -127,10 +129,10 @@ class Layout:
         return values, rest
 
     def _zipped(self, rest: JsonRow, own: list[fields.Own], n: int) -> tuple[JsonRow, list[fields.Own]]:
-        """Give the items of lists that lie beside the completions to them; what a completion has already stays.
+        """Split lists parallel to the completions among them. Values that a completion already has take precedence.
 
         Raises:
-            SchemaError: a list that must be as long as that of the completions is not.
+            SchemaError: A list is not as long as the completions although it must be.
         """
         shared: dict[str, list[Any]] = {}
         for key in PARALLEL.intersection(rest):
@@ -150,14 +152,14 @@ class Layout:
         return rest, [{**item, **keys} for item, keys in zip(items, own or [{}] * n, strict=True)]
 
     def _check_mapped(self, row: JsonRow) -> None:
-        """Raise if a row has no value where a field is mapped to."""
+        """Raise if a row has no value at a mapped key."""
         for field, path in self._mapping.items():
             if locate(row, self._paths[FIELDS.index(field)]) is None:
                 hint = f"--map FILE:{field}=KEY maps it in one of several files" if self._several else ""
                 raise SchemaError(f"{path!r}, mapped to {field}, not found. {_keys(row)}", field=field, hint=hint)
 
     def _check(self, row: JsonRow, values: Sequence[Any]) -> None:
-        """Raise if a field that must be there is not; note once a likely gold answer under a key of another name."""
+        """Raise if a required field is missing. Note once if a likely gold answer is under a key of another name."""
         self._check_mapped(row)
         prompt, several, lone, answer, id = (value is None for value in values)
         missing = {"prompt": prompt and self._needs_prompt, "completions": several and lone, "answer": answer, "id": id}
@@ -171,7 +173,7 @@ class Layout:
 
 
 def _candidates(several: Any, lone: Any) -> tuple[list[str], list[fields.Own]]:
-    """The texts of a list of completions or of a single one, and their own keys where any has some."""
+    """Return the strings of a list of completions or of a single one, and their own keys if any has some."""
     if type(several) is list:
         return fields.candidates(several, "completions")
     text, keys = fields.candidate(lone if several is None else several, "completion")
@@ -194,7 +196,7 @@ def _map_hint(row: JsonRow, missing: Mapping[str, bool]) -> str:
 
 
 def _paths_of(form: Format, mapping: Mapping[str, str]) -> tuple[tuple[Path, ...], ...]:
-    """Where each field is looked for, in the order of `FIELDS`: where it is mapped to, else where the format has it."""
+    """Return the paths of each field, in the order of `FIELDS`: its mapped path, otherwise the format's."""
     paths = {field: tuple(map(_path, getattr(form, field))) for field in FIELDS}
     if "completions" in mapping or "completion" in mapping:
         paths["completions"] = paths["completion"] = ()
@@ -203,7 +205,7 @@ def _paths_of(form: Format, mapping: Mapping[str, str]) -> tuple[tuple[Path, ...
 
 
 def _flat(paths: tuple[tuple[Path, ...], ...]) -> tuple[Any, ...]:
-    """The one key of each field, None where a field has none, if all lie at the top of the row; else nothing."""
+    """Return the key of each field (None if a field has none) if all are at the top of the row, otherwise nothing."""
     if any(len(either) > 1 or any(parents for parents, _ in either) for either in paths):
         return ()
     return tuple(either[0][1] if either else None for either in paths)
@@ -215,14 +217,14 @@ def _path(dotted: str) -> Path:
 
 
 def either(dotted: str) -> tuple[Path, ...]:
-    """A mapped key as it stands or, if it has dots, as a path."""
+    """Return a mapped key as a literal key and, if it has dots, also as a path."""
     if not dotted:
         return ()
     return (((), dotted), _path(dotted)) if "." in dotted else (((), dotted),)
 
 
 def locate(row: JsonRow, paths: tuple[Path, ...]) -> Located | None:
-    """Find the first path that leads to a value; one that leads to null counts if no other leads anywhere."""
+    """Find the first path that leads to a value. A path to null counts only if no other path leads to a value."""
     null: Located | None = None
     for parents, last in paths:
         node: Any = row
@@ -241,7 +243,7 @@ def locate(row: JsonRow, paths: tuple[Path, ...]) -> Located | None:
 
 
 def without(node: Any, keys: Sequence[str]) -> Any:
-    """A copy of an object without the value at a path; what lies in a list is left, so that the others keep theirs."""
+    """Return a copy of an object without the value at a path. List items are kept, so the others keep their indices."""
     if not keys:
         return node
     first, *rest = keys
@@ -262,7 +264,7 @@ def _step(node: Any, key: str) -> Any:
 
 
 def _item(node: Any, key: str) -> int | None:
-    """The index that a key is in a list; None where it is none, or too large."""
+    """Return the list index that a key represents, or None if it isn't one or is too large."""
     return int(key) if type(node) is list and key.isdecimal() and int(key) < len(node) else None
 
 

@@ -1,4 +1,4 @@
-"""Samples of other tools' logs (`logs.py`) with their fields as rows have them.
+"""Samples of other tools' logs (`logs.py`) with the fields of rows.
 
 Sources: inspect_ai 0.3.285 (`log/_log.py`, `model/_chat_message.py`, `scorer/_metric.py`) and promptfoo 0.118
 (`models/evalResult.ts`).
@@ -14,7 +14,7 @@ from verikit.errors import SchemaError
 from verikit.readers.parse import JsonRow, kind
 
 ATTACHED = "attachment://"
-"""Starts a text that is stored under its digest in the sample's `attachments`."""
+"""Prefix of a reference to a text stored under its digest in the sample's `attachments`."""
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """The values of inspect's scorers that are letters: correct, partial, incorrect, no answer."""
 
@@ -79,7 +79,7 @@ def _by_model(message: Any) -> bool:
 
 
 def _message(message: Any, number: int, texts: JsonRow, field: str) -> JsonRow:
-    """A message in OpenAI's form."""
+    """Return a message in OpenAI's format."""
     field = f"{field}[{number}]"
     if type(message) is not dict:
         raise SchemaError(f"a message is an object, this is {kind(message)}", field=field)
@@ -100,7 +100,7 @@ def _call(call: Any, field: str) -> JsonRow:
 
 
 def _resolved(value: Any, texts: JsonRow) -> Any:
-    """A text, parts or messages with the stored texts in the place of references to them."""
+    """Return a string, parts or messages with references replaced by the stored texts."""
     if type(value) is str and value.startswith(ATTACHED):
         return texts.get(value.removeprefix(ATTACHED), value)
     if type(value) is list:
@@ -123,7 +123,7 @@ def _scores(scores: Any) -> JsonRow:
 def promptfoo_result(notes: list[str]) -> Callable[[JsonRow], JsonRow]:
     """Make the function that reads promptfoo's results.
 
-    The id is the number of the test. Results of a second provider or prompt get its name behind it.
+    The id is the number of the test. For results of a second provider or prompt, its name is appended.
     """
     first: list[tuple[str, Any]] = []
 
@@ -166,7 +166,7 @@ def _chat(text: str) -> Any:
 
 
 def _equals(test: Any) -> list[str]:
-    """The texts that the test's `equals` assertions compare with: gold answers, as far as they are literal."""
+    """Return the strings that the test's `equals` assertions compare with. Literal ones are gold answers."""
     asserts = test.get("assert") if type(test) is dict else None
     found = [item for item in asserts if type(item) is dict] if type(asserts) is list else []
     values = [item.get("value") for item in found if item.get("type") == "equals"]

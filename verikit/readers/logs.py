@@ -21,7 +21,7 @@ from verikit.readers.parse import JsonRow, parse
 
 ZIP = b"PK\x03\x04"
 MAX_LOG = 256 * 2**20
-"""Bytes that are held of one document or sample."""
+"""Maximum bytes in memory for one document or sample."""
 ZSTD = 93
 """The zip method of zstd, which inspect uses."""
 SAMPLE_KEYS = (
@@ -37,7 +37,7 @@ _PROMPTFOO = re.compile(rb'\s*\{\s*"evalId"\s*:\s*(?:null|"[^"\\]{0,200}")\s*,\s
 _EVENTS = re.compile(rb'\s*\{\s*"spec"\s*:\s*\{\s*"(?:completion_fns|model_name|eval_name)"\s*:')
 _LOCAL_HEADER = 30
 _DAMAGE: tuple[type[Exception], ...] = (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError, struct.error)
-"""What `zipfile` raises of a damaged member, beside what unpacking it does."""
+"""Exceptions of `zipfile` for a damaged member, and those of decompression."""
 Rows = Iterator[tuple[int, bytes | JsonRow | SchemaError]]
 
 
@@ -158,7 +158,7 @@ def _guarded(item: bytes | SchemaError, cap: int) -> bytes | SchemaError:
 
 
 def _by_sample(rows: Iterable[bytes | SchemaError]) -> Iterator[bytes | SchemaError]:
-    """The same rows, those of one id together at the place of the first."""
+    """Yield the same rows, with those of one id moved to the position of the first."""
     groups: dict[bytes, list[bytes | SchemaError]] = {}
     for number, row in enumerate(rows):
         key = b"%d bad" % number if isinstance(row, SchemaError) else _members(row, "").get("id", b"")
@@ -197,9 +197,9 @@ def _members(data: bytes, name: str) -> dict[str, bytes]:
 
 
 def _event_rows(source: Stream, name: str, cap: int) -> Rows:
-    """The samples of OpenAI evals' log, each gathered from its events, in the order in which they begin.
+    """Yield the samples of OpenAI evals' log, each gathered from its events, in the order in which they start.
 
-    A sample's completions are those of its first prompt: later ones are calls of a grader.
+    A sample's completions are those of its first prompt. Later prompts are calls of a grader.
     """
     samples: dict[str, JsonRow] = {}
     bad: list[SchemaError] = []

@@ -1,6 +1,6 @@
 """A mapping for several files: `prompt=question` is for all of them, `chats.jsonl:prompt=messages` for one.
 
-A file is named by its path, by its name alone, or by a pattern of either.
+A file is named by its path, by its base name, or by a pattern of either.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _TEXTS = ("completions", "completion")
 
 
 def split_files(mapping: Mapping[str, str]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """The part of a mapping that is for all files, and the parts for some, by how they are named.
+    """Split a mapping into the part for all files, and the parts for some of them, by the name given.
 
     Raises:
-        UsageError: a part names a field twice, or maps it to nothing.
+        UsageError: A part names a field twice, or maps it to nothing.
     """
     shared: dict[str, str] = {}
     by_file: dict[str, dict[str, str]] = {}
@@ -33,10 +33,10 @@ def split_files(mapping: Mapping[str, str]) -> tuple[dict[str, str], dict[str, d
 
 
 def check_files(named: Mapping[str, Mapping[str, str]], files: Sequence[str]) -> None:
-    """Look for the files that parts of a mapping name.
+    """Check that the files named by parts of a mapping are read.
 
     Raises:
-        UsageError: one is not among the files that are read.
+        UsageError: One is not among the files that are read.
     """
     for name, fields in named.items():
         if not any(_is_named(file, name) for file in files):
@@ -47,11 +47,11 @@ def check_files(named: Mapping[str, Mapping[str, str]], files: Sequence[str]) ->
 
 
 def mapping_of(file: str, shared: Mapping[str, str], named: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """The mapping of one file: what is for it alone wins."""
+    """Return the mapping of one file. Entries for this file only take precedence."""
     found = dict(shared)
     for name, fields in named.items():
         if _is_named(file, name):
-            # A file has a list of completions or single ones: the one that is mapped for it replaces either.
+            # A file has a list of completions or single ones: the one mapped for it replaces both.
             replaced = _TEXTS if any(field in _TEXTS for field in fields) else ()
             found = {field: path for field, path in found.items() if field not in replaced} | dict(fields)
     return found

@@ -1,7 +1,7 @@
-"""Parquet and Arrow files to rows, by pyarrow: a batch at a time, never the whole table.
+"""Reads rows of parquet and Arrow files with pyarrow, one batch at a time, never the whole table.
 
-Memory holds the pages of one row group, or one record batch. A file that is neither raises a `UsageError`; a damaged
-row group becomes one `SchemaError`, the others are read.
+Memory contains the pages of one row group, or one record batch. A file that is neither raises a `UsageError`. A damaged
+row group becomes one `SchemaError`, and the others are read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Rows = Iterator[tuple[int, JsonRow | SchemaError]]
 
 
 def reader_of(start: bytes) -> Callable[[io.BufferedReader, str], Rows] | None:
-    """What reads a file that starts like this, of at least 6 bytes; None if it is none of these."""
+    """Return the reader for a file with this start, of at least 6 bytes, or None if it has neither format."""
     if start.startswith(MAGIC):
         return rows
     if start.startswith(ARROW_FILE):
@@ -36,7 +36,7 @@ def rows(stream: io.BufferedReader, name: str) -> Rows:
 
     Raises:
         MissingExtra: pyarrow is not installed.
-        SchemaError: it is no parquet file, or comes through a pipe.
+        SchemaError: It isn't a parquet file, or comes through a pipe.
     """
     try:
         from pyarrow import ArrowException
@@ -69,11 +69,11 @@ def rows(stream: io.BufferedReader, name: str) -> Rows:
 
 
 def arrow_rows(stream: io.BufferedReader, name: str, *, stream_format: bool) -> Rows:
-    """Number the rows of an Arrow file from 1; what follows a damaged batch is not read.
+    """Number the rows of an Arrow file from 1. Data after a damaged batch is not read.
 
     Raises:
         MissingExtra: pyarrow is not installed.
-        SchemaError: it is no Arrow file.
+        SchemaError: It isn't an Arrow file.
     """
     try:
         from pyarrow import ArrowException, ipc
@@ -87,7 +87,7 @@ def arrow_rows(stream: io.BufferedReader, name: str, *, stream_format: bool) -> 
             table = ipc.open_file(stream)
             batches = (table.get_batch(i) for i in range(table.num_record_batches))
         for batch in batches:
-            batch.validate(full=True)  # else offsets of a damaged file are followed out of memory
+            batch.validate(full=True)  # otherwise offsets of a damaged file are followed out of memory
             odd = _odd_columns(batch.schema)
             step = record_batch_rows(batch)
             for start in range(0, batch.num_rows, step):
@@ -110,7 +110,7 @@ def _listed(batch: Any, odd: tuple[str, ...]) -> Iterator[JsonRow]:
 
 
 def _odd_columns(schema: Any) -> tuple[str, ...]:
-    """The columns whose values JSON has no form for, somewhere within: dates, decimals, bytes, maps."""
+    """Return the columns with values, at any depth, that JSON can't represent: dates, decimals, bytes, maps."""
     from pyarrow import types
 
     def is_odd(kind: Any) -> bool:

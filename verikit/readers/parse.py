@@ -1,6 +1,6 @@
-"""One row's bytes to a dict: JSON, hardened against rows that would crash whoever handles them later.
+"""Parses one row's bytes to a dict: JSON, hardened against rows that would crash code that handles them later.
 
-NaN and Infinity are kept as floats (Python's JSON accepts them). A lone surrogate, which no UTF-8 file can hold, is
+NaN and Infinity are kept as floats (Python's JSON accepts them). A lone surrogate, which no UTF-8 file can contain, is
 replaced by U+FFFD. Everything else that is not one JSON object raises a `SchemaError` without file and line.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 from verikit.errors import SchemaError
 
 MAX_DEPTH = 100
-"""Rows nested deeper than this are refused: they parse, but exhaust the stack of whoever writes them again."""
+"""Maximum nesting. Deeper rows are rejected: they parse, but exhaust the stack of code that writes them again."""
 
 JsonRow = dict[str, Any]
 
@@ -25,12 +25,12 @@ _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a boolean",
 
 
 def kind(value: object) -> str:
-    """What a JSON value is, in words."""
+    """Return the type of a JSON value, in words."""
     return "null" if value is None else _KINDS.get(type(value), type(value).__name__)
 
 
 def parse(data: bytes) -> JsonRow:
-    """Parse one row; `data` has no white space at its ends."""
+    """Parse one row. `data` has no whitespace at its ends."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

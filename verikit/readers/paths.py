@@ -1,7 +1,8 @@
-"""What a path stands for: a file, stdin, a pattern's files, or a folder that holds one data set.
+"""Resolves a path: a file, stdin, a pattern's files, or a folder that contains one dataset.
 
-Folders: what `datasets` saved (`save_to_disk`), a snapshot of one from the hub, or any folder of files of one kind. A
-folder of several splits is refused, and they are named: a test set must not slip in beside the training set.
+A folder can be a dataset saved by `datasets` (`save_to_disk`), a snapshot from the Hugging Face Hub, or any folder of
+files of one kind. A folder of several splits raises an error that names them: a test set must not be read together with
+the training set.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ _MAX_LISTED = 10
 
 
 def expand(paths: Paths) -> list[str]:
-    """The files that paths stand for, in order; "-" is stdin.
+    """Return the files that paths refer to, in order. "-" is stdin.
 
-    A name of a file that is there is that file, whatever it looks like; else `*`, `?` and `[…]` make it a pattern, and
-    `**` reaches into folders. A pattern's files come in natural order (`part-2` before `part-10`). A file that several
-    paths stand for is read once.
+    The name of an existing file is always that file. Otherwise `*`, `?` and `[…]` make it a pattern, and `**` matches
+    nested folders. A pattern's files are in natural order (`part-2` before `part-10`). A file matched by several paths
+    is read once.
 
     Raises:
-        UsageError: no path at all, a pattern that nothing matches, or a folder that is no data set or several.
+        UsageError: There are no paths, a pattern matches nothing, or a folder contains no dataset or several.
     """
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
     if not given:
@@ -97,7 +98,7 @@ def _folder(path: str) -> list[str]:
 
 
 def _saved(path: str, files: Sequence[object]) -> list[str]:
-    """The files of a data set that `datasets` saved, which it names by number."""
+    """Return the files of a dataset saved by `datasets`, which names them by number."""
     names = [file.get("filename") if isinstance(file, dict) else None for file in files]
     if not names or not all(map(_is_name, names)):
         raise UsageError(f"{path}/state.json names no files of the folder", hint="save the dataset again")
@@ -123,20 +124,23 @@ def _kind(file: str) -> str:
 
 
 def _data_set(file: str) -> str:
-    """Which data set or split of a folder a file belongs to: parts that differ only in their number are one."""
+    """Return the dataset or split of a folder that a file belongs to.
+
+    Parts that differ only in their number belong together.
+    """
     folder, name = os.path.split(file)
     while "=" in os.path.basename(folder):  # partitions, such as year=2024
         folder = os.path.dirname(folder)
     stem = name.partition(".")[0]
     match = _PART.match(stem)
     stem = match[1] if match else stem
-    # Files of unlike names are one data set unless a name is a split's or a hub's (NAME-00000-of-00002).
+    # Files with different names are one dataset, except for names of splits or of the Hub (NAME-00000-of-00002).
     split = stem if "-of-" in name or stem.lower() in _SPLITS else ""
     return os.path.join(folder, split)
 
 
 def _json(path: str) -> dict[str, object]:
-    """A small JSON object beside the data; an empty one where there is none."""
+    """Read a small JSON object stored next to the data, or return an empty one if there is none."""
     try:
         with open(path, "rb") as stream:
             found = json.loads(stream.read(2**24))
@@ -146,5 +150,5 @@ def _json(path: str) -> dict[str, object]:
 
 
 def _is_name(name: object) -> bool:
-    """Whether something is the bare name of a file: data must not name files elsewhere."""
+    """Whether a value is a bare file name. Data must not refer to files elsewhere."""
     return isinstance(name, str) and name not in ("", ".", "..") and os.path.basename(name) == name and "\0" not in name

@@ -16,19 +16,20 @@ from verikit.types import Group
 
 FIELDS = ("prompt", "answer", "id")
 CANDIDATES = ("completions", "completion", "failed")
-"""Keys of a row that was sampled before, which are not its problem's."""
+"""Keys of previously sampled rows that are not part of the problem."""
 
 
 def read_problems(path: Paths, mapping: Mapping[str, str]) -> list[Group]:
-    """Return the problems of files; keys that are not prompt, answer or id go to `meta`.
+    """Return the problems of files. Keys that are not prompt, answer or id go to `meta`.
 
     Args:
-        path: What `verikit.readers.rows` takes.
-        mapping: From prompt, answer and id to the rows' keys; by default these names, else usual ones (`problem`, …).
+        path: Any input of `verikit.readers.rows`.
+        mapping: Maps prompt, answer and id to the rows' keys. By default these names, otherwise usual ones (`problem`,
+            …).
 
     Raises:
-        ConfigError: the file can't be read, or has no rows.
-        SchemaError: a row is no object, or has no prompt.
+        ConfigError: The file can't be read, or has no rows.
+        SchemaError: A row is not an object, or has no prompt.
     """
     _check(mapping)
     files = Files(path)
@@ -49,17 +50,17 @@ def read_problems(path: Paths, mapping: Mapping[str, str]) -> list[Group]:
 
 
 def iter_problems(path: Paths, mapping: Mapping[str, str]) -> Iterator[tuple[int, Group | SchemaError]]:
-    """Yield the problems of files one at a time, each with its number; a bad row comes out as its error.
+    """Yield the problems of files one at a time, each with its number. A bad row becomes its error.
 
-    A row's candidates, where it has some already, are left out.
+    Candidates that a row already has are dropped.
 
     Args:
-        path: What `verikit.readers.rows` takes.
+        path: Any input of `verikit.readers.rows`.
         mapping: As for `read_problems`.
 
     Raises:
-        ConfigError: an unknown field is mapped.
-        UsageError: the file can't be read, or has no rows.
+        ConfigError: An unknown field is mapped.
+        UsageError: The file can't be read, or has no rows.
     """
     _check(mapping)
     files = Files(path)
@@ -73,7 +74,7 @@ def iter_problems(path: Paths, mapping: Mapping[str, str]) -> Iterator[tuple[int
 
 
 def _checked(problem: Group) -> Group:
-    """The problem with prompt and answer as a reader of candidates would give them."""
+    """Return the problem with prompt and answer as a reader of candidates would return them."""
     prompt, answer = fields.prompt(problem.prompt), fields.answer(problem.answer)
     return Group(prompt, answer=answer, id=problem.id, meta=problem.meta)
 

@@ -1,8 +1,8 @@
-"""`read`: files of any known format to a stream of groups, in constant memory.
+"""`read`: turns files of any supported format into a stream of groups, in constant memory.
 
-A bad row comes out as a `SchemaError` (yielded, not raised) and reading goes on; what is wrong with the file as a whole
-is raised when iteration starts. Consecutive rows with one completion each and the same id (without ids: the same prompt
-and answer) become one group, so a group comes out when the row after it has been read.
+A bad row is yielded as a `SchemaError`, not raised, and reading continues. Errors of a whole file are raised when
+iteration starts. Consecutive rows with one completion each and the same id become one group. Without ids, rows need the
+same prompt and answer. A group is therefore yielded once the row after it has been read.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from verikit.readers.source import RawRow
 from verikit.types import WORKSPACE, Group
 
 MAX_HELD_ERRORS = 1000
-"""This many bad rows amid one group end it: they wait in memory for its last row."""
+"""A group ends after this many bad rows inside it, because they wait in memory for its last row."""
 NO_MAPPING: Mapping[str, str] = MappingProxyType({})
 TABLES: Mapping[str, str] = MappingProxyType({"csv": ",", "tsv": "\t"})
-"""Formats that say only how rows are cut, for tables whose names don't: stdin, say."""
+"""Formats that only define how rows are split, for tables whose name doesn't show it, such as stdin."""
 
 
 def read(
@@ -47,29 +47,29 @@ def read(
 
     Args:
         source: A file (JSON lines, a JSON array, CSV, TSV, parquet or Arrow; plain or compressed), `"-"` for stdin, a
-            pattern, a folder, or several of these, which are read as one; or rows in memory (`HeldRows`).
-        format: A name of `FORMATS`; None tells it by the keys of the first row that is recognised. `csv` or `tsv` says
-            that the file is such a table, where its name doesn't.
-        mapping: From our fields (prompt, completions, completion, answer, id) to the row's keys, where they differ
-            from the format's; of one of several files as `FILE:prompt`, by its name or a pattern. Dotted paths reach
-            into objects. `prompt` may be mapped to "": there is none. `text` is another name of completion.
-            `completions.NAME` is mapped to a list beside the completions, whose items are theirs under NAME. `gold.id`,
-            `gold.answer`, `gold.prompt` are keys of the rows of `gold`.
-        gold: Where the golds lie, if not in the rows: rows with the same ids.
+            pattern, a folder, or several of these, read as one. Or rows in memory (`HeldRows`).
+        format: A name in `FORMATS`. None detects it from the keys of the first recognised row. `csv` or `tsv` marks the
+            file as such a table if its name doesn't.
+        mapping: Maps verikit's fields (prompt, completions, completion, answer, id) to the row's keys, if they differ
+            from the format's. `FILE:prompt` applies to one of several files, given by name or pattern. Dotted paths
+            reach into objects. Map `prompt` to "" if there is none. `text` is an alias of completion.
+            `completions.NAME` maps a list parallel to the completions, whose items are stored with them as NAME.
+            `gold.id`, `gold.answer` and `gold.prompt` are keys of the rows of `gold`.
+        gold: Location of the gold answers, if they are not in the rows: rows with the same ids.
 
     Returns:
-        An iterator of groups and, in the place of bad rows, of errors.
+        An iterator of groups, and of errors in the positions of bad rows.
 
     Raises:
-        UsageError: unknown format or field; and, on the first step of iteration, a file that is absent, unreadable,
-            empty or damaged from the start.
-        MissingExtra: on the first step, a file that needs a package that is not installed.
+        UsageError: Unknown format or field. On the first step of iteration: a file is missing, unreadable, empty or
+            damaged from the start.
+        MissingExtra: On the first step, a file needs a package that is not installed.
     """
     return Reader(source, format, mapping, gold)
 
 
 class RowParser:
-    """Reads the rows of files, each by itself; picklable, so that worker processes can, but for the golds."""
+    """Parses the rows of files one by one. Picklable for worker processes, except for the gold answers."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class RowParser:
         return (_parser, (self.places, *self._arguments))
 
     def parse(self, line: int, row: RawRow) -> Group | SchemaError | None:
-        """Read one row; None if the format leaves it out."""
+        """Parse one row. Return None if the format skips it."""
         try:
             built = self.build(line, row)
         except SchemaError as error:
@@ -94,10 +94,10 @@ class RowParser:
         return None if built is None else built.group
 
     def build(self, line: int, row: RawRow) -> BuiltGroup | None:
-        """Read one row; None if the format leaves it out.
+        """Parse one row. Return None if the format skips it.
 
         Raises:
-            SchemaError: the row can't be used; names file and line.
+            SchemaError: The row can't be used. The error names file and line.
         """
         try:
             built = self._layout.group(parse(row) if isinstance(row, bytes) else row, line)
@@ -110,21 +110,21 @@ class RowParser:
 
 
 class FileParsers:
-    """Reads the rows of several files, each by its own parser; picklable like those."""
+    """Parses the rows of several files, each with its own parser. Picklable like these."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
         self.by_file: dict[str, RowParser] = {}
 
     def parse(self, line: int, row: RawRow) -> Group | SchemaError | None:
-        """Read one row; None if the format leaves it out."""
+        """Parse one row. Return None if the format skips it."""
         return self._of(line).parse(line, row)
 
     def build(self, line: int, row: RawRow) -> BuiltGroup | None:
-        """Read one row; None if the format leaves it out.
+        """Parse one row. Return None if the format skips it.
 
         Raises:
-            SchemaError: the row can't be used; names file and line.
+            SchemaError: The row can't be used. The error names file and line.
         """
         return self._of(line).build(line, row)
 
@@ -142,7 +142,7 @@ def _check_format(format: str | None) -> None:
 
 
 class Reader(Iterator[Group | SchemaError]):
-    """The iterator `read` returns; `format` and `notes` fill while it runs."""
+    """The iterator that `read` returns. `format` and `notes` are filled while it runs."""
 
     def __init__(
         self,
@@ -165,32 +165,32 @@ class Reader(Iterator[Group | SchemaError]):
         self._source = source if isinstance(source, RowSource) else Files(source, self._lists(), delimiter)
         self.name: str = self._source.name
         self._given = self.format = None if delimiter else format
-        """The format's name, of several files the first one's; None until a row has told it."""
+        """The format's name, that of the first file if there are several. None until a row has determined it."""
         self.notes: list[str] = []
-        """What a person should know about how the file was read; each said once."""
+        """Notes for the user on how the file was read, without duplicates."""
         self.parser: RowParser | FileParsers | None = None
-        """Reads the rows; None until a row has told the format."""
+        """Parses the rows. None until a row has determined the format."""
         self._parsers: dict[tuple[str, tuple[tuple[str, str], ...]], RowParser] = {}
-        """By format and mapping: files that are alike share one."""
+        """Parsers by format and mapping. Files with the same ones share a parser."""
         self._begun = 0
-        """Files whose rows have begun."""
+        """Number of files whose rows have started."""
         self._learnt = self._gathers = self._stateless = False
-        """Of the present file: whether a row has told its format, whether rows are gathered, and can be read alone."""
+        """State of the current file: its format is known, its rows are gathered, its rows can be read separately."""
         self._golds = None if gold is None else Golds(gold, gold_mapping)
         self._groups = self._read()
 
     @property
     def places(self) -> Places:
-        """Which file and line the number of a row stands for."""
+        """The file and line of each row number."""
         return self._source.places
 
     @property
     def gold_digest(self) -> str | None:
-        """A digest of the golds of `gold`, once the first row is read; None where there are none."""
+        """A digest of the gold answers of `gold`, once the first row is read, or None without `gold`."""
         return None if self._golds is None else self._golds.digest
 
     def _lists(self) -> list[str]:
-        """Columns that the mapping says hold lists."""
+        """Columns that contain lists according to the mapping."""
         pairs = [pair for part in (self._mapping, *self._by_file.values()) for pair in part.items()]
         return [path for field, path in pairs if field == "completions" or field.startswith(OWN)]
 
@@ -201,7 +201,7 @@ class Reader(Iterator[Group | SchemaError]):
         return next(self._groups)
 
     def close(self) -> None:
-        """Close the file; needed only where reading stops before the end."""
+        """Close the file. Only needed if reading stops before the end."""
         self._groups.close()
 
     def _read(self) -> Generator[Group | SchemaError]:
@@ -213,12 +213,14 @@ class Reader(Iterator[Group | SchemaError]):
                     yield item
 
     def rows(self) -> Iterator[tuple[int, RawRow | SchemaError]]:
-        """The rows as they lie in the file, numbered from 1; `parser` is set once one of them has told the format.
+        """Yield the rows as they appear in the file, numbered from 1.
 
-        Each of several files tells its own.
+        `parser` is set once a row has determined the format.
+
+        Each of several files determines its own format.
 
         Raises:
-            UsageError: the file can't be read, or has no rows.
+            UsageError: The file can't be read, or has no rows.
         """
         if self._golds is not None:
             self._golds.load(self.notes)
@@ -231,7 +233,7 @@ class Reader(Iterator[Group | SchemaError]):
             yield line, row if self._learnt or isinstance(row, SchemaError) else self._learn(line, row)
 
     def _learn(self, line: int, row: RawRow) -> RawRow | SchemaError:
-        """Tell a file's format by a row; one that can't be read becomes its error and tells nothing."""
+        """Detect a file's format from a row. A row that can't be read becomes its error and determines nothing."""
         file = self.places.at(line)[0]
         try:
             data = parse(row) if isinstance(row, bytes) else deepcopy(row)
@@ -256,11 +258,11 @@ class Reader(Iterator[Group | SchemaError]):
     def items(
         self, rows: Iterable[tuple[int, RawRow | SchemaError]], *, raw: bool = False
     ) -> Iterator[tuple[int, Group | SchemaError | RawRow]]:
-        """Turn rows into groups and errors, each with the number of the last row it took; ids are not compared.
+        """Turn rows into groups and errors, each with the number of its last row. Ids are not compared.
 
-        Where the file's first readable row is a single candidate, consecutive rows of one prompt are gathered into a
-        group; a bad row between them comes after the group, under the same number. With `raw`, rows that can be read
-        one by one by `parser`, in any process, are passed on unread.
+        If the file's first readable row is a single candidate, consecutive rows of one prompt are gathered into a
+        group. A bad row between them comes after the group, under the same number. With `raw`, rows that `parser` can
+        read one by one in any process are passed on unparsed.
         """
         held = Gathered(self.places)
         last = 0
@@ -304,7 +306,7 @@ def _has_workspace(group: Group) -> bool:
 
 
 def _continues(first: BuiltGroup, after: BuiltGroup) -> bool:
-    """Whether a row is another candidate of the same prompt; rows with neither id nor prompt stand alone."""
+    """Whether a row is another candidate of the same prompt. Rows with neither id nor prompt are never merged."""
     held, group = first.group, after.group
     if after.named != first.named or (after.named and group.id != held.id):
         return False
@@ -312,7 +314,7 @@ def _continues(first: BuiltGroup, after: BuiltGroup) -> bool:
 
 
 def repeated(id: str, seen: int, places: Places) -> SchemaError:
-    """The error of a group whose id is that of row `seen`."""
+    """Return the error for a group whose id already appeared in row `seen`."""
     name, line = places.at(seen)
     return SchemaError(
         f"the id {id!r} repeats line {line}" + (f" of {name}" if places.several else ""),

@@ -1,7 +1,8 @@
-"""How many rows of a parquet file are decoded at a time, so that no few bytes of it become gigabytes in memory.
+"""How many rows of a parquet file to decode at a time, so a few bytes of it can't become gigabytes in memory.
 
-A dictionary holds a value once however often it occurs, and a run of equal values takes a few bytes. So what a row
-group takes when it is decoded is not known from its size. It is bounded by the longest value of each dictionary.
+A dictionary contains a value once however many times it occurs, and a run of equal values takes a few bytes. So the
+decoded size of a row group can't be derived from its stored size. It is bounded by the longest value of each
+dictionary.
 """
 
 from __future__ import annotations
@@ -12,23 +13,23 @@ from verikit.errors import SchemaError
 
 BATCH = 256
 MAX_BATCH = 64 << 20
-"""Bytes that a batch of several rows may take when it is decoded."""
+"""Maximum decoded bytes of a batch of several rows."""
 MAX_VALUES = 50_000_000
-"""Values of one list column in one row group."""
+"""Maximum number of values of one list column in one row group."""
 _VALUE = 64
-"""Bytes that a value takes beside its text."""
+"""Bytes of a value in addition to its text."""
 
 
 def batch_rows(table: Any, longest: Any, group: int) -> int:
-    """How many rows of a row group are decoded at a time.
+    """Return how many rows of a row group to decode at a time.
 
     Args:
-        table: a `ParquetFile`.
-        longest: the same file, with dictionaries read as they are.
-        group: number of the row group.
+        table: A `ParquetFile`.
+        longest: The same file, with dictionaries read without decoding.
+        group: Number of the row group.
 
     Raises:
-        SchemaError: a column holds more values than can be held.
+        SchemaError: A column has too many values for memory.
     """
     meta = table.metadata.row_group(group)
     row = 0.0
@@ -53,19 +54,19 @@ def batch_rows(table: Any, longest: Any, group: int) -> int:
 
 
 def record_batch_rows(batch: Any) -> int:
-    """How many rows of an Arrow record batch, whose dictionaries are as they are, are decoded at a time."""
+    """Return how many rows of an Arrow record batch, whose dictionaries are not decoded, to decode at a time."""
     row = sum(_VALUE + _longest(column) for column in batch.columns)
     return max(1, min(BATCH, MAX_BATCH // max(1, row)))
 
 
 def _longest_value(file: Any, group: int, path: str) -> int:
-    """Bytes of the longest value in a column's dictionary; 0 if it has none after all."""
+    """Return the bytes of the longest value in a column's dictionary, or 0 if it turns out to have none."""
     first = next(file.iter_batches(1, row_groups=[group], columns=[path]), None)
     return 0 if first is None else _longest(first.column(0))
 
 
 def _longest(values: Any) -> int:
-    """Bytes of the longest text in the dictionary of an array, or of what it is made of; 0 where there is none."""
+    """Return the bytes of the longest string in the dictionary of an array or its child arrays, or 0 without one."""
     from pyarrow import compute, types
 
     while not types.is_dictionary(values.type) and hasattr(values, "flatten"):
@@ -85,6 +86,6 @@ def _is_text(kind: Any) -> bool:
 
 
 def dictionary_columns(table: Any) -> list[str]:
-    """The columns of a `ParquetFile` whose dictionaries can be read as they are."""
+    """Return the columns of a `ParquetFile` whose dictionaries can be read without decoding."""
     columns = (table.schema.column(number) for number in range(len(table.schema)))
     return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]

@@ -1,9 +1,9 @@
-"""Bytes to rows: a file or stdin, plain or compressed, cut into numbered rows.
+"""Turns bytes into rows: a file or stdin, plain or compressed, split into numbered rows.
 
-Rows are lines, the items of one JSON array, the rows of a table of text, of a parquet or of an Arrow file. All but
-tables of text, which are told by their names, are told by their first bytes. No row is held beyond `MAX_ROW` bytes: a
-longer one becomes a `SchemaError` and the rest of it is skipped. A file that can't be read at all raises a
-`UsageError`; a stream that breaks after good rows ends in a `SchemaError` as its last item.
+Rows are lines, the items of one JSON array, or the rows of a text table, a parquet file or an Arrow file. Text tables
+are recognised by their names, all others by their first bytes. No row takes more than `MAX_ROW` bytes: a longer one
+becomes a `SchemaError` and the rest of it is skipped. A file that can't be read at all raises a `UsageError`. A stream
+that breaks after good rows ends in a `SchemaError` as its last item.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_ROW = 64 * 2**20
 """Longest row in bytes (decompressed)."""
 
 RawRow = bytes | JsonRow
-"""A row as it lies in the file: bytes of JSON, or a row of a table."""
+"""A row as stored in the file: bytes of JSON, or a row of a table."""
 Rows = Iterator[tuple[int, RawRow | SchemaError]]
 _OTHER = {
     b"\xff\xfe": ("UTF-16", "rewrite it: iconv -f UTF-16 -t UTF-8"),
@@ -35,12 +35,12 @@ _OTHER = {
     b"\x1f\x8b": ("gzip within another compression", "unpack it once"),
     logs.ZIP: ("a zip archive within a compression", "unpack it once"),
 }
-"""First bytes of what is not read -> what it is, and what to do."""
+"""First bytes of unsupported files -> their type, and the remedy."""
 
 
 @contextmanager
 def opened(path: str) -> Iterator[io.BufferedReader]:
-    """Open a file, or stdin for `"-"` (which stays open), as a stream that can be peeked into."""
+    """Open a file, or stdin for `"-"` (which stays open), as a stream that supports peeking."""
     if path == "-":
         if sys.stdin is None:
             raise UsageError("stdin is closed", hint="give a file, or pipe one in")
@@ -60,18 +60,18 @@ def opened(path: str) -> Iterator[io.BufferedReader]:
 def cut(
     stream: io.BufferedReader, name: str, cap: int = MAX_ROW, lists: Collection[str] = (), delimiter: str = ""
 ) -> Rows:
-    """Number the rows of a stream from 1; blank lines count but are left out.
+    """Number the rows of a stream from 1. Blank lines are counted but skipped.
 
     Args:
-        stream: What `opened` gave.
-        name: Of the file: its ending tells tables of text and JSON lines, and messages name it.
+        stream: The result of `opened`.
+        name: Name of the file, for messages. Its ending identifies text tables and JSON lines.
         cap: Longest row in bytes.
-        lists: Columns of a table of text whose cells are lists.
-        delimiter: What separates its columns, where the name doesn't tell that it is such a table.
+        lists: Columns of a text table whose cells are lists.
+        delimiter: Its column separator, if the name doesn't identify it as such a table.
 
     Raises:
-        UsageError: nothing can be read from the stream at all.
-        MissingExtra: what reads such files is not installed.
+        UsageError: Nothing can be read from the stream at all.
+        MissingExtra: The package that reads such files is not installed.
     """
     if read := parquet.reader_of(stream.peek(6)[:6]):
         yield from read(stream, name)

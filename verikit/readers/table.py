@@ -1,10 +1,10 @@
-"""Tables of text to rows: CSV and TSV under a header, as spreadsheets and data frames write them.
+"""Turns text tables into rows: CSV and TSV with a header, as written by spreadsheets and data frames.
 
-Cells are text; those of columns that hold lists (`completions`, `rewards`, …, and what the caller names) are read as
-JSON where they are a JSON list, and so are prompts that are messages. Quoting is that of RFC 4180: a field with
-delimiters, quotes or line ends stands in quotes, quotes within it are doubled, a backslash means nothing. A bad row is
-an error at the line it begins on, and reading goes on with the next line, so that a quote that is never closed hides
-nothing. A table that makes too much be read twice in this way is given up.
+Cells are strings. In columns of lists (`completions`, `rewards`, …, and those that the caller names), JSON lists are
+parsed, and so are prompts that are messages. Quoting follows RFC 4180. A field with delimiters, quotes or line ends is
+quoted, quotes within it are doubled, and a backslash has no special meaning. A bad row is an error at its first line,
+and reading continues with the next line, so an unclosed quote hides nothing. A table that causes too much rereading is
+abandoned.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ LISTS = frozenset(
 """Columns whose cells are lists."""
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 MAX_REREAD = 2**28
-"""Characters that may be read again behind rows that can't be read: quotes may lie so that each row begins one which
-only the end of the file closes."""
+"""Maximum number of characters to reread after unreadable rows.
+
+Quotes can be placed such that each row starts one that only the end of the file closes.
+"""
 _QUOTING = "quote a field that holds the delimiter, quotes or line ends, and double the quotes within it"
 
 
 def delimiter_of(name: str) -> str:
-    """What separates the columns of a file of this name; "" if it is no table."""
+    """Return the column separator of a file with this name, or "" if it is not a table."""
     for ending in ENDINGS:
         name = name.removesuffix(ending)
     return next((delimiter for ending, delimiter in _DELIMITERS.items() if name.lower().endswith(ending)), "")
@@ -40,19 +42,19 @@ def delimiter_of(name: str) -> str:
 def rows(
     source: Stream, name: str, delimiter: str, cap: int, lists: Collection[str] = ()
 ) -> Iterator[tuple[int, JsonRow | SchemaError]]:
-    """The rows of a table, each with the line it begins on, the header's being the first.
+    """Yield the rows of a table, each with the line on which it starts. The header is line 1.
 
     Args:
         source: Its bytes.
-        name: Of the file, for messages.
-        delimiter: What separates columns; a header without it may have semicolons or tabs instead.
+        name: Name of the file, for messages.
+        delimiter: Column separator. If the header doesn't contain it, semicolons and tabs are tried.
         cap: Longest row in bytes.
-        lists: Columns whose cells are lists, beside `LISTS`.
+        lists: Columns whose cells are lists, in addition to `LISTS`.
 
     Raises:
-        SchemaError: the header can't be used.
+        SchemaError: The header can't be used.
     """
-    # Of the whole process, and only ever raised: the module's own limit of 131,072 is less than a long completion.
+    # Applies to the whole process, and is only raised: the default of 131,072 is less than a long completion.
     csv.field_size_limit(max(cap, csv.field_size_limit()))
     lines = _Lines(source, cap)
     columns, delimiter = _header(lines, name, delimiter)
@@ -124,10 +126,12 @@ def _row(columns: Sequence[str], cells: Sequence[str], decoded: Sequence[str]) -
 
 
 def _listed(cell: str, column: str) -> Any:
-    """A cell's list; the text itself where it is none, or where messages are expected and it is no list of them.
+    """Parse a cell's list.
+
+    Return the string itself if it isn't one, or if messages are expected and it isn't a list of them.
 
     Raises:
-        SchemaError: it is a list as Python prints one.
+        SchemaError: It is a list in Python's format.
     """
     text = cell.strip()
     if text[:1] != "[" or text[-1:] != "]":
@@ -149,29 +153,29 @@ def _are_messages(items: Sequence[Any]) -> bool:
 
 
 class _Lines(Iterator[str]):
-    """Lines of text; those since `begin` can be gone back to. Bytes that are no UTF-8 become lone surrogates."""
+    """Lines of text. Those since `begin` can be read again. Bytes that are not UTF-8 become lone surrogates."""
 
     def __init__(self, source: Stream, cap: int) -> None:
         self._readline, self._cap = source.readline, cap
-        self._ahead: deque[str | SchemaError] = deque()  # an error stands for a line that is too long
+        self._ahead: deque[str | SchemaError] = deque()  # an error replaces a line that is too long
         self._taken: list[str | SchemaError] = []
         self._size = self._reread = 0
         self.first = 1
-        """The line that the present row begins on."""
+        """The line on which the current row starts."""
 
     def begin(self) -> None:
-        """The next line begins a row."""
+        """Mark the next line as the start of a row."""
         self.first += len(self._taken)
         self._taken, self._size = [], 0
 
     def push(self, line: str) -> None:
-        """Give the last line back."""
+        """Push back the last line."""
         self._taken.pop()
         self._size -= len(line)
         self._ahead.append(line)
 
     def back(self) -> bool:
-        """Go back to the line after the one on which the present row begins; False where that was done too often."""
+        """Return to the line after the one on which the current row starts. False if that happened too many times."""
         self._ahead.extendleft(reversed(self._taken[1:]))
         del self._taken[1:]
         self._reread += self._size

@@ -1,7 +1,7 @@
-"""Corpora: files that hold rows, a text each, and files that are one text; plain or compressed.
+"""Corpora: files of rows with one text each, and files that are one text. Plain or compressed.
 
-Which of both a file is says its name (`.jsonl`, `.json`, `.csv`, …, also with `.gz` and its like behind), or its first
-bytes where these are parquet's or Arrow's.
+The kind of a file is determined by its name (`.jsonl`, `.json`, `.csv`, …, also followed by `.gz` and similar), or by
+its first bytes if these are parquet's or Arrow's.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from verikit.readers.source import opened
 
 ROWS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 TEXTS = (".txt", ".text", ".md", ".rst", ".tex")
-"""Endings of the files that a folder without files of rows stands for."""
+"""Endings of the files used from a folder without files of rows."""
 MAX_TEXT = 2**30
-"""Bytes of a text that is one file, unpacked."""
+"""Maximum uncompressed bytes of a text that is one file."""
 
 
 def plain_name(path: str | PathLike[str]) -> str:
@@ -29,10 +29,10 @@ def plain_name(path: str | PathLike[str]) -> str:
 
 
 def corpus_files(path: str | PathLike[str]) -> list[str]:
-    """The files that a path, a pattern or a folder stands for; a folder of texts stands for them, in natural order.
+    """Return the files of a path, a pattern or a folder. A folder of text files is expanded to them, in natural order.
 
     Raises:
-        UsageError: there are none, or a folder holds several data sets.
+        UsageError: There are none, or a folder contains several datasets.
     """
     name = fspath(path)
     if os.path.isdir(name):
@@ -43,10 +43,10 @@ def corpus_files(path: str | PathLike[str]) -> list[str]:
 
 
 def holds_rows(path: str | PathLike[str]) -> bool:
-    """Whether a file holds rows.
+    """Whether a file contains rows.
 
     Raises:
-        UsageError: it can't be read.
+        UsageError: It can't be read.
     """
     if plain_name(path).lower().endswith(ROWS):
         return True
@@ -55,12 +55,12 @@ def holds_rows(path: str | PathLike[str]) -> bool:
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """The text that a file is.
+    """Return the content of a text file.
 
     Raises:
-        UsageError: it can't be read.
-        SchemaError: it is damaged, too long, empty, or no text in UTF-8.
-        MissingExtra: what unpacks it is not installed.
+        UsageError: It can't be read.
+        SchemaError: It is damaged, too long, empty, or not UTF-8.
+        MissingExtra: The package that decompresses it is not installed.
     """
     name = fspath(path)
     try:

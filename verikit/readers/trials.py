@@ -14,16 +14,19 @@ from verikit.workspaces.atif import conversation, read_file
 
 RESULT, TASK = "result.json", "task.toml"
 DEPTH = 3
-"""How deep below the folder a trial or a task may lie."""
+"""Maximum depth of a trial or a task below the folder."""
 
 
 def is_trials(folder: str) -> bool:
-    """Whether a folder is a trial, or holds trials."""
+    """Whether a folder is a trial, or contains trials."""
     return os.path.isdir(folder) and next(_trials(folder), None) is not None
 
 
 def trial_rows(folder: str) -> Iterator[JsonRow | SchemaError]:
-    """A row for each trial, with the task of its name if there is one; paths start from where the folder lies."""
+    """Yield a row for each trial, with the task of its name if there is one.
+
+    Paths are relative to the folder's parent.
+    """
     tasks = {os.path.basename(path): path for path in _tasks(folder)}
     for path, result in _trials(folder):
         try:
@@ -33,7 +36,7 @@ def trial_rows(folder: str) -> Iterator[JsonRow | SchemaError]:
 
 
 def _steps(path: str) -> list[Any]:
-    """The steps of a trial's trajectory; none if it has no trajectory."""
+    """Return the steps of a trial's trajectory. Empty if it has no trajectory."""
     if not os.path.isfile(os.path.join(path, "agent", "trajectory.json")):
         return []
     try:
@@ -57,12 +60,12 @@ def _row(folder: str, path: str, result: Mapping[str, Any], tasks: Mapping[str, 
 
 
 def _from(folder: str, path: str) -> str:
-    """A path as it is from where the folder lies."""
+    """Return a path relative to the folder's parent."""
     return os.path.relpath(path, os.path.dirname(folder) or ".")
 
 
 def _trials(folder: str, depth: int = DEPTH) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The trials from a folder on, with their results; a trial is not searched further."""
+    """Yield the trials in a folder, with their results. A trial is not searched further."""
     result = _result(folder)
     if "trial_name" in result:  # a job has a result too
         yield folder, result
@@ -72,7 +75,7 @@ def _trials(folder: str, depth: int = DEPTH) -> Iterator[tuple[str, Mapping[str,
 
 
 def _tasks(folder: str, depth: int = DEPTH) -> Iterator[str]:
-    """The tasks from a folder on; a task is not searched further."""
+    """Yield the tasks in a folder. A task is not searched further."""
     if os.path.isfile(os.path.join(folder, TASK)):
         yield folder
         return
@@ -81,7 +84,7 @@ def _tasks(folder: str, depth: int = DEPTH) -> Iterator[str]:
 
 
 def _below(folder: str) -> list[str]:
-    """The folders in a folder, without links; none in one that can't be listed, as `os.walk` has it."""
+    """Return the folders in a folder, without links. Empty if it can't be listed, as in `os.walk`."""
     try:
         with os.scandir(folder) as found:
             return sorted(entry.path for entry in found if entry.is_dir(follow_symlinks=False))
@@ -90,7 +93,7 @@ def _below(folder: str) -> list[str]:
 
 
 def _result(folder: str) -> Mapping[str, Any]:
-    """What a folder's `result.json` holds; nothing where there is none, or it is no object."""
+    """Return the content of a folder's `result.json`. Empty if there is none, or it isn't an object."""
     if not os.path.isfile(os.path.join(folder, RESULT)):
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Values of tables and data frames as JSON has them: what is no text, number, list or object becomes one."""
+"""Converts values of tables and data frames to JSON values: strings, numbers, lists and objects."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _NULLS = ("NAType", "NaTType")
 
 
 def plain(value: Any, other: Callable[[Any], Any] = str) -> Any:
-    """A value as JSON has it.
+    """Return a value as JSON represents it.
 
-    Dates become ISO 8601 text, decimals text, durations seconds, bytes their UTF-8 text (or a note of their size),
-    NaN null, dataclasses objects, arrays and numbers of numpy, torch and the like lists and numbers; anything else is
-    what `other` makes of it.
+    Dates become ISO 8601 strings, decimals strings, durations seconds, bytes their UTF-8 text (or a note of their size)
+    and NaN null. Dataclasses become objects. Arrays and numbers of numpy, torch and similar libraries become lists and
+    numbers. `other` converts anything else.
     """
     if type(value) in _PLAIN:
         return value
@@ -47,12 +47,12 @@ def plain(value: Any, other: Callable[[Any], Any] = str) -> Any:
 
 
 def plain_row(row: Mapping[Any, Any]) -> JsonRow:
-    """A row whose keys are texts and whose values are plain."""
+    """Return a row with string keys and plain values."""
     return {str(key): plain(value) for key, value in row.items()}
 
 
 def _foreign(value: Any, other: Callable[[Any], Any]) -> Any:
-    """What a number, text or array of another library is: they all have `tolist` or `item`."""
+    """Convert a number, string or array of another library: they all have `tolist` or `item`."""
     for name in ("tolist", "to_pylist", "item"):
         method = getattr(value, name, None)
         if callable(method):

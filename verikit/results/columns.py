@@ -1,4 +1,4 @@
-"""Records as a data frame of pandas or polars, or a data set: one column a key, each of one type."""
+"""Records as a pandas or polars data frame, or a dataset: one column per key, each of one type."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def to_polars(records: Iterable[Mapping[str, Any]]) -> polars.DataFrame:
 
 
 def to_dataset(records: Iterable[Mapping[str, Any]]) -> datasets.Dataset:
-    """Records as a data set.
+    """Return records as a dataset.
 
     Raises:
-        MissingExtra: the package datasets is not installed.
+        MissingExtra: The package datasets is not installed.
     """
     found: datasets.Dataset = _imported("datasets", "to_dataset()").Dataset.from_dict(columns_of(records))
     return found
 
 
 def columns_of(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Each key with its values, None where a record hasn't it; a column of unlike values holds their texts."""
+    """Return each key with its values, None if a record lacks it. Columns of mixed types become strings."""
     rows = list(records)
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: _alike([row.get(name) for row in rows]) for name in names}

@@ -1,4 +1,4 @@
-"""`verikit.compare`: the command's comparison as a call."""
+"""`verikit.compare`: the command `verikit compare` as a function."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     import polars
 
 AnyRun: TypeAlias = FinishedRun | str | PathLike[str]
-"""A run that a call returned, or the folder of one."""
+"""A run that a call returned, or its folder."""
 Of: TypeAlias = Literal["differences", "slices", "rows"]
-"""What of a comparison a data frame holds."""
+"""The part of a comparison in a data frame."""
 EXAMPLES = 6
 
 
 class RunComparison:
-    """What `compare` returns: paired differences between runs, which are real, and a leaderboard of three or more."""
+    """The result of `compare`: paired differences, which of them are real, and a leaderboard for three or more runs."""
 
     def __init__(self, comparison: ComparedRuns) -> None:
         self.differences: list[RunDifference] = comparison.differences
         """Each pair of runs on each metric: `first`, `second`, and the `difference` of the second from the first."""
         self.standings: list[Standing] = comparison.standings
-        """The runs from the best down, with the ranks that chance leaves open; none of two runs."""
+        """The runs from best to worst, with the ranks that are possible by chance. Empty for two runs."""
         self.slices: list[Slice] = list(comparison.slices)
         """Each value of the keys of `by_key`: every run's estimate on its questions, and each pair's difference."""
         self._comparison = comparison
@@ -54,7 +54,7 @@ class RunComparison:
         return verdict(self.differences)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One record for each pair of runs and metric; `p_holm` is corrected for there being several."""
+        """Yield one record per pair of runs and metric. `p_holm` is corrected for multiple comparisons."""
         ps = holm([pair.difference.p for pair in self.differences])
         for pair, p in zip(self.differences, ps, strict=True):
             row = as_json(pair.difference)
@@ -62,13 +62,13 @@ class RunComparison:
             yield {"first": pair.first, "second": pair.second, **row, "p_holm": p}
 
     def slice_records(self) -> Iterator[dict[str, Any]]:
-        """One record for each value of a key and pair of runs; `p_holm` is corrected for all of a key's."""
+        """Yield one record per value of a key and pair of runs. `p_holm` is corrected for all values of a key."""
         yield from slice_records(self.slices)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One record for each question and metric, a column for each run; those that differ most come first.
+        """Yield one record per question and metric, with a column for each run. Those that differ most come first.
 
-        A column is None where the run has no value. A run that is called like another column gets a number.
+        A column is None if the run has no value. A run with the name of another column gets a number.
         """
         for record in self._comparison.row_records():
             values = record.pop("values")
@@ -76,13 +76,13 @@ class RunComparison:
             yield record | dict(zip(names, values.values(), strict=True))
 
     def changes(self) -> Iterator[dict[str, Any]]:
-        """One record for each question whose value differs between two runs, with both values."""
+        """Yield one record per question whose value differs between two runs, with both values."""
         for pair in self.differences:
             for row in as_json(pair.difference)["changed"]:
                 yield {"first": pair.first, "second": pair.second, "task": pair.difference.task, **row}
 
     def to_pandas(self, of: Of = "differences") -> pandas.DataFrame:
-        """The differences as a data frame of pandas; or `slices`, or `rows`, each question under each run.
+        """Return the differences as a pandas data frame, or `slices`, or `rows`: each question under each run.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -90,7 +90,7 @@ class RunComparison:
         return to_pandas(self._records(of))
 
     def to_polars(self, of: Of = "differences") -> polars.DataFrame:
-        """The differences as a data frame of polars; or `slices`, or `rows`, each question under each run.
+        """Return the differences as a polars data frame, or `slices`, or `rows`: each question under each run.
 
         Raises:
             MissingExtra: polars is not installed.
@@ -98,10 +98,12 @@ class RunComparison:
         return to_polars(self._records(of))
 
     def to_dataset(self, of: Of = "differences") -> datasets.Dataset:
-        """The differences as a data set of the package datasets; or `slices`, or `rows`, each question under each run.
+        """Return the differences as a dataset of the package datasets, or `slices`, or `rows`.
+
+        `rows` has one record for each question under each run.
 
         Raises:
-            MissingExtra: it is not installed.
+            MissingExtra: It is not installed.
         """
         return to_dataset(self._records(of))
 
@@ -112,7 +114,7 @@ class RunComparison:
         return records[of]()
 
     def __repr__(self) -> str:
-        """What the command prints, without colours."""
+        """Return the command's output, without colours."""
         if self.standings:
             lines = show_leaderboard(self.standings, self.differences)
         else:
@@ -155,20 +157,20 @@ class RunComparison:
 def compare(*runs: AnyRun | Mapping[str, AnyRun], metric: str = "", by_key: str | Sequence[str] = ()) -> RunComparison:
     """Compare runs of `score` or of `evaluate` on the same questions: which differences are real, and what changed.
 
-    What `verikit compare` does, as a call: paired differences with intervals over questions, p-values of a sign-flip
+    Does the same as `verikit compare`: paired differences with intervals over questions, and p-values of a sign-flip
     test, corrected for several comparisons.
 
     Args:
-        runs: Two or more runs or folders of runs; or one mapping from names to them.
-        metric: Another metric of single questions than the runs are told by: `selected`, `pass@4`, `pass^4`.
-        by_key: One key of the rows or several, to compare by value by value as well.
+        runs: Two or more runs or folders of runs, or one mapping from names to them.
+        metric: A metric of single questions other than the runs' default: `selected`, `pass@4`, `pass^4`.
+        by_key: One key of the rows or several, to also compare value by value.
 
     Returns:
-        The comparison: each pair's differences, which are real, and of three or more runs a leaderboard.
+        The comparison: each pair's differences, which of them are real, and a leaderboard for three or more runs.
 
     Raises:
-        UsageError: fewer than two runs, a folder is none, a run has no such metric, they share no question, or no row
-            has a key.
+        UsageError: There are fewer than two runs, a folder is not a run, a run has no such metric, they have no
+            question in common, or no row has a key.
     """
     named: dict[str, AnyRun] = {}
     for run in runs:

@@ -1,4 +1,4 @@
-"""What a caller holds in Python, as a file of rows: the form in which every command reads its input."""
+"""Converts a caller's Python data to a file of rows, the input format of every command."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from verikit.readers.values import plain
 from verikit.types import Group, Sample
 
 Data: TypeAlias = Any
-"""Rows as a caller holds them: a path, or dicts, `Sample`s, `Group`s, a data frame of pandas or polars, a table of
-pyarrow, a data set of `datasets`."""
+"""Rows from a caller: a path, dicts, `Sample`s, `Group`s, a pandas or polars data frame, a pyarrow table or `Dataset`.
+"""
 _SHAPE = "a list of dicts, a data frame, a data set, or a path"
 
 
 def is_path(data: Data) -> bool:
-    """Whether what a caller gave names a file, a pattern or a folder."""
+    """Whether a caller's data names a file, a pattern or a folder."""
     return isinstance(data, (str, PathLike))
 
 
 def are_paths(data: Data) -> bool:
-    """Whether what a caller gave names several."""
+    """Whether a caller's data names several of these."""
     return isinstance(data, (list, tuple)) and bool(data) and all(map(is_path, data))
 
 
 def is_table(data: object) -> bool:
-    """Whether an object holds rows: a table, a data set, or a list of dicts or samples."""
+    """Whether an object contains rows: a table, a dataset, or a list of dicts or samples."""
     if isinstance(data, (list, tuple)):
         return bool(data) and all(isinstance(row, (Mapping, Sample, Group)) for row in data)
     return any(hasattr(data, method) for method in (*_TABLES, "to_pandas"))
 
 
 def as_path(data: str | PathLike[str]) -> str:
-    """A path as commands take it; `~` is the home folder.
+    """Return a path as commands accept it. `~` is the home folder.
 
     Raises:
-        UsageError: it is stdin, which a Python call has not.
+        UsageError: It is stdin, which a Python call does not have.
     """
     path = fspath(data)
     if path == "-":
@@ -51,10 +51,10 @@ def as_path(data: str | PathLike[str]) -> str:
 
 
 def write_rows(data: Data, path: Path) -> int:
-    """Write rows as JSON lines and return how many there are.
+    """Write rows as JSON lines and return their number.
 
     Raises:
-        UsageError: there is none, or these are no rows.
+        UsageError: There are no rows, or these are not rows.
     """
     count = 0
     with open(path, "wb") as stream:
@@ -66,10 +66,10 @@ def write_rows(data: Data, path: Path) -> int:
 
 
 def keep_rows(data: Data, folder: Path, name: str, restart: bool) -> Path:
-    """Write rows into a run's folder, where they tell from what the run was made.
+    """Write rows into a run's folder, where they record the run's input.
 
     Raises:
-        UsageError: there is none, or the folder holds other rows: not these, nor the first of these.
+        UsageError: There are none, or the folder contains rows that are neither these nor a prefix of these.
     """
     refuse_links(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -101,10 +101,10 @@ def _items(data: Any) -> Iterable[Any]:
 
 
 def rows_of(data: Data) -> Iterator[Mapping[str, Any]]:
-    """The rows that a caller's object holds, one by one; nothing is imported for it.
+    """Yield the rows of a caller's object one by one. Nothing is imported.
 
     Raises:
-        UsageError: it holds none.
+        UsageError: It contains none.
     """
     kind = type(data).__name__
     if isinstance(data, (Sample, Group)):
@@ -132,11 +132,14 @@ _TABLES: Mapping[str, Callable[[Any], Iterator[Any]]] = {
     "collect_schema": lambda frame: frame.collect().iter_rows(named=True),  # polars, lazy
     "to_batches": lambda table: chain.from_iterable(batch.to_pylist() for batch in table.to_batches()),  # pyarrow
 }
-"""How tables give their rows, by a method that only they have; the first that fits. Data sets iterate over dicts."""
+"""How to get the rows of tables, by a method that only they have. The first match is used.
+
+Datasets iterate over dicts.
+"""
 
 
 def _plain_row(row: Sample | Group) -> dict[str, Any]:
-    """A sample or group in verikit's own form."""
+    """Return a sample or group in verikit's own format."""
     found = {field.name: getattr(row, field.name) for field in fields(row)}
     found = {name: value for name, value in found.items() if value not in ("", (), {}, None)}
     if isinstance(row, Sample):

@@ -1,4 +1,4 @@
-"""The folder of a run that is called from Python: the caller's, or a scratch folder that goes with the run."""
+"""The folder of a run called from Python: the caller's, or a scratch folder that is deleted with the run."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from verikit.results.data import Data, as_path, is_path, keep_rows, write_rows
 
 
 class CallFolder(NamedTuple):
-    """Where a run is written."""
+    """The folder of a run."""
 
     path: Path
     scratch: Path | None
-    """What is deleted with the run; None where the caller named a folder to keep."""
+    """Folder to delete with the run, or None if the caller named a folder to keep."""
 
     def file(self, data: Data, name: str, restart: bool) -> str:
-        """The path that a caller gave, or the file that his rows are written to, beside or in the run's folder.
+        """Return the path that a caller gave.
+
+        Rows are written to a file next to or in the run's folder, whose path is returned.
 
         Raises:
-            UsageError: these are no rows, or the folder was made from others.
+            UsageError: These are not rows, or the folder was created from others.
         """
         if is_path(data):
             return as_path(data)
@@ -36,9 +38,9 @@ class CallFolder(NamedTuple):
 
 @contextmanager
 def run_folder(out: str | PathLike[str] | None, goes_on: str) -> Iterator[CallFolder]:
-    """The folder that a call writes to. If the call ends by an exception, a scratch folder is gone with it.
+    """Yield the folder that a call writes to. If the call ends with an exception, a scratch folder is deleted.
 
-    An interrupt says what of the run is kept, `goes_on` being what takes it up again.
+    An interrupt reports where the finished part of the run is stored. `goes_on` names the call that resumes it.
     """
     scratch = Path(mkdtemp(prefix="verikit-")) if out is None else None
     path = Path(fspath(out)).expanduser() if out is not None else Path(scratch or "", "run")

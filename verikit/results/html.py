@@ -1,6 +1,6 @@
-"""A run as a notebook shows it: headline numbers, tables and pictures as one piece of HTML.
+"""A run's display in a notebook: headline numbers, tables and pictures as one piece of HTML.
 
-It has no script and no style sheet, which notebooks strip, and what models wrote is escaped.
+It has no script and no style sheet, which notebooks strip, and model output is escaped.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from verikit.report.model import Cell, Chart, Metric, Run, Table
 from verikit.report.pictures import svg
 
 ROWS = 12
-"""Rows of a table that are shown; the report has all."""
+"""Number of rows shown of a table. The report has all."""
 NOTICES = 5
 LONGEST = 120
-"""Characters of a cell."""
+"""Maximum characters of a cell."""
 _NO_TEX = 'class="tex2jax_ignore mathjax_ignore"'
-"""Dollars in texts are none of TeX's, for which notebooks look."""
+"""Dollar signs in the text are not TeX's, which notebooks look for."""
 _SOFT = 'style="color:#7a7f86;font-size:90%"'
 _LEFT, _RIGHT = 'style="text-align:left"', 'style="text-align:right"'
 
@@ -28,7 +28,7 @@ _LEFT, _RIGHT = 'style="text-align:left"', 'style="text-align:right"'
 def render(
     run: Run, tables: Sequence[Table], charts: Sequence[Chart], notes: Sequence[str] = (), folder: Path | None = None
 ) -> str:
-    """A run as HTML: what it is, what to know of it, its numbers with their intervals, tables, and pictures."""
+    """Return a run as HTML: its title, notices, metrics with their intervals, tables, and charts."""
     pieces = [f"<p><b>{_text(run.title)}</b> ({_text(run.kind)})</p>", *_facts(run), *_notices([*run.notices, *notes])]
     if run.metrics:
         pieces += _table(headline(run.metrics))
@@ -86,7 +86,7 @@ def _caption(title: str, note: str) -> str:
 
 
 def cell(value: Cell) -> str:
-    """A table's cell; a number with its interval as `62.5 [41.0, 80.1]`, in percent where it is a share."""
+    """Format a table's cell. A number with its interval is `62.5 [41.0, 80.1]`, in percent if it is a fraction."""
     match value:
         case Metric():
             return _text(interval(value))
@@ -112,6 +112,6 @@ def interval(metric: Metric) -> str:
 
 
 def _text(text: str, most: int = LONGEST) -> str:
-    """A text as HTML."""
+    """Return text as HTML."""
     cut = text if len(text) <= most else text[: most - 1] + "\u2026"
     return escape(printable(cut))

@@ -1,4 +1,4 @@
-"""What finished runs of every kind have in common in Python."""
+"""Shared code of all kinds of finished runs in Python."""
 
 from __future__ import annotations
 
@@ -29,54 +29,54 @@ if TYPE_CHECKING:
     import polars
 
 CHARTS = 2
-"""Charts that a notebook shows of a run; its report has all of them."""
+"""Number of charts that a notebook shows of a run. Its report has all of them."""
 
 
 class FinishedRun(ABC):
-    """A finished run: its summary, its records as data frames, and what a notebook shows of it.
+    """A finished run: its summary, its records as data frames, and its display in a notebook.
 
-    `print(run)` shows what the command shows; a notebook shows tables and pictures. Everything is read from the run's
-    folder when it is asked for, so that a run of a million rows is as light as its summary.
+    `print(run)` shows the command's output. A notebook shows tables and pictures. Everything is read from the run's
+    folder on demand, so a run of a million rows uses no more memory than its summary.
     """
 
     def __init__(self, held: CallFolder, notes: list[str] | None = None) -> None:
         self._path = held.path
         self._kept = held.scratch is None
         self.notes: list[str] = notes or []
-        """What a person should know of how the run was made."""
+        """Notes for the user on how the run was made."""
         if held.scratch is not None:
             weakref.finalize(self, shutil.rmtree, held.scratch, ignore_errors=True)
 
     @property
     def folder(self) -> Path | None:
-        """The run's folder; None where it was called without `out`, and nothing is kept."""
+        """The run's folder, or None if it was called without `out` and nothing is stored."""
         return self._path if self._kept else None
 
     @property
     def path(self) -> Path:
-        """Where the run's files lie as long as this object lives."""
+        """Location of the run's files during the lifetime of this object."""
         return self._path
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """All that decided the result, as config.json holds it."""
+        """All settings that determined the result, as in config.json."""
         return self._json("config.json")
 
     @property
     @abstractmethod
     def summary(self) -> Mapping[str, Any]:
-        """The run's results, as its folder holds them."""
+        """The run's results, as in its folder."""
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
-        """What the command prints of the run, line by line."""
+        """Yield the lines that the command prints for the run."""
 
     @abstractmethod
     def records(self) -> Iterator[dict[str, Any]]:
-        """The rows of the run's data frame, one by one."""
+        """Yield the rows of the run's data frame, one by one."""
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The run's records as a data frame of pandas.
+        """Return the run's records as a pandas data frame.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -84,7 +84,7 @@ class FinishedRun(ABC):
         return to_pandas(self.records())
 
     def to_polars(self) -> polars.DataFrame:
-        """The run's records as a data frame of polars.
+        """Return the run's records as a polars data frame.
 
         Raises:
             MissingExtra: polars is not installed.
@@ -92,26 +92,26 @@ class FinishedRun(ABC):
         return to_polars(self.records())
 
     def to_dataset(self) -> datasets.Dataset:
-        """The run's records as a data set of the package datasets.
+        """Return the run's records as a dataset of the package datasets.
 
         Raises:
-            MissingExtra: it is not installed.
+            MissingExtra: It is not installed.
         """
         return to_dataset(self.records())
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Write the run's report, one HTML page with every sample, and return where it lies.
+        """Write the run's report, one HTML page with every sample, and return its path.
 
         Raises:
-            VerikitError: it can't be written.
+            VerikitError: It can't be written.
         """
         return _write(Path(fspath(path)).expanduser(), report([self._path], Options()))
 
     def save(self, folder: str | PathLike[str]) -> Path:
-        """Copy the run into a folder, for `verikit report` and `verikit compare`, and return where that is.
+        """Copy the run into a folder, for `verikit report` and `verikit compare`, and return the folder's path.
 
         Raises:
-            UsageError: there is something already.
+            UsageError: The folder is not empty.
         """
         path = Path(fspath(folder)).expanduser()
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -123,13 +123,13 @@ class FinishedRun(ABC):
         return path
 
     def __repr__(self) -> str:
-        """What the command prints, without colours."""
+        """Return the command's output, without colours."""
         notes = (f"  note: {note}" for note in self.notes)
         where = [f"  in {self._path}"] if self._kept else []
         return click.unstyle("\n".join([*self.lines(), *notes, *where]))
 
     def _repr_html_(self) -> str:
-        """Tables and pictures for a notebook; all texts of models are escaped."""
+        """Return tables and pictures for a notebook. All model output is escaped."""
         page = self._page
         charts = [chart for chart in page.charts if not chart.more]
         return render(page, self._tables(page), self._charts(charts), self.notes, self.folder)
@@ -147,7 +147,7 @@ class FinishedRun(ABC):
         return [table for table in page.tables if not table.more]
 
     def _charts(self, charts: list[Chart]) -> list[Chart]:
-        """The charts that a notebook shows, of those that the report has in sight."""
+        """Return the charts that a notebook shows, chosen from those that the report shows by default."""
         return charts[:CHARTS]
 
     def _json(self, name: str) -> Mapping[str, Any]:
@@ -156,7 +156,7 @@ class FinishedRun(ABC):
 
 
 def estimate_of(row: Mapping[str, Any]) -> Estimate:
-    """An estimate from a file, where an infinite bound is null."""
+    """Read an estimate from a file, where an infinite bound is null."""
     low, high = (-math.inf if row["low"] is None else row["low"]), (math.inf if row["high"] is None else row["high"])
     return Estimate(**{**row, "low": low, "high": high})
 

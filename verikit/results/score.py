@@ -1,4 +1,4 @@
-"""`verikit.score`: the command's run as a call."""
+"""`verikit.score`: the command `verikit score` as a function."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
     import polars
 
 INPUT, GOLD = "input.jsonl", "gold.jsonl"
-"""Where rows of the caller's lie."""
+"""Files that store the caller's rows."""
 COLUMNS = (
     *("id", "index", "part", "value", "right", "status", "answer", "reason", "by"),
     *("prompt", "completion", "gold"),
 )
-"""What a record holds beside keys of the rows."""
+"""Columns of a record, in addition to keys of the rows."""
 WHOLE = ""
 """Name of a candidate's whole score among its parts."""
 
 
 class ScoreRun(FinishedRun):
-    """What `score` returns: estimates with intervals, and every candidate's score with its parts."""
+    """The result of `score`: estimates with intervals, and every candidate's score with its parts."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """summary.json: counts by status, reasons of what is unscored, and all estimates."""
+        """summary.json: counts by status, reasons for unscored candidates, and all estimates."""
         return self._json(SUMMARY)
 
     @property
@@ -61,12 +61,12 @@ class ScoreRun(FinishedRun):
         return {name: estimate_of(row) for name, row in rows.items()}
 
     def lines(self) -> Iterator[str]:
-        """What `verikit score` prints."""
+        """Yield the output of `verikit score`."""
         return show(self.summary, self.config)
 
     @property
     def slices(self) -> dict[str, dict[str, dict[str, Estimate]]]:
-        """Estimates by key and by its value, of the keys that the run was scored `by_key`; the largest slice first."""
+        """Estimates by key and value, for the keys in the run's `by_key`. The largest slice comes first."""
         return {
             key: {
                 value: {name: estimate_of(row) for name, row in held["metrics"].items()}
@@ -76,27 +76,27 @@ class ScoreRun(FinishedRun):
         }
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows of scores.jsonl: one a candidate, its parts and steps nested."""
+        """Yield the rows of scores.jsonl: one per candidate, with nested parts and steps."""
         return read_rows(self._path / SCORES)
 
     def selected(self) -> Iterator[dict[str, Any]]:
-        """The rows of selected.jsonl: with `select`, the candidate kept of each prompt."""
+        """Yield the rows of selected.jsonl: with `select`, the candidate kept for each prompt."""
         return read_rows(self._path / SELECTED)
 
     def bad_rows(self) -> Iterator[dict[str, Any]]:
-        """The rows of errors.jsonl: rows that could not be read, with their line and what is wrong."""
+        """Yield the rows of errors.jsonl: rows that could not be read, with their line and the problem."""
         return read_rows(self._path / ERRORS)
 
     def records(self, *, texts: bool = False, keys: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-        """One record for each candidate (`part` is "") and one for each part of its score, by the part's path.
+        """Yield one record per candidate (`part` is "") and one per part of its score, with the part's path.
 
         Args:
-            texts: Also `prompt`, `completion` and `gold`, read again from where they came from.
-            keys: Also these keys of the rows, read again like texts; one that is called like a column gets `row.`
-                before its name.
+            texts: Include `prompt`, `completion` and `gold`, read again from the input.
+            keys: Include these keys of the rows, read again from the input. A key with the name of a column gets the
+                prefix `row.`.
 
         Raises:
-            UsageError: the texts or keys are wanted, and the file is not there or holds other rows now.
+            UsageError: Texts or keys are requested, and the file is missing or now contains other rows.
         """
         groups: Iterator[tuple[int, Group]] = self._groups() if texts or keys else iter(())
         plan = plan_of(self.config)
@@ -118,7 +118,7 @@ class ScoreRun(FinishedRun):
                 yield _record(own, path, part, more)
 
     def to_pandas(self, *, texts: bool = False, keys: Sequence[str] = ()) -> pandas.DataFrame:
-        """The records as a data frame of pandas, see `records`.
+        """Return the records as a pandas data frame. See `records`.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -126,7 +126,7 @@ class ScoreRun(FinishedRun):
         return to_pandas(self.records(texts=texts, keys=keys))
 
     def to_polars(self, *, texts: bool = False, keys: Sequence[str] = ()) -> polars.DataFrame:
-        """The records as a data frame of polars, see `records`.
+        """Return the records as a polars data frame. See `records`.
 
         Raises:
             MissingExtra: polars is not installed.
@@ -134,10 +134,10 @@ class ScoreRun(FinishedRun):
         return to_polars(self.records(texts=texts, keys=keys))
 
     def to_dataset(self, *, texts: bool = False, keys: Sequence[str] = ()) -> datasets.Dataset:
-        """The records as a data set of the package datasets, see `records`.
+        """Return the records as a dataset of the package datasets. See `records`.
 
         Raises:
-            MissingExtra: it is not installed.
+            MissingExtra: It is not installed.
         """
         return to_dataset(self.records(texts=texts, keys=keys))
 
@@ -173,37 +173,40 @@ def score(
 ) -> ScoreRun:
     """Score candidates, rerank them, and estimate pass@k, maj@k and BoN@k with 95 % intervals.
 
-    What `verikit score` does, as a call. It may be called within a running event loop, as in a notebook.
+    Does the same as `verikit score`. It can be called within a running event loop, such as in a notebook.
 
     Args:
-        data: A path, a pattern, a folder or several of them; or rows: dicts, `Sample`s, `Group`s, a data frame of
-            pandas or polars, a table of pyarrow, a data set of `datasets`. A row holds a prompt with one completion or
-            several, in any of the formats of files.
-        verifier: What says which are right: a spec such as "0.9*answer + 0.1*boxed", or a verifier.
+        data: A path, a pattern, a folder or several of them. Or rows: dicts, `Sample`s, `Group`s, a pandas or polars
+            data frame, a pyarrow table, a dataset of `datasets`. A row has a prompt with one completion or several, in
+            any of the file formats.
+        verifier: Decides which candidates are right: a spec such as "0.9*answer + 0.1*boxed", or a verifier.
         by: Ranks the candidates instead, without seeing the truth.
-        select: Keeps one candidate a prompt: best, majority, weighted, first, random.
-        k: One k or several, of pass@k, maj@k, bon@k.
-        out: The run's folder. A run that was interrupted goes on by the same call. None: nothing is kept.
-        gold: Golds that lie elsewhere, joined by id: a path or rows.
-        mapping: From our fields (prompt, completions, completion, answer, id) to the rows' keys; `FILE:prompt` for one
-            of several files.
-        format: The rows' format, where their keys don't tell.
-        jobs: Worker processes, or "ray"; specs only, since a process can't see verifiers of a notebook.
-        limit: At most so many rows; a prompt that begins there is finished.
-        seed: Of what is drawn at random.
-        resume: Go on with what `out` holds; False begins anew.
-        retry_errors: Score again what could not be scored.
-        by_key: One key of the rows or several; the run has estimates for each of their values, see `ScoreRun.slices`.
-        track: Trackers that get the result too: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`, `mlflow:EXPERIMENT`.
+        select: Keeps one candidate per prompt: best, majority, weighted, first, random.
+        k: One k or several, for pass@k, maj@k, bon@k.
+        out: The run's folder. The same call resumes an interrupted run. None stores nothing.
+        gold: Gold answers stored elsewhere, joined by id: a path or rows.
+        mapping: Maps verikit's fields (prompt, completions, completion, answer, id) to the rows' keys. `FILE:prompt`
+            applies to one of several files.
+        format: The rows' format, if their keys don't determine it.
+        jobs: Number of worker processes, or "ray". Requires specs, since a process can't see verifiers of a notebook.
+        limit: Maximum number of rows. A prompt that starts within the limit is finished.
+        seed: Random seed.
+        resume: Resume from the content of `out`. False starts again.
+        retry_errors: Rescore candidates that could not be scored.
+        by_key: One key of the rows or several. The run then has estimates for each of their values. See
+            `ScoreRun.slices`.
+        track: Trackers that also receive the result: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`,
+            `mlflow:EXPERIMENT`.
         quiet: Show no progress on stderr.
 
     Returns:
-        The finished run. What could not be scored has no value there and is told with its reason; it is never a zero.
+        The finished run. Candidates that could not be scored have no value and are reported with the reason. They are
+        never a zero.
 
     Raises:
-        UsageError: rows that are none, a spec that can't be read, a key that no row has, a folder that holds another
+        UsageError: Invalid rows, a spec that can't be read, a key that no row has, or a folder that contains another
             run.
-        MissingExtra: a package that the verifier needs is not installed.
+        MissingExtra: A package that the verifier needs is not installed.
     """
     settings: dict[str, Any] = {
         "select": select,

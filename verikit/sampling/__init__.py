@@ -1,23 +1,23 @@
-"""From prompts to candidates: `sample` asks any engine for n samples a prompt, each a request with a seed of its own.
+"""From prompts to candidates: `sample` requests n samples per prompt from any engine, each with its own seed.
 
-How a stopping rule plugs in: `sample(…, rule=RULE)` takes anything with the method of `StopRule`,
+To add a stopping rule, call `sample(…, rule=RULE)` with any object that has the method of `StopRule`,
 
     def stop(self, samples: Sequence[Sample], n: int) -> bool
 
-It is asked after each finished sample of a prompt, with that prompt's samples so far in the order of their numbers and
-the `n` that were asked for, and says whether to leave the rest out. It is never asked about a sample out of order, nor
-with a failed one, so what it decides does not depend on timing: an interrupted run decides the same again. A sample has
-its completion, its thoughts, and in `meta` the keys of its row beside its own (`finish_reason`, `usage`, `logprobs`
-where they were asked for, as in the file). It has the gold answer as well, at which an honest rule does not look. One
-rule serves all prompts and is asked from one thread: what it remembers it keys by `samples[0].id`. Rows tell the rule's
-class, and figures over them rest on the first sample alone, unless the rule has the methods of `DescribedRule`
-(`verikit.sampling.core`), which say how many samples come before it can stop.
+It is called after each finished sample of a prompt, with that prompt's samples so far, ordered by number, and the
+requested `n`. It returns whether to skip the remaining samples. It never sees samples out of order or failed ones, so
+its decisions do not depend on timing and an interrupted run repeats them. A sample has its completion and its thoughts.
+Its `meta` contains the other keys of its row (`finish_reason`, `usage`, and `logprobs` if requested, as in the file).
+It also has the gold answer, which a fair rule must not use. One rule serves all prompts and is called from one thread,
+so its state must be keyed by `samples[0].id`. Rows contain the rule's class. Metrics use only the first sample, unless
+the rule has the methods of `DescribedRule` (`verikit.sampling.core`), which return the minimum number of samples before
+it can stop.
 
     core.py      `sample`: prompts to rows, in the order of the prompts
-    settings.py  what is asked of the engine, and a result as a row's candidate
-    lanes.py     waves of requests on their way, several at once where the engine is a server
-    run.py       a file of prompts to a file of rows that an interrupted run goes on with
-    prices.py    what tokens cost
+    settings.py  the request for a sample, and its result as a row's candidate
+    lanes.py     waves of requests in progress, several in parallel if the engine is a server
+    run.py       a file of prompts to a file of rows, resumable after an interrupt
+    prices.py    token prices
 """
 
 from verikit.sampling.core import SampledRow, StopRule, sample

@@ -1,4 +1,4 @@
-"""`sample`: prompts to rows of candidates, in the order of the prompts, however the replies come."""
+"""`sample`: turns prompts into rows of candidates, in the order of the prompts, regardless of when replies arrive."""
 
 from __future__ import annotations
 
@@ -15,33 +15,36 @@ from verikit.stats.early import EARLY_STOP, EarlyStop
 from verikit.types import Group, JsonObject, Sample
 
 OPEN = 512
-"""Prompts that are sampled at once, at most; finished ones wait among them for those before them."""
+"""Maximum number of prompts sampled at the same time, including finished ones that wait for earlier prompts."""
 
 
 class StopRule(Protocol):
-    """Says when a prompt needs no more samples; `help(verikit.sampling)` tells when it is asked."""
+    """Decides when a prompt needs no more samples. `help(verikit.sampling)` documents when it is called."""
 
     def stop(self, samples: Sequence[Sample], n: int) -> bool:
-        """Whether to stop.
+        """Return whether to stop.
 
         Args:
-            samples: The prompt's so far, in the order of their numbers; at least one, and fewer than `n`.
-            n: How many were asked for.
+            samples: The prompt's samples so far, ordered by number: at least one, and fewer than `n`.
+            n: Number of samples requested.
         """
         ...
 
 
 @runtime_checkable
 class DescribedRule(StopRule, Protocol):
-    """A rule that tells of itself what the rows say; of another they say its class, and that it can stop at once."""
+    """A rule that describes itself in the rows.
+
+    For other rules, rows contain the class and assume it can stop immediately.
+    """
 
     @property
     def name(self) -> str:
-        """The rule, for the rows."""
+        """The rule's name in the rows."""
         ...
 
     def least(self, n: int) -> int:
-        """Return how many of n samples come before it can stop, whatever they hold."""
+        """Return the minimum number of the n samples before it can stop, regardless of their content."""
         ...
 
     def why(self, samples: Sequence[Sample], n: int) -> str:
@@ -54,18 +57,18 @@ class SampledRow:
     """A prompt with its candidates."""
 
     line: int
-    """The prompt's, in its file."""
+    """The prompt's line in its file."""
     group: Group
-    """The prompt; its own completions are none."""
+    """The prompt. The group has no completions of its own."""
     candidates: Sequence[JsonObject]
-    """In the order of their numbers, those that failed left out."""
+    """Candidates ordered by number, without failed ones."""
     failed: Sequence[JsonObject] = ()
     """Requests that failed: `index`, `seed`, `error`."""
     early: EarlyStop | None = None
-    """How the samples came, where there is a rule."""
+    """How sampling ended, if there is a rule."""
 
     def to_json(self) -> JsonObject:
-        """The row as `verikit score` reads it."""
+        """Return the row in the format that `verikit score` reads."""
         group = self.group
         row: dict[str, object] = {"id": group.id, "prompt": group.prompt, "completions": list(self.candidates)}
         if group.answer is not None:
@@ -74,24 +77,24 @@ class SampledRow:
             row["failed"] = list(self.failed)
         if self.early is not None:
             row[EARLY_STOP] = self.early.as_row()
-        if meta := {key: value for key, value in group.meta.items() if key != EARLY_STOP}:  # that of other samples
+        if meta := {key: value for key, value in group.meta.items() if key != EARLY_STOP}:  # it describes other samples
             row["meta"] = meta
         return row
 
 
 Kept = Callable[[int, Group], Mapping[int, JsonObject]]
-"""Candidates that a prompt (by line) has from an earlier run, by their numbers."""
+"""Returns a prompt's candidates (by line) from an earlier run, by their numbers."""
 Keep = Callable[[int, Group, JsonObject], None]
-"""Told each new candidate when it is there, failed ones included, in any order."""
+"""Called with each new candidate when it arrives, including failed ones, in any order."""
 
 
 def none_kept(line: int, group: Group) -> Mapping[int, JsonObject]:
-    """Nothing is kept of an earlier run."""
+    """Return no samples: nothing is stored from an earlier run."""
     return {}
 
 
 def keep_none(line: int, group: Group, candidate: JsonObject) -> None:
-    """Nothing is kept for a later run."""
+    """Discard the candidate: nothing is stored for a later run."""
     return
 
 
@@ -106,23 +109,23 @@ def sample(
     keep: Keep = keep_none,
     answered: bool = False,
 ) -> Iterator[SampledRow]:
-    """Sample candidates for prompts, one request a sample, and yield each prompt's row when those before it are done.
+    """Sample candidates for prompts, one request per sample, and yield each prompt's row in the order of the prompts.
 
     Args:
-        engine: Who answers; its concurrency is its own.
-        prompts: Numbered groups without completions; read as they are needed. Their ids should differ: seeds come of
-            them.
-        settings: What is asked.
-        rule: Ends a prompt's sampling early; without one all `n` samples are asked for at once.
-        ahead: How many of a prompt's samples to ask for at once while a rule decides. What came beyond its stop is left
-            out, so the rows are the same for any number: a larger one takes less time and more tokens.
-        kept: What need not be asked again.
-        keep: Is told what comes.
-        answered: Whether an earlier run had replies to such requests: then those that fail alike are to blame
-            themselves.
+        engine: Generates the samples and controls its own concurrency.
+        prompts: Numbered groups without completions, read as needed. Their ids should differ, because seeds are derived
+            from them.
+        settings: Sampling settings of the requests.
+        rule: Ends a prompt's sampling early. Without a rule, all `n` samples are requested in parallel.
+        ahead: Number of a prompt's samples to request in parallel while a rule decides. Samples after the stop are
+            discarded, so rows are the same for any value. A larger one takes less time and more tokens.
+        kept: Returns the samples that need not be requested again.
+        keep: Called with each candidate that arrives.
+        answered: Whether an earlier run got replies to such requests. If so, requests that all fail alike are
+            themselves the cause.
 
     Raises:
-        EngineError: nothing comes back any more, and no request is to blame; or every request failed alike from the
+        EngineError: The engine stopped replying and no request is the cause, or every request failed alike from the
             start.
     """
     lanes, health = Lanes(engine), EngineHealth(answered=answered)
@@ -135,7 +138,7 @@ def sample(
             if not lanes.busy:
                 if run.over:
                     return
-                continue  # what was open had all it needs from an earlier run: there may be more prompts
+                continue  # an earlier run completed the open prompts: there may be more
             wave, index, result = lanes.next()
             if isinstance(result, Exception):
                 raise result
@@ -152,23 +155,23 @@ def sample(
 
 @dataclass(slots=True, eq=False)
 class _Prompt:
-    """One prompt under way."""
+    """One prompt in progress."""
 
     line: int
     group: Group
     known: dict[int, JsonObject]
-    """Candidates by number, failed ones too."""
+    """Candidates by number, including failed ones."""
     asked: set[int] = field(default_factory=set)
     """Numbers whose result is awaited."""
     samples: list[Sample] = field(default_factory=list)
-    """What the rule was shown."""
+    """The samples shown to the rule."""
     reached: int = 0
-    """The first number the rule was not asked about."""
+    """The first number for which the rule has not been called."""
     end: int = 0
-    """Numbers from here on are not wanted."""
+    """Samples with this number or above are not needed."""
 
     def wants(self, rule: StopRule | None, n: int, ahead: int) -> list[int]:
-        """Numbers to ask for now; asks the rule about what has come since."""
+        """Return the numbers to request now, after calling the rule on the samples that have arrived."""
         if rule is None:
             return [index for index in range(n) if index not in self.known and index not in self.asked]
         while self.reached < self.end and (candidate := self.known.get(self.reached)) is not None:
@@ -206,7 +209,7 @@ _Tag = tuple[_Prompt, int, int | None]
 
 
 class _Run:
-    """The prompts under way: what to ask next, and which rows are ready."""
+    """The prompts in progress: which requests to send next, and which rows are ready."""
 
     def __init__(
         self,
@@ -222,10 +225,10 @@ class _Run:
         self._prompts, self._kept, self._most, self._ahead = prompts, kept, most, ahead
         self._open: deque[_Prompt] = deque()
         self._read = False
-        """Whether the last prompt was read."""
+        """Whether the last prompt has been read."""
 
     def wave(self, size: int) -> Wave | None:
-        """The next requests, at most `size` and one prompt's more; None where there is nothing to ask now."""
+        """Return the next requests, at most `size` plus those of one prompt, or None if there are none to send now."""
         tags: list[_Tag] = []
         for prompt in self._candidates():
             for index in prompt.wants(self._rule, self._settings.n, self._ahead):
@@ -240,7 +243,7 @@ class _Run:
         return Wave(tags, requests)
 
     def _candidates(self) -> Iterator[_Prompt]:
-        """The prompts that are open, then new ones as far as there may be more."""
+        """Yield the open prompts, then new ones up to the limit."""
         yield from list(self._open)
         while len(self._open) < self._most and not self._read:
             if (pair := next(self._prompts, None)) is None:
@@ -252,7 +255,7 @@ class _Run:
             yield prompt
 
     def take(self, tag: _Tag, generation: Generation) -> tuple[int, Group, JsonObject]:
-        """Note a result; returns what is kept of it."""
+        """Record a result and return the candidate to store."""
         prompt, index, seed = tag
         prompt.asked.discard(index)
         prompt.known[index] = candidate = candidate_of(generation, index, seed)
@@ -260,7 +263,7 @@ class _Run:
 
     @property
     def over(self) -> bool:
-        """Whether no prompt is left."""
+        """Whether all prompts are done."""
         return self._read and not self._open
 
     def finished(self) -> Iterator[SampledRow]:

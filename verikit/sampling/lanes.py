@@ -1,7 +1,7 @@
-"""Waves of requests on their way to an engine.
+"""Waves of requests sent to an engine.
 
-A server answers several waves at once, so that the last replies of one never leave its connections idle; they run on
-daemon threads, since an interrupted program need not wait for a server that hangs. A model in this process takes one
+A server processes several waves in parallel, so the last replies of one never leave its connections idle. They run on
+daemon threads, because an interrupted program need not wait for a server that hangs. A model in this process takes one
 wave after the other, in the caller's thread.
 """
 
@@ -17,21 +17,20 @@ from verikit.engines.types import Engine, Generation, Request
 from verikit.errors import VerikitError, raise_if_gone
 
 SERVED, HELD, BATCHED = (4, 64), (1, 256), (1, 50_000)
-"""Waves at once and requests to a wave: of an engine that is a server, of one that holds its model here, and of one
-that submits batches."""
+"""Parallel waves and requests per wave, for a server, for a model in this process and for an engine with batch jobs."""
 
 GONE = 32
-"""So many failures after each other, whole waves of them, that another try may mend: the engine is taken for gone."""
+"""After this many consecutive retryable failures, in whole waves, the engine is considered unreachable."""
 
 
 @dataclass(eq=False)
 class Wave:
-    """Requests that go out together; `tags` are the caller's, one to a request."""
+    """Requests that are sent together. `tags` are the caller's, one per request."""
 
     tags: Sequence[Any]
     requests: Sequence[Request]
     failed: list[tuple[Any, Generation]] = field(default_factory=list)
-    """The results that are errors, held back until the wave has ended."""
+    """The failed results, kept until the wave has ended."""
 
 
 Event = tuple[Wave, int | None, Generation | Exception | None]
@@ -39,7 +38,7 @@ Event = tuple[Wave, int | None, Generation | Exception | None]
 
 
 class Lanes:
-    """Runs waves; their results come one by one from `next`."""
+    """Runs waves. `next` returns their results one by one."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -50,7 +49,7 @@ class Lanes:
         else:
             self.width, self.size = HELD if self._held else SERVED
         self.busy = 0
-        """Waves under way."""
+        """Waves in progress."""
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._here: Iterator[Event] = iter(())
         self._wanted = True
@@ -61,7 +60,7 @@ class Lanes:
         return self.busy < self.width
 
     def start(self, wave: Wave) -> None:
-        """Send a wave off."""
+        """Send a wave."""
         self.busy += 1
         if self._held:
             self._here = self._run(wave)
@@ -76,7 +75,7 @@ class Lanes:
         return event
 
     def close(self) -> None:
-        """Want no more results."""
+        """Stop accepting results."""
         self._wanted = False
 
     def _run(self, wave: Wave) -> Iterator[Event]:
@@ -85,7 +84,7 @@ class Lanes:
         yield wave, None, None
 
     def _send(self, wave: Wave) -> None:
-        # A programming error is printed by this thread; what is said of a batch's setup is raised to the caller.
+        # This thread prints programming errors. Errors in a batch's setup are raised in the caller.
         problem: Exception | None = RuntimeError("the engine ended in a programming error")
         try:
             for index, generation in self._engine.stream(wave.requests):
@@ -100,28 +99,31 @@ class Lanes:
 
 
 class EngineHealth:
-    """Whether an engine still answers, by the waves that failed whole; `answered`: it did in an earlier run."""
+    """Tracks whether an engine still answers, from waves that failed as a whole.
+
+    `answered`: it did in an earlier run.
+    """
 
     def __init__(self, *, answered: bool = False) -> None:
         self._answered = answered
         self._failing = 0
-        """Failures since the last result that was none, in waves that failed whole."""
+        """Consecutive failures in waves that failed as a whole."""
 
     def note(self) -> None:
-        """A result came that is no error."""
+        """Record a successful result."""
         self._answered, self._failing = True, 0
 
     def check(self, wave: Wave) -> None:
-        """Stop at a wave that says the engine is gone, or that it was never there for such requests.
+        """Stop at a wave which shows that the engine is unreachable, or never served such requests.
 
         Raises:
-            EngineError: it says so.
+            EngineError: The wave shows this.
         """
         errors = [generation.error for _, generation in wave.failed]
         if len(errors) < len(wave.requests):
             return
         self._failing += len(errors)
-        raise_if_gone(errors if self._failing >= GONE else errors[:1])  # one alone counts where no retry can help
+        raise_if_gone(errors if self._failing >= GONE else errors[:1])  # a single error is enough if no retry can help
         first = errors[0]
         if not self._answered and len(errors) > 1 and first is not None and len({*map(type, errors)}) == 1:
             raise first

@@ -1,11 +1,11 @@
-"""What tokens cost, from a table of the user's: TOML or JSON, prices for a million tokens by the model's name.
+"""Token prices from a user's table: TOML or JSON, prices per million tokens by the model's name.
 
-    [my-model]
-    prompt = 0.5
-    completion = 1.5
-    batch = 0.5        # what the provider's batch interface takes of that; a half unless said otherwise
+[my-model]
+prompt = 0.5
+completion = 1.5
+batch = 0.5        # fraction of these prices that the provider's batch interface charges (default: a half)
 
-A model goes by the engine's whole spec, by what follows its `#`, or by what follows its first colon.
+A model is identified by the engine's whole spec, by the part after its `#`, or by the part after its first colon.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ KEYS = ("prompt", "completion", "batch")
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """Of one model, for a million tokens."""
+    """Prices of one model, per million tokens."""
 
     prompt: float
     completion: float
     batch: float = 0.5
-    """The share of these that a batch interface takes."""
+    """The fraction of these prices that a batch interface charges."""
 
     def cost(self, prompt_tokens: float, completion_tokens: float, *, batch: bool = False) -> float:
-        """What so many tokens cost."""
+        """Return the cost of this many tokens."""
         whole = (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
         return whole * self.batch if batch else whole
 
@@ -47,7 +47,7 @@ def read_prices(path: str | Path, engine: str) -> ModelPrices:
         engine: The engine's name or spec.
 
     Raises:
-        ConfigError: the table can't be read, has no such model, or a price is no number.
+        ConfigError: The table can't be read, has no such model, or a price is not a number.
     """
     table = _table(Path(path))
     names = [engine, *(part for sign in ("#", ":") if (part := engine.partition(sign)[2]))]
@@ -62,7 +62,7 @@ def prices_in(path: str | Path, spec: str) -> ModelPrices:
     """Read the prices of the one model that a judge's or a verifier's spec names: `pairwise('openai:http://…#judge')`.
 
     Raises:
-        ConfigError: as `read_prices` does; or the spec names none of the table's models, or several, whose tokens are
+        ConfigError: As for `read_prices`. Or the spec names none of the table's models, or several, whose tokens are
             counted together.
     """
     table = _table(Path(path))

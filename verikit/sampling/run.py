@@ -1,12 +1,12 @@
-"""A file of prompts to a file of rows, which an interrupted run goes on with to the same bytes.
+"""Turns a file of prompts into a file of rows. An interrupted run resumes and produces a byte-identical file.
 
-Rows stand in OUT in the order of their prompts, each once its samples are there. Beside it, OUT.run holds the plan in
-its first line and, a line each, the samples of rows that are not in OUT yet: what was paid for survives a kill at any
-moment. When OUT is complete, the plan is all that is left there.
+Rows appear in OUT in the order of their prompts, each once its samples are complete. OUT.run contains the plan in its
+first line, and then, one per line, the samples of rows that are not in OUT yet. Samples that were paid for therefore
+survive a kill at any moment. When OUT is complete, OUT.run contains only the plan.
 
-The same command goes on, and asks again for what failed: OUT is cut before the first row with a failed sample, and the
-good samples of the rows from there on go back to OUT.run. So does the whole of OUT where more samples a prompt are
-wanted than before.
+Rerunning the command resumes the run and repeats failed requests. OUT is cut before the first row with a failed sample,
+and the good samples from there on return to OUT.run. If more samples per prompt are requested than before, all of OUT
+returns there.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from verikit.types import Group, JsonObject
 
 Prompts = Iterable[tuple[int, Group | SchemaError]]
 FORM = 1
-"""Of the journal; a later form gets another number."""
+"""Version of the journal's format."""
 JOURNAL = ".run"
-"""What the journal's name adds to the file's."""
+"""Suffix that the journal's name adds to the file's."""
 
 
 class SampleFile:
-    """OUT and its journal, open and locked; a context manager."""
+    """OUT and its journal, open and locked. A context manager."""
 
     def __init__(self, path: Path, plan: JsonObject, *, restart: bool = False) -> None:
-        """Open or make the two files, and go back to what an earlier run left whole.
+        """Open or create the two files, and return to the last complete state of an earlier run.
 
         Args:
             path: OUT.
-            plan: What decides the samples, as JSON holds it, with `n`.
-            restart: Begin anew.
+            plan: The settings that determine the samples, as JSON values, with `n`.
+            restart: Start again.
 
         Raises:
-            UsageError: the file was made by another plan, or not by a run; or another run has it open.
+            UsageError: The file was created with another plan or not by a run, or another run has it open.
         """
         self.path: Path = path
         self.answered = False
@@ -76,10 +76,10 @@ class SampleFile:
         self._stack.close()
 
     def skip(self, prompts: Iterator[tuple[int, Group]]) -> tuple[int, int]:
-        """Take the prompts whose rows the file holds; returns how many, and how many samples.
+        """Skip the prompts whose rows the file contains. Return the numbers of rows and samples.
 
         Raises:
-            UsageError: a row is another prompt's.
+            UsageError: A row belongs to another prompt.
         """
         rows = samples = 0
         with open(self.path, "rb") as lines:
@@ -92,7 +92,7 @@ class SampleFile:
         return rows, samples
 
     def kept(self, line: int, group: Group) -> Mapping[int, JsonObject]:
-        """The samples of a prompt that the journal holds."""
+        """Return a prompt's samples from the journal."""
         found: dict[int, JsonObject] = {}
         for index, offset in self._noted.get(_key(group.id, group.prompt), {}).items():
             self._journal.seek(offset)
@@ -108,7 +108,7 @@ class SampleFile:
         _append(self._rows, row.to_json())
 
     def finish(self) -> None:
-        """Leave the plan alone in the journal: every row is there."""
+        """Reduce the journal to the plan: every row is in the file."""
         self._journal.seek(0)
         self._journal.truncate(len(self._journal.readline()))
 
@@ -144,9 +144,9 @@ class SampleFile:
         self._noted.setdefault(record["prompt"], {})[record["sample"]["index"]] = offset
 
     def _move_back(self, *, everything: bool, needed: str) -> None:
-        """Move rows to the journal from the first on that has a failed sample; then cut them off.
+        """Move rows to the journal, starting at the first with a failed sample, then cut them off.
 
-        A row without the `needed` key is moved as well: an earlier version wrote it, and it is written again.
+        Rows without the `needed` key, written by an earlier version, are moved as well and written again.
         """
         end, keep = 0, not everything
         with open(self.path, "rb") as lines:
@@ -160,20 +160,20 @@ class SampleFile:
         self._rows.truncate(end)
 
     def _put_back(self, row: JsonObject) -> None:
-        """Note the samples of a row that is cut off."""
+        """Write the samples of a row that is cut off to the journal."""
         for candidate in row["completions"]:
             record = {"prompt": _key(row["id"], row["prompt"]), "sample": candidate}
             self._noted_at(record, self._journal.seek(0, os.SEEK_END))
             _append(self._journal, record)
 
     def _replan(self, n: int) -> None:
-        """Put another n into the plan, in its place."""
+        """Overwrite the plan's n in place."""
         with open(self._journal.name, "r+b") as head:
             head.write(_head(n))
 
 
 class RowSampler(Protocol):
-    """Makes rows of prompts; `verikit.sampling.core.sample` with its rule is one."""
+    """Makes rows from prompts. `verikit.sampling.core.sample` with its rule is one."""
 
     def __call__(
         self,
@@ -185,15 +185,15 @@ class RowSampler(Protocol):
         keep: Keep = keep_none,
         answered: bool = False,
     ) -> Iterator[SampledRow]:
-        """Yield the rows in order; what an earlier run kept is asked of `kept`, and `keep` told what comes.
+        """Yield the rows in order. `kept` returns an earlier run's samples, and `keep` is called with each new one.
 
-        `answered`: an earlier run had replies.
+        `answered`: whether an earlier run got replies.
         """
         ...
 
 
 class SamplingRun:
-    """What is sampled, counted as it comes; `rows` is the run."""
+    """A sampling run and its counts, updated as results arrive. `rows` is the run itself."""
 
     def __init__(
         self,
@@ -208,9 +208,9 @@ class SamplingRun:
         self.settings: SamplingSettings = settings
         self.sampler: RowSampler = sampler or partial(sample, rule=rule, ahead=ahead)
         self.searches: bool = sampler is not None
-        """Whether replies are the steps of a search, and not samples."""
+        """Whether replies are the steps of a search rather than samples."""
         self.done = 0
-        """Rows complete, those of an earlier run included."""
+        """Number of complete rows, including those of an earlier run."""
         self.earlier = 0
         """Rows of an earlier run."""
         self.samples = 0
@@ -218,19 +218,19 @@ class SamplingRun:
         self.failed = 0
         """Requests that failed."""
         self.asked = 0
-        """Replies that came in this run: samples, or the steps of a search."""
+        """Replies received in this run: samples, or the steps of a search."""
         self.prompt_tokens = 0
         self.completion_tokens = 0
         self.judged_tokens = 0
-        """What a search spent on judging."""
+        """Tokens that a search spent on judging."""
         self.bad_rows: list[SchemaError] = []
 
     def rows(self, prompts: Prompts, out: SampleFile | None = None) -> Iterator[SampledRow]:
-        """Sample the prompts and yield their rows, each when `out` holds it; what it holds already is not yielded.
+        """Sample the prompts and yield their rows, each once it is in `out`. Rows already in `out` are not yielded.
 
         Raises:
-            EngineError: the engine is gone.
-            UsageError: `out` was made from other prompts.
+            EngineError: The engine is unreachable.
+            UsageError: `out` was created from other prompts.
         """
         numbered = self._good(prompts)
         if out is None:
@@ -271,12 +271,12 @@ class SamplingRun:
 
 
 def _key(id: str, prompt: object) -> str:
-    """What names a prompt: its id and its text."""
+    """Return a key for a prompt: a hash of its id and text."""
     return hashlib.sha256(json.dumps([id, prompt], sort_keys=True, default=str).encode()).hexdigest()[:24]
 
 
 def _differs(made: JsonObject, plan: JsonObject) -> str:
-    """What of a plan is not as it was; fewer samples would throw away what was paid for."""
+    """Describe how a plan differs from the stored one. Fewer samples also differ, since paid samples would be lost."""
     names = sorted(name for name in {*made, *plan} if name != "n" and made.get(name) != plan.get(name))
     if not names and plan["n"] < made["n"]:
         names = ["n"]
@@ -284,7 +284,7 @@ def _differs(made: JsonObject, plan: JsonObject) -> str:
 
 
 def _head(n: int) -> bytes:
-    """The start of the plan's line, of one length for every n, so that another can be written over it."""
+    """Return the start of the plan's line, of the same length for every n, so another n can overwrite it."""
     return b'{"n": %-12d' % n
 
 
@@ -308,7 +308,7 @@ def _read(line: bytes, name: str) -> JsonObject:
 
 
 def _cut_torn(stream: IO[bytes]) -> None:
-    """Cut off a last line that was not written whole."""
+    """Cut off an incomplete last line."""
     end = stream.seek(0, os.SEEK_END)
     while end:
         start = max(0, end - 65536)

@@ -1,4 +1,4 @@
-"""What is asked of the engine for a prompt's k-th sample, and its result as a candidate of the row."""
+"""The request for a prompt's k-th sample, and its result as a candidate of the row."""
 
 from __future__ import annotations
 
@@ -11,38 +11,41 @@ from verikit.errors import EngineError, UsageError
 from verikit.types import Group, JsonObject, Message, Sample
 
 COUNTED = ("prompt_tokens", "completion_tokens", "cached")
-"""What of a generation's usage stays with a sample: what another run of the same requests would count as well."""
+"""Keys of a generation's usage to store with a sample: those that a rerun of the same requests would repeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """How to sample; everything here decides the samples.
+    """Sampling settings. All of them affect the samples.
 
     Raises:
-        UsageError: a value that no request can have.
+        UsageError: A value is invalid for requests.
     """
 
     n: int = 8
-    """Samples to a prompt."""
+    """Samples per prompt."""
     temperature: float = 1.0
     """0 is greedy: all samples are then the same."""
     top_p: float = 1.0
     top_k: int = 0
-    """Sample among the likeliest so many only; 0: among all."""
+    """Sample only among this many most likely tokens. 0 disables the limit."""
     max_tokens: int = 1024
-    """Most tokens of a sample."""
+    """Maximum tokens of a sample."""
     stop: tuple[str, ...] = ()
-    """Texts that end a sample; they are not part of it."""
+    """Strings that end a sample. They are not part of it."""
     seed: int | None = 0
-    """Each sample's own seed comes of this, the row's id and the sample's number; None: requests carry none."""
+    """Base seed. Each sample's own seed is derived from it, the row's id and the sample's number.
+
+    None sends no seeds.
+    """
     logprobs: int | None = None
-    """Keep log-probabilities of the tokens, and the `k` likeliest at each (0: of the sampled only)."""
+    """Store log-probabilities of the tokens, and of the `k` most likely at each position (0: sampled tokens only)."""
     system: str = ""
-    """A system message before every prompt that has none."""
+    """A system message to insert before every prompt that has none."""
     chat: bool | None = None
-    """Whether a text is asked as a user's message or goes on as it stands; None: as the engine is made for."""
+    """Whether to send a string as a user's message or to continue it as is. None: depends on the engine."""
     structured: Structured | None = None
-    """A form that replies are held to; the engine must know it."""
+    """A format that replies are constrained to. The engine must support it."""
 
     def __post_init__(self) -> None:
         if self.n < 1:
@@ -55,15 +58,15 @@ class SamplingSettings:
             raise UsageError(str(error).replace("not a request", "no such settings")) from None
 
     def request(self, engine: Engine, group: Group, index: int) -> Request:
-        """Return the request for a prompt's sample of that number (from 0).
+        """Return the request for a prompt's sample of that number (starting at 0).
 
-        It depends on nothing but these settings, the prompt and the number: the first 8 of 16 are the same as 8.
+        It depends only on these settings, the prompt and the number: the first 8 of 16 are the same as 8.
         """
         seed = None if self.seed is None else sample_seed(self.seed, group.id, index)
         return self._request(self.prompt(engine, group), seed)
 
     def prompt(self, engine: Engine, group: Group) -> EnginePrompt:
-        """Return a row's prompt as the engine is asked it."""
+        """Return a row's prompt in the form sent to the engine."""
         chat = speaks_chat(engine) if self.chat is None else self.chat
         if isinstance(group.prompt, str):
             if not chat and not self.system:
@@ -90,17 +93,20 @@ class SamplingSettings:
 
 
 def speaks_chat(engine: Engine) -> bool:
-    """Whether an engine's models are asked in conversations: servers' are, a tokenizer here says so by its template."""
+    """Whether an engine's models take conversations.
+
+    Servers' models do. Models in this process do if their tokenizer has a chat template.
+    """
     return engine.tokenizer is None or bool(getattr(engine.tokenizer, "chat_template", None))
 
 
 def sample_seed(seed: int, id: str, index: int) -> int:
-    """The seed of one sample, below 2^31: a function of the run's seed, the row's id and the sample's number."""
+    """Return the seed of one sample, below 2^31: a function of the run's seed, the row's id and the sample's number."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{id}:{index}".encode()).digest()[:4]) >> 1
 
 
 def candidate_of(generation: Generation, index: int, seed: int | None) -> JsonObject:
-    """Return a result as a row's candidate; one that failed has `error` instead of `text`."""
+    """Return a result as a row's candidate. A failed one has `error` instead of `text`."""
     found: dict[str, Any] = {}
     if generation.error is None and generation.outputs:
         found = _spoken(generation.outputs[0])
@@ -129,7 +135,7 @@ def _spoken(output: Output) -> dict[str, Any]:
 
 
 def sample_of(group: Group, candidate: JsonObject) -> Sample:
-    """Return a candidate that did not fail as verifiers see it."""
+    """Return a candidate that did not fail, as the `Sample` that verifiers receive."""
     own = {key: value for key, value in candidate.items() if key != "text"}
     thoughts = str(candidate.get("reasoning_content", ""))
     return Sample(group.prompt, candidate["text"], group.answer, group.id, {**group.meta, **own}, thoughts)

@@ -27,9 +27,9 @@ class Chunk:
     rows: Sequence[tuple[int, RawRow | Group | SchemaError]]
     """Line number and row."""
     parser: RowParser | FileParsers | None = None
-    """Reads the raw ones."""
+    """Parses the raw rows."""
     places: Places = field(default_factory=Places)
-    """Which file and line a row lies in."""
+    """File and line of each row."""
 
     @property
     def last_line(self) -> int:
@@ -37,7 +37,7 @@ class Chunk:
         return self.rows[-1][0]
 
     def halves(self) -> tuple[Chunk, Chunk] | None:
-        """The same rows in two chunks; None if they all have one number."""
+        """Return the same rows in two chunks, or None if they all have one number."""
         numbers = [line for line, _ in self.rows]
         cuts = [i for i in range(1, len(numbers)) if numbers[i - 1] != numbers[i]]
         if not cuts:
@@ -48,7 +48,7 @@ class Chunk:
 
 @dataclass(slots=True)
 class ChunkResult:
-    """What scoring a chunk gives."""
+    """The result of scoring a chunk."""
 
     tally: Tally
     written: dict[str, bytes] = field(default_factory=dict)
@@ -69,20 +69,20 @@ class Scorer:
         self.selector: Selector | None = selector
 
     def parts(self) -> Iterator[Verifier]:
-        """Every verifier in use, and all they are made of."""
+        """Yield every verifier in use, and all their parts."""
         for verifier in filter(None, (self.verifier, self.by)):
             yield from walk(verifier)
 
     def tally(self) -> Tally:
-        """An empty tally of a run."""
+        """Return an empty tally of a run."""
         return Tally(self.plan, self.verifier)
 
     def __call__(self, chunk: Chunk, dead: str = "") -> ChunkResult:
-        """Score a chunk; `dead` is why that can't be done (it killed a worker): every candidate's error.
+        """Score a chunk. If `dead` is given (it killed a worker), it becomes every candidate's error.
 
         Raises:
-            EngineError: the engine behind a verifier, or behind a part of one, is gone.
-            UsageError: a verifier found itself set up wrong.
+            EngineError: The engine of a verifier or of one of its parts is unreachable.
+            UsageError: A verifier was set up incorrectly.
         """
         result = ChunkResult(self.tally().part())
         groups: list[tuple[int, Group]] = []
@@ -134,7 +134,10 @@ class Scorer:
     def _select(
         self, line: int, group: Group, truth: Sequence[Score], ranks: Sequence[Score] | None
     ) -> tuple[int | None, bytes]:
-        """Rank a group by its ranking scores (the answers are the verifier's); the chosen index and its output line."""
+        """Rank a group by its ranking scores (the answers are the verifier's).
+
+        Return the chosen index and its output line.
+        """
         if self.selector is None:
             return None, b""
         by = truth if ranks is None else [replace(r, answer=t.answer) for r, t in zip(ranks, truth, strict=True)]
@@ -155,10 +158,10 @@ def _scored(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
 
 
 def check_engines(scores: Sequence[Score]) -> None:
-    """Stop where an engine is gone: of all that a verifier, or a part of one, asked of it, nothing came back.
+    """Stop if an engine is unreachable: none of the requests by a verifier, or by one of its parts, was answered.
 
     Raises:
-        EngineError: it is; nothing of these scores should be kept.
+        EngineError: It is unreachable. Do not store these scores.
     """
     if all(score.status not in LOST for score in scores):
         return
@@ -166,7 +169,7 @@ def check_engines(scores: Sequence[Score]) -> None:
     below: list[tuple[tuple[str, ...], Score]] = [((), score) for score in scores]
     while below:
         path, score = below.pop()
-        if score.scored or score.cause is not None:  # what abstains or fails otherwise may not have asked
+        if score.scored or score.cause is not None:  # abstained and otherwise failed scores may not have called it
             asked.setdefault(path, []).append(score.cause)
         below += [((*path, name), part) for name, part in score.parts.items()]
         below += [((*path, "steps"), step) for step in score.steps]
@@ -175,7 +178,7 @@ def check_engines(scores: Sequence[Score]) -> None:
 
 
 def _fit(score: Score) -> bool:
-    """Whether a score can be averaged, and read back from a file as it is."""
+    """Whether a score can be averaged, and read back unchanged from a file."""
     answer = score.answer
     return (score.value is None or -LARGEST <= score.value <= LARGEST) and (
         answer is None or (type(answer) is str and (answer.isascii() or _to_utf8(answer) == answer))
@@ -193,7 +196,10 @@ def _to_utf8(text: str) -> str:
 
 
 def error_row(error: SchemaError, places: Places) -> dict[str, str | int]:
-    """A bad row as a JSON object; of several files `line` counts over all, and `at` is its file and line."""
+    """Return a bad row as a JSON object.
+
+    With several files, `line` counts across all, and `at` is its file and line.
+    """
     row: dict[str, str | int] = {"line": places.number(error)}
     row |= {"field": error.field, "error": error.problem, "hint": error.hint}
     return row | {"at": f"{error.file}:{error.line}"} if places.several else row

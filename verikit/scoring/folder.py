@@ -1,7 +1,7 @@
 """A run's output folder: one writer at a time, append-only files, and commits that survive a kill at any moment.
 
-A commit is one line of `.progress`: the last input row done, and the size and checksum of each file (see `sums`).
-Opening the folder goes back to the last commit that the files still hold and cuts off what was written after it.
+A commit is one line of `.progress`: the last finished input row, and the size and checksum of each file (see `sums`).
+Opening the folder returns to the last commit that the files still contain and cuts off anything written after it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ LOCK = ".lock"
 
 
 class Folder:
-    """The open output folder of one run; a context manager.
+    """The open output folder of one run, as a context manager.
 
     Raises:
-        UsageError: another run has it open, it can't be made or written, or it holds a link that leads out of it.
+        UsageError: Another run has it open, it can't be created or written, or it contains a link that leads out of it.
     """
 
     def __init__(self, path: Path, files: tuple[str, ...]) -> None:
         self.path: Path = path
         self.files: tuple[str, ...] = files
         self.damage: dict[str, set[int]] = {}
-        """Blocks of finished files that `recover` found damaged and left for its caller to mend."""
+        """Damaged blocks of finished files that `recover` found, for its caller to repair."""
         self._open: dict[str, BinaryIO] = {}
         self._sums: dict[str, int] = {}
         try:
@@ -73,7 +73,7 @@ class Folder:
                 stream.close()
 
     def size(self, name: str) -> int:
-        """Size of a file in bytes; 0 if there is none."""
+        """Return the size of a file in bytes, or 0 if it doesn't exist."""
         path = self.path / name
         return path.stat().st_size if path.exists() else 0
 
@@ -83,13 +83,13 @@ class Folder:
         self.delete(*self.files, PROGRESS)
 
     def delete(self, *names: str) -> None:
-        """Delete files, where they are."""
+        """Delete files if they exist."""
         for name in names:
             with self._writing(name):
                 (self.path / name).unlink(missing_ok=True)
 
     def read_json(self, name: str) -> Any:
-        """The content of a JSON file of the folder; None where it is missing or half-written."""
+        """Return the content of a JSON file of the folder, or None if it is missing or half-written."""
         try:
             return json.loads((self.path / name).read_bytes())
         except (OSError, ValueError):
@@ -101,7 +101,7 @@ class Folder:
 
     @staticmethod
     def encode_json(content: Any) -> bytes:
-        """What `write_json` writes: keys (`api_key=…`, `user:…@host`) are struck out."""
+        """Return the bytes that `write_json` writes. Keys (`api_key=…`, `user:…@host`) are redacted."""
         return json.dumps(strike_all(content), indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
 
     def replace(self, name: str, data: bytes) -> None:
@@ -112,7 +112,7 @@ class Folder:
             os.replace(new, self.path / name)
 
     def rewrite(self, contents: Mapping[str, Iterable[bytes]], commit: Commit) -> Commit:
-        """Replace the content of several files in one step; a kill leaves all old or all new.
+        """Replace the content of several files in one step. A kill leaves all old or all new.
 
         Returns:
             The commit, with the new sizes.
@@ -131,7 +131,7 @@ class Folder:
         return self.recover()
 
     def _roll_forward(self) -> None:
-        """Finish a rewrite that was decided but not carried out to the end; drop one that was not decided."""
+        """Complete a rewrite that was decided but not finished. Drop one that was not decided."""
         ready = self.path / READY
         with self._writing(READY):
             shutil.rmtree(self.path / NEXT, ignore_errors=True)
@@ -141,15 +141,15 @@ class Folder:
                 ready.rmdir()
 
     def recover(self, *, mend: bool = False) -> Commit:
-        """Open the files at the last commit they still hold, and return it.
+        """Open the files at the last commit that they still contain, and return it.
 
         Args:
-            mend: Go on from what is not damaged: what a run was still writing is cut off before the damage, and
-                `damage` says where that of a finished one lies.
+            mend: Continue from the undamaged data. The files of an unfinished run are cut before the damage. For a
+                finished run, `damage` contains its location.
 
         Raises:
-            UsageError: there are files but no commits at all: they are not a run's, or no longer; or some are not as
-                they were written.
+            UsageError: There are files but no commits at all, so they are not, or no longer, a run's. Or some files
+                have changed since they were written.
         """
         if not (self.path / PROGRESS).exists() and any(map(self.size, self.files)):
             names = ", ".join(name for name in self.files if self.size(name))
@@ -170,7 +170,10 @@ class Folder:
         return commit
 
     def _last_good(self, mend: bool) -> Commit:
-        """The last commit whose files are as they were written; with damage, the last of a finished run."""
+        """Return the last commit whose files are unchanged.
+
+        If there is damage, return the last one of a finished run.
+        """
         self.damage = {}
         commits, torn = read_commits(self.path)
         held, bad = self._compared(commits)
@@ -191,7 +194,7 @@ class Folder:
         return {name: damaged for name, damaged in blocks.items() if damaged}
 
     def _compared(self, commits: Sequence[Commit]) -> tuple[list[Commit], Callable[[Commit], list[str]]]:
-        """The commits whose files are long enough, and what names the files that are not as they were at one of them.
+        """Return the commits whose files are long enough, and a function that names the files changed since a commit.
 
         Each file is read once for all commits.
         """
@@ -216,7 +219,7 @@ class Folder:
         """Append a chunk's output to the files and commit it.
 
         Raises:
-            VerikitError: the disk is full or gone; what was committed before stays.
+            VerikitError: The disk is full or unavailable. Earlier commits are kept.
         """
         for name, data in written.items():
             self._put(name, data)
@@ -225,18 +228,18 @@ class Folder:
         self._put(PROGRESS, Commit(line, checksum, sizes, self._sums).encode())
 
     def finish(self) -> None:
-        """Keep only the last commit: a finished folder doesn't show how its chunks were cut."""
+        """Keep only the last commit: a finished folder doesn't show how its chunks were split."""
         commit = read_commits(self.path)[0][-1]
         blocks = {name: blocks_of(self.path / name) for name in self.files}
         self.replace(PROGRESS, replace(commit, blocks=blocks).encode())
 
     def unseal(self, commit: Commit) -> None:
-        """Forget the checksums of files that were written whole: they are about to be written anew."""
+        """Delete the checksums of files that were written as a whole, because they are about to be rewritten."""
         if commit.others:
             self._put(PROGRESS, replace(commit, others={}).encode())
 
     def seal(self, *names: str) -> None:
-        """Keep the checksums of files that were written whole, where they are: the run is finished."""
+        """Store the checksums of existing files that were written as a whole, because the run is finished."""
         commit = next(reversed(read_commits(self.path)[0]), Commit())
         sums = {name: sum_of(self.path / name) for name in names}
         others = {name: value for name, value in sums.items() if value is not None}
@@ -253,7 +256,7 @@ class Folder:
 
 
 class _Writing:
-    """Turns a failed write into an error that names the file and says what to do."""
+    """Turns a failed write into an error that names the file and a remedy."""
 
     def __init__(self, path: Path) -> None:
         self.path: Path = path

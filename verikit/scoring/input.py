@@ -1,6 +1,6 @@
-"""The input of a run: rows of a file cut into chunks, from the row after the last one done.
+"""The input of a run: rows of a file split into chunks, starting after the last finished row.
 
-A running checksum of the rows says whether the rows before that are still those that were scored.
+A running checksum of the rows detects whether the rows before that have changed since they were scored.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from verikit.types import Group
 MAX_ROWS = 4096
 MAX_BYTES = 4 * 2**20
 GIVE_UP = 1000
-"""A file none of whose first so many rows can be read is refused: it is not what the caller takes it for."""
+"""A file is rejected if none of its first rows, up to this number, can be read: it is not the right file."""
 Numbered = tuple[int, RawRow | Group | SchemaError]
 
 
 class OtherRowsError(UsageError):
-    """The rows are not those that were scored before."""
+    """The rows have changed since they were scored."""
 
 
 class Input:
-    """Cuts files, read as one, into chunks of about equal work, each of at least `batch` rows.
+    """Splits files, read as one, into chunks of about equal work, each of at least `batch` rows.
 
-    The first is no longer than that: however slow a verifier is, an interrupt loses little.
+    The first is no longer than that, so an interrupt loses little even with a slow verifier.
 
     Raises:
-        UsageError: the file can't be read, or has no rows.
+        UsageError: The file can't be read, or has no rows.
     """
 
     def __init__(self, source: Paths | RowSource, plan: ScoringPlan, limit: int | None = None, batch: int = 1) -> None:
@@ -51,24 +51,24 @@ class Input:
 
     @property
     def gold_digest(self) -> str | None:
-        """A digest of the golds that lie in another file; None where there is none."""
+        """A digest of the gold answers in another file, or None if there is none."""
         return self._reader.gold_digest
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know about how the file was read; fills while it is."""
+        """Notes for the user on how the file was read. Grows during reading."""
         return self._reader.notes
 
     def pace(self, rows: int, seconds: float, target: float) -> None:
-        """Learn from a scored chunk how many rows the next ones should have to take `target` seconds."""
+        """Adapt the number of rows in the next chunks, from a scored one, so each takes `target` seconds."""
         wanted = int(rows * target / max(seconds, 1e-6))
         self._size = max(self._batch, min(MAX_ROWS, wanted, 2 * self._size))
 
     def skip(self, commit: Commit) -> None:
-        """Pass over the rows that were done.
+        """Skip the rows that are done.
 
         Raises:
-            OtherRowsError: they are not the rows of this file.
+            OtherRowsError: They are not the rows of this file.
         """
         last = 0
         while last < commit.line:
@@ -83,7 +83,7 @@ class Input:
             )
 
     def checksum(self, line: int) -> int:
-        """The checksum of the rows up to one that ended a chunk; asked in the order of the chunks."""
+        """Return the checksum of the rows up to one that ended a chunk. Call it in the order of the chunks."""
         while self._checksums[0][0] < line:
             self._checksums.popleft()
         return self._checksums[0][1]
@@ -98,7 +98,7 @@ class Input:
         return self._chunks(items if self._limit is None else self._until(items))
 
     def chosen(self, lines: Iterable[int]) -> Iterator[Chunk]:
-        """Chunks of the rows of these lines only, which ascend."""
+        """Yield chunks with only the rows of these lines, which are in ascending order."""
         return self._chunks(_only(self._reader.items(self._rows, raw=True), iter(lines)))
 
     def _chunks(self, items: Iterable[Numbered]) -> Iterator[Chunk]:
@@ -106,7 +106,7 @@ class Input:
             yield Chunk(cut, self._reader.parser, self._reader.places)
 
     def _summed(self) -> Iterator[tuple[int, RawRow | SchemaError]]:
-        """The rows; keeps the checksum after each, and gives up where none can be read."""
+        """Yield the rows. Record the checksum after each, and give up if none can be read."""
         unread: list[SchemaError] = []
         for line, row in self._rows:
             self._count(line)
@@ -131,7 +131,7 @@ class Input:
             self._last_read = line
 
     def _until(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
-        """Items up to the one that takes the last row within the limit, and all of the same number."""
+        """Yield items up to the one with the last row within the limit, and all with the same number."""
         last = self._skipped
         for line, item in items:
             if last >= self._last_read and line != last:
@@ -140,7 +140,7 @@ class Input:
             last = line
 
     def _cut(self, items: Iterable[Numbered]) -> Iterator[list[Numbered]]:
-        """Cut by rows and by bytes; items of one number stay together, so that every chunk can be committed."""
+        """Split by rows and by bytes. Items with one number stay together, so every chunk can be committed."""
         chunk: list[Numbered] = []
         held = 0
         for line, item in items:

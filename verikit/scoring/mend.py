@@ -1,4 +1,4 @@
-"""A finished run some of whose rows are damaged: the prompts they belong to are scored again, the others are kept."""
+"""Repairs a finished run with damaged rows: the prompts they belong to are rescored, the others are kept."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from verikit.scoring.repeats import without_repeats
 from verikit.scoring.sums import Commit, intact_lines
 
 MEND = ".mend"
-"""Folder of the rows that are scored again, until they take the place of the damaged ones."""
+"""Folder of rescored rows, until they replace the damaged ones."""
 
 
 def lost_lines(folder: Folder, commit: Commit) -> set[int]:
-    """Lines of the input whose rows are damaged, or may have been where damage hides what there was."""
+    """Return the lines of the input whose rows are damaged, or may be, if damage hides which rows there were."""
     lost: set[int] = set()
     for name in folder.damage:
         for first, last in _gaps(_intact(folder, name, commit), commit.line):
@@ -34,7 +34,7 @@ def lost_lines(folder: Folder, commit: Commit) -> set[int]:
 def mend(
     source: Input, scorer: Scorer, jobs: int | str, folder: Folder, commit: Commit, lost: set[int], in_flight: InFlight
 ) -> Commit:
-    """Score lost lines again and put them in their places, all in one step; an interrupt leaves the damage as it is."""
+    """Rescore lost lines and put them back in place, all in one step. An interrupt leaves the damage unchanged."""
     shutil.rmtree(folder.path / MEND, ignore_errors=True)
     with (
         Folder(folder.path / MEND, folder.files) as spool,
@@ -55,7 +55,7 @@ def mend(
 
 
 def _kept(folder: Folder, name: str, commit: Commit, lost: set[int]) -> Iterator[tuple[int, bytes]]:
-    """The rows of a file that are as they were, with their lines, apart from lost lines."""
+    """Return the undamaged rows of a file with their lines, except for lost lines."""
     return (pair for pair in _intact(folder, name, commit) if pair[0] and pair[0] not in lost)
 
 
@@ -70,7 +70,7 @@ def _numbered(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _intact(folder: Folder, name: str, commit: Commit) -> Iterator[tuple[int, bytes]]:
-    """The intact rows of a file with their lines; 0 stands where rows are damaged."""
+    """Yield the undamaged rows of a file with their lines. 0 marks damaged rows."""
     path: Path = folder.path / name
     if path.exists():
         for row in intact_lines(path, folder.damage.get(name, set()), commit.sizes[name]):
@@ -78,7 +78,7 @@ def _intact(folder: Folder, name: str, commit: Commit) -> Iterator[tuple[int, by
 
 
 def _gaps(rows: Iterable[tuple[int, bytes]], last: int) -> Iterator[tuple[int, int]]:
-    """The lines, both ends included, between which damaged rows lie: their neighbours may have lost rows as well."""
+    """Yield the ranges of lines, inclusive, that contain damaged rows. Their neighbours may have lost rows as well."""
     before, gap = 0, False
     for line, _ in rows:
         if gap and line:

@@ -1,8 +1,8 @@
-"""Chunks over a Ray cluster: `verikit score --jobs ray`, `ray:8` (so many actors), `ray://head:10001` or `head:6379`.
+"""Chunks on a Ray cluster: `verikit score --jobs ray`, `ray:8` (number of actors), `ray://head:10001` or `head:6379`.
 
-Rows are read, and the folder is written, where the command runs: the output is the same bytes as with local processes.
-Each actor loads the plan's verifiers for itself, sandbox and engines included. It asks for less than a CPU where a
-whole one would leave the cluster without a free one: what else runs there would wait for ever.
+Rows are read, and the folder is written, on the machine that runs the command. The output is byte-identical to that of
+local processes. Each actor loads the plan's verifiers separately, including sandbox and engines. It requests less than
+one CPU if a full one would leave no free CPU in the cluster, because other work there would wait forever.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from verikit.scoring.plan import ScoringPlan
 from verikit.scoring.pool import InFlight, timed, told_again
 
 START_S = 120.0
-"""How long to wait for the first actor: a busy cluster is named, not waited for without end."""
+"""Seconds to wait for the first actor. A busy cluster is then reported as the reason, instead of waiting forever."""
 STORE_BYTES = 200 * 2**20
-"""Of a Ray that is started here; chunks are small."""
+"""Size of the object store of a Ray instance started here. Chunks are small."""
 _NAMED = re.compile(r"ray(?::([1-9]\d*))?")
 _ADDRESS = re.compile(r"ray://.+|(?!ray:).+:.+")
 
 
 class Scoring:
-    """What runs as an actor."""
+    """The actor that scores chunks."""
 
     def __init__(self, plan: ScoringPlan) -> None:
         os.dup2(2, 1)
         self._scorer = Scorer(plan)
 
     def ready(self) -> bool:
-        """Say that the plan is loaded."""
+        """Return True once the plan is loaded."""
         return True
 
     def score(self, chunk: Chunk) -> ChunkResult | VerikitError:
-        """Score a chunk; an error of the whole run is returned, since Ray would wrap what is raised."""
+        """Score a chunk. An error that affects the whole run is returned, because Ray would wrap a raised one."""
         try:
             return timed(self._scorer, chunk)
         except (UsageError, EngineError) as error:
@@ -49,7 +49,7 @@ class Scoring:
 
 
 def _initialise(ray: Any, address: str | None) -> None:
-    """Connect to the cluster at an address; without one, start a cluster here."""
+    """Connect to the cluster at an address, or start a cluster here without one."""
     options: dict[str, Any] = {"address": address, "log_to_driver": False, "configure_logging": False}
     if address is None:
         found = {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
@@ -62,11 +62,11 @@ def _initialise(ray: Any, address: str | None) -> None:
 
 
 def connect(jobs: str) -> tuple[Any, int]:
-    """Connect to the cluster that `jobs` names, or start one here; return the module ray and the number of actors.
+    """Connect to the cluster that `jobs` names, or start one here. Return the module ray and the number of actors.
 
     Raises:
         MissingExtra: Ray is not installed.
-        UsageError: the text names no cluster, or none is there.
+        UsageError: The string names no cluster, or the cluster can't be reached.
     """
     named = _NAMED.fullmatch(jobs)
     if not named and not _ADDRESS.fullmatch(jobs):
@@ -86,7 +86,7 @@ def connect(jobs: str) -> tuple[Any, int]:
 
 
 def share(ray: Any, actors: int) -> float:
-    """CPUs that each of so many actors may ask for, so that one of the cluster stays free; 0 where there is but one."""
+    """Return the CPUs per actor that keep one CPU of the cluster free. 0 if there is only one."""
     slots = float(ray.cluster_resources().get("CPU", 1.0))
     return min(1.0, int((slots - 1) / actors * 100) / 100) if slots > 1 else 0.0
 
@@ -98,9 +98,9 @@ def score_on_ray(
 
     Raises:
         MissingExtra: Ray is not installed.
-        UsageError: there is no such cluster, or a verifier found itself set up wrong.
-        EngineError: the engine behind a verifier is gone.
-        HelperError: no actor could be started.
+        UsageError: There is no such cluster, or a verifier was set up incorrectly.
+        EngineError: A verifier's engine is unreachable.
+        HelperError: No actor could be started.
     """
     ray, count = connect(jobs)
     actors = _Actors(ray, scorer.plan, count)
@@ -109,7 +109,7 @@ def score_on_ray(
         actors.start()
         while True:
             order.cut()
-            yield from order.done()  # makes room for more: handed out before anybody is waited for
+            yield from order.done()  # makes room for more: hand it out before waiting
             actors.hand_out(order, in_flight)
             if order.empty:
                 break
@@ -121,7 +121,7 @@ def score_on_ray(
 
 
 class _Actors:
-    """The actors of one run, and what each is doing."""
+    """The actors of one run, and the task of each."""
 
     def __init__(self, ray: Any, plan: ScoringPlan, count: int) -> None:
         self.ray, self.plan, self.count = ray, plan, count
@@ -130,10 +130,10 @@ class _Actors:
         self._coming: dict[Any, Any] = {}
 
     def start(self) -> None:
-        """Start all, and wait for the first.
+        """Start all actors, and wait for the first.
 
         Raises:
-            HelperError: none is there in time.
+            HelperError: None started in time.
         """
         for _ in range(self.count):
             self._add()
@@ -149,19 +149,19 @@ class _Actors:
         self._coming[actor.ready.remote()] = actor
 
     def hand_out(self, order: ChunkOrder, in_flight: InFlight) -> None:
-        """Give each free actor a task, while there are any."""
+        """Give each free actor a task, as long as there are any."""
         while self.free and (task := order.take()):
             actor = self.free.pop()
             in_flight[actor] = task.chunk, time.monotonic()
             self._busy[actor.score.remote(task.chunk)] = actor, task
 
     def hear(self, in_flight: InFlight) -> Iterator[tuple[Task, str]]:
-        """Wait for a result or a new actor; yield the tasks whose actor died, with the cause.
+        """Wait for a result or a new actor. Yield the tasks whose actor died, with the cause.
 
         Raises:
-            UsageError: a verifier found itself set up wrong.
-            EngineError: the engine behind a verifier is gone.
-            HelperError: a new actor can't be started.
+            UsageError: A verifier was set up incorrectly.
+            EngineError: A verifier's engine is unreachable.
+            HelperError: A new actor can't be started.
         """
         for reference in self.ray.wait([*self._busy, *self._coming])[0]:
             actor, task = self._busy.pop(reference, (None, None))
@@ -189,6 +189,6 @@ class _Actors:
         self.free.append(actor)
 
     def stop(self) -> None:
-        """End the actors; the cluster goes on."""
+        """Stop the actors. The cluster keeps running."""
         for actor in (*self.free, *(actor for actor, _ in self._busy.values()), *self._coming.values()):
             self.ray.kill(actor)

@@ -1,7 +1,7 @@
-"""Chunks on their way through workers: cut from the input, handed out, and given back in its order.
+"""Chunks on their way through workers: split from the input, handed out, and returned in its order.
 
-A chunk whose worker died (a crash in native code, the kernel's memory killer) is halved and tried again, until the row
-that kills a worker stands alone and gets the error.
+A chunk whose worker died (a crash in native code, the kernel's out-of-memory killer) is halved and retried, until the
+row that kills a worker is isolated and gets the error.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class ChunkOrder:
     Args:
         chunks: The input.
         scorer: Writes the error of a row that kills its worker.
-        jobs: How many workers there are.
+        jobs: Number of workers.
     """
 
     def __init__(self, chunks: Iterator[Chunk], scorer: Scorer, jobs: int) -> None:
         self._chunks, self._scorer, self._jobs = chunks, scorer, jobs
-        self._order: deque[Task] = deque()  # cut and not yet yielded
-        self._todo: deque[Task] = deque()  # of these, the ones no worker has had
+        self._order: deque[Task] = deque()  # split and not yet yielded
+        self._todo: deque[Task] = deque()  # those that no worker has received
 
     def cut(self) -> None:
-        """Keep a chunk ready for each worker, but not more than a few ahead of the one that is waited for."""
+        """Keep a chunk ready for each worker, but not more than a few ahead of the one that is awaited."""
         while (
             len(self._todo) < self._jobs and len(self._order) < 4 * self._jobs and (chunk := next(self._chunks, None))
         ):
@@ -44,7 +44,7 @@ class ChunkOrder:
             self._todo.append(task)
 
     def take(self) -> Task | None:
-        """A task for a free worker; None if there is none now."""
+        """Return a task for a free worker, or None if there is none now."""
         return self._todo.popleft() if self._todo else None
 
     def done(self) -> Iterator[tuple[Chunk, ChunkResult]]:
@@ -55,12 +55,12 @@ class ChunkOrder:
 
     @property
     def waiting(self) -> int:
-        """Tasks that no worker has had: one for each worker, or all that are left of the input."""
+        """Number of tasks that no worker has received: one per worker, or all that remain of the input."""
         return len(self._todo)
 
     @property
     def empty(self) -> bool:
-        """Whether everything was cut, done and yielded."""
+        """Whether everything was split, scored and yielded."""
         return not self._order
 
     def lost(self, task: Task, cause: str) -> None:

@@ -28,7 +28,7 @@ _PROVEN: Mapping[str, Callable[[Sequence[float], int, int], float | None]] = {
 
 
 class _Prompt(NamedTuple):
-    """A prompt's values, those of its samples that no rule stops, and how its samples came."""
+    """A prompt's values, those of its samples without early stopping, and how its sampling ended."""
 
     values: Sequence[float]
     first: Sequence[float]
@@ -61,7 +61,7 @@ def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
 
 
 def _mean_and_selected(run: Path, prompts: Mapping[str, _Prompt]) -> dict[str, dict[str, float]]:
-    """Each prompt's mean, and in a run that selects also the value of its selected candidate."""
+    """Return each prompt's mean and, in a run that selects, also the value of its selected candidate."""
     chosen = {row["id"]: row.get("value") for row in read_rows(run / SELECTED)}
     found = {"mean": {id: mean_at_k(held.first, 1) for id, held in prompts.items() if held.first}}
     if chosen:
@@ -70,13 +70,13 @@ def _mean_and_selected(run: Path, prompts: Mapping[str, _Prompt]) -> dict[str, d
 
 
 def _drawn(prompts: Iterable[_Prompt]) -> str:
-    """How the samples of these prompts came: empty where none was stopped early."""
+    """Describe how the samples of these prompts were obtained. Empty if none was stopped early."""
     ways = sorted({prompt.early.told() if prompt.early else WHOLE for prompt in prompts})
     return "" if ways == [WHOLE] else " or ".join(ways)
 
 
 def _bounds(run: Path) -> tuple[float, float]:
-    """Between which values its verifier's scores can lie; runs of earlier releases do not say."""
+    """Return the range of its verifier's scores. Runs of earlier releases do not contain it."""
     low, high = json.loads((run / SUMMARY).read_bytes()).get("bounds", UNIT)
     return -math.inf if low is None else low, math.inf if high is None else high
 
@@ -89,10 +89,10 @@ def _prompt(rows: Sequence[JsonObject]) -> _Prompt:
 
 
 def _at_k(metric: str, prompts: Mapping[str, _Prompt], known: Mapping[str, object]) -> dict[str, float]:
-    """A metric at k of each prompt that has k scored candidates.
+    """Return a metric at k of each prompt that has k scored candidates.
 
     Raises:
-        UsageError: there is no such metric, or the samples of a prompt that was stopped early do not settle it.
+        UsageError: There is no such metric, or the samples of a prompt that was stopped early do not determine it.
     """
     named = re.fullmatch(r"(pass[@^])([1-9]\d{0,6})", metric)
     if named is None:

@@ -1,4 +1,4 @@
-"""What decides a run's result. It is kept as config.json, and a folder is only continued under the same plan."""
+"""The settings that determine a run's result. Stored as config.json. A run resumes only under the same plan."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ _OBJECT = 'a spec such as "answer", or a verifier; @verikit.verifier makes one o
 
 
 class ScoringPlan(BaseModel):
-    """The settings of a score run; specs are text, so that a worker process can load them for itself."""
+    """The settings of a score run. Specs are strings, so a worker process can load them separately."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
     verifier: str = "answer"
-    """Says which candidates are right."""
+    """Decides which candidates are right."""
     by: str | None = None
-    """Ranks candidates without seeing the truth (a reward model, a judge); None: the verifier itself."""
+    """Ranks candidates without seeing the truth (a reward model, a judge). None: the verifier itself."""
     select: str | None = None
     """Which candidate to keep."""
     ks: tuple[int, ...] = DEFAULT_KS
-    """k of pass@k, maj@k, BoN@k."""
+    """The k of pass@k, maj@k, BoN@k."""
     seed: int = 0
     format: str | None = None
     mapping: dict[str, str] = Field(default_factory=dict)
     gold: str | None = None
-    """Where golds lie, if not in the rows."""
+    """Location of the gold answers, if they are not in the rows."""
 
     _objects: dict[str, Verifier] = PrivateAttr(default_factory=dict)
-    """Verifiers that came as objects, by setting; their settings tell what they are, and are no specs."""
+    """Verifiers passed as objects, by setting. The settings contain their `repr`, which is not a spec."""
 
     @classmethod
     def of(cls, verifier: str | Verifier, by: str | Verifier | None = None, **settings: Any) -> ScoringPlan:
-        """A plan whose verifiers may be objects; with one that is, all is scored in this process.
+        """Create a plan whose verifiers may be objects. If one is, everything is scored in this process.
 
         Raises:
-            UsageError: one is neither a spec nor a verifier.
+            UsageError: One is neither a spec nor a verifier.
         """
         given: dict[str, Any] = {"verifier": verifier, "by": by}
         objects = {name: made for name, made in given.items() if isinstance(made, Verifier)}
@@ -67,16 +67,16 @@ class ScoringPlan(BaseModel):
         return verifier, None if self.by is None else load(self._objects.get("by", self.by)), selector
 
     def config(self, verifier: Verifier, by: Verifier | None) -> dict[str, Any]:
-        """The plan with the fingerprints of what its specs stand for now, as kept in config.json."""
+        """Return the plan with the current fingerprints of its specs, as stored in config.json."""
         fingerprints = {"verifier": verifier.fingerprint, "by": None if by is None else by.fingerprint}
         return self.model_dump(mode="json") | {"fingerprints": fingerprints}
 
 
 def check_same(old: Any, new: dict[str, Any], folder: object) -> None:
-    """Refuse to continue a folder that was made under another plan.
+    """Check that a folder was created under the same plan.
 
     Raises:
-        UsageError: names the first setting that differs.
+        UsageError: It was not. The error names the first setting that differs.
     """
     for key, value in strike_all(new).items():
         was = old.get(key) if isinstance(old, dict) else None

@@ -1,7 +1,7 @@
-"""Chunks over worker processes: results in input order, a bounded number in flight, and no row lost to a dead worker.
+"""Chunks on worker processes: results in input order, a bounded number in flight, and no row lost to a dead worker.
 
-Workers are spawned, so they inherit nothing, and the kernel kills them with their parent; what becomes of a chunk whose
-worker died is told in order.py.
+Workers are spawned, so they inherit nothing, and the kernel kills them with their parent. order.py documents how a
+chunk whose worker died is handled.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from verikit.scoring.order import ChunkOrder, Task
 from verikit.scoring.plan import ScoringPlan
 
 STOP_S = 5.0
-"""How long a worker may take to end."""
+"""Seconds that a worker may take to end."""
 InFlight = dict[object, tuple[Chunk, float]]
-"""Chunks being scored, by who scores them, with the time each was handed out (monotonic seconds)."""
+"""Chunks being scored, by the worker that scores them, with the time each was handed out (monotonic seconds)."""
 
 
 def score_chunks(
     chunks: Iterable[Chunk], scorer: Scorer, jobs: int | str, in_flight: InFlight
 ) -> Generator[tuple[Chunk, ChunkResult]]:
-    """Score chunks in `jobs` processes (1: in this one; text: on Ray) and yield them in order.
+    """Score chunks in `jobs` processes (1: in this one; a string: on Ray) and yield them in order.
 
     Close it to stop the processes.
 
     Raises:
-        UsageError: a verifier found itself set up wrong.
-        EngineError: the engine behind a verifier is gone.
-        HelperError: a worker can't start.
-        MissingExtra: Ray is asked for and not installed.
+        UsageError: A verifier was set up incorrectly.
+        EngineError: A verifier's engine is unreachable.
+        HelperError: A worker can't start.
+        MissingExtra: Ray is requested and not installed.
     """
     if isinstance(jobs, str):
         from verikit.scoring.on_ray import score_on_ray
@@ -70,7 +70,7 @@ class _Worker:
         theirs.close()
 
     def stop(self) -> str:
-        """End the process, if it has not; return what it ended by."""
+        """Stop the process if it has not ended. Return the signal or exit code that ended it."""
         self.connection.close()
         self.process.join(STOP_S)
         if self.process.exitcode is None:
@@ -94,11 +94,11 @@ class _Pool:
         """Yield each chunk with its result, in order."""
         try:
             self.order.cut()
-            for _ in range(self.order.waiting):  # no more than there is work for
+            for _ in range(self.order.waiting):  # only as many as there are tasks
                 self._add_worker()
             while True:
                 self.order.cut()
-                yield from self.order.done()  # makes room for more: handed out before anybody is waited for
+                yield from self.order.done()  # makes room for more: hand it out before waiting
                 self._hand_out()
                 if self.order.empty:
                     break
@@ -121,17 +121,17 @@ class _Pool:
             if worker.ready and worker.task is None and (task := self.order.take()):
                 worker.task = task
                 self.in_flight[worker] = task.chunk, time.monotonic()
-                with suppress(ConnectionError):  # it died; reading from it will tell
+                with suppress(ConnectionError):  # it died; reading from it will show that
                     worker.connection.send(task.chunk)
 
     def _hear_some(self) -> None:
-        """Wait until some worker sends something, and take in what has come."""
+        """Wait until a worker sends something, and process all messages."""
         heard = {worker.connection: worker for worker in self.workers if worker.task or not worker.ready}
         for connection in wait(list(heard)):
             self._hear(heard[connection])  # type: ignore[index]  # wait() returns what it was given
 
     def _hear(self, worker: _Worker) -> None:
-        """Take in what a worker sends: that it is ready, a result, an error of the caller's; or that it died."""
+        """Process a worker's message: it is ready, a result, or an error of the caller's. Or its death."""
         try:
             heard = worker.connection.recv()
         except (EOFError, ConnectionError):
@@ -146,7 +146,7 @@ class _Pool:
             del self.in_flight[worker]
 
     def _bury(self, worker: _Worker) -> None:
-        """Replace a dead worker, and halve the chunk it died of."""
+        """Replace a dead worker, and halve the chunk that killed it."""
         cause = worker.stop()
         if worker.task is None:
             raise HelperError(f"a worker process died while starting ({cause})", hint="--jobs 1 shows what happens")
@@ -158,11 +158,11 @@ class _Pool:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let an interrupt wait until the context is left; a process that is started in it never sees one."""
+    """Delay an interrupt until the context ends. A process started in it never receives one."""
     came: list[int] = []
-    in_main = threading.current_thread() is threading.main_thread()  # the only one to see an interrupt or to handle it
+    in_main = threading.current_thread() is threading.main_thread()  # the only one that receives and handles interrupts
     handler = signal.signal(signal.SIGINT, lambda number, frame: came.append(number)) if in_main else None
-    # What a thread blocks is blocked in processes it starts. The tracker is one too, and starting it would unblock.
+    # Signals blocked in a thread are blocked in its child processes. Starting the tracker, also a child, unblocks them.
     resource_tracker.ensure_running()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -176,12 +176,12 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _work(plan: ScoringPlan, connection: Connection, parent: int) -> None:
-    """Main of a worker: say that it is ready, then answer each chunk."""
+    """Main function of a worker: report that it is ready, then process each chunk."""
     die_with_parent()
     if os.getppid() != parent:
         return
     tracing.configure()
-    os.dup2(2, 1)  # results are for stdout: what a verifier prints is not
+    os.dup2(2, 1)  # stdout is for results, not for a verifier's prints
     try:
         scorer = Scorer(plan)
         connection.send(None)
@@ -189,18 +189,18 @@ def _work(plan: ScoringPlan, connection: Connection, parent: int) -> None:
             connection.send(timed(scorer, connection.recv()))
     except (UsageError, EngineError) as error:
         connection.send(told_again(error))
-    except (EOFError, ConnectionError):  # nobody is there any more
+    except (EOFError, ConnectionError):  # the parent has ended
         return
 
 
 def told_again(error: UsageError | EngineError) -> VerikitError:
-    """An error that can travel to another process."""
+    """Return an error that can be sent to another process."""
     kind = type(error) if isinstance(error, EngineError) else UsageError
     return kind(str(error), hint=error.hint)
 
 
 def timed(scorer: Scorer, chunk: Chunk) -> ChunkResult:
-    """Score a chunk and note how long it took."""
+    """Score a chunk and record the time taken."""
     start = time.monotonic()
     result = scorer(chunk)
     result.seconds = time.monotonic() - start

@@ -1,4 +1,4 @@
-"""Prompts whose id occurred before: they become errors."""
+"""Prompts whose id occurred before become errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verikit.scoring.rows import to_line
 
 
 def without_repeats(result: ChunkResult, scorer: Scorer, ids: IdIndex, places: Places) -> ChunkResult:
-    """Take the groups out whose id `ids` has seen; the others are added to it."""
+    """Remove the groups whose id is in `ids`. The others are added to it."""
     repeats = {line: repeated(id, seen, places) for id, line in result.ids if (seen := ids.add(id, line))}
     if not repeats:
         return result

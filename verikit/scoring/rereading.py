@@ -1,4 +1,4 @@
-"""The input of a finished run, read again: the run's folder holds scores, the input holds everything else."""
+"""Reads the input of a finished run again: the run's folder contains scores, the input everything else."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from verikit.types import Group
 
 
 def plan_of(config: Mapping[str, Any]) -> ScoringPlan:
-    """The plan that config.json holds."""
+    """Return the plan stored in config.json."""
     return ScoringPlan(**{name: config[name] for name in ScoringPlan.model_fields if name in config})
 
 
 def find_input(run: Path, config: Mapping[str, Any], others: Sequence[str] = ()) -> tuple[str | list[str] | None, str]:
-    """The input that a run was scored from, by the checksum of its rows; None if there is none, and why.
+    """Find the input that a run was scored from, by the checksum of its rows. None if there is none, with the reason.
 
     Args:
         run: The run's folder.
-        config: What its config.json holds; `input` is where the file was.
+        config: Content of its config.json. `input` is the file's original location.
         others: Files to try after that one.
     """
     problem = "the run read its input from stdin, or does not say where it lay"

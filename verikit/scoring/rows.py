@@ -11,14 +11,14 @@ from verikit.errors import SchemaError
 from verikit.types import Score
 
 MAX_REASON = 2000
-"""Characters of a reason that are kept."""
+"""Number of characters of a reason to keep."""
 FINISH = "finish_reason"
-"""Key of a row of scores.jsonl: why the model stopped writing the candidate, where that is known."""
+"""Key of a row in scores.jsonl: why the model stopped writing the candidate, if known."""
 _ANEW = "pass --restart to rescore everything"
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no form for: a number of some library (numpy's, say) as a number, anything else as its text."""
+    """Convert a value that JSON can't represent: a library's number, as in numpy, to a float, others to a string."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -29,9 +29,9 @@ encode: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separator
 
 
 def to_row(score: Score) -> dict[str, Any]:
-    """A score as a JSON object: value and status always, the rest where there is any.
+    """Return a score as a JSON object: always value and status, other fields if they are set.
 
-    Seconds are left out: a run's output is the same bytes every time.
+    Seconds are excluded, so a run's output is byte-identical every time.
     """
     row: dict[str, Any] = {"value": score.value, "status": score.status}
     if score.answer is not None:
@@ -50,10 +50,10 @@ def to_row(score: Score) -> dict[str, Any]:
 
 
 def from_row(row: Mapping[str, Any]) -> Score:
-    """What counts of the score that `to_row` wrote: value, status, answer, reason, parts and usage.
+    """Read the relevant fields of a score that `to_row` wrote: value, status, answer, reason, parts and usage.
 
     Raises:
-        KeyError, TypeError, ValueError: it is no such row.
+        KeyError, TypeError, ValueError: It is not such a row.
     """
     return Score(
         row["value"],
@@ -66,10 +66,10 @@ def from_row(row: Mapping[str, Any]) -> Score:
 
 
 def read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a JSONL file that a run wrote; none if there is no such file.
+    """Yield the rows of a JSONL file that a run wrote, or none if the file doesn't exist.
 
     Raises:
-        SchemaError: a line is no JSON object with a line number; somebody changed the file.
+        SchemaError: A line is not a JSON object with a line number, because the file was edited.
     """
     if not path.exists():
         return
@@ -85,5 +85,5 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def to_line(row: dict[str, Any]) -> bytes:
-    """One line of JSON in UTF-8; a lone surrogate (no text, but a model can write one) is written as `?`."""
+    """Return one line of JSON in UTF-8. A lone surrogate (invalid, but a model can write one) becomes `?`."""
     return encode(row).encode("utf-8", "replace") + b"\n"

@@ -1,4 +1,4 @@
-"""A score run from the input file to the finished folder; resumable, see the package's docstring."""
+"""A score run from the input file to the finished folder. Resumable, see the package's docstring."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from verikit.types import JsonObject
 FILES = (ERRORS, SELECTED, SCORES)
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
 RETRY = ".retry"
-"""Folder of the rows that are scored again, until they take the place of the old ones."""
+"""Folder of rescored rows, until they replace the old ones."""
 CHUNK_SECONDS = 0.5
-"""Work a chunk grows or shrinks towards: often enough to commit, seldom enough to cost nothing."""
+"""Target duration of a chunk: short enough to commit often, long enough that commits cost nothing."""
 
 
 @dataclass
 class Progress:
-    """What a run is doing, for whoever watches; updated in place."""
+    """A run's progress, for display. Updated in place."""
 
     tally: Tally
     rows: int = 0
@@ -64,27 +64,28 @@ def score_file(
     note: Callable[[str], None] = lambda text: None,
     warn: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
-    """Score a file into a folder, going on where an earlier run of the same plan stopped; return the summary.
+    """Score a file into a folder, resuming an earlier run of the same plan, and return the summary.
 
     Args:
-        source: What `verikit.readers.read` takes: files, a pattern, a folder, "-" for stdin, or rows in memory.
-        plan: What is scored, and how.
-        out: The folder; made if absent. While a run is unfinished it holds no summary.
-        jobs: Worker processes; 1 scores in this one, text names a Ray cluster (see on_ray.py). The result does not
-            depend on it.
-        limit: At most so many rows; a prompt that begins there is finished.
-        by_key: Keys of the rows; the summary then has the estimates of each of their values.
-        restart: Forget what the folder holds.
-        retry_errors: First score the rows again whose candidates could not be scored.
-        watch: Called once, with what is then updated in place.
-        note: Called with each thing a person should know about how the file was read.
-        warn: Called with what was found damaged in the folder, and is mended.
+        source: Any input of `verikit.readers.read`: files, a pattern, a folder, "-" for stdin, or rows in memory.
+        plan: The scoring plan.
+        out: The output folder, created if it doesn't exist. It has no summary until the run is finished.
+        jobs: Number of worker processes. 1 scores in this process. A string names a Ray cluster (see on_ray.py). The
+            result does not depend on it.
+        limit: Maximum number of rows. A prompt that starts within the limit is finished.
+        by_key: Keys of the rows. The summary then includes estimates for each of their values.
+        restart: Discard the folder's content.
+        retry_errors: First rescore the rows whose candidates could not be scored.
+        watch: Called once, with the object that is then updated in place.
+        note: Called with each note for the user on how the file was read.
+        warn: Called with each damaged file found in the folder, which is then repaired.
 
     Raises:
-        EngineError: the engine behind a verifier is gone; what was committed stays, and the same call goes on from it.
-        UsageError: the file can't be read, no row has a key of `by_key`, or the folder is in use, was made under
-            another plan, or from other rows.
-        VerikitError: a file of the folder can't be written; what was committed stays.
+        EngineError: The engine of a verifier is unreachable. Committed rows are kept, and the same call resumes from
+            them.
+        UsageError: The file can't be read, no row has a key of `by_key`, or the folder is in use, was created with
+            another plan or from other rows.
+        VerikitError: A file of the folder can't be written. Committed rows are kept.
     """
     told = told_source(source)
     rereadable = told is not None or isinstance(source, HeldRows)
@@ -138,7 +139,7 @@ def _open(
     restart: bool,
     warn: Callable[[str], None],
 ) -> Commit:
-    """Begin or continue a folder: the input stands behind what was committed, the summary is gone."""
+    """Start or resume a folder: position the input after the committed rows and delete the summary."""
     config = plan.config(scorer.verifier, scorer.by) | {"gold_digest": rows.gold_digest, "input": told}
     commit = _begin(folder, config, restart, warn)
     rows.skip(commit)
@@ -151,7 +152,7 @@ def _open(
 
 
 def told_source(source: Paths | RowSource) -> str | list[str] | None:
-    """Where the input lies, as config.json keeps it; None for stdin and rows in memory, which can't be found again."""
+    """Return the input's location for config.json, or None for stdin and rows in memory, which can't be found again."""
     if isinstance(source, RowSource):
         return None
     files = expand(source)
@@ -163,7 +164,7 @@ def told_source(source: Paths | RowSource) -> str | list[str] | None:
 def _score_rest(
     source: Input, scorer: Scorer, jobs: int | str, folder: Folder, progress: Progress, ids: IdIndex, notes: _Notes
 ) -> None:
-    """Score what is left of the input, chunk by chunk, each committed as it comes."""
+    """Score the rest of the input chunk by chunk, committing each chunk as it arrives."""
     with closing(score_chunks(source.chunks(), scorer, jobs, progress.in_flight)) as results:
         for chunk, result in results:
             result = without_repeats(result, scorer, ids, chunk.places)
@@ -177,7 +178,7 @@ def _score_rest(
 
 
 def _environment(scorer: Scorer) -> dict[str, Any]:
-    """What of this machine the scores rest on, from every verifier in use."""
+    """Return the properties of this machine that scores depend on, from every verifier in use."""
     found: dict[str, Any] = {}
     for part in scorer.parts():
         found |= part.environment()
@@ -185,7 +186,7 @@ def _environment(scorer: Scorer) -> dict[str, Any]:
 
 
 class _Notes:
-    """Passes on what the reader notes, each once."""
+    """Passes on each of the reader's notes once."""
 
     def __init__(self, source: Input, note: Callable[[str], None]) -> None:
         self._source, self._note, self._told = source, note, 0
@@ -197,15 +198,15 @@ class _Notes:
 
 
 def _begin(folder: Folder, config: dict[str, Any], restart: bool, warn: Callable[[str], None]) -> Commit:
-    """Open a folder for a plan. One in which no candidate has a score may change its plan, and is begun anew.
+    """Open a folder for a plan. If no candidate in it has a score, its plan may change and it starts again.
 
-    Files that are not as they were written are named; what they held is made again.
+    Reports changed files by name and writes their content again.
 
-    Another k changes no score: estimates are counted anew from the files each time. Where the input lies is noted for
-    those who want to see the texts; it decides nothing.
+    Another k changes no score, because estimates are recomputed from the files each time. The input's location is
+    stored only to display prompts and completions, so it may change too.
 
     Raises:
-        UsageError: it holds scores of another plan, or is damaged and the input, being stdin, can't be read twice.
+        UsageError: It contains scores of another plan, or is damaged and the input is stdin, which can't be read twice.
     """
     if restart:
         shutil.rmtree(folder.path / RETRY, ignore_errors=True)
@@ -222,10 +223,10 @@ def _begin(folder: Folder, config: dict[str, Any], restart: bool, warn: Callable
 
 
 def _under_plan(folder: Folder, config: Mapping[str, Any], commit: Commit, warn: Callable[[str], None]) -> Commit:
-    """Go on from a commit if the folder's plan is this one, else from nothing.
+    """Resume from a commit if the folder has this plan, otherwise start from scratch.
 
     Raises:
-        UsageError: it is another plan, and the folder holds scores of it.
+        UsageError: It has another plan and contains scores.
     """
     if folder.size(SCORES) or folder.damage:
         decides = {key: config[key] for key in config if key not in ("ks", "input", "gold")}
@@ -245,7 +246,7 @@ def _under_plan(folder: Folder, config: Mapping[str, Any], commit: Commit, warn:
 
 
 def _has_scores(run: Path) -> bool:
-    """Whether a run's rows, or those of a retry that was interrupted, have any value, also that of a part."""
+    """Whether the rows of a run, or of an interrupted retry, have any value, including values of parts."""
     return any(_has_value(row) for folder in (run, run / RETRY) for row in read_rows(folder / SCORES))
 
 
@@ -261,7 +262,7 @@ def _replaced(run: Path, what: str) -> str:
 def _retry(
     source: Input, scorer: Scorer, jobs: int | str, folder: Folder, commit: Commit, progress: Progress
 ) -> Commit:
-    """Score the rows again that have an unscored candidate; an interrupt keeps what came out so far."""
+    """Rescore the rows that have an unscored candidate. An interrupt keeps the results so far."""
     chunks = source.chosen(_failed(folder.path))
     with (
         Folder(folder.path / RETRY, (SELECTED, SCORES)) as spool,
@@ -278,7 +279,7 @@ def _retry(
 
 
 def _fold(folder: Folder, commit: Commit) -> Commit:
-    """Put the rows that were scored again in the place of the old ones."""
+    """Replace the old rows with the rescored ones."""
     retried = folder.path / RETRY
     if retried.is_dir():
         with Folder(retried, (SELECTED, SCORES)) as spool:
@@ -300,7 +301,7 @@ def _is_lost(row: JsonObject) -> bool:
 
 
 def _spliced(old: Path, fresh: Path) -> Iterator[bytes]:
-    """The rows of a file, with fresh ones in the place of those of their line; both ascend by line."""
+    """Yield the rows of a file, replaced by fresh ones that have the same line. Both are sorted by line."""
     anew = groupby(read_rows(fresh), key=_line)
     line, rows = next(anew, (0, iter(())))
     for at, kept in groupby(read_rows(old), key=_line):

@@ -1,4 +1,4 @@
-"""A summary as a person reads it."""
+"""A summary as readable text."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _GRADED = {
     "maj@": "maj@k: mean score of the majority answer of k",
     "wmaj@": "wmaj@k: mean score of the majority answer of k, votes weighted by {by}",
 }
-"""What the columns say where scores lie between right and wrong: those of a weighted sum, say."""
+"""Descriptions of the columns if scores can lie between right and wrong, such as those of a weighted sum."""
 
 SLICES = 30
-"""Slices of a key that are printed."""
+"""Number of printed slices per key."""
 _NO_INTERVAL = "no interval: all prompts have one value, and nothing bounds those not seen; clip(SPEC, low, high) does"
 
 
 def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a summary: counts, then the metrics over k, each with its 95 % interval, and what they mean.
+    """Yield the lines of a summary: counts, then the metrics over k, each with its 95 % interval, and their meaning.
 
-    Metrics are in percent; where one leaves the range of 0 to 1, it is printed as it is.
+    Metrics are in percent. One that leaves the range of 0 to 1 is printed unscaled.
     """
     yield from _count_lines(summary, config)
     yield from _mean_lines(summary, config)
@@ -49,7 +49,7 @@ def show(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]
 
 
 def _count_lines(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
-    """How many candidates there are, how many have a score, and what verifiers counted."""
+    """Yield the number of candidates, the number with a score, and the counts of verifiers."""
     counts = ", ".join(f"{count:,} {name}" for name, count in _counts(summary).items())
     head = click.style(config["verifier"], bold=True)
     candidates = _many(summary["candidates"], "candidate")
@@ -66,7 +66,7 @@ def _count_lines(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Itera
 
 
 def _mean_lines(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
-    """The mean of one candidate and of the selected one, and what a selection or early stopping left out."""
+    """Yield the means of one candidate and the selected one, early stopping, spending, and unselected prompts."""
     metrics, prompts = summary["metrics"], summary["prompts"]
     for name, label in (("mean", "mean of one candidate"), ("selected", f"selected by {config['select']}")):
         if name in metrics:
@@ -82,7 +82,7 @@ def _mean_lines(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterat
 
 
 def _metric_table(summary: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
-    """A row for each k, a column for each metric, and what the columns mean."""
+    """Yield a row for each k, a column for each metric, and descriptions of the columns."""
     metrics = summary["metrics"]
     ks = sorted(_ks_of(metrics, _COLUMNS) - {1})
     columns = [metric for metric in _COLUMNS if any(f"{metric}{k}" in metrics for k in ks)]
@@ -102,7 +102,7 @@ def _ks_of(names: Iterable[str], kinds: Collection[str] = METRICS) -> set[int]:
 
 
 def _rows_over_k(summary: Mapping[str, Any], columns: Sequence[str], ks: Sequence[int]) -> Iterator[str]:
-    """A row for each k; with the number of prompts that reach it, where that differs."""
+    """Yield a row for each k, with the number of prompts that reach it if that differs."""
     metrics = summary["metrics"]
     heads = ["k", *(f"{metric}k" for metric in columns)]
     rows = [[str(k), *(_percent(metrics.get(f"{metric}{k}")) for metric in columns)] for k in ks]
@@ -112,7 +112,7 @@ def _rows_over_k(summary: Mapping[str, Any], columns: Sequence[str], ks: Sequenc
 
 
 def slice_metrics(values: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The metrics that a table of slices has room for: one candidate, the selected one, and the largest k."""
+    """Return the metrics shown in a table of slices: one candidate, the selected one, and the largest k."""
     names = dict.fromkeys(name for row in values.values() for name in row["metrics"])
     largest = max((found[1] for name in names if (found := at_k(name))), default=1)
     over_k = [f"{kind}{largest}" for kind in _COLUMNS if largest > 1]
@@ -140,19 +140,19 @@ def _sliced(key: str, values: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _counted(estimate: Mapping[str, Any] | None, prompts: int) -> str:
-    """An estimate, with its own number of prompts where that is not the slice's."""
+    """Format an estimate, with its own number of prompts if it differs from the slice's."""
     told = _percent(estimate)
     return told if estimate is None or estimate["n"] == prompts else f"{told} (n {estimate['n']:,})"
 
 
 def tallied_alone(summary: Mapping[str, Any]) -> dict[str, int]:
-    """What happened to candidates how often, where no rate says it."""
+    """Return the counts of tallied events that no rate covers."""
     told = {key for rate in summary.get("rates", {}).values() for key in rate["keys"]}
     return {name: count for name, count in summary.get("tallied", {}).items() if name not in told}
 
 
 def cut_share(summary: Mapping[str, Any]) -> str:
-    """How many candidates the token limit cut off; "" where none was, or no candidate tells."""
+    """Return how many candidates the token limit cut off, or "" if none was or no candidate reports it."""
     cut = summary.get("cut", {"count": 0})
     if not cut["count"]:
         return ""
@@ -160,7 +160,7 @@ def cut_share(summary: Mapping[str, Any]) -> str:
 
 
 def stopped_early(summary: Mapping[str, Any]) -> Iterator[str]:
-    """What the early end of prompts' sampling means for the metrics; nothing where no rule could end it."""
+    """Yield lines on how early stopping affects the metrics. Empty if no rule could stop sampling."""
     early = summary.get("early_stop")
     if early is None:
         return
@@ -177,7 +177,10 @@ def stopped_early(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def prompts_by_k(summary: Mapping[str, Any], kinds: Sequence[str], ks: Sequence[int]) -> list[str]:
-    """How many prompts stand behind the metrics of each k, each number once; nothing where it is always the run's."""
+    """Return the numbers of prompts behind the metrics of each k, without duplicates.
+
+    Empty if it is always the run's number.
+    """
     metrics = summary["metrics"]
     counts = [dict.fromkeys(metrics[name]["n"] for kind in kinds if (name := f"{kind}{k}") in metrics) for k in ks]
     if all(list(found) == [summary["prompts"]] for found in counts):
@@ -204,5 +207,5 @@ def _percent(estimate: Mapping[str, Any] | None) -> str:
     if low < 0 or high > 1:
         return f"{value:.4g} [{low:.4g}, {high:.4g}]"
     value, low, high = 100 * value, 100 * low, 100 * high
-    digits = 0 if high - low >= 5 else 1  # a wide interval's tenths say nothing, and five columns have to fit
+    digits = 0 if high - low >= 5 else 1  # a wide interval's tenths are meaningless, and five columns have to fit
     return f"{value:.1f} [{low:.{digits}f}, {high:.{digits}f}]"

@@ -1,4 +1,4 @@
-"""How many rows an input has, for a line of progress: counted where that is cheap, guessed of a large file."""
+"""The number of rows in an input, for a progress line: counted if that is cheap, estimated for a large file."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from functools import cached_property
 
 COUNTED = 2**28
-"""Bytes of a file up to which its lines are counted; of a larger one they are guessed from its first part."""
+"""Size in bytes up to which a file's lines are counted. For a larger one, they are estimated from its first part."""
 PART = 2**22
 
 
 class InputSize:
-    """Rows of files in JSON lines; looked at when it is first asked, by whoever shows it."""
+    """Rows of files in JSON lines. Determined on first use, by the code that shows it."""
 
     def __init__(self, paths: object = None, limit: int | None = None) -> None:
-        """Take one path or several; anything else has a size that is not known. Rows after `limit` don't count."""
+        """Take one path or several. The size of any other input is unknown. Rows after `limit` are not counted."""
         several = isinstance(paths, Sequence) and not isinstance(paths, str | bytes)
         self._paths: list[object] = list(paths) if several and isinstance(paths, Sequence) else [paths]
         self._limit = limit
 
     @cached_property
     def rows(self) -> int | None:
-        """The number of rows; None where it is not known: of stdin, arrays, tables, what is compressed."""
+        """Return the number of rows, or None if it is unknown: stdin, arrays, tables, compressed files."""
         counts = [_lines(path) if isinstance(path, str | os.PathLike) else None for path in self._paths]
         known = [count for count in counts if count is not None]
         if len(known) < len(counts):

@@ -1,8 +1,8 @@
-"""A run by the keys of its rows: estimates for each value of `category`, say, from the rows that have it.
+"""A run by the keys of its rows: estimates for each value of a key such as `category`, from the rows that have it.
 
-Keys are read from the input again, so that any key can be asked of any finished run. A key may lie in the row, in its
-`meta`, below a dotted path, or in a candidate's own keys; then the candidates of a prompt fall into several slices.
-A list puts a row into the slice of each of its items.
+Keys are read again from the input, so any key works with any finished run. A key may be in the row, in its `meta`,
+below a dotted path, or among a candidate's own keys. In the last case, the candidates of a prompt can be in several
+slices. A list puts a row into the slice of each of its items.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from verikit.types import Group, Prompt
 NONE = "(none)"
 """The slice of rows without the key."""
 MOST = 1000
-"""Values of one key: beyond, it tells rows apart and does not gather them."""
+"""Maximum number of values of one key. With more, the key identifies rows instead of grouping them."""
 LONGEST = 300
-"""Characters of a question that are kept."""
+"""Number of characters of a question to keep."""
 _COUNTS = ("prompts", "candidates", "unscored", "metrics")
 Slices = dict[str, dict[str, dict[str, Any]]]
 """By key and value: counts and metrics, as in summary.json."""
 
 
 class PromptRow(NamedTuple):
-    """What a row says beside its candidates."""
+    """A row's content, except for its candidates."""
 
     question: str
     values: Mapping[str, tuple[str, ...]]
-    """By key; empty where the row does not have it."""
+    """Values by key. Empty if the row does not have the key."""
 
 
 def check_keys(source: Paths | RowSource, plan: ScoringPlan, keys: Sequence[str]) -> None:
-    """Look for each key in the input, up to the first row that has it.
+    """Search for each key in the input, up to the first row that has it.
 
     Raises:
-        UsageError: no row has it.
+        UsageError: No row has it.
     """
     missing = dict.fromkeys(keys)
     known: dict[str, None] = {}
@@ -65,7 +65,7 @@ def check_keys(source: Paths | RowSource, plan: ScoringPlan, keys: Sequence[str]
 
 
 def unknown_key(key: str, known: Collection[str]) -> UsageError:
-    """The error of a key that no row has; `known` are those that rows have."""
+    """Return the error for a key that no row has. `known` are the rows' keys."""
     near = get_close_matches(key, known, n=1)
     told = f"did you mean {near[0]!r}?" if near else f"the rows' keys are {', '.join(map(repr, list(known)[:20]))}"
     return UsageError(
@@ -83,10 +83,10 @@ def slices(
         keys: Keys of the rows.
         plan: The run's plan.
         source: The input that was scored.
-        verifier: Says which answers are equal; without it there is no maj@k.
+        verifier: Decides which answers are equal. Without it, there is no maj@k.
 
     Raises:
-        UsageError: no row has a key, one has more than `MOST` values, or a value is an object.
+        UsageError: No row has a key, a key has more than `MOST` values, or a value is an object.
     """
     found: dict[str, dict[str, Tally]] = {key: {} for key in keys}
     chosen = {row["line"]: row["selected"] for row in read_rows(run / SELECTED)}
@@ -107,10 +107,10 @@ def slices(
 
 
 def _early(group: Group, key: str, held: int) -> EarlyStop | None:
-    """How the candidates of a slice came.
+    """Return how sampling ended for the candidates of a slice.
 
     Raises:
-        UsageError: a rule looked at all candidates of the prompt before it stopped, and the slice has some of them.
+        UsageError: A rule used all candidates of the prompt before it stopped, and the slice has only some of them.
     """
     early = EarlyStop.of(group.meta)
     if early is not None and held < len(group.completions):
@@ -141,9 +141,9 @@ def _told(tally: Tally) -> dict[str, Any]:
 
 
 def rows(run: Path, keys: Sequence[str] = (), others: Sequence[str] = ()) -> dict[str, dict[str, PromptRow]]:
-    """What the rows of a run say by the prompt's id, under "" since that holds for every metric.
+    """Return the rows of a run by the prompt's id, under "" because that is valid for every metric.
 
-    Nothing where the input is gone and no keys are asked for.
+    Empty if the input is missing and no keys are requested.
 
     Args:
         run: The folder of a score run.
@@ -151,7 +151,8 @@ def rows(run: Path, keys: Sequence[str] = (), others: Sequence[str] = ()) -> dic
         others: Files to try after the one that was scored.
 
     Raises:
-        UsageError: with keys, the input is gone or is another now, or candidates of a prompt differ in a key.
+        UsageError: Keys are requested, and the input is missing or has changed, or candidates of a prompt differ in a
+            key.
     """
     config = json.loads((run / "config.json").read_bytes())
     plan, (source, problem) = plan_of(config), find_input(run, config, others)
@@ -167,7 +168,7 @@ def rows(run: Path, keys: Sequence[str] = (), others: Sequence[str] = ()) -> dic
 
 
 def question_of(prompt: Prompt) -> str:
-    """What a prompt asks, on one line: its text or the last thing that the user says."""
+    """Return a prompt's question on one line: its text or the user's last message."""
     if isinstance(prompt, str):
         text: str = prompt
     else:
@@ -206,7 +207,7 @@ def _candidates(group: Group) -> range:
 
 
 def values_of(group: Group, key: str, index: int, plan: ScoringPlan) -> list[str]:
-    """A candidate's values of a key; none where neither it nor its row has it."""
+    """Return a candidate's values of a key. Empty if neither it nor its row has the key."""
     for keys in (group.candidate_meta[index] if group.candidate_meta else {}, group.meta):
         found = locate(dict(keys), either(key))
         if found is not None and found[1] is not None:
@@ -218,10 +219,10 @@ def values_of(group: Group, key: str, index: int, plan: ScoringPlan) -> list[str
 
 
 def texts_of(value: object, key: str) -> list[str]:
-    """A value of a row as slices call it: texts as they are, numbers and booleans as JSON, a list item by item.
+    """Return a row's value as names of slices: strings unchanged, numbers and booleans as JSON, a list item by item.
 
     Raises:
-        UsageError: it is an object.
+        UsageError: It is an object.
     """
     if value is None or value == "":
         return []
@@ -239,10 +240,10 @@ def _check_count(key: str, values: Collection[str]) -> None:
 
 
 def ids_by_value(rows: Mapping[str, PromptRow], key: str) -> dict[str, list[str]]:
-    """The ids of the prompts in each slice, the largest slice first.
+    """Return the ids of the prompts in each slice, the largest slice first.
 
     Raises:
-        UsageError: no row has the key, or it has more than `MOST` values.
+        UsageError: No row has the key, or it has more than `MOST` values.
     """
     found: dict[str, list[str]] = {}
     for id, row in rows.items():

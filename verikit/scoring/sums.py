@@ -1,8 +1,8 @@
-"""Checksums of what a run wrote, kept in its `.progress`: a flipped bit is found, and told by the file's name.
+"""Checksums of a run's files, stored in its `.progress`, to detect a flipped bit and name the file.
 
-A line of `.progress` is a commit with a checksum of its own. Files that grow have a running one at each commit and,
-once the run is finished, one for each block of bytes, so that what a damage did not touch need not be scored again.
-Files that are written whole have one each.
+A line of `.progress` is a commit with its own checksum. Growing files have a running checksum at each commit. Once the
+run is finished, they also have one per block of bytes, so undamaged rows need not be rescored. Files that are written
+as a whole have one each.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ BLOCK = 2**13
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """How far a run has come."""
+    """The progress of a run."""
 
     line: int = 0
     """Last input row done (1-based)."""
     checksum: int = 0
-    """Of the rows up to it, to notice that another input took its place."""
+    """Checksum of the rows up to it, to detect that another input replaced it."""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Size of each file that grows, in bytes."""
+    """Size of each growing file, in bytes."""
     sums: Mapping[str, int] = field(default_factory=dict)
-    """Checksum of each up to that size."""
+    """Checksum of each growing file up to that size."""
     blocks: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Checksums of their blocks, once the run is finished."""
+    """Checksums of the files' blocks, once the run is finished."""
     others: Mapping[str, int] = field(default_factory=dict)
-    """Checksums of files that were written whole, once all are."""
+    """Checksums of files that were written as a whole, once all are."""
 
     def encode(self) -> bytes:
-        """The commit as a line of `.progress`; what is empty is left out, but for the first three."""
+        """Return the commit as a line of `.progress`. Empty fields are omitted, except for the first three."""
         held = {field.name: getattr(self, field.name) for field in fields(self)}
         held = {name: value for i, (name, value) in enumerate(held.items()) if i < 3 or value}
         return json.dumps(held | {"check": crc32(json.dumps(held).encode())}).encode() + b"\n"
 
     @classmethod
     def decode(cls, line: bytes) -> Commit | None:
-        """The commit of a line; None if it is not as `encode` wrote it."""
+        """Return the commit of a line, or None if `encode` did not write it."""
         try:
             held = json.loads(line)
             check = held.pop("check")
@@ -55,7 +55,10 @@ class Commit:
 
 
 def read_commits(run: Path) -> tuple[list[Commit], bool]:
-    """The commits of a run's `.progress`, and whether a line of it is damaged (a last one cut short is not)."""
+    """Return the commits of a run's `.progress`, and whether a line of it is damaged.
+
+    An incomplete last line is not damage.
+    """
     try:
         lines = (run / PROGRESS).read_bytes().splitlines(keepends=True)
     except OSError:
@@ -67,7 +70,7 @@ def read_commits(run: Path) -> tuple[list[Commit], bool]:
 
 
 def sums_at(path: Path, sizes: Sequence[int]) -> dict[int, int]:
-    """Running checksum of a file at each of some sizes that it has."""
+    """Return the running checksum of a file at each of the given sizes that it reaches."""
     found, at, value = {}, 0, 0
     with open(path, "rb") as stream:
         for size in sorted(set(sizes)):
@@ -79,7 +82,7 @@ def sums_at(path: Path, sizes: Sequence[int]) -> dict[int, int]:
 
 
 def blocks_of(path: Path) -> list[int]:
-    """Checksum of each block of a file; none if there is no such file."""
+    """Return the checksum of each block of a file. Empty if the file doesn't exist."""
     if not path.exists():
         return []
     with open(path, "rb") as stream:
@@ -87,10 +90,10 @@ def blocks_of(path: Path) -> list[int]:
 
 
 def damaged_blocks(path: Path, commit: Commit) -> set[int]:
-    """Blocks of a finished file that are not as they were written, or missing."""
+    """Return the blocks of a finished file that have changed since they were written, or are missing."""
     wanted, size = commit.blocks.get(path.name, ()), commit.sizes.get(path.name, 0)
     found = blocks_of(path)
-    if path.exists() and path.stat().st_size > size and wanted:  # what came after is cut off, and no damage
+    if path.exists() and path.stat().st_size > size and wanted:  # later data is cut off and is not damage
         found = found[: len(wanted)]
         with open(path, "rb") as stream:
             stream.seek(BLOCK * (len(wanted) - 1))
@@ -99,7 +102,7 @@ def damaged_blocks(path: Path, commit: Commit) -> set[int]:
 
 
 def intact_lines(path: Path, damaged: set[int], size: int) -> Iterator[bytes | None]:
-    """The lines of a file up to a size, a None for each run of lines that a damaged block touches."""
+    """Yield the lines of a file up to a size, with None for each run of lines in a damaged block."""
     at, gap = 0, False
     with open(path, "rb") as stream:
         while at < size and (line := stream.readline()):
@@ -115,10 +118,9 @@ def intact_lines(path: Path, damaged: set[int], size: int) -> Iterator[bytes | N
 
 
 def changed(run: Path) -> list[str]:
-    """Names of the files of a run that are not as it wrote them; none where it keeps no checksums.
+    """Return the names of a run's files that changed since it wrote them. Empty if it stores no checksums.
 
-    A run that is not finished has none for what is still being written; a file that is missing is for its readers to
-    tell.
+    An unfinished run has no checksums for files still being written. Missing files are reported by their readers.
     """
     commits, torn = read_commits(run)
     names = [PROGRESS] if torn else []
@@ -134,15 +136,15 @@ def changed(run: Path) -> list[str]:
 
 
 def sum_of(path: Path) -> int | None:
-    """Checksum of a file; None if there is none."""
+    """Return a file's checksum, or None if it doesn't exist."""
     return crc32(path.read_bytes()) if path.exists() else None
 
 
 def verify(run: Path) -> None:
-    """Refuse a run whose files are not as they were written.
+    """Check that a run's files are unchanged since they were written.
 
     Raises:
-        UsageError: names those that are not.
+        UsageError: Some have changed. The error names them.
     """
     if names := changed(run):
         files = ", ".join(str(run / name) for name in names)

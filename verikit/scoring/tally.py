@@ -1,4 +1,4 @@
-"""Counts and estimates over scored groups. Tallies merge, so that workers count what they score."""
+"""Counts and estimates over scored groups. Tallies can be merged, so workers count their own scores."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from verikit.stats.early import EarlyStop
 from verikit.types import STATUSES, UNIT, JsonObject, Score
 
 MAX_REASONS = 1000
-"""Different reasons a whole run counts: the first that occur."""
+"""Maximum number of different reasons to count in a run. The first ones are used."""
 REASON_CHARS = 300
 PARTS = 10**9
-"""What was spent is counted in billionths: sums of whole numbers don't depend on how the rows were cut."""
+"""Spending is counted in billionths, because sums of integers don't depend on how the rows were split."""
 LOST = ("error", "timeout")
-"""What leaves a candidate without a score by our fault or the data's."""
+"""Statuses that leave a candidate unscored because of verikit or the data."""
 
 
 class Tally:
-    """What a summary is made of."""
+    """The counts and estimates behind a summary."""
 
     def __init__(self, plan: ScoringPlan, verifier: Verifier | None, max_reasons: float = MAX_REASONS) -> None:
-        """Begin to count; without a verifier there is nothing to tell equal answers by, and no maj@k."""
+        """Start to count. Without a verifier, equal answers can't be recognised, so there is no maj@k."""
         parts = [] if verifier is None else list(walk(verifier))
         self._verifier = verifier
         self._plan = plan
@@ -45,10 +45,13 @@ class Tally:
         self.reasons: Counter[str] = Counter()
         """Why candidates are unscored, in order of appearance."""
         self._early: Counter[EarlyStop] = Counter()
-        """How the samples of prompts came whose sampling a rule could end."""
+        """How sampling ended, for prompts whose sampling a rule could end."""
 
     def part(self) -> Tally:
-        """An empty tally of one chunk, to be merged; it keeps every reason, so that the cut of chunks doesn't show."""
+        """Return an empty tally for one chunk, to be merged.
+
+        It keeps every reason, so the result doesn't depend on the chunks.
+        """
         return Tally(self._plan, self._verifier, math.inf)
 
     def add(
@@ -59,9 +62,10 @@ class Tally:
         finished: Sequence[str] = (),
         early: EarlyStop | None = None,
     ) -> None:
-        """Count one group: the truth of its candidates, their ranking scores, and which was selected.
+        """Count one group: the truth scores of its candidates, their ranking scores, and which one was selected.
 
-        `finished` is why the model stopped writing each, and `early` how they came where a rule could end the sampling.
+        `finished` is the reason why the model stopped writing each. `early` describes how sampling ended if a rule
+        could end it.
         """
         self.counts["prompts"] += 1
         self.counts["candidates"] += len(truth)
@@ -80,7 +84,7 @@ class Tally:
             self._selected.add(value)
 
     def _add_candidate(self, score: Score, rank: Score) -> None:
-        """Count the truth of one candidate, and what it cost."""
+        """Count the truth score of one candidate, and its cost."""
         if score.value is None or rank.value is None:
             self._unscored(score, rank)
         self.counts["graded"] += score.value not in (None, 0.0, 1.0)
@@ -88,7 +92,7 @@ class Tally:
         self._spent(score.usage)
 
     def _spent(self, usage: Mapping[str, float]) -> None:
-        """Add up what a score has cost, in whole parts, so that the order of sums makes no difference."""
+        """Add up a score's costs as integers, so the order of the sums makes no difference."""
         amounts = {key: float(usage[key]) for key in SPENT if key in usage}
         self.counts.update({f"spent {key}": round(v * PARTS) for key, v in amounts.items() if math.isfinite(v)})
 
@@ -114,10 +118,10 @@ class Tally:
     def read(
         self, scores: Iterable[JsonObject], selections: Iterable[JsonObject], errors: Iterable[JsonObject]
     ) -> Iterator[tuple[str, int]]:
-        """Count what the files of a run hold; yields the id and line of each group once it is counted.
+        """Count the content of a run's files. Yield the id and line of each group once it is counted.
 
         Raises:
-            UsageError: these are not the rows of one run.
+            UsageError: These are not the rows of one run.
         """
         chosen = iter(selections)
         try:
@@ -137,11 +141,11 @@ class Tally:
             self.bad_row()
 
     def bad_row(self) -> None:
-        """Count a row that could not be read."""
+        """Count an unreadable row."""
         self.counts["bad_rows"] += 1
 
     def merge(self, other: Tally) -> None:
-        """Take over what another tally counted of the rows that follow."""
+        """Add the counts of another tally, made from the rows that follow."""
         self.counts.update(other.counts)
         for reason, count in other.reasons.items():
             self._count(reason, count)
@@ -150,7 +154,7 @@ class Tally:
         self._selected.merge(other._selected)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A worker's tally travels back without its verifier, which the receiver has.
+        # A worker's tally is sent back without its verifier, which the receiver has.
         return self.__dict__ | {"_verifier": None}
 
     def _rate(self, count: str, of: str) -> dict[str, Any]:
@@ -159,7 +163,7 @@ class Tally:
 
     @property
     def unscored(self) -> int:
-        """Candidates that should have a score but have none, and rows that could not be read."""
+        """Candidates that should have a score but don't, and rows that could not be read."""
         return self.counts["unscored"] + self.counts["bad_rows"]
 
     def summary(self) -> dict[str, Any]:
@@ -182,7 +186,7 @@ class Tally:
         return summary
 
     def _optional(self) -> Iterator[tuple[str, Any]]:
-        """What only the summaries of some runs have."""
+        """Yield the entries that only some runs' summaries have."""
         spent = {key: self.counts[f"spent {key}"] / PARTS for key in SPENT if self.counts[f"spent {key}"]}
         if spent:
             yield "usage", spent
@@ -194,7 +198,7 @@ class Tally:
             yield "early_stop", self._stopped()
 
     def _stopped(self) -> dict[str, Any]:
-        """What the rules that could end the sampling did, and the metrics that they leave without a value."""
+        """Return the effects of rules that could end the sampling, and the metrics that they leave undefined."""
         found = sorted(self._early, key=lambda early: (early.told(), early.why or ""))
         why = Counter({early.why: 0 for early in found if early.why is not None})
         for early in found:
@@ -211,5 +215,5 @@ class Tally:
 
 
 def _ends(finished: Sequence[str]) -> list[str]:
-    """`cut` or `whole` for each candidate of which it is known why the model stopped."""
+    """Return `cut` or `whole` for each candidate with a known reason why the model stopped."""
     return ["cut" if reason in CUT else "whole" for reason in finished if reason]

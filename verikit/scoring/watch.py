@@ -1,4 +1,4 @@
-"""Progress of a run in one line: percent, rate, time left, what could not be scored, and what takes longest now."""
+"""Progress of a run in one line: percent, rate, time left, unscored candidates, and the slowest current work."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from verikit.platform.terminal import pace
 from verikit.scoring.run import Progress
 
 SLOW_S = 2.0
-"""What takes longer is named."""
+"""Work that takes longer is named."""
 
 
 def describe(progress: Progress, seconds: float) -> str:
-    """One line: `123 of 300 rows (41%), 410/s, 0:04 left, 5,678 candidates, 3 unscored; slowest: line 17 for 9 s`."""
+    """Describe a run in one line.
+
+    Example: `123 of 300 rows (41%), 410/s, 0:04 left, 5,678 candidates, 3 unscored; slowest: line 17 for 9 s`.
+    """
     text = pace(progress.line, progress.size.rows, "rows", seconds, new=progress.rows)
     text += f", {progress.tally.counts['candidates']:,} candidates, {progress.tally.unscored:,} unscored"
     if scoring := list(progress.in_flight.values()):

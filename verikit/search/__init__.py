@@ -1,6 +1,6 @@
-"""The search loop: a model that asks a retriever while it writes, and the baselines beside it.
+"""The search loop: a model that calls a retriever while it writes, and its baselines.
 
-`search` interleaves generation and retrieval in R1-Searcher's layout; `single_shot` retrieves once by the question, and
+`search` interleaves generation and retrieval in R1-Searcher's layout. `single_shot` retrieves once by the question, and
 `closed_book` not at all. All three return `SearchTrace`s, so a task grades them alike.
 """
 

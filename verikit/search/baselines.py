@@ -1,4 +1,4 @@
-"""What searching is compared with: the same questions with one retrieval beforehand, and with none."""
+"""Baselines for search: the same questions with one retrieval in advance, and with none."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def single_shot(
     Args:
         engine: Generates.
         retriever: Finds passages.
-        questions: Text; each is its own query.
+        questions: Text. Each is its own query.
         ask: (question, evidence) -> prompt.
         limits: Bounds and sampling.
-        tokenizer: The model's; by default the engine's, where it holds one in process.
-        seeds: Gives requests their seeds; by default they are unseeded.
+        tokenizer: The model's. By default the engine's, if it has one in this process.
+        seeds: Provides the requests' seeds. By default they are unseeded.
     """
     found = retrieve(retriever, questions, limits.k)
     legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds)

@@ -1,7 +1,7 @@
-"""R1-Searcher's tags and the block that evidence is shown in (paper, section 2; repository 631167c).
+"""R1-Searcher's tags and the block that contains evidence (paper, section 2; repository 631167c).
 
-Evidence is other people's text: tags in it, special tokens of chat templates and line breaks are taken out of force, so
-that no passage can end its block, add an entry, end the turn or speak for the model.
+Evidence is untrusted text. Its tags, special tokens of chat templates and line breaks are escaped, so no passage can
+end its block, add an entry, end the turn or speak for the model.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ TAGS = (
     END_ANSWER,
 )
 _CONTROL = r"<[|｜][^<>|｜\n]{1,64}[|｜]>|</?s>"
-"""How chat templates write their special tokens; those of a known tokenizer are escaped by name too."""
+"""Patterns of special tokens in chat templates. Those of a known tokenizer are also escaped literally."""
 
 
 class Escape:
-    """Takes tags and special tokens in foreign text out of force: their first character becomes an entity."""
+    """Escapes tags and special tokens in untrusted text: their first character becomes an entity."""
 
     def __init__(self, special_tokens: Iterable[str] = ()) -> None:
         names = sorted({*TAGS, *filter(None, special_tokens)}, key=len, reverse=True)
         self._pattern = re.compile("|".join([*map(re.escape, names), _CONTROL]))
 
     def __call__(self, text: str) -> str:
-        """Return the text in one line, without force."""
+        """Return the text on one line, escaped."""
         return self._pattern.sub(lambda found: _entity(found[0][0]) + found[0][1:], " ".join(text.splitlines()))
 
 
 def evidence(passages: Sequence[Passage], escape: Escape | None = None) -> str:
-    """Return what follows a closed query: blank line, the block with `(1)title text` lines, blank line.
+    """Return the text after a closed query: blank line, the block with `(1)title text` lines, blank line.
 
-    Without passages the block holds the word None.
+    Without passages, the block contains the word None.
     """
     escape = escape or ESCAPE
     lines = [f"({number}){escape(passage.content).strip()}" for number, passage in enumerate(passages, 1)]
@@ -52,13 +52,16 @@ def evidence(passages: Sequence[Passage], escape: Escape | None = None) -> str:
 
 
 def query_of(text: str) -> str:
-    """Return the query between the last opening tag before the first closing one; "" for none. Quotes are dropped."""
+    """Return the query between the last opening tag before the first closing one, or "" if there is none.
+
+    Quotes are dropped.
+    """
     _, tag, query = text.partition(END_QUERY)[0].rpartition(BEGIN_QUERY)
     return query.replace('"', "").strip() if tag else ""
 
 
 def answer_of(text: str) -> str | None:
-    """Return what stands in the one pair of answer tags; None where they are missing, repeated or out of order."""
+    """Return the text inside the only pair of answer tags, or None if they are missing, repeated or out of order."""
     if text.count(BEGIN_ANSWER) != 1 or text.count(END_ANSWER) != 1:
         return None
     start, end = text.index(BEGIN_ANSWER) + len(BEGIN_ANSWER), text.index(END_ANSWER)
@@ -70,4 +73,4 @@ def _entity(char: str) -> str:
 
 
 ESCAPE = Escape()
-"""For text engines, whose special tokens are not known."""
+"""For engines that work on text, whose special tokens are unknown."""

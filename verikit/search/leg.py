@@ -1,8 +1,8 @@
-"""One leg of a trace: what is asked of the engine, and what was sampled written down.
+"""One leg of a trace: builds the engine's request, and records the sampled output.
 
-With a tokenizer it is token in, token out: sampled ids are kept as they were sampled, and evidence is encoded once,
-when it is appended. Without one a text prompt is continued as text, and a conversation within the assistant's message.
-The end of a query is then the server's word that it stopped, since servers cut stop texts off.
+With a tokenizer it is tokens in, tokens out: sampled ids are kept unchanged, and evidence is encoded once, when it is
+appended. Without one, a text prompt is continued as text, and a conversation within the assistant's message. The end of
+a query is then inferred from the server's report that it stopped, because servers cut off stop strings.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _OPENED_BY = {END_QUERY: BEGIN_QUERY, END_ANSWER: BEGIN_ANSWER}
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """How traces are sampled and bounded; the defaults are the paper's training."""
+    """How traces are sampled and bounded. The defaults are the paper's for training."""
 
     k: int = 3
-    """Passages a search."""
+    """Passages per search."""
     searches: int = 8
-    """The leg after the last one cuts off whatever remains."""
+    """Maximum number of searches. The leg after the last one cuts off the rest."""
     leg_tokens: int = 512
     total_tokens: int = 29_000
-    """Of prompt, model and evidence together; counted where there is a tokenizer."""
+    """Maximum tokens of prompt, model and evidence together. Counted if there is a tokenizer."""
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
     stop_at_answer: bool = False
-    """Evaluation stops there; training goes on to the end token."""
+    """Whether to stop at the answer, as in evaluation. Training continues to the end token."""
 
     def __post_init__(self) -> None:
         if self.k < 1 or self.searches < 0 or self.leg_tokens < 1:
@@ -47,11 +47,11 @@ class SearchLimits:
 
 
 EVALUATION = SearchLimits(k=5, searches=9, temperature=0.0, stop_at_answer=True)
-"""The repository's evaluation."""
+"""The repository's settings for evaluation."""
 
 
 class Legs:
-    """What every leg of some traces needs."""
+    """The shared state of every leg of some traces."""
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class Legs:
         self.escape: Escape = Escape(token.content for token in added if token.special) if added else ESCAPE
 
     def begin(self, prompts: Sequence[EnginePrompt]) -> list[SearchTrace]:
-        """Write the prompts down; one that can't be read or leaves no room is its trace's error.
+        """Create traces from prompts. A prompt that can't be read or leaves no room becomes its trace's error.
 
         Raises:
-            ValueError: a prompt of token ids, and no tokenizer.
+            ValueError: A prompt consists of token ids, and there is no tokenizer.
         """
         traces = [SearchTrace(prompt) for prompt in prompts]
         for trace in traces:
@@ -86,7 +86,7 @@ class Legs:
         return traces
 
     def run(self, index: int, trace: SearchTrace, leg: int, *, queries: bool = True) -> Rollout[None]:
-        """Continue a trace up to a closed query, an answer where that ends it, its end, or a limit."""
+        """Continue a trace up to a closed query, an answer if that ends it, its end, or a limit."""
         if trace.error is not None or self._room(trace) <= 0:
             return
         stop = (END_QUERY,) * queries + (END_ANSWER,) * self._limits.stop_at_answer
@@ -108,7 +108,7 @@ class Legs:
         return trace
 
     def append(self, trace: SearchTrace, evidence: str) -> None:
-        """Append evidence; line breaks that the last sampled token brought along are not written again."""
+        """Append evidence. Line breaks at the end of the last sampled token are not repeated."""
         overshoot = trace.pieces[-1].text.rpartition(END_QUERY)[2]
         text = evidence.removeprefix(overshoot) if overshoot in ("\n", "\n\n") else evidence
         ids: Sequence[int] = ()
@@ -129,7 +129,7 @@ class Legs:
 
     def _hear(self, trace: SearchTrace, generation: Generation, stop: Sequence[str]) -> None:
         if isinstance(generation.error, ContextOverflow) and trace.own:
-            return  # what was asked for filled the context: cut off, as by any other limit
+            return  # the request filled the context: cut off, as by any other limit
         if generation.error is not None:
             trace.error = generation.error
             return
@@ -148,7 +148,7 @@ class Legs:
             trace.error = EngineError("the engine gave no token ids", hint="take one that does, or search by text")
 
     def _prompt(self, trace: SearchTrace) -> EnginePrompt:
-        """Return what the next leg continues."""
+        """Return the text or ids that the next leg continues."""
         if self._tokenizer is not None:
             return trace.ids
         if isinstance(trace.prompt, str):
@@ -162,11 +162,11 @@ class Legs:
         return [*messages, Message(role="assistant", content=trace.text)] if trace.text else messages
 
     def _room(self, trace: SearchTrace) -> int:
-        """Return how many tokens the trace may still have; without a tokenizer none is counted."""
+        """Return how many more tokens the trace may have. Without a tokenizer, tokens are not counted."""
         return self._limits.total_tokens - sum(len(piece.ids) for piece in trace.pieces)
 
 
 def _cut_off(text: str, stop: Sequence[str]) -> str:
-    """Return the stop text that a server cut off: the one whose opening tag is the last, and open."""
+    """Return the stop string that a server cut off: the one whose opening tag comes last and is still open."""
     opened = {text.rfind(_OPENED_BY[tag]): tag for tag in stop if text.rfind(_OPENED_BY[tag]) > text.rfind(tag)}
     return opened[max(opened)] if opened else ""

@@ -1,7 +1,7 @@
-"""The search loop: generate to a closed query, retrieve, append the evidence, go on.
+"""The search loop: generate to a closed query, retrieve, append the evidence, continue.
 
-Each trace is a rollout that goes on as soon as its own passages are there; queries that wait together go to the
-retriever together. A retriever that fails leaves the traces that asked it unscored: they carry the reason, and never an
+Each trace is a rollout that continues as soon as its own passages arrive. Queries that wait together are sent to the
+retriever together. If a retriever fails, the traces that called it are unscored: they contain the reason, and never an
 empty result.
 """
 
@@ -19,7 +19,7 @@ from verikit.search.leg import EVALUATION, Legs, SearchLimits, Seeds
 from verikit.search.trace import Search, SearchTrace
 
 AT_ONCE = 64
-"""Queries of one call of the retriever; its failure concerns these."""
+"""Queries per call of the retriever. A failure affects only these."""
 Retrieved = list[Passage] | RetrievalError
 AskRetriever = Callable[[Sequence[str]], list[Retrieved]]
 
@@ -35,17 +35,17 @@ def search(
     logprobs: bool = False,
     turns: bool = False,
 ) -> list[SearchTrace]:
-    """Roll each prompt out to its answer, its end or a limit; failures are data on the traces they concern.
+    """Roll out each prompt to its answer, its end or a limit. Failures are data on the traces that they concern.
 
     Args:
         engine: Generates.
         retriever: Answers the queries.
         prompts: Text, conversations or ids.
         limits: Bounds and sampling.
-        tokenizer: The model's; by default the engine's, where it holds one in process.
-        seeds: Gives requests their seeds; by default they are unseeded.
+        tokenizer: The model's. By default the engine's, if it has one in this process.
+        seeds: Provides the requests' seeds. By default they are unseeded.
         logprobs: Whether to record log-probabilities of the sampled tokens.
-        turns: Show evidence as the user's next message: for chat servers that can't go on within the assistant's.
+        turns: Show evidence as the user's next message, for chat servers that can't continue the assistant's.
     """
     legs = Legs(engine, limits, tokenizer=tokenizer, seeds=seeds, logprobs=logprobs, turns=turns)
     traces = legs.begin(prompts)
@@ -79,7 +79,7 @@ def _searching(
 
 
 def retrieve(retriever: Retriever, queries: Sequence[str], k: int) -> dict[str, Retrieved]:
-    """Return each query's passages, or the failure of the call it was in; equal queries are asked once."""
+    """Return each query's passages, or the error of the call that contained it. Equal queries are sent once."""
     unique = list(dict.fromkeys(queries))
     answers: dict[str, Retrieved] = {}
     for start in range(0, len(unique), AT_ONCE):
@@ -95,7 +95,7 @@ def retrieve(retriever: Retriever, queries: Sequence[str], k: int) -> dict[str, 
 
 
 def _asked(trace: SearchTrace) -> str:
-    """Return the query that the trace's last piece closed; "" where it is over."""
+    """Return the query that the trace's last piece closed, or "" if the trace is over."""
     last = trace.pieces[-1]
     stopped = trace.error is None and trace.finished and last.author == "model"
     return query_of(last.text) if stopped and END_QUERY in last.text else ""

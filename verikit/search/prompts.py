@@ -1,4 +1,4 @@
-"""Prompts of the three ways to answer, all in the same answer tags; the first two are R1-Searcher's (at 631167c)."""
+"""Prompts of the three ways to answer, all with the same answer tags. The first two are R1-Searcher's (at 631167c)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHORT = "Answer the question in a few words, between <answer> and </answer>, an
 
 
 def search_prompt(question: str) -> str:
-    """Return the prompt for base models; it opens the thinking."""
+    """Return the prompt for base models, which opens the thinking."""
     return f"{_BASE}\nUser: {question}\nAssistant: <think>"
 
 
@@ -42,7 +42,7 @@ def search_messages(question: str) -> list[Message]:
 
 
 def rag_prompt(question: str, evidence: str) -> str:
-    """Return the prompt that shows evidence beforehand."""
+    """Return the prompt that contains the evidence."""
     return f"{_SHORT} The documents may help.\n\n{evidence}\n\nQuestion: {question}\nAnswer:"
 
 

@@ -1,7 +1,7 @@
-"""What a trace's format must be, rule by rule: R1-Searcher's paper and the two forms of its repository (631167c).
+"""Rules for a trace's format: R1-Searcher's paper and the two variants of its repository (631167c).
 
-The repository counts tags in the whole text, so a policy may invent a block of documents; `paper` looks at who wrote
-what, and does not have that hole.
+The repository counts tags in the whole text, so a policy may invent a block of documents. `paper` checks the author of
+each piece, and does not have that hole.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MOST_ANSWER_WORDS = 10
 def faults(
     trace: SearchTrace, preset: Preset = "paper", *, must_search: bool = False, thinks: bool = True
 ) -> tuple[str, ...]:
-    """Name everything that is wrong with a trace's format; () is right.
+    """List all errors in a trace's format. () means that it is right.
 
     Args:
         trace: The trace.
-        preset: Whose rules. `paper` adds to the repository's that the model writes no documents tag, that the answer
-            follows the thinking and ends the text, and that all of the Qwen server's rules on the answer hold.
-        must_search: Whether at least one query is asked for.
-        thinks: Whether the prompt opened the thinking (base prompt); False: the completion must open it, once.
+        preset: Which rules to apply. `paper` adds to the repository's: the model writes no documents tag, the answer
+            follows the thinking and ends the text, and all of the Qwen server's rules on the answer are satisfied.
+        must_search: Whether at least one query is required.
+        thinks: Whether the prompt opened the thinking (base prompt). False: the completion must open it, once.
     """
     text, own = trace.text, trace.own
     found = [] if balanced(text, must_search) else ["query and documents tags don't match"]
@@ -60,7 +60,7 @@ def faults(
 
 
 def balanced(text: str, must_search: bool) -> bool:
-    """Whether the repository's counts of tags are all equal; at least one where a search is asked for."""
+    """Whether the repository's counts of tags are all equal, and at least one if a search is required."""
     parts = (f"{BEGIN_DOCUMENTS}\n", f"{END_DOCUMENTS}\n\n", BEGIN_QUERY, END_QUERY, BEGIN_DOCUMENTS, END_DOCUMENTS)
     counts = {text.count(part) for part in parts}
     opened = text.count(f"{BEGIN_DOCUMENTS}\n(1)") + text.count(f"{BEGIN_DOCUMENTS}\nNone")

@@ -1,4 +1,4 @@
-"""One trace that searches: who wrote which piece is recorded as it is appended, never searched for afterwards."""
+"""A trace of one search. The author of each piece is recorded when it is appended, never reconstructed afterwards."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ Author = Literal["prompt", "model", "evidence"]
 
 @dataclass(frozen=True, slots=True)
 class TracePiece:
-    """A stretch of a trace by one author. Ids and log-probabilities are empty where an engine works on text."""
+    """A part of a trace by one author. Ids and log-probabilities are empty if the engine works on text."""
 
     author: Author
     text: str
     ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
-    """Of the sampled tokens, parallel to `ids`; the model's pieces only, and only where they were asked for."""
+    """Log-probabilities of the sampled tokens, parallel to `ids`.
+
+    Only for the model's pieces, and only if requested.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A query that was answered."""
+    """An answered query."""
 
     query: str
     passages: tuple[Passage, ...]
@@ -36,50 +39,50 @@ class Search:
 
 @dataclass(slots=True)
 class SearchTrace:
-    """A prompt and what came after it, piece by piece."""
+    """A prompt and the pieces after it."""
 
     prompt: EnginePrompt
     pieces: list[TracePiece] = field(default_factory=list)
     searches: list[Search] = field(default_factory=list)
-    """Searches that were answered, those that found nothing included."""
+    """Answered searches, including those that found nothing."""
     finished: bool = False
-    """Whether the model ended it; False where a limit cut it off."""
+    """Whether the model ended it. False if a limit cut it off."""
     error: VerikitError | None = None
-    """What left it unscored: a failure of the retriever or the engine, never the model's doing."""
+    """The error that left it unscored: a failure of the retriever or the engine, never of the model."""
 
     @property
     def text(self) -> str:
-        """All that follows the prompt, evidence included."""
+        """All text after the prompt, including evidence."""
         return "".join(piece.text for piece in self.pieces if piece.author != "prompt")
 
     @property
     def own(self) -> str:
-        """What the model wrote."""
+        """The text that the model wrote."""
         return "".join(piece.text for piece in self.pieces if piece.author == "model")
 
     @property
     def answer(self) -> str | None:
-        """What stands in the one pair of answer tags that the model wrote; None for none."""
+        """The text inside the only pair of answer tags that the model wrote, or None."""
         return answer_of(self.own)
 
     @property
     def ids(self) -> list[int]:
-        """Token ids of prompt, model and evidence, as they were sampled or appended."""
+        """Token ids of prompt, model and evidence, as sampled or appended."""
         return [token for piece in self.pieces for token in piece.ids]
 
     @property
     def mask(self) -> list[bool]:
-        """Parallel to `ids`: True where the model sampled the token; training gives the others no gradient."""
+        """Parallel to `ids`: True if the model sampled the token. In training, the other tokens get no gradient."""
         return [piece.author == "model" for piece in self.pieces for _ in piece.ids]
 
     @property
     def logprobs(self) -> list[float]:
-        """Parallel to `ids`: log-probabilities of the sampled tokens, 0 elsewhere."""
+        """Parallel to `ids`: log-probabilities of the sampled tokens, 0 for the others."""
         return [value for piece in self.pieces for value in piece.logprobs or (0.0,) * len(piece.ids)]
 
     @property
     def evidence_spans(self) -> list[tuple[int, int]]:
-        """Where in `text` evidence stands, as [start, end) in characters: what rows of files carry."""
+        """Return the positions of evidence in `text`, as [start, end) in characters, for rows of files."""
         spans, at = [], 0
         for piece in self.pieces:
             if piece.author == "evidence":
@@ -89,12 +92,12 @@ class SearchTrace:
 
 
 def read_trace(text: str, spans: Sequence[tuple[int, int]] | None = None, *, finished: bool = True) -> SearchTrace:
-    """Make a trace of a stored text; its searches and its prompt are not known.
+    """Build a trace from a stored text. Its searches and its prompt are unknown.
 
     Args:
-        text: What followed the prompt.
-        spans: Where evidence stands, in order (`SearchTrace.evidence_spans`). None: each block of documents that
-            directly follows a closed query is taken for evidence.
+        text: The text after the prompt.
+        spans: Positions of evidence, in order (`SearchTrace.evidence_spans`). None: each block of documents directly
+            after a closed query is treated as evidence.
         finished: Whether the model ended it.
     """
     trace, at = SearchTrace("", finished=finished), 0
@@ -115,9 +118,9 @@ def _blocks(text: str) -> list[tuple[int, int]]:
 
 
 def search_metrics(traces: Sequence[SearchTrace]) -> dict[str, float]:
-    """Return searches a trace, and the shares of those that searched, finished, failed, and of evidence in the text.
+    """Return searches per trace, the fractions of traces that searched, finished and failed, and the evidence fraction.
 
-    The share of evidence is of tokens where there are ids, else of characters, prompts left out.
+    The evidence fraction is of tokens if there are ids, otherwise of characters. Prompts are excluded.
     """
     sizes = _sizes(list(chain.from_iterable(trace.pieces for trace in traces)))
     count = len(traces) or 1
@@ -131,7 +134,7 @@ def search_metrics(traces: Sequence[SearchTrace]) -> dict[str, float]:
 
 
 def _sizes(pieces: Sequence[TracePiece]) -> dict[str, int]:
-    """The size of what each author wrote, in tokens if any piece has them, else in characters."""
+    """Return the size of each author's pieces, in tokens if any piece has them, otherwise in characters."""
     sizes = {"model": 0, "evidence": 0, "prompt": 0}
     by_ids = any(piece.ids for piece in pieces)
     for piece in pieces:

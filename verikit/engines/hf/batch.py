@@ -21,17 +21,17 @@ from verikit.errors import EngineError
 
 
 class Fitting:
-    """How many completions fitted into the device's memory, by the length of their texts; kept between calls."""
+    """How many completions fitted into the device's memory, by sequence length. Kept between calls."""
 
     def __init__(self) -> None:
         self._rows: dict[int, int] = {}
 
     def note(self, tokens: int, rows: int) -> None:
-        """Twice as many completions of so many tokens did not fit."""
+        """Record that twice as many completions of this many tokens did not fit."""
         self._rows[tokens] = max(1, min(rows, self.rows(tokens)))
 
     def rows(self, tokens: int) -> int:
-        """Return the most to try of texts of so many tokens: what fitted of texts no longer than these."""
+        """Return the most completions to try for sequences of this many tokens: the number that fitted for these."""
         return min((rows for known, rows in self._rows.items() if known <= tokens), default=2**31)
 
 
@@ -79,7 +79,7 @@ class Batch:
                 yield number, self._generation(number, [], scored.get(number))
 
     def _decode(self, wave: list[int]) -> Iterator[tuple[int, list[DecodedRow] | EngineError]]:
-        """Yield the rows of each request; what is left of a wave too big for the device is halved."""
+        """Yield the rows of each request. The rest of a wave that is too large for the device is halved."""
         top_k = max(self._requests[number].logprobs or 0 for number in wave)
         left = dict.fromkeys(wave)
         try:
@@ -95,7 +95,7 @@ class Batch:
                 yield next(iter(left)), problem
                 return
         torch.cuda.empty_cache()
-        if not freed and len(left) == len(wave):  # of rows that have left, none tells what fits
+        if not freed and len(left) == len(wave):  # once rows have left, the wave doesn't show how many fit
             self._fitting.note(self._tokens(wave), self._completions(wave) // 2)
         rest, half = list(left), len(left) // 2
         for part in (rest[:half], rest[half:]):
@@ -123,7 +123,7 @@ class Batch:
         )
 
     def _waves(self, rows: int) -> Iterator[list[int]]:
-        """Requests of like length together, at most `rows` completions a wave (or one request)."""
+        """Group requests of similar length, at most `rows` completions per wave (or one request)."""
         wave: list[int] = []
         held = prompt = new = 0
         for number in sorted(self._groups, key=lambda number: len(self._groups[number].ids)):
@@ -143,7 +143,7 @@ class Batch:
         return sum(self._groups[number].n for number in wave)
 
     def _tokens(self, wave: Sequence[int]) -> int:
-        """The longest text that may come of a wave."""
+        """Return the longest sequence that a wave may produce."""
         groups = [self._groups[number] for number in wave]
         return max(len(group.ids) for group in groups) + max(group.max_tokens for group in groups)
 

@@ -1,13 +1,13 @@
-"""Our own KV-cache decoder, for the families of models in `families`.
+"""verikit's own KV-cache decoder, for the model families in `families`.
 
 Three things make it faster than a general `generate`. A prompt is run once for all its completions, and its keys and
-values are held once: every row of a group attends to them together, in one matrix product. The keys and values of the
-sampled tokens lie in a buffer that is written in place. Finished rows leave the batch.
+values are stored once: every row of a group attends to them together, in one matrix product. The keys and values of the
+sampled tokens are in a buffer that is written in place. Finished rows leave the batch.
 
-A row's attention has two parts, over the group's prompt and over its own tokens; the parts are joined by their
-log-sum-exp, which is exact. Short prompts are copied to their rows instead, where one attention costs less. The model's
-own modules do the rest, so its weights are used as they are now (in training: after the last step) and adapters inside
-the linear layers count.
+A row's attention has two parts, over the group's prompt and over its own tokens. The parts are combined by their
+log-sum-exp, which is exact. Short prompts are copied to their rows instead, where a single attention is cheaper. The
+model's own modules do the rest. So its current weights are used (in training: those after the last step), and adapters
+inside the linear layers take effect.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from verikit.engines.hf.prefixes import Prefixes
 from verikit.engines.hf.sampler import DecodedRow, SamplingGroup, TokenSampler
 
 PREFILL_TOKENS = 16_384
-"""Prompt tokens run at once; bounds the memory of activations."""
+"""Prompt tokens per forward pass. Limits the memory of activations."""
 COMPACT_BELOW = 0.75
-"""Finished rows leave the batch when the live ones are at most this share; leaving costs a copy."""
+"""Finished rows leave the batch when at most this fraction is live. Removing them costs a copy."""
 COPIED_BELOW = 2**19
-"""Numbers a layer that copies of the prompts' keys may take; beyond, a group's rows share them."""
+"""Maximum numbers per layer in copies of the prompts' keys. Above that, the rows of a group share them."""
 FIRST_STEPS = 32
-"""Room of the buffer for sampled tokens at first; it doubles when full."""
+"""Initial size of the buffer for sampled tokens. It doubles when full."""
 
 
 class Decoder:
@@ -43,13 +43,13 @@ class Decoder:
         """Wrap a model.
 
         Args:
-            model: A transformers causal model, `supports(model)` true.
+            model: A transformers causal model for which `supports(model)` is true.
             eos_ids: Tokens that end a completion.
-            prefixes: What the same weights made of earlier texts. Rows with a stop test, which is how one asks for a
-                turn that will go on, are added to it.
+            prefixes: Keys and values that the same weights computed for earlier texts. Rows with a stop test, which
+                marks a turn that will continue, are added to it.
 
         Raises:
-            ValueError: the model is of another family.
+            ValueError: The model is of another family.
         """
         if not supports(model):
             raise ValueError(f"no decoder for {type(model).__name__}")
@@ -58,10 +58,10 @@ class Decoder:
     def decode(
         self, groups: Sequence[SamplingGroup], *, top_k: int = 0, tempered: bool = False
     ) -> list[list[DecodedRow]]:
-        """Sample every group's completions in one batch; see `TokenSampler` for the options.
+        """Sample every group's completions in one batch. See `TokenSampler` for the options.
 
         Returns:
-            One list of `n` finished rows for each group, in order.
+            One list of `n` finished rows per group, in order.
         """
         done = dict(self.stream(groups, top_k=top_k, tempered=tempered))
         return [done[index] for index in range(len(groups))]
@@ -73,7 +73,7 @@ class Decoder:
         """Like `decode`, but yield (index, rows) of a group as soon as its last row is finished.
 
         Raises:
-            ValueError: a text may grow too long; see `supports`.
+            ValueError: A sequence may grow too long. See `supports`.
         """
         if not supports(self._model, most_tokens(groups)):
             raise ValueError("the sequences may outgrow the range of the model's rotary embedding")
@@ -109,7 +109,7 @@ class Decoder:
 
 
 def supports(model: Any, tokens: int = 0) -> bool:
-    """Whether the model is of a family written out here and can be decoded for texts of so many tokens."""
+    """Whether the model is of a family implemented here and can decode sequences of this many tokens."""
     model = inner_model(model)
     if family_of(model) is None:
         return False
@@ -118,7 +118,7 @@ def supports(model: Any, tokens: int = 0) -> bool:
 
 
 def most_tokens(groups: Sequence[SamplingGroup]) -> int:
-    """How long a text the batch may hold: a row runs on beside a longer one until it leaves."""
+    """Return the longest sequence the batch may contain. A row keeps running next to a longer one until it leaves."""
     prompts = max((len(group.ids) for group in groups), default=0)
     return prompts + max((group.max_tokens for group in groups), default=0)
 
@@ -146,9 +146,9 @@ class _State:
         numbers: dict[tuple[int, ...], int] = {}
         of_group = [numbers.setdefault(tuple(group.ids), len(numbers)) for group in groups]
         self.prompts: list[tuple[int, ...]] = list(numbers)
-        """The prompts, each once: groups that share one share its keys and values."""
+        """The distinct prompts. Groups with the same prompt share its keys and values."""
         self._prompts = [self._put(ids) for ids in numbers]
-        # Sizes are kept on the host too: to ask the device for one is to wait for it.
+        # Sizes are also stored on the host, because reading one from the device waits for it.
         self._sizes = [len(ids) for ids in self._prompts]
         self._rows = [number for number, group in zip(of_group, groups, strict=True) for _ in range(group.n)]
         self._lengths, self._group = self._put(self._sizes), self._put(self._rows)
@@ -163,7 +163,7 @@ class _State:
         self._prefix: list[tuple[Tensor, Tensor]]
         copied = len(self._group) * longest * self._kv_heads * self._width <= COPIED_BELOW
         self._start = longest if copied else 0
-        """Columns of the rows' own buffers that hold their prompt, at their right end."""
+        """Number of columns at the start of the rows' own buffers that contain their right-aligned prompt."""
         shape = (len(self._group), self._kv_heads, self._start + min(FIRST_STEPS, steps), self._width)
         self._own = [(weight.new_empty(shape), weight.new_empty(shape)) for _ in self._layers]
         self._seen: Tensor | None = None
@@ -174,20 +174,20 @@ class _State:
             self._arrange()
 
     def _rotation(self, kind: str, like: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and sines of one kind of rotary embedding, (positions, width)."""
+        """Return the cosines and sines of one kind of rotary embedding, (positions, width)."""
         cos, sin = self._body.rotary_emb(like, positions, *([kind] if kind else []))
         return cos[0], sin[0]
 
     def prefill(self, known: Sequence[Tensor | None]) -> Tensor:
-        """Run the prompts and return the logits after each, one row for each completion.
+        """Run the prompts and return the logits after each, one row per completion.
 
-        `known[i]` (layers, 2, kv heads, tokens, width) is of the beginning of prompt i, which isn't run again.
+        `known[i]` (layers, 2, kv heads, tokens, width) belongs to the start of prompt i, which isn't run again.
         """
         longest = max(self._sizes)
-        # One column more than the longest prompt: there goes what padding leaves.
+        # One column more than the longest prompt, for the keys and values of padding.
         shape = (len(self._layers), 2, len(self._prompts), self._kv_heads, longest + 1, self._width)
         held = torch.empty(shape, dtype=self._dtype, device=self._device)
-        held[..., min(self._sizes) :, :] = 0  # what is masked must be finite still
+        held[..., min(self._sizes) :, :] = 0  # masked numbers must still be finite
         self._prefix = [(keys[:, :, :longest], values[:, :, :longest]) for keys, values in held]
         begun = [0 if beginning is None else beginning.shape[3] for beginning in known]
         for number, beginning in enumerate(known):
@@ -204,7 +204,7 @@ class _State:
         return self._logits(torch.cat(last)).index_select(0, self._group)
 
     def _copy(self) -> None:
-        """Put each prompt's keys and values into its rows' own buffers, ending where the sampled tokens begin."""
+        """Copy each prompt's keys and values into its rows' own buffers, ending where the sampled tokens start."""
         positions = torch.arange(self._start, device=self._device) - (self._start - self._lengths)[:, None]
         positions = positions.clamp(min=0)[:, None, :, None]
         for own, prompts in zip(self._own, self._prefix, strict=True):
@@ -214,10 +214,10 @@ class _State:
         self._prefix = []
 
     def _run_prompts(self, prompts: Sequence[Tensor], begun: Sequence[int], held: Tensor) -> Tensor:
-        """Run what is left of some prompts, padded on the right; return the hidden states of their last tokens.
+        """Run the rest of some prompts, padded on the right, and return the hidden states of their last tokens.
 
-        `held` (layers, 2, prompts, kv heads, columns, width) has the keys and values of the first `begun[i]` tokens of
-        prompt i and gets those of the others.
+        `held` (layers, 2, prompts, kv heads, columns, width) contains the keys and values of the first `begun[i]`
+        tokens of prompt i and receives those of the others.
         """
         left = [prompt[start:] for prompt, start in zip(prompts, begun, strict=True)]
         ids = pad_sequence(left, batch_first=True)
@@ -229,7 +229,7 @@ class _State:
         rotations = {kind: (cos[:, :, None], sin[:, :, None]) for kind, (cos, sin) in rotations.items()}
         for layer, (keys, values) in zip(self._layers, held, strict=True):
             query, key, value = (tensor.transpose(1, 2) for tensor in layer.project(hidden, rotations))
-            if not any(begun):  # all from their first token on, where no real token sees the padding
+            if not any(begun):  # all start at their first token, so no real token sees the padding
                 keys[:, :, : key.shape[2]], values[:, :, : key.shape[2]] = key, value
             else:
                 index = positions[:, None, :, None].expand_as(key)
@@ -242,9 +242,11 @@ class _State:
         return hidden[torch.arange(len(left), device=self._device), self._put([len(tail) - 1 for tail in left])]
 
     def _seen_in_prompts(self, positions: Tensor, width: int, *, begun: bool) -> dict[int | None, Tensor | None]:
-        """By window: which columns each token sees; None: those up to its own, of a prompt run from its first token.
+        """Return which columns each token sees, by window.
 
-        `positions` (prompts, tokens) are the tokens'; `width` is the number of columns where prompts have begun.
+        None: those up to its own, in a prompt run from its first token.
+
+        `positions` (prompts, tokens) are the tokens' positions. `width` is the number of columns if prompts have begun.
         """
         longest = width if begun else positions.shape[1]
         columns = torch.arange(longest, device=self._device)
@@ -285,7 +287,7 @@ class _State:
             query = query.view(len(tokens), self._kv_heads, -1, self._width)
             first = 0 if layer.window is None else max(0, column + 1 - layer.window)
             keys, values = keys[:, :, first : column + 1], values[:, :, first : column + 1]
-            if self._start:  # rows end at the same column, so a window begins at the same one
+            if self._start:  # rows end at the same column, so windows start at the same one
                 seen = None if self._seen is None else self._seen[..., first : column + 1]
                 mixed = layer.attend(query, keys, values, seen)
             else:
@@ -296,7 +298,7 @@ class _State:
         return self._logits(hidden)
 
     def select(self, kept: Sequence[int]) -> None:
-        """Go on with some rows; groups without any are forgotten."""
+        """Continue with some rows. Groups without any are dropped."""
         index = self._put(kept)
         self._rows = [self._rows[row] for row in kept]
         self._own = [(key.index_select(0, index), value.index_select(0, index)) for key, value in self._own]
@@ -315,7 +317,7 @@ class _State:
         self._arrange()
 
     def _arrange(self) -> None:
-        """Lay the rows out as a (groups, widest group) table, in which a group's rows attend to their prompt."""
+        """Arrange the rows in a (groups, widest group) table, in which a group's rows attend to their prompt."""
         self._widest = max(Counter(self._rows).values())
         seen: Counter[int] = Counter()
         slots, row_of_slot = [], [0] * (len(self._sizes) * self._widest)
@@ -324,7 +326,7 @@ class _State:
             row_of_slot[slots[-1]] = row
             seen[group] += 1
         self._slot, self._row_of_slot = self._put(slots), self._put(row_of_slot)
-        self._full = slots == list(range(len(row_of_slot)))  # the table is the rows as they stand
+        self._full = slots == list(range(len(row_of_slot)))  # the table is the rows unchanged
         self._columns, self._shortest = max(self._sizes), min(self._sizes)
         columns = torch.arange(self._columns, device=self._device)
         self._padding = (columns >= self._lengths[:, None])[:, None, None]
@@ -334,17 +336,17 @@ class _State:
         return to_device(torch.tensor(list(numbers), dtype=torch.int64), self._device)
 
     def _seen_of_prompts(self, window: int | None) -> tuple[int, Tensor | None] | None:
-        """The first column of the prompts that a window still reaches, and which from there on no query sees.
+        """Return the first prompt column that a window still reaches, and the columns from there on that no query sees.
 
-        None where it reaches no prompt any more.
+        None if the window no longer reaches a prompt.
         """
         if window is None:
             return 0, self._padding if self._padded else None
         if self._step + 1 >= window:
             return None
-        passed = self._step + 1 - window  # of a prompt, the columns from its length + passed on are seen
+        passed = self._step + 1 - window  # the visible columns of a prompt start at its length + passed
         first = max(0, self._shortest + passed)
-        if not self._padded:  # all are of one length
+        if not self._padded:  # all have one length
             return first, None
         columns = torch.arange(first, self._columns, device=self._device)
         return first, self._padding[..., first:] | (columns < self._lengths[:, None] + passed)[:, None, None]
@@ -352,13 +354,16 @@ class _State:
     def _attend(
         self, layer: Layer, query: Tensor, keys: Tensor, values: Tensor, number: int, seen: tuple[int, Any] | None
     ) -> Tensor:
-        """Attend to the own keys and to the prompt's; `query` is (rows, kv heads, queries a head, width), scaled."""
+        """Attend to the row's own keys and to the prompt's.
+
+        `query` is (rows, kv heads, queries per head, width), scaled.
+        """
         own, own_weight = softmax_values(layer.capped(query @ keys.mT), values)
         if seen is None:
             return own
         first, unseen = seen
         table = query if self._full else query.index_select(0, self._row_of_slot)
-        # (groups, kv heads, rows of the group x queries a head, width): one matrix product for the whole group
+        # (groups, kv heads, rows of the group x queries per head, width): one matrix product for the whole group
         table = table.view(-1, self._widest, *query.shape[1:]).transpose(1, 2).flatten(2, 3)
         prompt_keys, prompt_values = (tensor[:, :, first : self._columns] for tensor in self._prefix[number])
         scores = layer.capped(table @ prompt_keys.mT)

@@ -1,4 +1,4 @@
-"""What a device wants: copies that don't wait, and pieces of logits of its own size."""
+"""Device-specific helpers: non-blocking copies, and the number of logits to compute together."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import torch
 from torch import Tensor
 
 HOST_LOGITS = 2**22
-"""Most logits held at once on a CPU: 16 MB in fp32, about a cache."""
+"""Maximum number of logits in memory on a CPU: 16 MB in fp32, about a cache."""
 DEVICE_LOGITS = 2**28
-"""Most logits held at once on an accelerator: 1 GiB in fp32. At a vocabulary of 152k that is 1,766 tokens a product.
+"""Maximum number of logits in memory on an accelerator: 1 GiB in fp32.
 
-A product of t tokens with the head reads the head once: t operations a byte (bf16), and GPUs need 200 to 300 to compute
-rather than to wait for memory.
+At a vocabulary of 152k, that is 1,766 tokens per product. A product of t tokens with the head reads the head once: t
+operations per byte (bf16). GPUs need 200 to 300 to be limited by computation rather than by memory.
 """
 DEVICE_SHARE = 64
-"""The device's memory is at least so many times what the held logits take in fp32."""
+"""The device's memory is at least this many times the size of the logits in fp32."""
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor of the host's on a device, without waiting for what the device is at."""
+    """Copy a tensor from the host to a device, without waiting for the device's current work."""
     return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
 
 
 def logits_at_once(device: torch.device) -> int:
-    """Return how many logits to hold at once, so that products with the head are as fast as the device allows."""
+    """Return how many logits to compute together, to make products with the head as fast as the device allows."""
     if device.type == "cpu":
         return HOST_LOGITS
     if device.type != "cuda":

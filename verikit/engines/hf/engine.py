@@ -1,8 +1,8 @@
 """transformers as an engine, on CPU or CUDA.
 
-Completions are sampled by our own decoder where the model has its shape, else by `generate`; calls from several threads
-take turns. A seeded request gives the same tokens in any batch, up to rounding; an unseeded one is keyed afresh by the
-operating system.
+Completions are sampled by verikit's own decoder if it supports the model, otherwise by `generate`. Calls from several
+threads take turns. A seeded request gives the same tokens in any batch, up to rounding. An unseeded one gets a new key
+from the operating system.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class HF(StreamingEngine):
         """Load a model.
 
         Args:
-            path: A folder, a hub name or a GGUF file: `hf:PATH`.
+            path: A folder, a name on the Hugging Face Hub or a GGUF file: `hf:PATH`.
             dtype: `auto` (as saved; a GGUF file's numbers are unpacked to fp32), `float32`, `bfloat16`, …
-            device: `cpu`, `cuda`, …; by default CUDA where there is one.
-            rows: Most completions decoded at once.
-            reuse: GiB of keys and values kept of requests with `stop`, for prompts that go on from them (the next turn
-                of a review or a search); 0 for none. Log-probabilities are the same up to rounding.
+            device: `cpu`, `cuda`, …. By default CUDA if available.
+            rows: Maximum number of completions decoded together.
+            reuse: GiB of keys and values to keep from requests with `stop`, for prompts that continue them (the next
+                turn of a review or a search). 0 disables it. Log-probabilities are the same up to rounding.
 
         Raises:
             MissingExtra: torch, transformers or, for a GGUF file, gguf is not installed.
-            SpecError: there is no such model.
+            SpecError: There is no such model.
         """
         model, tokenizer = load_causal(path, dtype)
         import torch
@@ -57,7 +57,9 @@ class HF(StreamingEngine):
 
     @classmethod
     def of(cls, model: Any, tokenizer: Any, *, rows: int = 512, tempered: bool = False) -> Self:
-        """Take a loaded model; its weights may change between calls, so no two engines made so are the same.
+        """Use a loaded model.
+
+        Its weights may change between calls, so each engine created this way has its own identity.
 
         With `tempered`, log-probabilities are those of the distribution sampled from, softmax(logits / temperature).
         """
@@ -78,7 +80,7 @@ class HF(StreamingEngine):
 
     @property
     def identity(self) -> str:
-        """The weights (by their files' names, sizes and times of change) and the number format."""
+        """The weights (by their files' names, sizes and modification times) and the number format."""
         return self._identity
 
     @property

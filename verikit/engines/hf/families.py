@@ -1,7 +1,7 @@
-"""The families of models that the decoder runs, each described by what its layers differ in.
+"""The model families that the decoder runs, each described by the differences in its layers.
 
-A family is known by its modules' names and by its config: a model with a module, a weight or an option that isn't
-written here is left to transformers, however alike it looks.
+A family is recognised by its modules' names and by its config. A model with a module, a weight or an option that isn't
+listed here is left to transformers, however similar it looks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Literal
 ROPES = frozenset({"default", "linear", "llama3", "yarn"})
 """Kinds of rotary embedding that don't depend on the length of the text."""
 LONG_ROPE = "longrope"
-"""One whose frequencies are others when a text is longer than `original_max_position_embeddings`."""
+"""Kind of rotary embedding whose frequencies change if a text is longer than `original_max_position_embeddings`."""
 KNOWN = frozenset(
     "attention_bias attention_dropout bos_token_id eos_token_id head_dim hidden_act hidden_size initializer_range "
     "intermediate_size max_position_embeddings mlp_bias num_attention_heads num_hidden_layers num_key_value_heads "
@@ -28,12 +28,12 @@ TYPED = frozenset({"layer_types", "sliding_window", "use_sliding_window", "max_w
 
 @dataclass(frozen=True, slots=True)
 class ModelFamily:
-    """What the decoder layers of one `config.model_type` are made of."""
+    """The structure of the decoder layers of one `config.model_type`."""
 
     attention: frozenset[str] = QKV
     """The modules of `self_attn`."""
     before_attention: str = "input_layernorm"
-    """Name of the norm there; empty: none. Likewise the next three."""
+    """Name of the norm before attention. Empty: none. The same applies to the next three."""
     after_attention: str = ""
     before_mlp: str = "post_attention_layernorm"
     after_mlp: str = ""
@@ -42,20 +42,20 @@ class ModelFamily:
     norm_heads: Literal["", "each", "all"] = ""
     """Whether `q_norm` and `k_norm` work on each head's width or on all heads' numbers together."""
     centred: bool = False
-    """Norms multiply by 1 + weight, in fp32."""
+    """Whether norms multiply by 1 + weight, in fp32."""
     window: Literal["", "all", "typed"] = ""
-    """Which layers attend to the last `sliding_window` tokens only: none, all, those `layer_types` names."""
+    """Which layers attend only to the last `sliding_window` tokens: none, all, or those that `layer_types` names."""
     ropes: frozenset[str] = ROPES
     typed_ropes: bool = False
-    """Layers of each type have a rotary embedding of their own."""
+    """Whether layers of each type have their own rotary embedding."""
     partial: bool = False
-    """A part of each head may be rotated only."""
+    """Whether only a part of each head may be rotated."""
     score_cap: bool = False
-    """Attention scores are capped by `attn_logit_softcapping`."""
+    """Whether attention scores are capped by `attn_logit_softcapping`."""
     logit_cap: bool = False
-    """Logits are capped by `final_logit_softcapping`."""
+    """Whether logits are capped by `final_logit_softcapping`."""
     options: frozenset[str] = frozenset()
-    """Config fields beside `KNOWN` that are done justice to."""
+    """Supported config fields, in addition to `KNOWN`."""
 
     @property
     def layer(self) -> frozenset[str]:
@@ -75,7 +75,7 @@ GEMMA = {
 GEMMA_OPTIONS = frozenset(
     {"layer_types", "sliding_window", "hidden_activation", "query_pre_attn_scalar", "final_logit_softcapping"}
 )
-GEMMA3_OPTIONS = GEMMA_OPTIONS | {"_sliding_window_pattern"}  # what `layer_types` was made of
+GEMMA3_OPTIONS = GEMMA_OPTIONS | {"_sliding_window_pattern"}  # `layer_types` is derived from it
 MOE_OPTIONS = frozenset(
     "decoder_sparse_step mlp_only_layers moe_intermediate_size norm_topk_prob num_experts num_local_experts "
     "num_experts_per_tok output_router_logits router_aux_loss_coef sliding_window use_sliding_window".split()
@@ -110,7 +110,7 @@ FAMILIES: dict[str, ModelFamily] = {
 
 
 def family_of(model: Any) -> ModelFamily | None:
-    """The family of a loaded model; None where anything about it isn't what the family has."""
+    """Return the family of a loaded model, or None if it deviates from the family in any way."""
     config = model.config
     family = FAMILIES.get(config.model_type)
     if family is None or not _has_modules(model, family) or not _has_options(config, family):
@@ -121,7 +121,7 @@ def family_of(model: Any) -> ModelFamily | None:
 
 
 def inner_model(model: Any) -> Any:
-    """The model inside peft's wrapper, where its adapters work within the model's own linear modules; else itself."""
+    """Return the model inside peft's wrapper if its adapters are in the model's linear modules, otherwise the input."""
     adapters = getattr(model, "peft_config", {}).values() if hasattr(model, "get_base_model") else ()
     plain = all(
         options.peft_type == "LORA" and not getattr(options, "alora_invocation_tokens", None) for options in adapters
@@ -130,7 +130,7 @@ def inner_model(model: Any) -> Any:
 
 
 def windows(config: Any, family: ModelFamily) -> list[int | None] | None:
-    """How many tokens each layer attends to, None for all of them; None altogether where that can't be told."""
+    """Return how many tokens each layer attends to, None for all. None as a whole if it can't be determined."""
     layers, window = config.num_hidden_layers, getattr(config, "sliding_window", None)
     types = getattr(config, "layer_types", None) or ["full_attention"] * layers
     if family.window == "typed":
@@ -143,7 +143,7 @@ def windows(config: Any, family: ModelFamily) -> list[int | None] | None:
 
 
 def rope_kinds(config: Any, family: ModelFamily) -> list[str | None]:
-    """Which rotary embedding each layer has: the layer's type or "" where all have the same; None for no rotation."""
+    """Return each layer's rotary embedding: its type, or "" if all layers have the same. None for no rotation."""
     if family.typed_ropes:
         return list(config.layer_types)
     rotated = getattr(config, "no_rope_layers", None)  # despite its name, 1 for a layer that rotates
@@ -151,7 +151,7 @@ def rope_kinds(config: Any, family: ModelFamily) -> list[str | None]:
 
 
 def longest_text(config: Any) -> int | None:
-    """The length in tokens up to which rotations are known beforehand; None: any."""
+    """Return the length in tokens up to which rotations are known in advance. None: any length."""
     rope = config.rope_parameters
     return rope["original_max_position_embeddings"] if rope.get("rope_type") == LONG_ROPE else None
 
@@ -171,7 +171,7 @@ def _has_modules(model: Any, family: ModelFamily) -> bool:
 
 
 def _has_options(config: Any, family: ModelFamily) -> bool:
-    """Whether every option that the config's class has beside those of any class is known, or off."""
+    """Whether every config option of the model's class that is not generic is known, or off."""
     kind: Any = type(config)
     unknown = _options(kind) - KNOWN - family.options
     return not any(getattr(config, name, None) for name in unknown) and getattr(config, "is_causal", True) is not False

@@ -1,4 +1,4 @@
-"""Sampling by transformers' own `generate`, for models of any architecture; the draw is our `TokenSampler`'s."""
+"""Sampling by transformers' own `generate`, for models of any architecture. `TokenSampler` samples the tokens."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class GenerateDecoder:
 
 
 class _Draw(LogitsProcessor):
-    """Draws the tokens and leaves them as the only possible ones."""
+    """Samples the tokens and masks all others."""
 
     def __init__(self, sampler: TokenSampler) -> None:
         self._sampler = sampler

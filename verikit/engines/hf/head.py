@@ -1,6 +1,6 @@
-"""What a model's logits are made of: its head's outputs on the body's hidden states, scaled, capped, or more than that.
+"""How a model computes its logits: its head's outputs on the body's hidden states, scaled, capped, or more than that.
 
-Who knows can run the head over some positions at a time, and never has a long text's logits in memory.
+Code that knows this can run the head over some positions at a time, and never has a long text's logits in memory.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ SCALES: dict[str, Callable[[Any], float]] = {
         ("granite", "granitemoe", "granitemoeshared", "granitemoehybrid"), lambda config: 1 / config.logits_scaling
     ),
 }
-"""By `config.model_type`: what the head's outputs are multiplied by."""
+"""The factor of the head's outputs, by `config.model_type`."""
 CAPPED = frozenset({"gemma2", "gemma3_text"})
 """Values of `config.model_type` whose logits x become c tanh(x / c), c being `final_logit_softcapping` where set."""
 WIDE = 100.0
-"""Size of the logits at which a model's are compared with the head's: small ones would not show a cap."""
+"""Size of the logits at which a model's are compared with the head's. Small logits would not reveal a cap."""
 
 
 def shape_of_logits(config: Any) -> tuple[float, float | None]:
-    """Return what a family multiplies its head's outputs by, and what it caps them at then."""
+    """Return a family's factor for its head's outputs, and their cap after scaling."""
     scale = SCALES[config.model_type](config) if config.model_type in SCALES else 1.0
     return scale, config.final_logit_softcapping if config.model_type in CAPPED else None
 
@@ -42,15 +42,15 @@ def head_of(model: Any) -> Any:
 
 @torch.no_grad()
 def is_head_of_body(model: Any, scale: float = 1.0, cap: float | None = None, whole: Any = None) -> bool:
-    """Whether a model's logits are head(body(ids)), scaled and capped, and nothing more, found by comparing.
+    """Whether a model's logits are exactly head(body(ids)), scaled and capped. Determined by comparing them.
 
-    Compared twice: as the weights are, and with hidden states so large that logits reach `WIDE`.
+    They are compared twice: with the weights unchanged, and with hidden states so large that logits reach `WIDE`.
 
     Args:
         model: The transformers model.
-        scale: What the head's outputs are multiplied by.
-        cap: What they are capped at then; None: they are not.
-        whole: What is called for the logits where that isn't the model itself (peft's wrapper).
+        scale: Factor of the head's outputs.
+        cap: Their cap after scaling. None: no cap.
+        whole: Called for the logits if that isn't the model itself (peft's wrapper).
     """
     head = head_of(model)
     if not isinstance(head, nn.Linear):

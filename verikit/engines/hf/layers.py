@@ -1,4 +1,4 @@
-"""One decoder layer as its family has it: the model's own modules, called in order, and attention over given keys."""
+"""One decoder layer of a family: the model's own modules, called in order, and attention over given keys."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from torch.nn import functional
 from verikit.engines.hf.families import ModelFamily
 
 MAX_SCORES = 2**26
-"""Attention scores held at once where they are computed one by one."""
+"""Maximum number of attention scores in memory if they are computed explicitly."""
 Rotations = Mapping[str, tuple[Tensor, Tensor]]
 """Cosines and sines by kind of rotary embedding."""
 Change = Callable[[Tensor], Tensor]
 
 
 class Layer:
-    """A layer of a loaded model; its modules are looked up once, its weights read at each call."""
+    """A layer of a loaded model. Its modules are looked up once, its weights read at each call."""
 
     def __init__(
         self, module: Any, family: ModelFamily, config: Any, *, width: int, rope: str | None, window: int | None
     ) -> None:
-        """Look the modules up.
+        """Look up the modules.
 
         Args:
             module: The layer.
-            family: What it is made of.
-            config: The model's.
-            width: Numbers of a head.
-            rope: Its kind of rotary embedding; None: it isn't rotated.
-            window: How many tokens it attends to, the present one included; None: all.
+            family: Its structure.
+            config: The model's config.
+            width: Size of a head.
+            rope: Its kind of rotary embedding. None: it isn't rotated.
+            window: How many tokens it attends to, including the current one. None: all.
         """
         attention = module.self_attn
         self.window = window
@@ -74,12 +74,15 @@ class Layer:
         return query, key, value
 
     def finish(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """Add what attention mixed (…, heads x width), and then the feed-forward part."""
+        """Add the output of attention (…, heads x width), then that of the feed-forward part."""
         hidden = hidden + _through(self._after_attention, self._output(mixed))
         return hidden + _through(self._after_mlp, self._mlp(_through(self._before_mlp, hidden)))
 
     def attend(self, query: Tensor, keys: Tensor, values: Tensor, seen: Tensor | None, causal: bool = False) -> Tensor:
-        """Mix the values; all are (batch, heads, tokens, width), `seen` is boolean, `causal` for equal lengths."""
+        """Attend to the values. All are (batch, heads, tokens, width).
+
+        `seen` is boolean, `causal` is for equal lengths.
+        """
         if self._cap is None:
             return functional.scaled_dot_product_attention(
                 query, keys, values, seen, is_causal=causal and seen is None, scale=self.scale
@@ -98,12 +101,12 @@ class Layer:
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed, 2)
 
     def capped(self, scores: Tensor) -> Tensor:
-        """Attention scores as the layer bounds them."""
+        """Return attention scores, capped if the layer caps them."""
         return scores if self._cap is None else soft_cap(scores, self._cap)
 
 
 def norm(module: Any, centred: bool) -> Change:
-    """An RMS norm as one operation of torch's, where it rounds as the module does."""
+    """Return an RMS norm as one torch operation, if it rounds like the module."""
     if centred:
         scale, epsilon = 1.0 + module.weight.float(), module.eps
 
@@ -122,7 +125,7 @@ def norm(module: Any, centred: bool) -> Change:
 
 
 def soft_cap(x: Tensor, cap: float) -> Tensor:
-    """Bound numbers smoothly to (-cap, cap)."""
+    """Limit numbers smoothly to (-cap, cap)."""
     return torch.tanh(x / cap) * cap
 
 
@@ -137,7 +140,7 @@ def _through(change: Change | None, x: Tensor) -> Tensor:
 
 
 def _experts(block: Any) -> Change:
-    """A block of routed experts, which wants (batch, tokens, width)."""
+    """Wrap a block of routed experts, which requires (batch, tokens, width)."""
     return lambda hidden: block(hidden) if hidden.dim() == 3 else block(hidden[None])[0]
 
 

@@ -1,4 +1,4 @@
-"""Importing transformers, which is loud about what concerns others; loading folders and GGUF files with it."""
+"""Imports transformers without its irrelevant log output, and loads folders and GGUF files with it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 from verikit.errors import MissingExtra, SpecError
 
 LOUD = ("torchao", "torch.utils._pytree")
-"""Loggers that tell, as they are imported, of kernels and classes that a user has nothing to do with."""
+"""Loggers that report kernels and classes at import, which are irrelevant to users."""
 
 
 def import_transformers(what: str, extra: str) -> Any:
     """Import torch and transformers and return the latter, its progress bars off.
 
-    It imports torchao where that is installed, which tells at length which GPU kernels it does without.
+    It imports torchao if installed, which logs a long list of missing GPU kernels.
 
     Raises:
-        MissingExtra: one of them is not installed; `what` needs them.
+        MissingExtra: One of them is not installed. `what` needs them.
     """
     for name in LOUD:
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -37,11 +37,11 @@ def import_transformers(what: str, extra: str) -> Any:
 
 
 def load_causal(path: str, dtype: str) -> tuple[Any, Any]:
-    """Load a causal language model and its tokenizer from a folder, a hub name or a GGUF file (unpacked).
+    """Load a causal language model and its tokenizer from a folder, the Hugging Face Hub or a GGUF file (unpacked).
 
     Raises:
         MissingExtra: torch, transformers or, for a GGUF file, gguf is not installed.
-        SpecError: there is no such model.
+        SpecError: There is no such model.
     """
     transformers = import_transformers(f"hf:{path}", "hf")
     source, options = _source(path)
@@ -50,20 +50,20 @@ def load_causal(path: str, dtype: str) -> tuple[Any, Any]:
         unpacked = getattr(transformers, "GgufConfig", None) if options else None  # later versions keep numbers packed
         plain = {"quantization_config": unpacked(dequantize=True)} if unpacked is not None else {}
         model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=dtype, **options, **plain)
-    # A file cut off or of another kind breaks the reader of GGUF where it stands.
+    # A truncated file or one of another format raises various errors in the GGUF reader.
     except (OSError, ValueError, LookupError, NotImplementedError, StructError) as error:
         raise SpecError(f"can't load hf:{path}: {' '.join(str(error).split())[:300]}") from None
     if options:
-        model.hf_quantizer = None  # the weights are plain now; with it, transformers refuses to save them
+        model.hf_quantizer = None  # the weights are unpacked now; with a quantizer, transformers does not save them
     return model, tokenizer
 
 
 def _source(path: str) -> tuple[str, dict[str, str]]:
-    """What transformers loads from, and how it is told of a GGUF file there.
+    """Return the path for transformers, and its arguments for a GGUF file there.
 
     Raises:
-        MissingExtra: it is one, and gguf or accelerate, which its reader needs, is not installed.
-        SpecError: there is no such file.
+        MissingExtra: It is one, and gguf or accelerate, which its reader needs, is not installed.
+        SpecError: There is no such file.
     """
     file = Path(path)
     if file.suffix != ".gguf":
@@ -72,7 +72,7 @@ def _source(path: str) -> tuple[str, dict[str, str]]:
         raise SpecError(f"can't load hf:{path}: there is no such file")
     if find_spec("gguf") is None or find_spec("accelerate") is None:
         raise MissingExtra(f"hf:{path}", "gguf")
-    # Its bar is tqdm's own, which transformers' switch for bars does not reach.
+    # It uses tqdm directly, so transformers' setting for progress bars has no effect.
     reader: Any = import_module("transformers.modeling_gguf_pytorch_utils")
     reader.tqdm = lambda items, **options: items
     return str(file.parent), {"gguf_file": file.name}

@@ -1,9 +1,10 @@
-"""Keys and values of texts already run, so that a prompt which goes on from one is run from there only.
+"""Keys and values of earlier texts, so a prompt that continues one is run only from there.
 
-A conversation comes back longer each turn: a review after its code was run, a question after a search. Sequences are
-found by the hashes of their blocks, each chained to the one before (as in vLLM's prefix cache: Kwon et al., "Efficient
-Memory Management for Large Language Model Serving with PagedAttention", SOSP 2023). A sequence whose blocks a longer
-one holds as well is dropped at once, so a conversation is kept once; beyond the limit the longest unused goes first.
+A conversation returns longer each turn: a review after its code was run, a question after a search. Sequences are found
+by the hashes of their blocks, each chained to the one before (as in vLLM's prefix cache: Kwon et al., "Efficient Memory
+Management for Large Language Model Serving with PagedAttention", SOSP 2023). A sequence is dropped as soon as a longer
+one contains all its blocks, so a conversation is stored once. Beyond the limit, the least recently used sequence is
+evicted first.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from dataclasses import dataclass
 from torch import Tensor
 
 BLOCK = 16
-"""Tokens of a block: a prefix is found in whole blocks."""
+"""Tokens per block. A prefix is found in whole blocks."""
 
 
 @dataclass(slots=True)
 class Known:
-    """A sequence and what the model made of it."""
+    """A sequence with its keys and values."""
 
     ids: tuple[int, ...]
     kept: Tensor
     """(layers, 2, kv heads, tokens, width): keys and values."""
     blocks: set[int]
-    """Those it is found by."""
+    """The blocks that it is found by."""
 
 
 class Prefixes:
@@ -39,7 +40,7 @@ class Prefixes:
         self._number = 0
 
     def put(self, ids: Sequence[int], kept: Tensor) -> None:
-        """Keep a sequence; `kept` is (layers, 2, kv heads, tokens, width) and is not copied."""
+        """Store a sequence. `kept` is (layers, 2, kv heads, tokens, width) and is not copied."""
         blocks = {key for _, key in _blocks(ids)}
         if not blocks or _bytes(kept) > self._limit:
             return
@@ -54,7 +55,7 @@ class Prefixes:
             self._drop(next(iter(self._known)))
 
     def find(self, ids: Sequence[int]) -> Tensor | None:
-        """The keys and values of the longest known beginning that leaves a token to run; None if there is none."""
+        """Return the keys and values of the longest stored prefix that leaves at least one token to run, or None."""
         length, number = 0, 0
         for end, key in _blocks(ids[:-1]):
             if key not in self._holder:
@@ -66,7 +67,7 @@ class Prefixes:
         return self._known[number].kept[..., :length, :]
 
     def clear(self) -> bool:
-        """Forget everything; tell whether there was anything."""
+        """Remove everything. Return whether there was anything."""
         held = bool(self._known)
         self._known.clear()
         self._holder.clear()
@@ -87,7 +88,7 @@ class Prefixes:
 
 
 def _blocks(ids: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where each whole block ends, and its key."""
+    """Yield the end of each whole block, and its key."""
     key = 0
     for end in range(BLOCK, len(ids) + 1, BLOCK):
         key = hash((key, *ids[end - BLOCK : end]))

@@ -1,8 +1,8 @@
-"""Draws the next token of every live row and keeps what was drawn; both decoders share it.
+"""Samples the next token of every live row and records it. Both decoders share this code.
 
-Random numbers are a function of (key, row, step) and of nothing else: not of the batch a row is in, of its index there,
-of the device, or of what was drawn before. So a group samples the same tokens on any number of machines and after a
-resume, and there is no generator state to save.
+Random numbers are a function only of (key, row, step). They do not depend on the batch of a row, its index there, the
+device, or earlier samples. So a group samples the same tokens on any number of machines and after a resume, and there
+is no generator state to save.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from torch import Tensor
 from verikit.engines.hf.device import to_device
 
 AHEAD = 16
-"""Steps whose random numbers are made at once."""
+"""Number of steps whose random numbers are generated together."""
 LOOK_EVERY = {"cpu": 1}
-"""Steps between looks at what was drawn, by device, else 8: a look waits for an accelerator; until then, rows that have
-ended run on."""
+"""Steps between transfers of sampled tokens to the host, by device. The default is 8.
+
+A transfer waits for an accelerator. Until then, rows that have ended keep running.
+"""
 ALL = 2**31
 FLOOR = -9999.0
-"""Stands for a log-probability of minus infinity, as servers write it."""
+"""Represents a log-probability of minus infinity, as in servers' replies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +34,17 @@ class SamplingGroup:
 
     ids: Sequence[int]
     key: tuple[int, ...]
-    """What the random numbers are keyed by, such as (seed, step, group)."""
+    """Key of the random numbers, such as (seed, step, group)."""
     n: int = 1
     max_tokens: int = 512
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
-    """Sample among the likeliest so many, before `top_p`; 0: among all."""
+    """Sample only among this many most likely tokens, before `top_p`. 0 disables the limit."""
     stop: Callable[[list[int]], bool] | None = None
-    """Told a completion's ids after each token; True ends it."""
+    """Called with a completion's ids after each token. Returning True ends it."""
     allowed: Callable[[list[int]], Sequence[int]] | None = None
-    """Told a completion's ids before each token; says which may come next."""
+    """Called with a completion's ids before each token. Returns the allowed next tokens."""
 
 
 @dataclass(slots=True)
@@ -53,7 +55,7 @@ class DecodedRow:
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     tops: list[list[tuple[int, float]]] = field(default_factory=list)
-    """At each step the likeliest (id, log-probability), best first."""
+    """The most likely tokens at each step as (id, log-probability), best first."""
     finish: str = ""
 
 
@@ -72,11 +74,11 @@ class TokenSampler:
         """Start the rows.
 
         Args:
-            groups: What to sample.
-            eos_ids: Tokens that end a completion; they stay part of it.
-            device: Where the logits will be.
-            top_k: Keep the likeliest so many at each step.
-            tempered: Give log-probabilities of softmax(logits / temperature) instead of the model's own.
+            groups: Groups to sample.
+            eos_ids: Tokens that end a completion. They remain part of it.
+            device: Device of the logits.
+            top_k: Number of most likely tokens to record at each step.
+            tempered: Return log-probabilities of softmax(logits / temperature) instead of the model's own.
         """
         self.rows: list[DecodedRow] = [DecodedRow(group) for group in groups for _ in range(group.n)]
         self._eos, self._top_k, self._tempered = frozenset(eos_ids), top_k, tempered
@@ -92,13 +94,13 @@ class TokenSampler:
         self._choose()
 
     def step(self, logits: Tensor) -> Tensor:
-        """Draw one token for each row; `rows` may learn of it some steps later.
+        """Sample one token for each row. `rows` may receive it some steps later.
 
         Args:
             logits: Float tensor (rows, vocabulary).
 
         Returns:
-            Token ids (rows,); those of finished rows mean nothing.
+            Token ids (rows,). Those of finished rows are meaningless.
         """
         logits = logits.float()
         probabilities, tokens = self._draw(self._constrained(logits))
@@ -118,11 +120,11 @@ class TokenSampler:
         return tokens
 
     def live(self) -> list[int]:
-        """Return the indices of the rows that go on."""
+        """Return the indices of the rows that continue."""
         return [index for index, row in enumerate(self.rows) if not row.finish]
 
     def select(self, kept: Sequence[int]) -> None:
-        """Go on with some rows only; the logits of the next step have these alone."""
+        """Continue with some of the rows. The logits of the next step must contain only these."""
         index = to_device(torch.tensor(kept), self._keys.device)
         self.rows = [self.rows[number] for number in kept]
         self._keys, self._temperature, self._top_p, self._most = (
@@ -131,7 +133,7 @@ class TokenSampler:
         self._choose()
 
     def _choose(self) -> None:
-        """Note which steps of the draw these rows need at all."""
+        """Determine which sampling steps these rows need."""
         groups = [row.group for row in self.rows]
         greedy = [group.temperature == 0 for group in groups]
         self._all_greedy = all(greedy)
@@ -143,7 +145,7 @@ class TokenSampler:
         self._ahead = None
 
     def _constrained(self, logits: Tensor) -> Tensor:
-        """Leave out what a row's group doesn't allow; log-probabilities stay those of the model."""
+        """Mask the tokens that a row's group doesn't allow. Log-probabilities remain those of the model."""
         indices = [index for index, row in enumerate(self.rows) if row.group.allowed is not None and not row.finish]
         if not indices:
             return logits
@@ -157,9 +159,11 @@ class TokenSampler:
         return logits
 
     def _draw(self, logits: Tensor) -> tuple[Tensor | None, Tensor]:
-        """Pick by the inverse of the cumulative distribution, which needs one number a row; greedy rows the best.
+        """Sample by inverting the cumulative distribution, with one random number per row.
 
-        Also returns the probabilities drawn from, where they are those to be reported.
+        Greedy rows take the most likely token.
+
+        Also returns the probabilities sampled from, if they are the ones to report.
         """
         if self._all_greedy:
             return None, logits.argmax(-1)
@@ -180,11 +184,11 @@ class TokenSampler:
         tokens = (tokens if order is None else order.gather(1, tokens)).squeeze(1)
         if self._greedy is not None:
             tokens = torch.where(self._greedy, logits.argmax(-1), tokens)
-            reported = None  # a greedy row's logits were divided by next to nothing
+            reported = None  # a greedy row's logits were divided by almost 0
         return reported, tokens
 
     def _uniforms(self) -> Tensor:
-        """Return this step's random numbers (rows, 1); made for many steps at once."""
+        """Return this step's random numbers (rows, 1), generated for many steps together."""
         offset = self._step % AHEAD
         ahead = self._ahead
         if offset == 0 or ahead is None:
@@ -194,7 +198,7 @@ class TokenSampler:
         return ahead[:, offset, None]
 
     def _look(self) -> None:
-        """Give the rows what was drawn since the last look; what came after a row's end is dropped."""
+        """Pass the rows the tokens sampled since the last transfer. Tokens after a row's end are dropped."""
         drawn = list(zip(*self._unseen, strict=True))
         tokens, chosen = _to_host(drawn[0], drawn[1])
         values, best = ([] if column[0] is None else torch.stack(column).tolist() for column in drawn[2:])

@@ -1,8 +1,8 @@
 """Log-probabilities of given tokens: one forward pass over prompts sorted by length, padded on the right.
 
-The body runs over whole sequences; the head over some positions at a time, so that long texts of large vocabularies
-never have all their logits in memory. A model whose logits are more than head(body(ids)) has them in full, in its own
-number format, and some positions at a time in fp32.
+The body runs over whole sequences, the head over some positions at a time, so long texts with large vocabularies never
+have all their logits in memory. If a model's logits are more than head(body(ids)), they are all in memory in the
+model's own number format, and some positions at a time in fp32.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from verikit.engines.hf.head import is_head_of_body
 from verikit.engines.hf.sampler import FLOOR
 
 TOKENS_AT_ONCE = 2**15
-"""Most tokens run at once, the padding included (or one sequence)."""
+"""Maximum number of tokens per forward pass, including padding (or one sequence)."""
 Scored = tuple[list[float], list[list[tuple[int, float]]]]
 _plain: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 
 
 @torch.no_grad()
 def score_tokens(model: Any, prompts: Sequence[Sequence[int]], top_k: int = 0) -> list[Scored]:
-    """Return for each prompt the log-probability of every token but the first, and the `top_k` likeliest there."""
+    """Return for each prompt the log-probability of every token except the first, and the `top_k` most likely there."""
     device = model.get_input_embeddings().weight.device
     plain = bool(prompts) and _is_plain(model)
     width = 1 if plain else model.config.get_text_config().vocab_size
@@ -50,7 +50,7 @@ def score_tokens(model: Any, prompts: Sequence[Sequence[int]], top_k: int = 0) -
 
 
 def _read(model: Any, states: Tensor, ids: Tensor, top_k: int) -> Scored:
-    """Read one sequence, some positions at a time; `states` are logits where there is no model."""
+    """Read one sequence, some positions at a time. `states` are logits if there is no model."""
     vocabulary = states.shape[-1] if model is None else model.get_output_embeddings().weight.shape[0]
     size = max(1, logits_at_once(states.device) // vocabulary)
     chosen, tops, values = [], [], []
@@ -71,7 +71,7 @@ def _read(model: Any, states: Tensor, ids: Tensor, top_k: int) -> Scored:
 
 
 def _is_plain(model: Any) -> bool:
-    """Whether the logits are head(body(ids)) and nothing more; known afterwards."""
+    """Whether the logits are exactly head(body(ids)). The result is cached."""
     if model not in _plain:
         _plain[model] = is_head_of_body(model)
     return _plain[model]

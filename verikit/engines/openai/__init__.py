@@ -1,13 +1,13 @@
-"""Any OpenAI-compatible server, `vllm serve` first of all.
+"""Any OpenAI-compatible server, primarily `vllm serve`.
 
 engine.py    the engine: concurrency, tries, deadlines
-options.py   what it is told, checked when it is made
+options.py   its settings, checked when it is created
 call.py      one request on its way
-dispatch.py  threads; a job that must wait gives its thread back
+dispatch.py  threads; a waiting job releases its thread
 pace.py      request and token rate limits
 wire.py      one HTTP exchange, and the typed error of one that fails
-body.py      a request as the body the server reads
-batch.py     the batch interface, as an engine of its own
+body.py      a request as the body that the server reads
+batch.py     the batch interface, as a separate engine
 reply.py     the server's reply as a generation
 """
 

@@ -1,8 +1,8 @@
 """`openai-batch:URL#model`: requests through OpenAI's batch interface, at half the price and within a day.
 
-A call writes its requests to a file, submits it, and asks now and then until the batch has ended. What was submitted is
-noted in a file of the user's, each step before the next, so a call that was killed finds its batches again by its
-requests: nothing is submitted, or paid, twice. A request that failed is submitted anew when it is asked again.
+A call writes its requests to a file, submits it, and polls until the batch has ended. Every step is recorded in a file
+of the user's before the next one starts. A call that was killed therefore finds its batches again by their requests, so
+nothing is submitted or paid for twice. A failed request is submitted again the next time it is requested.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from verikit.errors import AuthError, ConfigError, EngineError, EngineTimeout, M
 from verikit.platform.system import lock_file
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 190 * 2**20
-"""Of one batch, a little under the provider's limits."""
+"""Maximum requests and bytes of one batch, slightly below the provider's limits."""
 ENDED = ("completed", "failed", "expired", "cancelled")
 PATIENCE = 20
-"""Failures of polling, one after the other, until the call gives up; its batches go on without it."""
+"""Consecutive polling failures after which the call gives up. Its batches continue without it."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class _Submitted:
     id: str = ""
     failed: frozenset[str] = frozenset()
     fresh: bool = False
-    """Whether this call sent the file: no batch was made of it yet."""
+    """Whether this call uploaded the file and no batch was created from it yet."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ def _check_seconds(poll_s: float) -> None:
 
 
 class OpenAIBatch(StreamingEngine):
-    """A model behind a batch interface of OpenAI's form."""
+    """A model behind a batch interface in OpenAI's format."""
 
     form = "openai-batch:https://host/v1#model"
     batched: bool = True
@@ -82,19 +82,19 @@ class OpenAIBatch(StreamingEngine):
         state: str | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> None:
-        """Describe the server; nothing is sent yet.
+        """Describe the server. Nothing is sent yet.
 
         Args:
             spec: Address and model: `openai-batch:https://api.openai.com/v1#model`.
-            api_key: Else the environment's OPENAI_API_KEY.
-            poll_s: Seconds between two looks at a batch.
-            window: In which the provider promises to answer.
-            state: File that notes what was submitted; by default one in the user's cache folder.
-            body: Further keys of every request's body.
+            api_key: Defaults to the environment's OPENAI_API_KEY.
+            poll_s: Seconds between two polls of a batch.
+            window: Time within which the provider promises to answer.
+            state: File that records submitted batches. By default, one in the user's cache folder.
+            body: Additional keys of every request's body.
 
         Raises:
-            SpecError: address or model is none, or an option's value.
-            MissingExtra: the package `openai` is not installed.
+            SpecError: The address, the model or an option's value is invalid.
+            MissingExtra: The package `openai` is not installed.
         """
         url, _, model = spec.partition("#")
         if not model:
@@ -123,7 +123,7 @@ class OpenAIBatch(StreamingEngine):
 
     @property
     def identity(self) -> str:
-        """Address, model and the further keys of the body."""
+        """Address, model and the additional keys of the body."""
         return self.name + (json.dumps(self.body, sort_keys=True) if self.body else "")
 
     @property
@@ -132,12 +132,12 @@ class OpenAIBatch(StreamingEngine):
         return frozenset({"json"})
 
     def close(self) -> None:
-        """Close the connections; batches under way go on."""
+        """Close the connections. Batches in progress continue."""
         self._client.close()
 
     @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Submit what was not submitted before, wait, and yield each batch's results when it has ended."""
+        """Submit the requests not submitted before, wait, and yield each batch's results when it has ended."""
         askers, bodies = self._keyed(requests)
         for key, body in bodies.items():
             if isinstance(body, EngineError):
@@ -158,7 +158,10 @@ class OpenAIBatch(StreamingEngine):
         yield from self._results(jobs, requests)
 
     def _jobs_before(self, askers: Mapping[str, list[int]]) -> list[_Job]:
-        """Batches that were submitted before and hold what is asked for; the first that holds a request counts."""
+        """Return earlier batches with some of these requests.
+
+        The first batch that contains a request is used for it.
+        """
         jobs: list[_Job] = []
         for batch in self._ledger.read():
             held = [key for key in batch.keys if key in askers and key not in batch.failed]
@@ -167,9 +170,9 @@ class OpenAIBatch(StreamingEngine):
         return jobs
 
     def _keyed(self, requests: Sequence[Request]) -> tuple[dict[str, list[int]], dict[str, Any]]:
-        """The requests by a name of their content, and their bodies or what is wrong with them.
+        """Return the requests by a hash of their content, and their bodies or errors.
 
-        The k-th of equal requests that may be answered differently is another request than the first.
+        The k-th of equal requests that may be answered differently is treated as a request of its own.
         """
         askers: dict[str, list[int]] = defaultdict(list)
         bodies: dict[str, Any] = {}
@@ -195,7 +198,7 @@ class OpenAIBatch(StreamingEngine):
         bodies: Mapping[str, Any],
         keys: Sequence[str],
     ) -> Iterator[tuple[str, list[str]]]:
-        """Cut into batches: of one end point, and within the provider's limits."""
+        """Split the requests into batches, each for one endpoint and within the provider's limits."""
         by_path: dict[str, list[str]] = defaultdict(list)
         for key in keys:
             by_path[path_of(requests[askers[key][0]])].append(key)
@@ -213,7 +216,7 @@ class OpenAIBatch(StreamingEngine):
                 yield path, part
 
     def _upload(self, path: str, keys: Sequence[str], bodies: Mapping[str, Any]) -> _Submitted:
-        """Send the file of a batch, and note it before the batch is made of it."""
+        """Upload the file of a batch, and record it before the batch is created from it."""
         rows = ({"custom_id": key, "method": "POST", "url": f"/v1/{path}", "body": bodies[key]} for key in keys)
         data = "".join(json.dumps(row) + "\n" for row in rows).encode()
         sent = self._client.files.create(file=("verikit.jsonl", data), purpose="batch")
@@ -222,7 +225,10 @@ class OpenAIBatch(StreamingEngine):
         return batch
 
     def _submit(self, batch: _Submitted, path: str) -> None:
-        """Make a batch of a file, unless there is one: an earlier call may have died before it heard of it."""
+        """Create a batch from a file, unless it exists.
+
+        An earlier call may have died after submitting it, before it received the confirmation.
+        """
         if batch.id:
             return
         listed: Any = () if batch.fresh else self._client.batches.list()
@@ -249,7 +255,7 @@ class OpenAIBatch(StreamingEngine):
                     if troubles >= PATIENCE or isinstance(problem, AuthError):
                         yield from self._all(left, problem)
                         return
-                    if not problem.retryable:  # the provider has it no more
+                    if not problem.retryable:  # the provider no longer has it
                         left.remove(job)
                         self._ledger.note({"file": job.batch.file, "failed": list(job.wanted)})
                         yield from self._all([job], problem)
@@ -261,12 +267,12 @@ class OpenAIBatch(StreamingEngine):
 
     @staticmethod
     def _all(jobs: Sequence[_Job], problem: EngineError) -> Iterator[tuple[int, Generation]]:
-        """The same error for all requests of some batches."""
+        """Yield the same error for all requests of some batches."""
         for job in jobs:
             yield from ((number, Generation(error=problem)) for numbers in job.wanted.values() for number in numbers)
 
     def _read(self, state: Any) -> dict[str, Any]:
-        """The rows of a batch that has ended, by their keys."""
+        """Return the rows of a finished batch, by their keys."""
         found: dict[str, Any] = {}
         for file in (state.error_file_id, state.output_file_id):
             if file:
@@ -275,13 +281,16 @@ class OpenAIBatch(StreamingEngine):
                         row = json.loads(line)
                         found[row["custom_id"]] = row
                     except (ValueError, KeyError, TypeError):
-                        continue  # its request has no result, which is told
+                        continue  # its request has no result, which is reported
         return found
 
     def _told(
         self, job: _Job, state: Any, found: Mapping[str, Any], requests: Sequence[Request]
     ) -> Iterator[tuple[int, Generation]]:
-        """Yield a batch's results; what failed is noted first, so that it is submitted anew when it is asked again."""
+        """Yield a batch's results.
+
+        Failures are recorded first, so they are submitted again the next time they are requested.
+        """
         missing = self._why_missing(state)
         results = {
             key: self._generation(found.get(key), requests[numbers[0]], missing) for key, numbers in job.wanted.items()
@@ -308,7 +317,7 @@ class OpenAIBatch(StreamingEngine):
             return Generation(error=BadReply(f"the batch's row is not in the protocol's form: {problem}"))
 
     def _why_missing(self, state: Any) -> EngineError:
-        """Why a request of a batch that has ended has no row."""
+        """Return why a request of a finished batch has no row."""
         if state.status == "expired":
             return EngineTimeout(f"the batch expired before its turn, after {self.window}")
         if state.status == "failed":
@@ -318,7 +327,7 @@ class OpenAIBatch(StreamingEngine):
         return ServerFailed(f"the batch is {state.status}, and holds no reply to the request")
 
     def _problem(self, error: Any) -> EngineError:
-        """What an exception of the client's comes to."""
+        """Convert an exception of the client's to an engine error."""
         library = self._library
         if isinstance(error, library.APITimeoutError):
             return EngineTimeout("the batch interface did not answer in time")
@@ -343,16 +352,19 @@ def _remake(make: partial[OpenAIBatch], key: SecretStr) -> OpenAIBatch:
 
 
 class Ledger:
-    """What was submitted, in one file: a line when a batch's file was sent, when it became one, when rows failed."""
+    """Record of submissions in one file, with a line per event.
+
+    The events are: a batch's file was uploaded, its batch was created, rows failed.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path: Path = path
 
     def note(self, record: Mapping[str, Any]) -> None:
-        """Add a line, and see it on the disk.
+        """Add a line, and flush it to the disk.
 
         Raises:
-            ConfigError: the file can't be written.
+            ConfigError: The file can't be written.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,7 +1,7 @@
-"""A request as the body the server reads.
+"""Converts a request to the body that the server reads.
 
-The protocol's own keys go to any server. vLLM's go to vLLM only: others refuse keys they don't know, or worse, ignore
-them, so what a server can't do is an `Unsupported` error before anything is sent.
+The protocol's own keys are sent to any server. vLLM's are sent only to vLLM: other servers reject unknown keys or,
+worse, ignore them. So an unsupported request is an `Unsupported` error before anything is sent.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from verikit.engines.types import Request
 
 
 def path_of(request: Request) -> str:
-    """Return the end point: conversations go to chat, text and ids to completions."""
+    """Return the endpoint: chat for conversations, completions for text and ids."""
     return "chat/completions" if request.kind == "chat" else "completions"
 
 
 def body_of(request: Request, model: str, *, vllm: bool, limit_key: str) -> dict[str, Any]:
-    """Return the JSON body; `limit_key` is what the server's chat calls the most tokens of a reply.
+    """Return the JSON body. `limit_key` is the key of a reply's maximum tokens in the server's chat endpoint.
 
     Raises:
-        Unsupported: the server is not one that can do this.
+        Unsupported: The server does not support this.
     """
     chat = request.kind == "chat"
     body: dict[str, Any] = {"model": model, "temperature": request.temperature}

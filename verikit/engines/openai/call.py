@@ -1,4 +1,4 @@
-"""One request on its way: rate limits, tries, back-off, deadline, result."""
+"""One request on its way: rate limits, tries, backoff, deadline, result."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 20.0
 LEAST_S = 0.01
-"""Of a try: sockets take no time-out below 0, and do not wait with one of 0."""
+"""Minimum seconds of a try: sockets reject timeouts below 0, and do not wait with a timeout of 0."""
 CHARS_PER_TOKEN = 4
-"""For reserving from a token rate before the server has counted."""
+"""Estimate for reserving from a token rate before the server has counted."""
 NEW_LIMIT_KEY = "max_completion_tokens"
 
 
 class Call:
-    """A dispatcher's job: returns the seconds to wait before its next turn, or None once `result` is there."""
+    """A dispatcher's job. Returns the seconds to wait before its next turn, or None once `result` is set."""
 
     def __init__(self, engine: OpenAI, request: Request) -> None:
         self.request = request
@@ -36,7 +36,7 @@ class Call:
         self._engine = engine
         self._tries = 0
         self._failure: EngineError | None = None
-        """Of the last try that had all its time."""
+        """The failure of the last try that had its full time."""
         self._started = 0.0
         self._reserved = 0.0
         self.order: str = json.dumps(request.prompt)
@@ -73,11 +73,11 @@ class Call:
     def _fail(self, failed: FailedTry, limit_key: str, left: float) -> float | None:
         engine, error = self._engine, failed.error
         if not (isinstance(error, EngineTimeout) and left < engine.timeout_s):
-            # A try that the deadline cut short shows less of the server than the failure before it.
+            # A try that the deadline cut short is less informative than the failure before it.
             self._failure = error
         engine.last_failure = self._failure or error
         if isinstance(error, BadRequest) and NEW_LIMIT_KEY in str(error) and limit_key != NEW_LIMIT_KEY:
-            engine.limit_key = NEW_LIMIT_KEY  # OpenAI's newer models know the limit by this name only
+            engine.limit_key = NEW_LIMIT_KEY  # OpenAI's newer models only accept this name
             return 0.0
         back_off: float = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (self._tries - 1)) * random.uniform(0.5, 1)
         wait = max(back_off, failed.wait * random.uniform(1, 1.1))
@@ -99,5 +99,8 @@ class Call:
 
 
 def tell_result(call: Call, done: Callable[[Generation | BaseException], None], whole: bool) -> None:
-    """Tell of a call that has ended; `whole`: not by a programming error, whose traceback its thread printed."""
+    """Report the result of a finished call.
+
+    `whole` is False after a programming error, whose traceback its thread printed.
+    """
     done(call.result if whole else RuntimeError("a call to the server ended in a programming error"))

@@ -1,7 +1,7 @@
-"""Threads that run jobs, at most so many at a time; a job that must wait gives its thread back meanwhile.
+"""Threads that run a limited number of jobs in parallel. A waiting job releases its thread.
 
-A job is called again and again until it returns None; a number is the seconds to wait before the next call. The caller
-of `run` keeps the clock of its own waiting jobs, so several callers share the threads and none polls. The threads are
+A job is called repeatedly until it returns None. A number is the seconds to wait before the next call. The caller of
+`run` keeps the clock of its own waiting jobs, so several callers share the threads and none polls. The threads are
 daemons: an interrupted program need not wait for a server that hangs.
 """
 
@@ -20,26 +20,26 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 
 
 class _Run:
-    """One caller's jobs: where their turns are reported, and whether anyone still wants them."""
+    """One caller's jobs: the queue that reports their turns, and whether the caller still needs them."""
 
     def __init__(self) -> None:
         self.turns: SimpleQueue[tuple[Any, float | None, bool]] = SimpleQueue()
         self.wanted = True
 
     def report(self, job: Job, again: float | None, whole: bool) -> None:
-        """Say that a job had a turn, after how many seconds it wants the next, and whether it ended as jobs do."""
+        """Report a job's turn, the seconds until its next one, and whether it ended without an exception."""
         self.turns.put((job, again, whole))
 
 
 class _Single(_Run):
-    """One job that nobody listens for, and that is told of at its end."""
+    """One job without a listener, which calls a function at its end."""
 
     def __init__(self, later: Callable[[float, Job, _Run], None], done: Callable[[bool], None]) -> None:
         super().__init__()
         self._later, self._done = later, done
 
     def report(self, job: Job, again: float | None, whole: bool) -> None:
-        """Tell of the end, or have the job's next turn come."""
+        """Report the end, or schedule the job's next turn."""
         if not whole or again is None:
             self._done(whole)
         else:
@@ -47,7 +47,7 @@ class _Single(_Run):
 
 
 class _Clock:
-    """Calls functions when their time has come, from one thread, which ends when nothing waits."""
+    """Calls functions at their scheduled times, from one thread, which ends when nothing is scheduled."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[float, int, Callable[[], None]]] = []
@@ -56,7 +56,7 @@ class _Clock:
         self._thread: threading.Thread | None = None
 
     def after(self, seconds: float, function: Callable[[], None]) -> None:
-        """Have a function called, which must not take long."""
+        """Schedule a call of a function, which must not take long."""
         with self._changed:
             heapq.heappush(self._waiting, (time.monotonic() + seconds, next(self._order), function))
             if self._thread is None or not self._thread.is_alive():
@@ -79,22 +79,22 @@ class Dispatcher:
     """Runs jobs on at most `width` threads, started when first needed."""
 
     def __init__(self, width: int, at_end: Callable[[], None]) -> None:
-        """Make a dispatcher; `at_end` is called in each thread before it ends."""
+        """Create a dispatcher. `at_end` is called in each thread before it ends."""
         self._width, self._at_end = width, at_end
         self._tasks: SimpleQueue[tuple[Job, _Run] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._jobs = 0
-        """Jobs that have not ended, and some that were given up."""
+        """Jobs that have not ended, including some that were cancelled."""
         self._clock = _Clock()
 
     def run(self, jobs: Sequence[AnyJob]) -> Iterator[AnyJob]:
         """Start jobs in order, and yield each once it has returned None.
 
-        A caller that stops listening (by an interrupt, say) takes back the jobs that have not begun.
+        A caller that stops listening (because of an interrupt, say) cancels the jobs that have not started.
 
         Raises:
-            RuntimeError: a job raised, which none should; its thread printed the traceback.
+            RuntimeError: A job raised an exception, which is a bug. Its thread printed the traceback.
         """
         self._start(self._count(len(jobs)))
         run = _Run()
@@ -107,9 +107,9 @@ class Dispatcher:
             self._count(-len(jobs))
 
     def add(self, job: Job, done: Callable[[bool], None]) -> Callable[[], None]:
-        """Start a job; `done` is told in its thread when it has returned None, or with False if it raised.
+        """Start a job. `done` is called in its thread when it has returned None, or with False if it raised.
 
-        Returns what gives the job up: it has no further turn, and `done` is not told if it waits for one.
+        Returns a function that cancels the job: it has no further turn, and `done` is not called if it waits for one.
         """
 
         def ended(whole: bool) -> None:
@@ -130,7 +130,7 @@ class Dispatcher:
             return self._jobs
 
     def _later(self, seconds: float, job: Job, run: _Run) -> None:
-        """Give a job its next turn, also where the threads were let go meanwhile."""
+        """Schedule a job's next turn, even if the threads were released in the meantime."""
 
         def turn() -> None:
             self._start(1)

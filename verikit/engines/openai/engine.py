@@ -1,10 +1,9 @@
 """The engine for OpenAI-compatible servers.
 
-Every request of a batch is a job on shared threads, each with its own connection (one pool for all threads costs the
-HTTP library time quadratic in their number). A try that fails for a while (429, 5xx, time-outs, lost connections) is
-made again after a back-off with jitter, or when the server's `Retry-After` says, until tries or the deadline run out;
-the last error is then the result. Requests go out sorted by prompt, so that a server's prefix cache sees equal
-beginnings together.
+Every request of a batch is a job on shared threads, each with its own connection. With one pool for all threads, the
+HTTP library would take time quadratic in their number. Temporary failures (429, 5xx, timeouts, lost connections) are
+retried after a backoff with jitter, or after the server's `Retry-After`, until tries or the deadline run out. The last
+error is then the result. Requests are sent sorted by prompt, so a server's prefix cache sees equal prefixes together.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     import httpx
 
 MODELS_S = 10.0
-"""Most seconds of asking which models a server has."""
+"""Maximum seconds to wait for a server's list of models."""
 
 
 class OpenAI(StreamingEngine):
@@ -59,25 +58,26 @@ class OpenAI(StreamingEngine):
         body: Mapping[str, Any] | None = None,
         pictures: bool = False,
     ) -> None:
-        """Describe the server; nothing is sent yet.
+        """Describe the server. Nothing is sent yet.
 
         Args:
             url: Address of the API, usually ending in /v1.
             model: The model's name there.
-            api_key: Else the environment's OPENAI_API_KEY.
-            concurrency: Most requests on the wire.
-            timeout_s: Of one try.
-            deadline_s: Of all tries of a request together, from its first on.
-            retries: Most tries after the first.
+            api_key: Defaults to the environment's OPENAI_API_KEY.
+            concurrency: Maximum number of requests in flight.
+            timeout_s: Timeout of one try.
+            deadline_s: Limit for all tries of a request together, starting with the first.
+            retries: Maximum number of tries after the first.
             requests_per_minute: Rate limit.
             tokens_per_minute: Rate limit over prompt and reply.
-            prices: Per million prompt and reply tokens; gives `usage["cost"]`.
-            server: Whose extensions may be used (token ids, choices, regexes, grammars); `auto` asks /models.
-            body: Further keys of every body, such as `{"chat_template_kwargs": {...}}`.
-            pictures: Whether the model takes pictures.
+            prices: Prices per million prompt and reply tokens, for `usage["cost"]`.
+            server: Server whose extensions may be used (token ids, choices, regexes, grammars). `auto` queries /models.
+            body: Additional keys of every body, such as `{"chat_template_kwargs": {...}}`.
+            pictures: Whether the model accepts pictures.
 
         Raises:
-            SpecError: the address is none, or holds credentials; the key can't be sent; an option's value is none.
+            SpecError: The address is invalid or contains credentials, the key can't be sent, or an option's value is
+                invalid.
         """
         options: dict[str, Any] = {
             "concurrency": concurrency,
@@ -109,21 +109,21 @@ class OpenAI(StreamingEngine):
         self.limit_key = "max_tokens"
         self._is_vllm = None if server == "auto" else server == "vllm"
         self._models_failure: FailedTry | None = None
-        """The last that /models came to, where another try may help."""
+        """The last failure of /models, if a retry may help."""
         self._asking = threading.Lock()
         self._local = threading.local()
         self._dispatcher = Dispatcher(concurrency, self._close_client)
 
     @classmethod
     def from_spec(cls, spec: str, **options: Any) -> Self:
-        """Make one from `URL#model`.
+        """Create an engine from `URL#model`.
 
         Args:
             spec: Address and model: `openai:http://host:8000/v1#model`.
             options: The class's.
 
         Raises:
-            SpecError: there is no model in it, or no such option.
+            SpecError: The spec contains no model, or there is no such option.
         """
         url, _, model = spec.partition("#")
         if not model:
@@ -136,12 +136,12 @@ class OpenAI(StreamingEngine):
 
     @property
     def identity(self) -> str:
-        """Address, model and the further keys of the body."""
+        """Address, model and the additional keys of the body."""
         return self.name + (json.dumps(self.body, sort_keys=True) if self.body else "")
 
     @property
     def structured(self) -> frozenset[StructuredKind]:
-        """All kinds on vLLM, JSON schemas elsewhere; asks the server where `server` is `auto`."""
+        """All kinds on vLLM, JSON schemas elsewhere. Queries the server if `server` is `auto`."""
         try:
             vllm = self.is_vllm()
         except FailedTry:
@@ -150,7 +150,7 @@ class OpenAI(StreamingEngine):
 
     @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Send the requests, at most `concurrency` at a time, and yield each result when it is there."""
+        """Send the requests, at most `concurrency` at a time, and yield each result when it arrives."""
         calls = [Call(self, request) for request in requests]
         numbers = {call: number for number, call in enumerate(calls)}
         for call in self._dispatcher.run(sorted(calls, key=lambda call: call.order)):
@@ -158,7 +158,7 @@ class OpenAI(StreamingEngine):
 
     @traced_submit
     def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
-        """Send a request beside those under way, at most `concurrency` at a time."""
+        """Send a request in addition to those in progress, at most `concurrency` at a time."""
         call = Call(self, request)
         return self._dispatcher.add(call, partial(tell_result, call, done))
 
@@ -170,7 +170,7 @@ class OpenAI(StreamingEngine):
         """Post a body on this thread's connection and return the reply's JSON.
 
         Raises:
-            FailedTry: there is none.
+            FailedTry: There is no reply.
         """
         client: httpx.Client | None = getattr(self._local, "client", None)
         if client is None:
@@ -190,10 +190,10 @@ class OpenAI(StreamingEngine):
             client.close()
 
     def is_vllm(self, timeout_s: float = MODELS_S) -> bool:
-        """Whether the server is vLLM: its /models says so. Asked once, and again after a failure that may pass.
+        """Whether the server is vLLM, according to its /models. Queried once, and again after a temporary failure.
 
         Raises:
-            FailedTry: such a failure, or no answer within so many seconds.
+            FailedTry: A temporary failure, or no answer within this many seconds.
         """
         before = self._models_failure
         if not self._asking.acquire(timeout=timeout_s):
@@ -201,8 +201,8 @@ class OpenAI(StreamingEngine):
         try:
             failure = self._models_failure
             if self._is_vllm is None and failure is not None and failure is not before:
-                # Another thread's question failed while this one waited for it. If each asked again, in turn, a server
-                # that fails slowly would use up the time of all.
+                # Another thread's query failed while this one waited for it. If each thread retried in turn, a server
+                # that fails slowly would use up everyone's time.
                 raise FailedTry(failure.error, failure.wait)
             if self._is_vllm is None:
                 self._is_vllm = self._lists_vllm(min(timeout_s, self.timeout_s, MODELS_S))
@@ -211,10 +211,10 @@ class OpenAI(StreamingEngine):
             self._asking.release()
 
     def _lists_vllm(self, timeout_s: float) -> bool:
-        """Ask /models.
+        """Query /models.
 
         Raises:
-            FailedTry: it failed in a way that may pass.
+            FailedTry: It failed temporarily.
         """
         try:
             with self._connect() as client:
@@ -238,7 +238,7 @@ def _remake(make: partial[OpenAI], key: SecretStr) -> OpenAI:
 
 @cache
 def _ssl_context() -> SSLContext:
-    """One for all connections: reading the certificates takes tens of milliseconds."""
+    """Return one SSL context for all connections, because reading the certificates takes tens of milliseconds."""
     import httpx
 
     return httpx.create_ssl_context()

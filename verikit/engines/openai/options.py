@@ -1,4 +1,4 @@
-"""What the engine is told, checked before anything is sent: address, key, options."""
+"""The engine's settings, checked before anything is sent: address, key, options."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from verikit.errors import SpecError
 
 
 def check_address(url: str) -> None:
-    """Refuse what is no address, without repeating a key that may stand in it.
+    """Check that a string is an address. Errors don't repeat it, because it may contain a key.
 
     Raises:
-        SpecError: it is none, or holds credentials.
+        SpecError: It is not an address, or contains credentials.
     """
     if "@" in url or "?" in url:
         raise SpecError("put no key into the address", hint="set OPENAI_API_KEY, or the option api_key")
@@ -25,20 +25,20 @@ def check_address(url: str) -> None:
 
 
 def check_model(model: str) -> None:
-    """Refuse what is no model's name, without repeating a key that may stand in it.
+    """Check that a string is a model's name. Errors don't repeat it, because it may contain a key.
 
     Raises:
-        SpecError: it holds parameters, white space or a second #.
+        SpecError: It contains parameters, whitespace or a second #.
     """
     if re.search(r"[?&#=\s]", model):
         raise SpecError("the model's name contains parameters", hint="put no key there: set OPENAI_API_KEY")
 
 
 def check_spec(spec: str) -> None:
-    """Refuse a spec `URL#model` that no engine can be made of; nothing is loaded.
+    """Check that a spec `URL#model` is valid for an engine. Nothing is loaded.
 
     Raises:
-        SpecError: its address or its model's name is none.
+        SpecError: Its address or its model's name is invalid.
     """
     url, _, model = spec.partition("#")
     check_address(url)
@@ -46,10 +46,10 @@ def check_spec(spec: str) -> None:
 
 
 def header_key(key: str) -> SecretStr:
-    """Return the key as a header can hold it.
+    """Return the key in a form that is valid in a header.
 
     Raises:
-        SpecError: none can.
+        SpecError: It has invalid characters.
     """
     if not isinstance(key, str) or not re.fullmatch("[!-~]*", key.strip()):
         raise SpecError(
@@ -90,10 +90,10 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Refuse values that no option has: they come from specs and command lines as they are written there.
+    """Check the options' values, which come directly from specs and command lines.
 
     Raises:
-        SpecError: one is wrong; the message says what it should be.
+        SpecError: One is invalid. The message describes valid values.
     """
     for name, value in options.items():
         fits, form = _FORMS[name]

@@ -6,11 +6,14 @@ import threading
 import time
 
 BURST_S = 1.0
-"""How many seconds' worth may go out at once; servers enforce a limit per minute over far shorter spans."""
+"""Seconds of the rate limit that may be used in one burst.
+
+Servers enforce a limit per minute over far shorter spans.
+"""
 
 
 class Pace:
-    """At most `per_minute` units a minute; unlimited where None. Thread-safe."""
+    """At most `per_minute` units per minute. Unlimited if None. Thread-safe."""
 
     def __init__(self, per_minute: float | None) -> None:
         self._rate = per_minute / 60 if per_minute else None
@@ -28,7 +31,7 @@ class Pace:
             return max(0.0, start - now)
 
     def settle(self, more: float) -> None:
-        """Correct a reservation by the units really used beyond it (negative: given back)."""
+        """Correct a reservation by the units used beyond it (negative: returned)."""
         if self._rate is not None:
             with self._lock:
                 self._clock += more / self._rate

@@ -1,7 +1,7 @@
-"""The server's reply as a generation: chat and completions, plain and with vLLM's token ids.
+"""Converts the server's reply to a generation: chat and completions, with and without vLLM's token ids.
 
-Nothing of a reply is taken on trust: each text, count and log-probability is checked where it is read, and a reply with
-one that is none is refused whole.
+No part of a reply is trusted. Each string, count and log-probability is checked where it is read, and a reply with an
+invalid one is rejected as a whole.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _ROUNDING = 1e-3
 
 
 def generation_of(reply: Any, request: Request) -> Generation:
-    """Read a reply; usage holds the server's token counts.
+    """Read a reply. usage contains the server's token counts.
 
     Raises:
-        BadReply: a field is missing or of the wrong shape, or outputs are missing.
+        BadReply: A field is missing or has the wrong shape, or outputs are missing.
     """
     try:
         choices = sorted(reply["choices"], key=lambda choice: choice.get("index") or 0)
@@ -38,7 +38,7 @@ def generation_of(reply: Any, request: Request) -> Generation:
 
 
 def _text(value: Any) -> str:
-    """Read a text: half of a character, which no file or answer can hold, becomes a question mark."""
+    """Read a string. Half of a surrogate pair, which no file or answer can contain, becomes a question mark."""
     if not isinstance(value, str):
         raise TypeError(f"text is {type(value).__name__}")
     return value.encode("utf-8", "replace").decode("utf-8")
@@ -58,7 +58,7 @@ def _whole(value: Any) -> int:
 
 
 def _logprob(value: Any) -> float:
-    """Read a log-probability: minus infinity is one; what rounding lifts above 0 counts as 0."""
+    """Read a log-probability. Minus infinity is valid. Values that rounding lifts above 0 become 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"a log-probability is {type(value).__name__}")
     if not value <= _ROUNDING:
@@ -67,7 +67,7 @@ def _logprob(value: Any) -> float:
 
 
 def _prompt_logprobs(values: Sequence[Any]) -> tuple[float | None, ...]:
-    """Read those of a prompt, the first token of which has none."""
+    """Read the log-probabilities of a prompt. Its first token has none."""
     return tuple(None if value is None and not index else _logprob(value) for index, value in enumerate(values))
 
 
@@ -78,7 +78,7 @@ def _ids(values: Iterable[Any] | None) -> tuple[int, ...]:
 def _read(reply: Any, choices: list[Any], request: Request, prompt_tokens: int) -> Generation:
     first = choices[0]
     ids = _ids(reply.get("prompt_token_ids") or first.get("prompt_token_ids") or request.prompt_ids)
-    # vLLM calls it so on the reply (chat) or on the choice (completions); the protocol's own way is an echo.
+    # vLLM returns it in the reply (chat) or in the choice (completions). The protocol's own way is an echo.
     given = reply.get("prompt_logprobs") or first.get("prompt_logprobs")
     if request.prompt_logprobs is None or given is not None:
         outputs = tuple(_output(choice, request) for choice in choices)
@@ -106,7 +106,7 @@ def _output(choice: Any, request: Request, skip: int = 0) -> Output:
 
 
 def _stopped_by(choice: Any, request: Request) -> str | None:
-    """What ended the output, where the server tells: vLLM's `stop_reason`, SGLang's `matched_stop`."""
+    """Return what ended the output, if the server reports it: vLLM's `stop_reason`, SGLang's `matched_stop`."""
     name = next((name for name in ("stop_reason", "matched_stop") if name in choice), "")
     if not name or not request.stop or choice.get("finish_reason") != "stop":
         return None
@@ -138,7 +138,7 @@ def _logprobs(
 
 
 def _ranked(top: Mapping[str, float] | None, k: int) -> TopLogprobs:
-    """The likeliest tokens of a {text: log-probability} object, best first."""
+    """Return the most likely tokens of a {text: log-probability} object, best first."""
     best = sorted(
         ((_text(token), _logprob(logprob)) for token, logprob in (top or {}).items()), key=lambda pair: -pair[1]
     )
@@ -146,7 +146,7 @@ def _ranked(top: Mapping[str, float] | None, k: int) -> TopLogprobs:
 
 
 def _vllm_tops(entry: Mapping[str, Any]) -> TopLogprobs:
-    """The candidates of one token, likeliest first."""
+    """Return the candidates of one token, most likely first."""
     ranked = sorted(entry.items(), key=lambda pair: pair[1]["rank"])
     return tuple(
         TopLogprob(_text(candidate.get("decoded_token") or ""), _logprob(candidate["logprob"]), int(key))
@@ -157,7 +157,7 @@ def _vllm_tops(entry: Mapping[str, Any]) -> TopLogprobs:
 def _vllm_prompt(
     given: list[Any] | None, ids: tuple[int, ...], request: Request
 ) -> tuple[tuple[float | None, ...], tuple[TopLogprobs, ...]]:
-    """Read vLLM's form: for each prompt token None (the first) or {id: {logprob, rank, decoded_token}}."""
+    """Read vLLM's format: for each prompt token None (the first) or {id: {logprob, rank, decoded_token}}."""
     if request.prompt_logprobs is None or given is None:
         return (), ()
     if len(ids) != len(given):

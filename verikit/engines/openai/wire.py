@@ -1,7 +1,8 @@
 """One HTTP exchange, and the typed error of one that fails.
 
-Errors are made fresh from status, headers and the start of the body and are returned up as `FailedTry`, never chained
-to the HTTP library's own, which hold the request with its headers. The key is struck out of everything the server says.
+Errors are created from status, headers and the start of the body and are returned up as `FailedTry`. They are never
+chained to the HTTP library's own errors, which contain the request with its headers. The key is redacted in all text
+from the server.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_BODY = 256 * 2**20
 MIN_SECRET = 8
-"""Shorter keys (`EMPTY`, `x`) are placeholders; striking them out would damage replies."""
+"""Shorter keys (`EMPTY`, `x`) are placeholders. Redacting them would damage replies."""
 _OVERFLOW = re.compile(
     r"context[ _](length|window|size)|maximum (model|input|prompt) len|max_model_len|prompt is too long"
 )
@@ -44,7 +45,7 @@ _ERRORS: Mapping[int, type[EngineError]] = {408: EngineTimeout, 429: RateLimited
 
 
 class FailedTry(Exception):
-    """An exchange that gave no reply: the error, and the seconds the server asked to wait."""
+    """An exchange without a reply: the error, and the seconds that the server requires to wait."""
 
     def __init__(self, error: EngineError, wait: float = 0.0) -> None:
         super().__init__(str(error))
@@ -56,7 +57,7 @@ def exchange(client: httpx.Client, method: str, path: str, body: Any, *, timeout
     """Send one request and return the reply's JSON.
 
     Raises:
-        FailedTry: there is no reply, or it is an error.
+        FailedTry: There is no reply, or it is an error.
     """
     import httpx
 
@@ -94,7 +95,7 @@ def _read(response: httpx.Response, end: float, late: str) -> str:
 
 
 def strike_key(text: str, secret: str) -> str:
-    """Return a text without the key."""
+    """Return a text with the key redacted."""
     if len(secret) < MIN_SECRET:
         return text
     escaped = json.dumps(secret)[1:-1]
@@ -104,7 +105,7 @@ def strike_key(text: str, secret: str) -> str:
 
 
 def _judge(status: int, headers: Mapping[str, str], text: str) -> Any:
-    """Return a good reply's JSON, or raise what is wrong with it."""
+    """Return a good reply's JSON, or raise its error."""
     try:
         reply = json.loads(text, parse_constant=_constant)
     except (ValueError, RecursionError) as error:
@@ -121,10 +122,10 @@ def _judge(status: int, headers: Mapping[str, str], text: str) -> Any:
 
 
 def _constant(name: str) -> float:
-    """Read what Python's JSON has beyond the standard's; an infinite log-probability is one, NaN is none.
+    """Read a constant that Python's JSON adds to the standard. An infinite log-probability is valid, NaN is not.
 
     Raises:
-        FailedTry: it is NaN.
+        FailedTry: It is NaN.
     """
     if name == "NaN":
         raise FailedTry(
@@ -154,7 +155,7 @@ def _said(problem: Any, text: str) -> tuple[str, str]:
 
 
 def error_of(status: int, said: str, code: str) -> EngineError:
-    """Return the error that a reply's status, message and code say."""
+    """Return the error for a reply's status, message and code."""
     about = f"HTTP {status}: {said}" if said else f"HTTP {status}"
     low = f"{said} {code}".lower()
     if status in (401, 403):
@@ -173,7 +174,7 @@ def error_of(status: int, said: str, code: str) -> EngineError:
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds of `Retry-After` (a number or a date) or OpenAI's `retry-after-ms`; 0 without."""
+    """Return the seconds of `Retry-After` (a number or a date) or OpenAI's `retry-after-ms`, or 0 without either."""
     try:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)

@@ -1,8 +1,8 @@
-"""Providers that are asked through their own client packages.
+"""Providers that are called through their own client packages.
 
-In front of these stands what all engines share: tries, back-off, deadlines, rate limits, typed errors.
+Retries, backoff, deadlines, rate limits and typed errors are shared with all engines.
 
-base.py       what they share
+base.py       shared code
 anthropic.py  `anthropic:MODEL`
 gemini.py     `gemini:MODEL`
 """

@@ -1,7 +1,7 @@
 """`anthropic:MODEL`, through the package `anthropic` (the Messages API).
 
-It has neither seeds nor log-probabilities: a request's seed is not sent, and one that wants log-probabilities is an
-`Unsupported` error. Thoughts (`body={"thinking": …}`) come apart from the text.
+It has neither seeds nor log-probabilities: a request's seed is not sent, and one that requires log-probabilities is an
+`Unsupported` error. Thoughts (`body={"thinking": …}`) are returned separately from the text.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Anthropic(VendorEngine):
         return anthropic.Anthropic(api_key=key or "none", base_url=self.url, max_retries=0)
 
     def ask(self, request: Request, timeout_s: float) -> tuple[Output, dict[str, float]]:
-        """Ask for one message.
+        """Request one message.
 
         Raises:
-            FailedTry: there is none.
-            EngineError: it can't be read, or the request is none for this vendor.
+            FailedTry: The vendor returned none.
+            EngineError: It can't be read, or this vendor does not support the request.
         """
         library = self._library
         try:
@@ -68,7 +68,7 @@ class Anthropic(VendorEngine):
         found: dict[str, Any] = {"model": self.model, "max_tokens": request.max_tokens, "messages": messages}
         if system:
             found["system"] = system
-        if request.temperature != 1:  # its own default; newer models take no other, and no mention of it
+        if request.temperature != 1:  # the default; newer models reject any other value, and the key itself
             found["temperature"] = request.temperature
         if request.top_p < 1:
             found["top_p"] = request.top_p
@@ -78,7 +78,7 @@ class Anthropic(VendorEngine):
             found["stop_sequences"] = list(request.stop)
         if request.structured is not None:
             found["output_config"] = {"format": {"type": "json_schema", "schema": request.structured.json}}
-        # What this version's client no longer takes by name, the service may.
+        # The service may still accept arguments that this version's client dropped.
         known = {"thinking", "metadata", "service_tier", "output_config", "cache_control"}
         named = {name: value for name, value in self.body.items() if name in known}
         further = {name: value for name, value in self.body.items() if name not in known}
@@ -87,7 +87,7 @@ class Anthropic(VendorEngine):
 
 
 def _sent(content: Any) -> Any:
-    """A message's content as it is if it is a text, otherwise blocks."""
+    """Return a message's content: unchanged if it is a string, otherwise as blocks."""
     return content if isinstance(content, str) else [_block(part) for part in parts_of(content)]
 
 
@@ -108,7 +108,7 @@ def _output(reply: Any) -> tuple[Output, dict[str, float]]:
 
 
 def _usage(usage: Any) -> dict[str, float]:
-    """Tokens of the prompt, those read from and written to the provider's cache among them, and of the reply."""
+    """Return the tokens of the prompt, including those read from and written to the provider's cache, and the reply."""
     names: Mapping[str, tuple[str, ...]] = {
         "prompt_tokens": ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
         "completion_tokens": ("output_tokens",),

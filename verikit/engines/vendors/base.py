@@ -1,7 +1,7 @@
-"""What the engines over vendors' own clients share.
+"""Shared code of the engines that use vendors' own clients.
 
-The client makes one try; when to try again, how long and how often is ours (`verikit.engines.openai.call`), so that all
-servers are treated alike.
+The client makes one try. verikit decides when to retry, how long and how many times (`verikit.engines.openai.call`), so
+all servers are treated alike.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from verikit.types import Message
 
 
 class VendorEngine(StreamingEngine):
-    """A vendor's model, asked through the vendor's client."""
+    """A vendor's model, called through the vendor's client."""
 
     kind: str = ""
     """The spec's first word."""
     keys: tuple[str, ...] = ()
-    """Environment variables that may hold the key."""
+    """Environment variables that may contain the key."""
     limit_key: str = NEW_LIMIT_KEY
     submits = True
 
@@ -52,24 +52,24 @@ class VendorEngine(StreamingEngine):
         prices: tuple[float, float] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> None:
-        """Describe the model; nothing is sent yet.
+        """Describe the model. Nothing is sent yet.
 
         Args:
             model: Its name.
-            api_key: Else the environment's.
-            url: Where the service is, if not where the client looks.
-            concurrency: Most requests on the wire.
-            timeout_s: Of one try.
-            deadline_s: Of all tries of a request together, from its first on.
-            retries: Most tries after the first.
+            api_key: Defaults to the environment's.
+            url: Address of the service, if it is not the client's default.
+            concurrency: Maximum number of requests in flight.
+            timeout_s: Timeout of one try.
+            deadline_s: Limit for all tries of a request together, starting with the first.
+            retries: Maximum number of tries after the first.
             requests_per_minute: Rate limit.
             tokens_per_minute: Rate limit over prompt and reply.
-            prices: Per million prompt and reply tokens; gives `usage["cost"]`.
-            body: Further arguments of every request, as the client takes them.
+            prices: Prices per million prompt and reply tokens, for `usage["cost"]`.
+            body: Additional arguments of every request, in the client's format.
 
         Raises:
-            SpecError: the model's name or an option's value is none.
-            MissingExtra: the vendor's package is not installed.
+            SpecError: The model's name or an option's value is invalid.
+            MissingExtra: The vendor's package is not installed.
         """
         options: dict[str, Any] = {
             "concurrency": concurrency,
@@ -106,7 +106,7 @@ class VendorEngine(StreamingEngine):
 
     @property
     def identity(self) -> str:
-        """Model, address and the further arguments."""
+        """Model, address and the additional arguments."""
         further = json.dumps(self.body, sort_keys=True, default=repr) if self.body else ""
         return " ".join(filter(None, (self.name, self.url, further)))
 
@@ -117,7 +117,7 @@ class VendorEngine(StreamingEngine):
 
     @traced_stream
     def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Generation]]:
-        """Send the requests, at most `concurrency` at a time, and yield each result when it is there."""
+        """Send the requests, at most `concurrency` at a time, and yield each result when it arrives."""
         calls = [_VendorCall(self, request) for request in requests]
         numbers = {call: number for number, call in enumerate(calls)}
         for call in self._dispatcher.run(calls):
@@ -125,7 +125,7 @@ class VendorEngine(StreamingEngine):
 
     @traced_submit
     def submit(self, request: Request, done: Callable[[Generation | BaseException], None]) -> TakeBack:
-        """Send a request beside those under way, at most `concurrency` at a time."""
+        """Send a request in addition to those in progress, at most `concurrency` at a time."""
         call = _VendorCall(self, request)
         return self._dispatcher.add(call, partial(tell_result, call, done))
 
@@ -135,11 +135,11 @@ class VendorEngine(StreamingEngine):
         self._client.close()
 
     def answer(self, request: Request, timeout_s: float) -> Generation:
-        """Ask once for each output that is to be drawn.
+        """Send one call for each output to sample.
 
         Raises:
-            FailedTry: one of them failed.
-            EngineError: the request is none for this vendor.
+            FailedTry: One of them failed.
+            EngineError: This vendor does not support the request.
         """
         self._check(request)
         drawn = [self.ask(request, timeout_s) for _ in range(request.draws)]
@@ -149,33 +149,33 @@ class VendorEngine(StreamingEngine):
 
     @abstractmethod
     def connect(self, key: str) -> Any:
-        """Make the vendor's client, which makes no tries of its own.
+        """Create the vendor's client, with its own retries disabled.
 
         Raises:
-            MissingExtra: its package is not installed.
+            MissingExtra: Its package is not installed.
         """
 
     @abstractmethod
     def ask(self, request: Request, timeout_s: float) -> tuple[Output, dict[str, float]]:
-        """Ask for one output; returns it and the tokens it took.
+        """Request one output. Return it and the tokens used.
 
         Raises:
-            FailedTry: the vendor gave none.
-            EngineError: it gave none that can be read.
+            FailedTry: The vendor returned none.
+            EngineError: The output can't be read.
         """
 
     def failed(
         self, status: int, said: object, code: object = "", headers: Mapping[str, str] | None = None
     ) -> FailedTry:
-        """What an error's status, message and code come to."""
+        """Return the failed try for an error's status, message and code."""
         text = strike_key(" ".join(str(said).split())[:300], self._key.get_secret_value())
         error = error_of(status, text, str(code or ""))
         hints: dict[type[EngineError], str] = {AuthError: f"set {self.keys[0]}", ContextOverflow: error.hint}
-        error = type(error)(str(error), hint=hints.get(type(error), ""))  # the others are about servers of one's own
+        error = type(error)(str(error), hint=hints.get(type(error), ""))  # other hints are for your own servers
         return FailedTry(error, retry_after(headers or {}))
 
     def broken(self, error: EngineError) -> FailedTry:
-        """A try that came to nothing on the way, without what the client's own exception holds."""
+        """Return a try that failed in transit, without the content of the client's own exception."""
         return FailedTry(error)
 
     def _check(self, request: Request) -> None:
@@ -224,7 +224,7 @@ class EmbeddedPicture(NamedTuple):
 
 
 def parts_of(content: Any) -> list[str | EmbeddedPicture]:
-    """A message's content in pieces: texts and pictures."""
+    """Return the pieces of a message's content: text and pictures."""
     return [content] if isinstance(content, str) else [_part(part) for part in content]
 
 

@@ -44,11 +44,11 @@ class Gemini(VendorEngine):
         return genai.Client(api_key=key or "none", vertexai=False, http_options=options)
 
     def ask(self, request: Request, timeout_s: float) -> tuple[Output, dict[str, float]]:
-        """Ask for one candidate.
+        """Request one candidate.
 
         Raises:
-            FailedTry: there is none.
-            EngineError: it can't be read.
+            FailedTry: The vendor returned none.
+            EngineError: It can't be read.
         """
         contents, config = self._arguments(request, timeout_s)
         try:
@@ -60,7 +60,7 @@ class Gemini(VendorEngine):
             raise self.broken(EngineTimeout(f"no reply within {timeout_s:.4g} s")) from None
         except self._transport:
             raise self.broken(Unreachable("the connection was lost, or can't be made")) from None
-        except ValueError as error:  # pydantic's, of a reply; and JSON's
+        except ValueError as error:  # from pydantic (an invalid reply) or JSON
             raise self.broken(BadReply(f"the reply can't be read: {type(error).__name__}")) from None
         return _output(reply, request)
 
@@ -86,7 +86,7 @@ class Gemini(VendorEngine):
         return self._types.Part.from_bytes(data=base64.b64decode(part.data), mime_type=part.media_type)
 
     def _config(self, request: Request, system: str, timeout_s: float) -> dict[str, Any]:
-        """Sampling and form of the reply, in the client's words."""
+        """Return sampling options and reply format in the client's terms."""
         config: dict[str, Any] = {
             "temperature": request.temperature,
             "max_output_tokens": request.max_tokens,
@@ -146,7 +146,7 @@ def _logprobs(candidate: Any, request: Request) -> tuple[tuple[str, ...], tuple[
 
 
 def _usage(usage: Any) -> dict[str, float]:
-    """Tokens of the prompt and of the reply; thoughts count among the reply's, as they are paid."""
+    """Return the tokens of the prompt and of the reply. Thoughts are included in the reply's, as they are billed."""
     if usage is None:
         return {"prompt_tokens": 0.0, "completion_tokens": 0.0}
     spoken = (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)
