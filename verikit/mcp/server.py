@@ -22,19 +22,19 @@ from verikit.mcp.rules import TEXT_RULES, allowed_spec, file_below
 from verikit.names.option_docs import options
 from verikit.names.registry import find, registered, version
 
-# By name: type checkers that have not the package take `mcp` for this folder.
+# Imported with import_module: type checkers without the package would resolve `mcp` to this folder.
 MCPServer: Any = import_module("mcp.server").MCPServer
 ToolError: Any = import_module("mcp.server.mcpserver.exceptions").ToolError
 ToolAnnotations: Any = import_module("mcp_types").ToolAnnotations
 
 MAX_TEXT = 200_000
-"""Characters of a reply, a gold, a prompt, and of `meta` as JSON."""
+"""Maximum characters of a reply, a gold answer, a prompt, and `meta` as JSON."""
 MAX_REPLIES = 64
-"""Replies to a call."""
+"""Maximum replies per call."""
 MAX_MESSAGE = 16 * 2**20
 """Bytes of a message; a longer one ends the connection."""
 AT_ONCE = 8
-"""Calls that are under way; another is refused."""
+"""Maximum number of concurrent calls. Further calls are rejected."""
 _INSTRUCTIONS = """\
 Scores of language models' output by rules that say why. A score has a value, or a status that says why it has none: \
 that is never a 0. `list_verifiers` shows what can stand in a spec; specs combine: 0.9*answer + 0.1*boxed."""
@@ -56,14 +56,14 @@ File = Annotated[str, Field(max_length=1_000, description="Its path below the se
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
-    """What `verikit mcp` can be told; the defaults are its own."""
+    """Settings of `verikit mcp`, with its defaults."""
 
     root: Path | None = None
-    """The folder whose files may be audited; None: no file is read."""
+    """The folder whose files may be audited. None disables reading files."""
     named: Mapping[str, str] = field(default_factory=dict)
-    """Specs of any kind that clients may use by name."""
+    """Specs of any kind that clients may use through a name."""
     any_spec: bool = False
-    """Whether clients may write specs of any kind, code and models among them."""
+    """Whether clients may write specs of any kind, including code and models."""
     deadline_s: float = 60.0
     """Seconds that a call may take."""
     memory_mb: int | None = 2048
@@ -75,9 +75,9 @@ class McpSettings:
 
 
 class Tools:
-    """The tools' functions: they check what a client sends and hand it to a helper's processes.
+    """The tools' functions: they check a client's input and pass it to a helper's processes.
 
-    Each raises ToolError, with what is wrong and what to do about it, for the client to read.
+    Each raises ToolError, with the problem and a remedy, for the client to read.
     """
 
     def __init__(self, settings: McpSettings) -> None:
