@@ -1,7 +1,7 @@
-"""Documents of text-to-SQL benchmarks with the databases they ask about: BIRD and Spider, from local files.
+"""Documents of text-to-SQL benchmarks with their databases: BIRD and Spider, from local files.
 
-The databases lie beside the file of questions as the benchmarks have them (`dev_databases/ID/ID.sqlite`,
-`database/ID/ID.sqlite`), or in a folder that `databases` names. They are opened to be read only.
+The databases are next to the file of questions, laid out as in the benchmarks (`dev_databases/ID/ID.sqlite`,
+`database/ID/ID.sqlite`), or in a folder that `databases` names. They are opened read-only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from verikit.evals import data as files
 from verikit.evals.docs import Doc
 
 FOLDERS = ("dev_databases", "database", "databases", "test_database", "train_databases", "test_suite_database", ".")
-"""Where databases lie beside the file of questions."""
+"""Possible folders of databases, relative to the file of questions."""
 _SUFFIXES = (".sqlite", ".sqlite3", ".db")
 
 
@@ -32,19 +32,19 @@ def load(
     suite: bool = False,
     **more: Any,
 ) -> dict[str, Any]:
-    """A task's splits, each document with the paths of its databases in `db` and their tables in `ddl`.
+    """Return a task's splits. Each document has the paths of its databases in `db` and their tables in `ddl`.
 
     Args:
         task: The task's name.
         data: Local file(s) of questions.
         shots: Local file(s) of examples.
-        databases: Folder(s) of the databases; None: beside the questions.
-        suite: Take all databases of an id's folder (Spider's test suites), not only the one of its name.
-        more: As `verikit.evals.data.load` takes it.
+        databases: Folder(s) of the databases. None searches next to the questions.
+        suite: Use all databases of an id's folder (Spider's test suites), not only the one with its name.
+        more: Arguments of `verikit.evals.data.load`.
 
     Raises:
-        UsageError: a file or database can't be read.
-        SchemaError: a row lacks a column.
+        UsageError: A file or database can't be read.
+        SchemaError: A row lacks a column.
     """
     loaded = files.load(task=task, data=data, shots=shots, **more)
     given = data if isinstance(data, str) else files.of_task(data or {}, task)

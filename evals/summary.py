@@ -1,4 +1,4 @@
-"""A task's results from its sample rows: means and estimates at k with intervals, and what has no score, by reason."""
+"""A task's results from its sample rows: means and estimates at k with intervals, and unscored counts by reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHARES = ("unscored", "unparsed")
 
 
 def summarize(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
-    """Summarise a task's rows: what results.json holds of it."""
+    """Summarise a task's rows for results.json."""
     kept = [row for row in rows if row["filter"] == rows[0]["filter"]]
     found: dict[str, Any] = {"docs": len(kept), "fewshot": task.get_config("num_fewshot") or 0}
     if graded(task.config.to_dict(keep_callable=True)):
@@ -102,7 +102,7 @@ def _aggregated(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _categories(rows: Sequence[Row]) -> dict[str, Any]:
-    """The own metric by the documents' category, where they have several."""
+    """Return the own metric by the documents' category, if there are several."""
     by_category: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         if (value := value_of(row)) is not None and row["doc"].get("category"):

@@ -28,16 +28,16 @@ def to_open_instruct(
 
     Args:
         verifier: A verifier or its spec.
-        name: What rows say in their `dataset` column; in small letters.
-        weight: Of its score in a row's sum.
-        unscored: The score of a prediction that has none: `mean`, of what the query's predictions got lately; a number;
-            or `raise`, which ends the run.
-        tries: How often a sample is scored whose score is a time-out or an error.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        name: The value of the rows' `dataset` column, in lower case.
+        weight: Weight of its score in a row's sum.
+        unscored: The score of an unscored prediction: `mean` of the query's latest predictions, a number, or `raise`,
+            which ends the run.
+        tries: Maximum attempts to score a sample whose score is a timeout or an error.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
         ImportError: open-instruct is not installed.
-        SpecError: the spec can't be read.
+        SpecError: The spec can't be parsed.
     """
     stack = import_module("open_instruct.ground_truth_utils")
     reward = NumberReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -17,17 +17,17 @@ from verikit.scoring.on_ray import connect, share
 from verikit.types import Sample
 
 BATCH = 1024
-"""Rows to a batch, where the verifier does not want more."""
+"""Rows per batch, unless the verifier sets a larger one."""
 
 
 class ScoreBatch:
-    """Adds to a batch of columns the score (NaN where there is none), its status, its reason, and the answer found.
+    """Adds columns to a batch: the score (NaN if unscored), its status, its reason, and the extracted answer.
 
     Args:
         spec: The verifier.
-        prompt: The column of prompts; it may be absent.
+        prompt: The column of prompts. It is optional.
         completion: The column of completions.
-        answer: The column of golds; it may be absent.
+        answer: The column of gold answers. It is optional.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class ScoreBatch:
         self._columns = prompt, completion, answer
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """Score a batch; the columns that are not named go to each sample's meta.
+        """Score a batch. Columns that are not named go to each sample's meta.
 
         Raises:
-            UsageError: there is no column of completions.
+            UsageError: There is no column of completions.
         """
         import numpy
 
@@ -73,14 +73,14 @@ def score_dataset(dataset: Any, spec: str, *, actors: int | None = None, **colum
     """Score a ray.data Dataset in a pool of actors, leaving a CPU for its reading tasks.
 
     Args:
-        dataset: With a row a completion.
+        dataset: A dataset with one row per completion.
         spec: The verifier.
-        actors: How many; None: one a CPU but one.
-        columns: The names of the columns, as `ScoreBatch` takes them.
+        actors: Number of actors. None uses one per CPU, except for one CPU.
+        columns: Names of the columns, as in `ScoreBatch`.
 
     Raises:
         MissingExtra: Ray is not installed.
-        SpecError: the spec can't be read.
+        SpecError: The spec can't be parsed.
     """
     verifier = load(spec)
     ray, count = connect("ray" if actors is None else f"ray:{actors}")

@@ -236,10 +236,10 @@ def _tenants(tokens: str | None, token_file: str | None, quota: str) -> list[Ten
 
 
 def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[str, Any]) -> BestSettings:
-    """What stands behind the chat endpoint.
+    """Return the settings of the chat endpoint.
 
     Raises:
-        UsageError: there is no model, or a spec can't be loaded.
+        UsageError: There is no model, or a spec can't be loaded.
     """
     from verikit.serve.best import BestSettings, tries_s
 
@@ -247,7 +247,7 @@ def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[s
         raise UsageError("--best-of needs a model to sample from", hint="--model openai:http://host:8000/v1#NAME")
     engine_options = read_options(options["model_args"])
     if model.partition(":")[0] in ("openai", "anthropic", "gemini"):
-        most = tries_s(deadline)  # nobody waits longer, and what a later try came to would be lost
+        most = tries_s(deadline)  # no client waits longer, and the result of a later attempt would be lost
         given = engine_options.setdefault("deadline_s", most)
         if number(given) is not None and given > most:
             engine_options["deadline_s"] = most

@@ -38,7 +38,7 @@ def leaderboard(runs: Mapping[str, Sequence[Outcomes]], differences: Sequence[Ru
 
 
 def _on_task(task: str, runs: Mapping[str, Outcomes], differences: Sequence[RunDifference]) -> list[Standing]:
-    """The runs on the questions that all have, from the best down; none where they share no question."""
+    """Rank the runs on their shared questions, best first. Empty if they share no question."""
     shared = sorted(set.intersection(*(set(outcomes.values) for outcomes in runs.values())))
     if not shared:
         return []

@@ -21,12 +21,12 @@ START_S = 120.0
 
 
 class Worker:
-    """Scores one batch at a time; made by `start`."""
+    """Scores one batch at a time. Created by `start`."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self.batch = 1
-        """Samples the verifier wants in one call."""
+        """Samples per call that the verifier prefers."""
         self.most = 0
         """Samples that are scored in a quarter of a request's time, however slow; 0: not known."""
 
@@ -35,12 +35,12 @@ class Worker:
         """Start a process and wait until it has loaded the verifier.
 
         Args:
-            spec: the verifier.
-            deadline_s: seconds a request may take.
+            spec: The verifier.
+            deadline_s: Seconds a request may take.
 
         Raises:
-            UsageError: the spec can't be loaded.
-            HelperError: the process died before it was ready, or took too long.
+            UsageError: The spec can't be loaded.
+            HelperError: The process died before it was ready, or took too long.
         """
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
         process = await asyncio.create_subprocess_exec(
