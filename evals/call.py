@@ -146,8 +146,8 @@ def evaluate(
 
     Raises:
         MissingExtra: lm-eval (the extra `eval`) or a package that the model needs is not installed.
-        UsageError: A task or model does not exist, or the folder has another model's results.
-        ConfigError: A setting is out of range.
+        UsageError: a task or model does not exist, or the folder has another model's results.
+        ConfigError: a setting is out of range.
     """
     from verikit.evals.cli import need_lm_eval
 

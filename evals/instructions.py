@@ -21,7 +21,7 @@ HOW = ("strict", "loose")
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
-    """Return a document's metrics: the fraction of its replies that follow all instructions, and counts of followed ones."""
+    """Return a document's metrics: the fraction of replies that follow all instructions, and instruction counts."""
     found: dict[str, Any] = graded(doc, filtered)
     own = next(iter(filtered[0][0]))
     usages = [grade[own]["usage"] for grade in filtered[0] if grade[own]["value"] is not None]

@@ -69,6 +69,6 @@ def to_areal(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: The spec can't be parsed.
+        SpecError: the spec can't be parsed.
     """
     return ArealReward(verifier, name, unscored, seconds, echoes=echoes, tries=tries)

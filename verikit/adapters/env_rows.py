@@ -48,7 +48,7 @@ class EnvironmentRows:
         folder: The package's data folder (`importlib.resources.files`).
 
     Raises:
-        UsageError: A file is missing or damaged.
+        UsageError: a file is missing or damaged.
     """
 
     def __init__(self, folder: Traversable) -> None:

@@ -47,6 +47,6 @@ def to_forge(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: The spec can't be parsed.
+        SpecError: the spec can't be parsed.
     """
     return ForgeReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -113,9 +113,9 @@ def write_tasks(
         force: Write into a folder that is not empty.
 
     Raises:
-        UsageError: There is no task, a file can't be part of one, or the folder is not empty.
-        SpecError: The spec can't be parsed.
-        VerikitError: A file can't be written.
+        UsageError: there is no task, a file can't be part of one, or the folder is not empty.
+        SpecError: the spec can't be parsed.
+        VerikitError: a file can't be written.
     """
     load(spec)
     if any(char.isspace() for char in image) or not image:

@@ -56,7 +56,7 @@ class NemoRLReward(NumberReward):
         """Score a batch of conversations. Each episode ends.
 
         Raises:
-            Unscored: A sample is unscored and `unscored` is `raise`, or two consecutive batches are unscored.
+            Unscored: a sample is unscored and `unscored` is `raise`, or two consecutive batches are unscored.
             MissingExtra: torch is not installed.
         """
         try:

@@ -40,7 +40,7 @@ class ScoreBatch:
         """Score a batch. Columns that are not named go to each sample's meta.
 
         Raises:
-            UsageError: There is no column of completions.
+            UsageError: there is no column of completions.
         """
         import numpy
 
@@ -80,7 +80,7 @@ def score_dataset(dataset: Any, spec: str, *, actors: int | None = None, **colum
 
     Raises:
         MissingExtra: Ray is not installed.
-        SpecError: The spec can't be parsed.
+        SpecError: the spec can't be parsed.
     """
     verifier = load(spec)
     ray, count = connect("ray" if actors is None else f"ray:{actors}")

@@ -71,8 +71,8 @@ class RayScorer(Verifier):
         options: `PoolOptions` fields, used if the pool does not exist yet.
 
     Raises:
-        SpecError: The spec can't be parsed.
-        UsageError: An option does not exist.
+        SpecError: the spec can't be parsed.
+        UsageError: an option does not exist.
     """
 
     reads = None  # the actors' verifier reads
@@ -101,8 +101,8 @@ class RayScorer(Verifier):
 
         Raises:
             MissingExtra: Ray is not installed.
-            UsageError: The verifier is misconfigured.
-            EngineError: The verifier's engine is unreachable.
+            UsageError: the verifier is misconfigured.
+            EngineError: the verifier's engine is unreachable.
         """
         if not samples:
             return []
@@ -266,9 +266,9 @@ class PoolManager:
         """Score one chunk. `lost` is the number of actors that already died with it as a single row.
 
         Raises:
-            UsageError: The verifier is misconfigured.
-            EngineError: Its engine is unreachable.
-            HelperError: There are no actors.
+            UsageError: the verifier is misconfigured.
+            EngineError: its engine is unreachable.
+            HelperError: there are no actors.
         """
         actor = await (self._take_live() if len(samples) == 1 else self._take())
         heard: Any
@@ -316,7 +316,7 @@ class PoolManager:
         """Wait for a free actor that responds, so that an actor that died while idle does not count against a row.
 
         Raises:
-            HelperError: No actor is left.
+            HelperError: no actor is left.
         """
         while True:
             actor = await self._take()

@@ -116,7 +116,7 @@ class Reward:
         """Return the reward of each sample: its score's value, or the replacement set by `unscored`.
 
         Raises:
-            Unscored: A sample is unscored and `unscored` is `raise`.
+            Unscored: a sample is unscored and `unscored` is `raise`.
         """
         lost = next((score for score in scores if score.value is None), None)
         if self.unscored == "mean":
@@ -140,7 +140,7 @@ class Reward:
             step: The training step, if the stack passes it.
 
         Raises:
-            Unscored: Two consecutive steps are unscored.
+            Unscored: two consecutive steps are unscored.
         """
         with _lock:
             self.silence.after_batch(list(map(group_of, samples)), scores, step)
@@ -149,7 +149,7 @@ class Reward:
         """Stop a run in which a long series of single calls is unscored.
 
         Raises:
-            Unscored: The series is too long.
+            Unscored: the series is too long.
         """
         with _lock:
             for score in scores:
@@ -184,7 +184,7 @@ class NumberReward(Reward):
         """Return the rewards, with a number for every sample.
 
         Raises:
-            Unscored: A sample is unscored and `unscored` is `raise`.
+            Unscored: a sample is unscored and `unscored` is `raise`.
         """
         return [value for value in self.rewards(samples, scores) if value is not None]
 
@@ -192,7 +192,7 @@ class NumberReward(Reward):
         """Return the reward of one sample.
 
         Raises:
-            Unscored: The sample is unscored and `unscored` is `raise`, or a long series of calls is unscored.
+            Unscored: the sample is unscored and `unscored` is `raise`, or a long series of calls is unscored.
         """
         self.watch_calls([score])
         return self.numbers([sample], [score])[0]
@@ -318,7 +318,7 @@ def prompt_of(prompt: Any) -> Prompt:
     """Convert a prompt to a string or plain messages.
 
     Raises:
-        UsageError: The prompt is neither.
+        UsageError: the prompt is neither.
     """
     if prompt is None or isinstance(prompt, str):
         return prompt or ""

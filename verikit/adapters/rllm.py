@@ -25,7 +25,7 @@ class RllmReward(NumberReward):
         """Reward one action, a string or an `Action`, as a `RewardOutput`.
 
         Raises:
-            Unscored: The action is unscored and `unscored` is `raise`.
+            Unscored: the action is unscored and `unscored` is `raise`.
         """
         text = getattr(action, "action", action)
         return import_module("rllm.rewards.reward_types").RewardOutput(**self.rate(task_info, text))
@@ -94,6 +94,6 @@ def to_rllm(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: The spec can't be parsed.
+        SpecError: the spec can't be parsed.
     """
     return RllmReward(verifier, name, unscored, echoes=echoes, tries=tries)

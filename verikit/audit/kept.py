@@ -50,7 +50,7 @@ class KeptScores:
         """Store a score.
 
         Raises:
-            VerikitError: The disk is full or missing. Scores stored earlier are kept.
+            VerikitError: the disk is full or missing. Scores stored earlier are kept.
         """
         self._scores[key] = score
         if self._folder:

@@ -120,7 +120,7 @@ def _languages() -> dict[str, str]:
 
 
 def examine() -> dict[str, Any]:
-    """Return the versions of Python and verikit, installed and missing packages per extra ("": core), and the sandbox."""
+    """Return versions of Python and verikit, installed and missing packages per extra ("": core), and the sandbox."""
     extras: dict[str, dict[str, Any]] = {}
     for line in registry.requirements():
         package = re.match(r"[\w.-]+", line)

@@ -101,7 +101,7 @@ def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[st
     """Yield each run's folder with its summary and configuration. Unusable runs in a folder of runs are only reported.
 
     Raises:
-        UsageError: A folder is not a finished run of these kinds.
+        UsageError: a folder is not a finished run of these kinds.
     """
     for path in paths:
         for run in runs_in(path):

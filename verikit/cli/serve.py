@@ -239,7 +239,7 @@ def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[s
     """Return the settings of the chat endpoint.
 
     Raises:
-        UsageError: There is no model, or a spec can't be loaded.
+        UsageError: there is no model, or a spec can't be loaded.
     """
     from verikit.serve.best import BestSettings, tries_s
 

@@ -38,7 +38,7 @@ def _cases(value: Any, field: str) -> str | list[dict[str, str]]:
     """Return tests as objects, from JSON or a packed string. A packed string stays packed if the row would be too long.
 
     Raises:
-        SchemaError: The tests are neither.
+        SchemaError: the tests are neither.
     """
     unpacked = value
     if isinstance(value, str) and not value.lstrip().startswith("["):

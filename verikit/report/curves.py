@@ -100,7 +100,7 @@ def histogram(
 
 
 def _binning(values: Sequence[float], within: tuple[float, float] | None) -> tuple[float, float, int]:
-    """Return the first bin's start, the bin width and the number of bins. Integers in a small range get one bin each."""
+    """Return the first bin's start, the bin width and the number of bins. Few integers have one bin each."""
     if within is not None:
         low, high = within
         width = (high - low) / 10

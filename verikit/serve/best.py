@@ -185,8 +185,8 @@ class BestOfEndpoint:
         """Generate the samples and return those that finished in time.
 
         Raises:
-            RefusedRequest: Too many samples are waiting, or no sample was generated.
-            ClientDisconnect: The client disconnected.
+            RefusedRequest: too many samples are waiting, or no sample was generated.
+            ClientDisconnect: the client disconnected.
         """
         count = drawing.settings.n
         if self._drawing + self._queue.waiting + count > self._queue.max_waiting:

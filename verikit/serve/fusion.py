@@ -220,7 +220,7 @@ def read_submission(body: Mapping[str, Any]) -> Submission:
     """Read a request of `/submit`, whose tests are in `config.provided_data`.
 
     Raises:
-        SchemaError: A field is invalid, or the dataset type is not `CommonOJDataset`.
+        SchemaError: a field is invalid, or the dataset type is not `CommonOJDataset`.
     """
     config, id = body.get("config"), body.get("id")
     if not isinstance(config, Mapping) or isinstance(id, bool) or not isinstance(id, int | str):

@@ -35,7 +35,7 @@ def track_run(
         warn: Called with a tracker's failure.
 
     Raises:
-        UsageError: The folder does not have a finished run.
+        UsageError: the folder does not have a finished run.
     """
     if not specs:
         return

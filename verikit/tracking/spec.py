@@ -37,7 +37,7 @@ class TrackerSpec:
         """Parse a spec.
 
         Raises:
-            UsageError: The spec is invalid.
+            UsageError: the spec is invalid.
         """
         head, *options = text.split(",")
         kind, _, project = head.partition(":")
@@ -72,8 +72,8 @@ def read_trackers(specs: Iterable[str]) -> list[TrackerSpec]:
     """Parse specs, each of another tracker or project.
 
     Raises:
-        UsageError: A spec is invalid, or two are the same.
-        MissingExtra: A tracker's package is not installed.
+        UsageError: a spec is invalid, or two are the same.
+        MissingExtra: a tracker's package is not installed.
     """
     found: dict[str, TrackerSpec] = {}
     for text in specs:
