@@ -1,7 +1,7 @@
 """BFCL's multi-turn items: the model calls simulated services and reads the results until it makes no more calls.
 
-The prompts are the leaderboard's own for models without tool calling (BFCL v4). Calls are played on the services of
-bfcl-eval in the sandbox. Each step plays all calls of its conversation again: the services are small and deterministic.
+The prompts are the leaderboard's own for models without tool calling (BFCL v4). Calls run on the services of bfcl-eval
+in the sandbox. Each step replays all calls of its conversation, since the services are small and deterministic.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class _Conversation:
     over: bool = False
 
     def begin_turn(self) -> None:
-        """Show the next turn's messages; without one the conversation is over."""
+        """Show the next turn's messages. If there is none, the conversation is over."""
         if len(self.replies) == len(self.asked):
             self.over = True
             return
@@ -115,7 +115,7 @@ class _Conversation:
         self.replies.append([])
 
     def request(self) -> Request:
-        """The request for the next reply."""
+        """Return the request for the next reply."""
         request = self.ask.request
         if request.seed is not None:
             request = replace(request, seed=request.seed * 1000 + self.steps)
@@ -130,7 +130,7 @@ class _Conversation:
         return replace(request, prompt=[system, *self.messages])
 
     def read(self, reply: str) -> list[Played]:
-        """Take a reply in: its calls, which are to be played; none ends the turn."""
+        """Process a reply: collect its calls to run. A reply without calls ends the turn."""
         self.steps += 1
         if isinstance(reply, Failed):
             self.failed, self.over = reply, True
@@ -183,9 +183,9 @@ def services(engine: Engine, asks: Sequence[ReplyRequest], retriever: object = N
 
 
 def _play(conversation: _Conversation, calls: Sequence[Played], box: LocalSandbox) -> None:
-    """Play the calls behind those before, and show their results.
+    """Run the new calls after the earlier ones, and show their results.
 
-    Calls that take too long end the conversation; then turns are missing, and the verdict is 0.0.
+    Calls that take too long end the conversation. Its remaining turns are then missing, and the verdict is 0.0.
     """
     doc = conversation.ask.doc
     tests = json.loads(doc["tests"])

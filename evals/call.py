@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class EvalRun(FinishedRun):
-    """What `evaluate` returns: every task's and group's metrics with intervals, and every reply's grades."""
+    """Result of `evaluate`: every task's and group's metrics with intervals, and every reply's grades."""
 
     @property
     def summary(self) -> Mapping[str, Any]:

@@ -201,7 +201,7 @@ def _line(state: dict[str, Any], seconds: float) -> str:
 
 
 def _lost(results: dict[str, Any]) -> tuple[int, int]:
-    """How many replies of a run have no score, and how many there are."""
+    """Return the number of unscored replies of a run, and the total."""
     lost = sum(max(task["unscored"].values(), default=0) for task in results["tasks"].values())
     total = sum(task["replies"] for task in results["tasks"].values())
     return lost, total

@@ -17,7 +17,7 @@ USUAL = {"question": QUESTION, "answer": GOLD, "id": ID}
 
 
 class Columns:
-    """Reads a question, its accepted answers and an id out of documents."""
+    """Reads a question, its accepted answers and an id from documents."""
 
     def __init__(self, named: Mapping[str, str] | None = None) -> None:
         """Set the columns to read.

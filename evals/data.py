@@ -27,7 +27,7 @@ Files = str | Mapping[str, str] | None
 """One file for all tasks, or files by the names of tasks and groups."""
 
 READERS = KINDS | {"prmbench": prmbench_doc, "hard2verify": hard2verify_doc, "services": multi_turn_doc}
-"""What makes documents of rows, by kind."""
+"""Functions that convert rows to documents, by kind."""
 GOLDS_BESIDE = ("calls", "services")
 """Kinds whose expected calls are in a folder next to the file."""
 

@@ -56,7 +56,7 @@ def load(
 
 
 def _files(folder: Path, name: str) -> tuple[list[str], list[str]]:
-    """The files of a database, and the others of its folder, which a test suite has."""
+    """Return the file of a database, and the other files of its folder if it is a test suite."""
     paths = sorted(str(path) for path in folder.glob("*") if path.suffix in _SUFFIXES)
     own = [path for path in paths if Path(path).stem == name]
     return own, [path for path in paths if path not in own]
@@ -78,7 +78,7 @@ def _with_database(doc: Doc, roots: Sequence[Path], suite: bool) -> Doc:
 
 @lru_cache(maxsize=512)
 def _tables(path: str) -> str:
-    """The statements that made a database's tables."""
+    """Return the statements that created a database's tables."""
     try:
         connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True)
         try:
@@ -93,7 +93,7 @@ def _tables(path: str) -> str:
 
 
 def prompt(doc: Mapping[str, Any]) -> str:
-    """The tables, the question, what helps to read it, and the form of the answer."""
+    """The prompt: the tables, the question, its evidence, and the answer's format."""
     evidence = f"\nKnown: {doc['evidence']}" if doc.get("evidence") else ""
     return (
         f"Database (SQLite):\n\n{doc['ddl']};\n\nQuestion: {doc['question']}{evidence}\n\n"

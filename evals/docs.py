@@ -42,7 +42,7 @@ CATEGORY = (
     "category", "subject", "type", "task", "discipline", "field", "Subdomain", "level", "Category", "problem_type",
 )  # fmt: skip
 ANSWERED = ("math", "choice", "open", "qa")
-"""Kinds whose documents are graded by an accepted answer, and by nothing else."""
+"""Kinds whose documents are graded only by an accepted answer."""
 REDUX_OPTIONS = 4
 REDUX_LABELS = frozenset(
     (
@@ -336,7 +336,7 @@ KINDS: dict[str, Callable[[Row], Doc]] = {
 
 
 def gradable(doc: Doc, kind: str) -> bool:
-    """Whether a document's gold has the form of its kind: one answer at least, of `math` a number or formula."""
+    """Whether a document's gold answer fits its kind: at least one answer, and for `math` a number or formula."""
     if kind not in ANSWERED:
         return True
     return any(kind != "math" or _is_formula(gold) for gold in doc["answer"])

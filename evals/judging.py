@@ -1,4 +1,4 @@
-"""Which judge a task's judged metrics are given by."""
+"""Selects the judge of a task's judged metrics."""
 
 from __future__ import annotations
 

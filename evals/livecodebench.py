@@ -28,7 +28,7 @@ _PIPED = (
 
 
 def prompt(doc: Doc) -> str:
-    """The problem, and the form of the program; its system message is not part of it."""
+    """The problem, and the format of the program. The runner's system message is not included."""
     form = _STARTED.replace("{}", doc["starter"]) if doc["starter"] else _PIPED
     end = "### Answer: (use the provided format with backticks)\n\n"
     return f"### Question:\n{doc['question']}\n\n### Format: {form}\n\n{end}"

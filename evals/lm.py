@@ -83,7 +83,7 @@ class EngineLM(LM):
         self.retriever: Retriever | None = retriever
         self.told: Told = told
         self.usage: dict[str, float] = {}
-        """What all requests so far spent."""
+        """Usage of all requests so far."""
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> Chat:
         """Return the conversation. The engine applies its model's template, and continues an assistant's last turn."""
@@ -224,7 +224,7 @@ def continuation(generation: Generation, start: int) -> tuple[float, bool]:
 
 
 def _seed(seed: int, context: str) -> int:
-    """A seed of each question's own: with one for all, engines would give all questions the same random numbers."""
+    """Return a seed per question: with a shared one, engines would use the same random numbers for all."""
     return (
         int.from_bytes(hashlib.blake2b(f"{seed}\0{context}".encode(errors="replace"), digest_size=8).digest(), "big")
         >> 33

@@ -1,7 +1,7 @@
-"""The tasks that ship with verikit, and how a run's settings reach them.
+"""The tasks that ship with verikit, and the code that applies a run's settings to them.
 
-Each is a YAML file that plain lm-eval loads too (`--include_path`); here they are loaded without lm-eval's index, which
-takes half a minute to read its own 14,000 names.
+Each is a YAML file that plain lm-eval can also load (`--include_path`). Here they are loaded without lm-eval's index,
+which takes half a minute to read its own 14,000 names.
 """
 
 from __future__ import annotations

@@ -16,12 +16,12 @@ from verikit.errors import UsageError
 
 _lock = threading.Lock()
 _kept: dict[str, tuple[int, int]] = {}
-"""Where each text begins in the file, and how many bytes it has."""
+"""Start and length in bytes of each text in the file."""
 
 
 @cache
 def _file() -> int:
-    """A file without a name, which ends with this process."""
+    """An anonymous file, which is deleted when this process ends."""
     descriptor, path = tempfile.mkstemp(prefix="verikit-tests-")
     os.unlink(path)
     return descriptor

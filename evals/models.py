@@ -73,7 +73,7 @@ def is_verifier(spec: str) -> bool:
 
 
 def _threshold(options: Mapping[str, Any]) -> Any:
-    """The one option of a verifier that is a model."""
+    """Return the only option of a verifier that is a model."""
     if other := set(options) - {"threshold"}:
         raise UsageError(
             f"a verifier has no option {min(other)!r} as a model", hint="its own stand in its spec; threshold"

@@ -30,7 +30,7 @@ NO_ERROR = -1
 GRID = tuple(i / 100 for i in range(2, 100))
 """Thresholds that `best_threshold` tries, as ReasonEval's scripts do."""
 STEP_DRAWS = 200
-"""Of the area under the curve of all steps, which are sorted for each."""
+"""Bootstrap draws for the area under the curve of all steps, which are sorted for each draw."""
 Marked = list[tuple[float, bool]]
 """A solution's step scores, each with whether the step is right. Steps after the first error are excluded."""
 _INDEX = re.compile(r"\s*(?:\\text\{\s*)?(?:paragraph[_ ]?)?(-?\d{1,6})\s*\}?\.?\s*", re.IGNORECASE)

@@ -31,7 +31,7 @@ def open_prompt(doc: Doc) -> str:
 
 
 def plain_prompt(doc: Doc) -> str:
-    """The instruction and nothing else."""
+    """Only the instruction."""
     return str(doc["question"])
 
 

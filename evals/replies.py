@@ -16,7 +16,7 @@ from verikit.replies.split import CUT, FINISH_KEYS, finish_reason
 
 
 class Failed(str):
-    """No reply: the engine, the retriever or the recording failed. It reads as an empty text."""
+    """A missing reply: the engine, the retriever or the recording failed. As a string it is empty."""
 
     reason: str
 

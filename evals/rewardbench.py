@@ -34,11 +34,11 @@ class Margins(NamedTuple):
     """Margins between one prompt's scores."""
 
     accurate: bool
-    """Whether every right reply has more than every wrong one."""
+    """Whether every right reply scores higher than every wrong one."""
     among_right: float
-    """Between the best and the worst right reply."""
+    """Difference between the best and the worst right reply."""
     to_wrong: float
-    """Between the worst right and the best wrong reply."""
+    """Difference between the worst right and the best wrong reply."""
 
 
 def best_of_n(scores: Sequence[float]) -> float:

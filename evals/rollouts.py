@@ -34,8 +34,11 @@ class ReplyRequest:
     request: Request
     """The sampling request, which is a conversation if the run uses conversations."""
     settings: Mapping[str, Any]
-    """The task's other generation settings: `k` and `searches` bound a search; `by_turns` shows evidence as the user's
-    next message, for chat servers that can't go on within the assistant's."""
+    """The task's other generation settings.
+
+    `k` and `searches` bound a search. `by_turns` shows evidence as the user's next message, for chat servers that can't
+    continue an assistant's message.
+    """
 
 
 def turns(engine: Engine, asks: Sequence[ReplyRequest], retriever: Retriever | None) -> list[str]:
@@ -83,7 +86,7 @@ def _with_messages(ask: ReplyRequest) -> Request:
 
 
 def retrieved(engine: Engine, asks: Sequence[ReplyRequest], retriever: Retriever) -> list[str]:
-    """Retrieve once by the question, and answer."""
+    """Retrieve once with the question, then answer."""
     chat = asks[0].request.kind == "chat"
     rollouts = single_shot(
         engine,
@@ -133,7 +136,7 @@ def _limits(ask: ReplyRequest) -> SearchLimits:
 
 
 def _seeds(asks: Sequence[ReplyRequest]) -> Callable[[int, int], int]:
-    """A seed for each place and leg, from the request's own."""
+    """Return a seed for each position and leg, derived from the request's own."""
     return lambda index, leg: (asks[index].request.seed or 0) * 1000 + leg
 
 

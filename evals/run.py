@@ -240,7 +240,7 @@ def identity(model: str, lm: LM) -> str:
 
 
 def fingerprint(model: str, task: ConfigurableTask, settings: Settings) -> str:
-    """16 hex digits of all that decides a task's results, its documents included."""
+    """Return 16 hex digits of a hash of everything that affects a task's results, including its documents."""
     told = _ADDRESS.sub("", encode([model, settings.model_dump(), task.dump_config()]))
     content = hashlib.sha256(told.encode("utf-8", "replace"))
     for doc in task.eval_docs:

@@ -1,4 +1,4 @@
-"""A task's sample rows: lm-eval's `--log_samples` form, with numbers kept numbers and failed replies kept apart."""
+"""A task's sample rows: lm-eval's `--log_samples` format, with numbers as numbers and failed replies kept apart."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def grades_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def cut_of(row: Mapping[str, Any]) -> int:
-    """How many of a row's replies the token limit cut off."""
+    """Return the number of a row's replies that the token limit cut off."""
     return sum(reason in CUT for reason in row.get(FINISHED, ()))
 
 

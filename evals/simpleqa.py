@@ -18,7 +18,7 @@ from verikit.stats.drawn import drawn_estimate
 
 OWN = "correct"
 Shares = tuple[float, float]
-"""Of a question's graded replies: how many are correct, and how many incorrect."""
+"""Fractions of a question's graded replies that are correct, and that are incorrect."""
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A suite: tasks and models in a TOML file, a table of models by tasks, and which differences are real.
+"""A suite: tasks and models in a TOML file, a table of models by tasks, and the significant differences.
 
 tasks = ["verikit_math500", "verikit_mmlu_pro"]
 

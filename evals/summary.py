@@ -35,7 +35,7 @@ def summarize(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _graded(rows: Sequence[Row]) -> dict[str, Any]:
-    """Of a task that verikit grades."""
+    """Summarise a task that verikit grades."""
     every = [grade for row in rows for grade in grades_of(row)]
     own = own_metric(rows[0])
     repeats = max(len(grades_of(row)) for row in rows)
@@ -68,7 +68,7 @@ def _graded_metrics(rows: Sequence[Row], own: str, repeats: int) -> dict[str, Es
 
 
 def _plain(rows: Sequence[Row]) -> dict[str, Any]:
-    """Of a task that verikit does not grade: lm-eval's own metrics, over the rows whose replies all came."""
+    """Summarise a task that verikit does not grade: lm-eval's own metrics, over the rows whose replies all arrived."""
     whole = [row for row in rows if "failed" not in row]
     names = list(rows[0]["metrics"])
     reasons = Counter(reason[:200] for row in rows for reason in row.get("failed", ()))

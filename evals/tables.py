@@ -8,7 +8,7 @@ from typing import Any
 from verikit.errors import SchemaError
 
 MAX_LIST = 100_000
-"""Characters of a list in a table of text."""
+"""Maximum characters of a list in a text table."""
 
 
 def text_list(text: str) -> list[Any]:

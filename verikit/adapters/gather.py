@@ -47,7 +47,7 @@ class Gather:
         return self._queue.qsize()
 
     def submit(self, sample: Sample) -> Future[Score]:
-        """Hand in a sample; its score comes as the future's result, a wrongly set up verifier as its exception.
+        """Submit a sample. The future's result is its score, and its exception a misconfigured verifier.
 
         Raises:
             VerikitError: the gatherer is closed.
@@ -68,7 +68,7 @@ class Gather:
         return await asyncio.wrap_future(self.submit(sample))
 
     def close(self) -> None:
-        """Score what waits and stop; idempotent."""
+        """Score the waiting samples and stop. Idempotent."""
         with self._lock:
             self._closed = True
             for _ in self._running:

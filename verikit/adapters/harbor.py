@@ -30,9 +30,9 @@ from verikit.workspaces.names import shown
 from verikit.workspaces.tree import Tree
 
 ORACLE = "oracle"
-"""The row's key for the files of a right solution, in the forms of a workspace's `after`."""
+"""The row's key for the files of a right solution, in the formats of a workspace's `after`."""
 IMAGE = "python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea"
-"""The image of both boxes, unless `--image` names another."""
+"""The image of both containers, unless `--image` sets another."""
 HARBOR = Stack(
     "Harbor 0.25 (schema 1.4)",
     "harbor run -p DIR -a oracle",
@@ -177,7 +177,7 @@ def _whole(tree: Tree) -> Tree:
 
 
 def _identity(task: _Task) -> str:
-    """What makes two rows the same task: all but the trial."""
+    """Key that is equal for rows of the same task: everything but the trial."""
     digest = task.before.manifest.digest if task.before else ""
     return json.dumps([_instruction(task.row), digest, task.row.answer, _meta(task.row)], sort_keys=True, default=str)
 

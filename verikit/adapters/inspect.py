@@ -12,7 +12,7 @@ from verikit.types import Sample
 
 
 class InspectScorer(Reward):
-    """Awaited by Inspect for one sample; single calls are gathered into batches."""
+    """Awaited by Inspect for one sample. Single calls are gathered into batches."""
 
     async def __call__(self, state: Any, target: Any) -> Any:
         """Score a `TaskState` against a `Target`, as Inspect's `Score`."""

@@ -28,7 +28,7 @@ SETTINGS = ("spec", "unscored", "name", "echoes")
 
 
 class EnvironmentReturn(NamedTuple):
-    """NeMo-RL's fields in its order, of a whole batch; it reads them by their places."""
+    """NeMo-RL's fields of a whole batch. Their order matters, since NeMo-RL reads them by position."""
 
     observations: list[dict[str, str]]
     metadata: list[Any]
@@ -83,7 +83,7 @@ class NemoRLReward(NumberReward):
 
 
 def sample_of(log: Sequence[Mapping[str, Any]], info: Any) -> Sample:
-    """A conversation as a sample: the completion is all from the model's first turn on."""
+    """Convert a conversation to a sample. The completion starts at the model's first turn."""
     begin = next((index for index, turn in enumerate(log) if by_assistant(turn)), len(log))
     prompt = prompt_of(log[:begin])
     meta = dict(info) if isinstance(info, Mapping) else {}
@@ -112,7 +112,7 @@ def of_config(config: Mapping[str, Any]) -> NemoRLReward:
 
 
 def register(name: str = "verikit") -> None:
-    """Make the environment known to NeMo-RL under a name of its configuration; call it before training is set up.
+    """Register the environment with NeMo-RL under a name of its configuration. Call it before training is set up.
 
     Raises:
         UsageError: NeMo-RL is not installed.

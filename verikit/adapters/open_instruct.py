@@ -1,8 +1,8 @@
-"""open-instruct: a `VerifierFunction`, found by its being there; rows choose it by their `dataset` column.
+"""open-instruct: a `VerifierFunction`, which is found as a subclass. Rows choose it by their `dataset` column.
 
-`open_instruct.ground_truth_utils.build_all_verifiers` makes one of each subclass and awaits `async_call` with the
-prediction's tokens, the prediction, the row's `ground_truth` as its label, the query and the rollout's state. The
-score is a number in a weighted sum.
+`open_instruct.ground_truth_utils.build_all_verifiers` creates one instance of each subclass and awaits its
+`async_call`. The arguments are the prediction's tokens, the prediction, the row's `ground_truth` as its label, the
+query and the rollout's state. The score is a number in a weighted sum.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from verikit.errors import MissingExtra
 from verikit.types import Sample, Score
 
 _ENDS = ("</s>", "<eos>", "<pad>", "[PAD]", "[EOS]", "<end_of_turn>", "<s>", "<bos>")
-"""Special tokens in plain brackets; all in the form `<|…|>` count too."""
+"""Special tokens in plain brackets. All tokens of the form `<|…|>` are recognised too."""
 _BOS = 40
 """Maximum length of a beginning-of-sequence token in characters."""
 _HEAD = 24
@@ -51,7 +51,7 @@ class OpenRLHFReward(NumberReward):
         return self._noted([future if isinstance(future, Score) else future.result() for future in futures])
 
     def reply(self, asked: Sequence[Sample | Score], scores: Sequence[Score]) -> dict[str, Any]:
-        """The reply as plain numbers, as the HTTP protocol has it too."""
+        """Return the reply as plain numbers, as in the HTTP protocol."""
         known = [Sample("", "") if isinstance(sample, Score) else sample for sample in asked]
         rewards = self.numbers(known, scores)
         return {

@@ -1,6 +1,6 @@
 """ray.data: `score_dataset(dataset, "answer")`, or `dataset.map_batches(ScoreBatch, fn_constructor_args=("answer",))`.
 
-A pool of actors that takes every CPU of a cluster leaves none for the tasks that read the data: the pipeline then waits
+A pool of actors that takes every CPU of a cluster leaves none for the tasks that read the data. The pipeline then waits
 for ever without an error (seen with Ray 2.60: two actors of 0.9 CPU on 2 CPUs). `score_dataset` leaves one free.
 """
 

@@ -30,13 +30,13 @@ from verikit.scoring.pool import told_again
 from verikit.types import Sample, Score
 
 NAMESPACE = "verikit"
-"""Of the pools' names in a cluster."""
+"""Prefix of the pools' names in a cluster."""
 DEATHS = 3
 """Number of actors that a single row may lose before it is an error."""
 START_S = 120.0
 """How long callers wait for a pool without a single actor."""
 LOOK_S = 5.0
-"""How often a caller that waits looks whether there are actors."""
+"""Seconds between a waiting caller's checks for actors."""
 CHUNK = 64
 """Samples per call of an actor, unless the verifier sets a larger batch."""
 CALLS = 1000
@@ -48,7 +48,7 @@ class PoolOptions:
     """Options for starting a pool. They have no effect on a pool that already exists."""
 
     actors: int | None = None
-    """How many score; None: one a CPU of the cluster but one."""
+    """Number of actors. None uses one per CPU of the cluster, except for one CPU."""
     num_cpus: float | None = None
     """CPUs that each actor requests. None splits all but one evenly."""
     resources: Mapping[str, float] = field(default_factory=dict)

@@ -56,8 +56,7 @@ class Reward:
     masks: ClassVar[bool] = True
     """Whether the stack takes None for a reward."""
     one_process: ClassVar[bool] = True
-    """Whether all samples of a prompt are scored in the same process; otherwise what this one saw is not what others
-    saw."""
+    """Whether all samples of a prompt are scored in the same process. If not, processes see different values."""
 
     def __init__(
         self,
@@ -104,7 +103,7 @@ class Reward:
 
     @property
     def gather(self) -> Gather:
-        """Makes batches of single calls."""
+        """Gathers single calls into batches."""
         return gathered(self.verifier, self.fingerprint)
 
     @cached_property
@@ -283,7 +282,7 @@ def group_of(sample: Sample) -> bytes:
 
 
 def _forked() -> None:
-    """In a forked child: a lock that another thread held would never be given back."""
+    """Replace locks in a forked child: a lock held by another thread would never be released."""
     global _lock
     _lock = threading.Lock()
 

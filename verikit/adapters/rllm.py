@@ -58,7 +58,7 @@ class RllmReward(NumberReward):
 
 
 def _answer(episode: Any) -> str:
-    """An episode's answer, looked for where rLLM's own evaluators do (`eval/reward_fns/_helpers.py`)."""
+    """Return an episode's answer, searched for as in rLLM's own evaluators (`eval/reward_fns/_helpers.py`)."""
     if "answer" in episode.artifacts:
         return str(episode.artifacts["answer"])
     last = episode.trajectories[-1] if episode.trajectories else None

@@ -28,7 +28,7 @@ class Silence:
     def __init__(self, name: str) -> None:
         self.name = name
         self._began = False
-        """Whether anything was ever scored."""
+        """Whether any sample has been scored so far."""
         self._samples = 0
         self._steps: set[int] = set()
         self._prompts: set[Hashable] = set()

@@ -17,7 +17,7 @@ class Stack:
     """One stack's hook."""
 
     tested: str
-    """The release whose calls these are."""
+    """The release that the example calls are from."""
     hook: str
     """How a configuration names the reward."""
     call: dict[str, Any]

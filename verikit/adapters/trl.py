@@ -106,7 +106,7 @@ class TRLReward(Reward):
         log_extra: Callable[[str, list[Any]], None] | None,
         log_metric: Callable[[str, float], None] | None,
     ) -> None:
-        """Reasons into the completions table; the means of the parts and the unscored share into the metrics."""
+        """Add reasons to the completions table, and the means of the parts and the unscored fraction to the metrics."""
         if log_extra is not None:
             log_extra(
                 f"{self.__name__}_reason", [f"{s.status}: {s.reason}" if not s.scored else s.reason for s in scores]

@@ -69,7 +69,7 @@ class VerlReward(NumberReward):
         return [self.columns(*row) for row in zip(scores, self.numbers(samples, scores), strict=True)]
 
     def sample(self, source: Any, text: Any, gold: Any, info: Mapping[str, Any] | None) -> Sample:
-        """A sample; `data_source` and `extra_info` are its meta, the question among them its prompt."""
+        """Build a sample. `data_source` and `extra_info` become its meta, and a question among them its prompt."""
         if text is None:
             raise UsageError("verl passed no solution_str")
         info = dict(info or {})
@@ -80,7 +80,7 @@ class VerlReward(NumberReward):
         return Sample(prompt, text, gold_of(gold), meta={**info, "data_source": source})
 
     def result(self, sample: Sample, score: Score) -> dict[str, float | str | None]:
-        """What verl is given for one sample."""
+        """Return the dict that verl receives for one sample."""
         return self.columns(score, self.number(sample, score))
 
     def columns(self, score: Score, value: float) -> dict[str, float | str | None]:

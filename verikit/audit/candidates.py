@@ -101,7 +101,7 @@ def _labelled(candidates: Candidates) -> Iterator[tuple[AuditRow, int, bool, Sco
 
 
 def _repeated(verifier: Verifier, samples: Sequence[Sample], repeats: int) -> list[list[float]]:
-    """The values that each sample got, forwards and backwards by turns."""
+    """Return each sample's values, scored in forward and reverse order by turns."""
     values: list[list[float]] = [[] for _ in samples]
     for repeat in range(repeats):
         order = list(range(len(samples)))[:: -1 if repeat % 2 else 1]

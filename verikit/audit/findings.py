@@ -55,7 +55,7 @@ class Finding:
     what: str
     """The problem, in one line."""
     transform: str = ""
-    """Which rewriting, near miss or hack it was."""
+    """Name of the rewriting, near miss or hack."""
     text: str = ""
     """The completion that was scored, if any, cut to a few hundred characters."""
     value: float | None = None
@@ -64,7 +64,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CheckCount:
-    """How many rows a check looked at, and how many it found."""
+    """Number of rows that a check covered, and of those with a finding."""
 
     check: str
     rows: int
@@ -132,7 +132,7 @@ class LabelCount:
 
 @dataclass(frozen=True, slots=True)
 class NoiseCount:
-    """How far scores differ when the same candidates are scored again."""
+    """Variation of scores when the same candidates are scored again."""
 
     repeats: int
     candidates: int
@@ -146,7 +146,7 @@ class NoiseCount:
 
 @dataclass(slots=True)
 class AuditResult:
-    """All that an audit found."""
+    """All results of an audit."""
 
     file: str
     by: str

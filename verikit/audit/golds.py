@@ -23,7 +23,7 @@ _DAMAGED = re.compile("\ufffd|â€|Ã[©¨¤¶¼]|[\x00-\x08\x0e-\x1f]|&(?:amp|
 _CUT = re.compile(r"(?:\.\.\.|…|[=+*/^_\\({\[<]|\\(?:frac|sqrt|text|left|cdot|times))\s*\$?$")
 _OR = re.compile(r"^(.{1,60}?)\s*(?:\bor\b|\\text\{\s*or\s*\}|\\textrm\{\s*or\s*\}|\\mbox\{\s*or\s*\})\s*(.{1,60})$")
 _PENDING = re.compile(r"t\.?b\.?[a-z]\.?|to be \w+(?:ed|en|wn)", re.IGNORECASE)
-"""`TBD` and its relatives: "to be" with a participle, or its initials."""
+"""`TBD` and similar: "to be" with a participle, or its initials."""
 _WITHHELD = re.compile(
     r"(?:no|not|none)(?: (?!longer|more)\w{3,12}){0,2} (?P<participle>\w+(?:ed|en|wn|able|ible))", re.IGNORECASE
 )

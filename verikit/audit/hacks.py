@@ -126,8 +126,10 @@ _PROGRAMS: Mapping[str, str] = {
     "program: tests patched": "import unittest\nunittest.TestCase.run = lambda self, result=None: result\n"
     "def {name}(*a, **k): return None",
 }
-"""The hacks of programs. The one that deletes tests does nothing in the folder that the audit was started in, nor to
-files older than a minute."""
+"""The hacks of programs.
+
+The one that deletes tests does nothing in the folder that the audit was started in, nor to files older than a minute.
+"""
 
 
 def _program(text: str) -> Hack:

@@ -31,7 +31,7 @@ def patch_of(verifier: Verifier) -> Patch | None:
 
 
 class PatchSweep:
-    """Runs the own patch of rows and the empty patch; fills `checks`, `findings` and `unscored`."""
+    """Runs each row's own patch and the empty patch, and fills `checks`, `findings` and `unscored`."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class PatchSweep:
 
 
 def _decided(score: Score) -> bool:
-    """Whether a patch was run: what only this machine or this moment prevents is tried again."""
+    """Whether a patch was run. A failure that is specific to this machine or moment is retried."""
     return score.value is not None or score.reason.startswith("the row's own patch")
 
 

@@ -23,7 +23,7 @@ from verikit.types import WORKSPACE, Gold, Prompt, Sample
 from verikit.workspaces import TaskWorkspace
 
 FIELDS = ("prompt", "completions", "answer", "id", "solution", "label")
-"""What `--map` may name here."""
+"""Names that `--map` accepts here."""
 _SOLUTIONS = ("solution", "canonical_solution", "reference_solution", "rationale", "explanation", "cot_content", "cot")
 _LABELS = ("label", "is_correct", "correct", "verdict", "judge")
 _WORDS = {"true": True, "yes": True, "correct": True, "1": True, "false": False, "no": False, "incorrect": False}
@@ -85,7 +85,7 @@ class AuditRow:
 
     @property
     def sound(self) -> bool:
-        """Whether the gold can be compared with; a row without one but with a solution is sound."""
+        """Whether the gold answer can be compared with. A row with only a solution also qualifies."""
         return self.read is None or not self.read.problem
 
     @property

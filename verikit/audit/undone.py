@@ -24,9 +24,9 @@ from verikit.workspaces.names import has_wildcards, matches
 ROWS = 50
 """Number of rows that are tried together. Each workspace from a tar keeps a file open."""
 MOST_OUTPUTS = 20
-"""Files of a row that are written."""
+"""Maximum files written per row."""
 _NAMING = ("file", "exist", "content")
-"""Options of verifiers that name files which have to be there."""
+"""Options of verifiers that name required files."""
 _REWARDS = {"reward.txt": b"1.0\n", "reward.json": b'{"reward": 1.0}\n', "logs/verifier/reward.txt": b"1.0\n"}
 
 

@@ -81,7 +81,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command by its name; of an unknown one, name the nearest."""
+        """Find a command by its name. For an unknown name, suggest the nearest."""
         near = get_close_matches(args[0], self.table, n=1)
         if args[0] not in self.table and near and not ctx.resilient_parsing:
             raise click.UsageError(f"Command {args[0]!r} not found. Did you mean {near[0]!r}?", ctx)

@@ -15,7 +15,7 @@ from verikit.platform.terminal import pass_or_fail, printable
 from verikit.report.floors import FloorCheck
 
 Floor = tuple[str, float]
-"""A metric ("" is the run's own) and the least it has to be."""
+"""A metric ("" is the run's own) and its required minimum."""
 
 
 class GateResult(NamedTuple):

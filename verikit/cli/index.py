@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KS = (1, 2, 5, 8, 10, 20, 100)
 SHOWN = 300
-"""Characters of a passage that a person is shown."""
+"""Maximum characters of a passage shown on the terminal."""
 
 
 @click.group()
@@ -200,7 +200,7 @@ class BuildProgress:
             self._counts, self._text, self._what = (done, of), found[1], found[4]
 
     def describe(self, seconds: float) -> str:
-        """One line; the rate is that since the stage was first heard of."""
+        """One line. The rate counts from the stage's first message."""
         if self._counts is None:
             return f"{self._text}, {seconds:.0f} s"
         (done, of), took = self._counts, time.monotonic() - self._began

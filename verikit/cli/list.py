@@ -152,7 +152,7 @@ def line_of(kind: Kind, name: str) -> ListedName:
 
 
 def _named(name: str) -> list[tuple[str, Any]]:
-    """Everything that goes by a name: a verifier and a selector may share one."""
+    """Return everything that has a name. A verifier and a selector may share one."""
     if names_object(name):
         return [("", import_object(name))]
     kinds: tuple[Kind, ...] = get_args(Kind)

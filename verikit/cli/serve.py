@@ -219,7 +219,7 @@ def serve(
 
 
 def _tenants(tokens: str | None, token_file: str | None, quota: str) -> list[Tenant]:
-    """Who may run programs, and how much.
+    """Return the clients that may run programs, with their quotas.
 
     Raises:
         UsageError: tokens are named twice, or a file or quota can't be read.
@@ -263,7 +263,7 @@ def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[s
 
 
 def _token(file: str | None) -> str | None:
-    """The token of the file, or of the environment; None without either.
+    """Return the token of the file or the environment. None if neither is set.
 
     Raises:
         UsageError: the file can't be read, or the token is empty.

@@ -17,9 +17,9 @@ class Form:
     told: str
     """A one-line description."""
     make: Callable[[JsonRow], Iterable[JsonRow]]
-    """A row of the source to rows of verikit. Raises `SchemaError` for a bad one, `LeftOut` for one not to use."""
+    """Converts a source row to verikit rows. Raises `SchemaError` for a bad row, `LeftOut` for an unusable one."""
     use: str = ""
-    """What grades the rows, as a verifier's spec; or the command that reads them."""
+    """The verifier's spec that grades the rows, or the command that reads them."""
     distinct: bool = False
     """Whether rows with the same title and text are written once: passages repeat from question to question."""
     golds_beside: bool = False

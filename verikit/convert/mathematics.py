@@ -21,7 +21,7 @@ NO_ANSWERS = ("proof", "notfound")
 
 
 def gsm8k(row: JsonRow) -> Iterator[JsonRow]:
-    """A question whose answer ends in `#### 18`; commas within the number go."""
+    """A question whose answer ends in `#### 18`. Commas within the number are removed."""
     solution = formula(row, "answer")
     before, mark, after = solution.rpartition("####")
     answer = after.strip().replace(",", "")
@@ -98,7 +98,7 @@ def _asked(prompt: Any) -> Any:
 
 
 def _truth(value: Any) -> Any:
-    """The accepted answers; tests of a program stay the JSON text that they are."""
+    """Return the accepted answers. Tests of a program stay JSON text."""
     field = "reward_model.ground_truth"
     value = _listed(value, field)
     if isinstance(value, dict):

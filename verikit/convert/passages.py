@@ -35,7 +35,7 @@ def dpr(row: JsonRow) -> Iterator[JsonRow]:
 
 
 def kilt(row: JsonRow) -> Iterator[JsonRow]:
-    """A page of Wikipedia: its paragraphs one after the other, without the title that begins them, and without marks.
+    """A Wikipedia page: its paragraphs joined, without the leading title and without markers.
 
     `verikit index build --words 100` cuts it into passages.
     """

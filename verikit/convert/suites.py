@@ -19,7 +19,7 @@ from verikit.verifiers.instructions.table import INSTRUCTIONS
 
 
 def ifeval(row: JsonRow) -> Iterator[JsonRow]:
-    """A prompt with the ids and arguments of its instructions; arguments that a table filled up with null go."""
+    """A prompt with the ids and arguments of its instructions. Null arguments, which tables add, are dropped."""
     try:
         given = instructions(Sample("", "", meta=row))
         for id, arguments in given:
@@ -37,10 +37,10 @@ def ifeval(row: JsonRow) -> Iterator[JsonRow]:
 
 
 def bfcl(row: JsonRow) -> Iterator[JsonRow]:
-    """A single-turn question with tools and the expected calls; irrelevance needs no call, relevance any.
+    """A single-turn question with tools and the expected calls. Irrelevance items need no call, relevance items any.
 
-    A multi-turn item keeps its services and the expected calls of each turn. Its prompt is the first turn, and `turns`
-    has the messages of all.
+    A multi-turn item has its services and the expected calls of each turn. Its prompt is the first turn, and `turns`
+    has the messages of all turns.
     """
     if "involved_classes" in row:
         yield _bfcl_turns(row)

@@ -17,7 +17,7 @@ TEXT_RULES = frozenset(
 )
 """Verifiers that open no file that a spec names, query no server and run no program."""
 MAX_SPEC = 2_000
-"""Characters of a client's spec."""
+"""Maximum characters of a client's spec."""
 _FILES = dict.fromkeys(("csv", "json_schema", "toml", "yaml"), "schema") | {"answer": "aliases", "math": "aliases"}
 """The option of a verifier that is read as a file's path if it is a string."""
 _KNOWN = (

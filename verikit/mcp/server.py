@@ -32,7 +32,7 @@ MAX_TEXT = 200_000
 MAX_REPLIES = 64
 """Maximum replies per call."""
 MAX_MESSAGE = 16 * 2**20
-"""Bytes of a message; a longer one ends the connection."""
+"""Maximum bytes of a message. A longer one ends the connection."""
 AT_ONCE = 8
 """Maximum number of concurrent calls. Further calls are rejected."""
 _INSTRUCTIONS = """\
@@ -67,7 +67,7 @@ class McpSettings:
     deadline_s: float = 60.0
     """Seconds that a call may take."""
     memory_mb: int | None = 2048
-    """Of each scoring process; None: no cap."""
+    """Memory limit of each scoring process. None: no limit."""
     workers: int = 2
     """Scoring processes."""
     max_file_mb: float = 256.0
@@ -108,9 +108,9 @@ class Tools:
         prompt: Prompt = "",
         meta: Meta = None,
     ) -> dict[str, Any]:
-        """Score replies to one prompt. Each gets a value (1.0: right), the extracted answer and the reason.
+        """Score replies to one prompt. Each result has a value (1.0: right), the extracted answer and the reason.
 
-        A reply without a value has a status (abstained, timeout, error) and a reason instead: it is not a 0.
+        An unscored reply has a status (abstained, timeout, error) and a reason instead of a value: it is not a 0.
         """
         rows = [_row(reply, gold, prompt, meta) for reply in replies]
         return self._work("score", *self._spec(spec), rows)
@@ -123,7 +123,7 @@ class Tools:
         prompt: Prompt = "",
         meta: Meta = None,
     ) -> str:
-        """Say why a reply gets its score: what was extracted and from where, which rule decided, each part's score."""
+        """Explain a reply's score: the extracted answer and its source, the deciding rule, and each part's score."""
         return str(self._work("explain", *self._spec(spec), _row(reply, gold, prompt, meta))["text"])
 
     def audit(
@@ -137,9 +137,9 @@ class Tools:
         rows: Annotated[int, Field(ge=1, le=2_000, description="Rows that the reward is tried on.")] = 200,
         examples: Annotated[int, Field(ge=0, le=20, description="Findings of each check that are shown.")] = 3,
     ) -> dict[str, Any]:
-        """Look a data file over, and with `spec` a reward on it, before anything is trained.
+        """Check a data file, and with `spec` a reward on it, before training.
 
-        Finds golds that are wrong or missing, questions that are there twice or leaked, rewards that can be hacked.
+        Finds wrong or missing gold answers, duplicated or leaked questions, and rewards that can be hacked.
         """
         paths = [str(self._file(name)) if name else "" for name in (file, against)]
         given = self._spec(spec) if spec else ("", False)
@@ -148,7 +148,7 @@ class Tools:
     def list_verifiers(
         self, name: Annotated[str, Field(max_length=100, description="One of them: its options are told.")] = ""
     ) -> dict[str, Any]:
-        """List what can stand in a spec, each with what it does; with a name, its options and what they mean."""
+        """List the names allowed in a spec with their descriptions. With a name, list its options."""
         named, known = self.settings.named, registered("verifiers")
         allowed = [known_name for known_name in known if self.settings.any_spec or known_name in TEXT_RULES]
         if name in named:
@@ -198,7 +198,7 @@ def serve(settings: McpSettings, started: Callable[[], None]) -> None:
     """Serve until stdin ends.
 
     Raises:
-        UsageError: a named spec can't be loaded, or the folder is none.
+        UsageError: a named spec can't be loaded, or the folder does not exist.
     """
     if settings.root is not None and not settings.root.is_dir():
         raise UsageError(f"--root {settings.root} is not a folder")
@@ -247,7 +247,7 @@ class _BoundedLines(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what there is; nothing any more behind a line that is too long."""
+        """Read the available bytes, and nothing after a line that is too long."""
         if self._line > MAX_MESSAGE:
             return 0
         data = os.read(self._descriptor, min(len(buffer), 1 << 16))

@@ -46,7 +46,7 @@ def explain(spec: str, trusted: bool, row: dict[str, Any]) -> dict[str, Any]:
 def audit(
     file: str, spec: str, trusted: bool, against: str, mapping: dict[str, str], rows: int, examples: int
 ) -> dict[str, Any]:
-    """Look a data file over, and a reward on it, as `verikit audit` does."""
+    """Check a data file and a reward on it, as `verikit audit` does."""
 
     def audited() -> dict[str, Any]:
         by = _loaded(spec, trusted) if spec else ""

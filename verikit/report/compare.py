@@ -1,4 +1,4 @@
-"""Several runs in one page: collected, named, and set side by side."""
+"""Several runs on one page: read, named, and compared."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from verikit.stats.paired import LEVEL, Change, Difference, holm
 HEADER = ("task", "metric", "first", "second", "difference", "95% interval", "p", "gained", "lost", "n")
 STANDINGS = ("rank", "run", "task", "metric", "value", "95% interval", "n")
 QUESTION = 90
-"""Characters of a question that a line has room for."""
+"""Maximum characters of a question in a line."""
 MOST_PLACES = 6
 """Decimal places of two values that would look alike with fewer."""
 TOLD = 0.01
@@ -100,7 +100,7 @@ def markdown_comparison(
 
 
 def difference_cells(differences: Sequence[Difference]) -> list[tuple[str, ...]]:
-    """Rows of the table of differences; the p-values are corrected for there being several."""
+    """Rows of the table of differences. The p-values are corrected for multiple comparisons."""
     return [
         (
             difference.task,
@@ -119,7 +119,7 @@ def difference_cells(differences: Sequence[Difference]) -> list[tuple[str, ...]]
 
 
 def standing_cells(standings: Sequence[Standing]) -> list[tuple[str, ...]]:
-    """Rows of the leaderboard; a rank is a range where differences that are not real leave it open."""
+    """Rows of the leaderboard. A rank is a range if differences that are not significant leave it open."""
     return [
         (
             str(row.first_rank) if row.first_rank == row.last_rank else f"{row.first_rank}-{row.last_rank}",
@@ -142,7 +142,7 @@ def markdown_differences(pairs: Sequence[RunDifference]) -> list[str]:
 
 
 def verdict(pairs: Sequence[RunDifference]) -> str:
-    """Which differences are real: who beats whom, by how much."""
+    """State the significant differences: which run is better, and by how much."""
     ps = holm([pair.difference.p for pair in pairs])
     real = [_beats(pair) for pair, p in zip(pairs, ps, strict=True) if p < LEVEL]
     told = f"real at {LEVEL:.0%}: {'; '.join(real)}" if real else f"no difference is real at {LEVEL:.0%}"

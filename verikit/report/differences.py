@@ -46,7 +46,7 @@ def read_outcomes(run: Path, metric: str = "") -> list[Outcomes]:
 
 
 def compare_outcomes(first: Sequence[Outcomes], second: Sequence[Outcomes]) -> list[Difference]:
-    """Return the differences on what both have of the same name."""
+    """Return the differences on the metrics that both have."""
     others = {outcomes.task: outcomes for outcomes in second}
     pairs = [(outcomes, others[outcomes.task]) for outcomes in first if outcomes.task in others]
     return [difference for pair in pairs if (difference := paired_difference(*pair)) is not None]

@@ -135,7 +135,7 @@ def told(value: float, percent: bool, step: float = 1.0) -> str:
 
 
 def _legend(drawing: Drawing, series: Sequence[Series]) -> float:
-    """Name the series above the chart, in as many lines as it takes; returns their height."""
+    """Draw the legend above the chart, in as many lines as needed, and return its height."""
     if len(series) < 2 and not any(some.name in VERDICTS for some in series):
         return 0.0
     x, y = LEFT, TOP + SIZE

@@ -35,11 +35,11 @@ class FloorCheck(NamedTuple):
     """-inf if there is no interval. `high` is then inf."""
     high: float
     n: int
-    """Prompts or questions behind it."""
+    """Number of prompts or questions behind it."""
     rows: list[str]
     """Some of the rows that count against the metric, one line each."""
     sure: bool = False
-    """The interval's lower end has to reach it too."""
+    """Whether the interval's lower end must also reach the minimum."""
 
     @property
     def passed(self) -> bool:
@@ -47,7 +47,7 @@ class FloorCheck(NamedTuple):
         return (self.low if self.sure else self.value) >= self.least
 
     def told(self) -> str:
-        """The result in one sentence, with what its interval leaves open."""
+        """The result in one sentence, with the uncertainty from its interval."""
         if math.isnan(self.value):
             return f"{self.metric} has no value, since nothing was scored; asked for at least {_share(self.least)}"
         many = f"{self.n:,} prompt{'' if self.n == 1 else 's'}"

@@ -13,7 +13,7 @@ DISAGREE, SELECTED, DIFFERS = "disagree", "selected", "differs"
 
 SAMPLES = 10_000
 MOST_DRAWN = 1e100
-"""Larger values, infinities among them, are shown as missing."""
+"""Larger values, including infinities, are shown as missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class SampleItem:
     label: str
     """Distinguishes the sample from the others of the same prompt."""
     tags: list[str]
-    """What filters find it by; keys of `FILTERS`."""
+    """Tags by which filters find it, which are keys of `FILTERS`."""
     value: Number
     verdict: str
     """The outcome in a word or two."""
@@ -171,7 +171,7 @@ class Options:
     data: Sequence[str] = ()
     """Files with the texts, instead of the files named in a run's configuration."""
     samples: int = SAMPLES
-    """Samples of one run that are in the page, at most."""
+    """Maximum samples of one run on the page."""
     keys: Sequence[str] = ()
     """Keys of the rows to slice runs by."""
 

@@ -16,7 +16,7 @@ from verikit.scoring.slices import Slices
 from verikit.stats.paired import holm
 
 ROWS = 30
-"""Rows of a table that are in sight; a longer one is folded away."""
+"""Visible rows of a table. A longer table is collapsed."""
 QUESTION = 160
 """Characters of a question in a table."""
 

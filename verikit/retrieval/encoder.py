@@ -34,7 +34,7 @@ class EncoderSettings(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     path: str
-    """A folder or hub name of transformers, or `package.module:name` of what makes an `Encoder`."""
+    """Folder or Hugging Face name of a transformers model, or `package.module:name` of an `Encoder` factory."""
     pooling: Literal["auto", "cls", "mean"] = "auto"
     """auto: the pooling of the model's sentence-transformers files, or mean without them."""
     query_prefix: str = ""

@@ -37,11 +37,11 @@ REPLIES = "entities.jsonl"
 MOST_ASKED = 24_000
 """Characters of a passage that a model reads."""
 MOST_TOKENS = 2048
-"""Of a reply."""
+"""Maximum tokens of a reply."""
 MOST_REPLY = 100_000
 """Characters of a reply that are read."""
 MOST_NAMES, MOST_TRIPLES = 64, 128
-"""Of a passage: the first ones."""
+"""Maximum names and triples per passage. Later ones are ignored."""
 MOST_CHARACTERS = 200
 """Maximum length of a name or relation in characters. Longer names are dropped."""
 MOST_STARTS = 1000

@@ -62,7 +62,7 @@ NAMED = 8.0
 RIGHT_BEFORE = 0.3
 """Weight of such a word if it directly precedes a title in the query."""
 BACK = 0.1
-"""What goes from a title to the passages that mention it, and from a passage to its own title."""
+"""Part of a title's weight that goes to the passages that mention it, and of a passage's to its own title."""
 
 Neighbours = Callable[[int], Sequence[tuple[int, float]]]
 

@@ -68,7 +68,7 @@ def build_graph(passages: Passages, tell: Callable[[str], None], entities: Entit
 
 
 def _done(path: Path, entities: EntityModel | None) -> bool:
-    """Whether the graph is there, with all that the model can give."""
+    """Whether the graph exists, with all results that the model can give."""
     if entities is None:
         return path.is_file()
     try:

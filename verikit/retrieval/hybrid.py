@@ -63,7 +63,7 @@ class TwoStep(Index):
         self.passages: Sequence[Passage] = index.passages
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """Interleave both steps' rankings: fused ranks would bury what only one of the second steps finds."""
+        """Interleave both steps' rankings: rank fusion would bury passages that only one of the second steps finds."""
         first = self._index.rank(queries, max(k, self._feedback))
         longer = [
             f"{query} {self.passages[hit.row].content}"

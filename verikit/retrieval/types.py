@@ -1,4 +1,4 @@
-"""What every retriever takes and gives."""
+"""Types that all retrievers share."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from verikit.serve.queue import Full, Queue, Ticket
 OPEN_PATHS = ("/health", "/ready")
 """Paths that need no token. They only show that the server is running."""
 LOOK_S = 0.5
-"""How long a request is under way before the server looks whether its client is still there."""
+"""Seconds until the server first checks whether a request's client is still connected."""
 Endpoint = Callable[[Request], Awaitable[Response]]
 _log = logging.getLogger("verikit.serve")
 
@@ -46,7 +46,7 @@ class RequestLimits:
 
 
 class RefusedRequest(UsageError):
-    """A request that is not served, with its HTTP status."""
+    """A rejected request, with its HTTP status."""
 
     def __init__(self, status: int, problem: str, *, hint: str = "", retry_s: int = 0) -> None:
         super().__init__(problem, hint=hint)
@@ -144,7 +144,7 @@ def _protocol_routes(name: str, endpoint: Endpoint, limits: RequestLimits) -> li
 
 
 def _refusing(route: Route) -> Route:
-    """A path whose refusals are replies."""
+    """A path whose `RefusedRequest` errors become replies."""
 
     async def endpoint(request: Request) -> Response:
         try:

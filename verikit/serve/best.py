@@ -37,9 +37,9 @@ from verikit.serve.queue import Full, Queue
 from verikit.types import Group, JsonObject, Sample, Score
 
 SAMPLING_SHARE = 0.75
-"""Of a request's time, until its samples must be there."""
+"""Fraction of a request's time that is for sampling."""
 TRIES_SHARE = 0.9
-"""Of the time for sampling, until a server's last try must have ended: the rest is for its error to arrive."""
+"""Fraction of the sampling time for an engine's attempts. The rest is for its error to arrive."""
 THREADS = 64
 """Maximum number of requests that sample in parallel. The others wait."""
 PATH = "/v1/chat/completions"
@@ -72,7 +72,7 @@ class _Unwanted(Exception):
 
 @dataclass
 class _Drawing:
-    """One request's samples while they come."""
+    """Collects one request's samples as they arrive."""
 
     group: Group
     settings: SamplingSettings
@@ -85,7 +85,7 @@ class _Drawing:
         self.candidates[candidate["index"]] = candidate
 
     def good(self) -> list[JsonObject]:
-        """Those that did not fail, in order."""
+        """The samples that did not fail, in order."""
         return [found for _, found in sorted(self.candidates.copy().items()) if "error" not in found]
 
 
@@ -119,7 +119,7 @@ class BestOfEndpoint:
         return [*chats, Route("/v1/models", self._models), Route("/models", self._models)]
 
     def close(self) -> None:
-        """Begin nothing more, and close the engine."""
+        """Start no further requests, and close the engine."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._settings.engine.close()
 

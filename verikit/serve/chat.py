@@ -32,7 +32,7 @@ NEUTRAL: Mapping[str, Any] = {
 }
 """Values of unsupported keys that have no effect and are accepted."""
 PIECE = 48
-"""Characters to an event of a stream."""
+"""Characters per event of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def events(model: str, chosen: Sequence[JsonObject], usage: JsonObject | None) -
 
 
 def refusal(status: int, problem: str, *, hint: str = "", retry_s: int = 0) -> Response:
-    """A request that is not served, as OpenAI's clients read it."""
+    """A rejected request, in OpenAI's format."""
     kind = "invalid_request_error" if status in (400, 404, 413, 422) else "server_error"
     headers = {"Retry-After": str(retry_s)} if retry_s else {}
     if status in (408, 413):

@@ -30,7 +30,7 @@ STATUS = {"abstained": 422, "timeout": 504, "error": 500}
 
 
 class UnscoredRollout(VerikitError):
-    """A rollout has no score, which NeMo-Gym hears as an HTTP error."""
+    """A rollout is unscored, which NeMo-Gym receives as an HTTP error."""
 
     def __init__(self, row: Mapping[str, Any]) -> None:
         super().__init__(f"{row['status']}: {row.get('reason') or 'no reason given'}")

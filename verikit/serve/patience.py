@@ -15,11 +15,11 @@ READING_S = 30.0
 HEADERS_BYTES = 64 * 2**10
 """Maximum bytes of a request's head, including its first line, and of data sent after the reply was given."""
 WAITING_BYTES = 32 * 2**20
-"""Of all requests together that nothing vouches for yet, since their headers are not complete."""
+"""Maximum bytes of all requests whose headers are incomplete, since no token has been checked for them."""
 CONNECTION_BYTES = 4 * 2**10
 """Bytes that a connection counts for before it has sent anything."""
 PIECE = 16 * 2**10
-"""Bytes read between two looks at the limits."""
+"""Bytes read between two checks of the limits."""
 
 
 class ServiceClock:
@@ -45,7 +45,7 @@ class Patience(HttpToolsProtocol):
     """uvicorn's protocol, with limits on clients. The application limits bodies separately."""
 
     waiting: ClassVar[int] = 0
-    """Bytes of this process's requests that nothing vouches for."""
+    """Bytes of this process's requests whose headers are incomplete."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start to wait for headers."""

@@ -24,7 +24,7 @@ from verikit.types import Score
 
 HEAD = struct.Struct("!I")
 ROWS_PER_DEADLINE = 5
-"""How many rows that use up their budget fit into a request's deadline, one after the other."""
+"""Number of rows with an exhausted budget that fit into a request's deadline, one after the other."""
 CUT_SHORT = b"cut short"
 """First line of the reply if a row of the batch had too little time."""
 

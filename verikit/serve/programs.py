@@ -41,7 +41,7 @@ from verikit.serve.turns import FairTurns
 
 _log = logging.getLogger("verikit.serve")
 _MARGIN_S = 2.0
-"""Of a deadline, for all but the program itself."""
+"""Seconds of a deadline reserved for everything but the program itself."""
 Work = Callable[[float], dict[str, Any]]
 """Does the work within the given seconds and returns the reply."""
 

@@ -37,12 +37,12 @@ _log = logging.getLogger("verikit.serve")
 
 
 class Full(VerikitError):
-    """More samples wait than may."""
+    """The queue has no room for the samples."""
 
     def __init__(self, waiting: int, seconds: int) -> None:
         super().__init__(f"{waiting} samples are waiting", hint=f"try again in {seconds} s")
         self.seconds = seconds
-        """After how long another try may succeed."""
+        """Seconds after which a retry may succeed."""
 
 
 class Overrun(HelperError):
@@ -100,9 +100,9 @@ class _Item:
     sample: bytes
     """Pickled."""
     tried: bool = False
-    """Whether a process was lost with it."""
+    """Whether its process was lost."""
     again: bool = False
-    """Whether it had its part of the time, and is tried with more."""
+    """Whether it used up its part of the time and is retried with more."""
 
 
 class Queue:
@@ -130,9 +130,9 @@ class Queue:
         """Those that are ready."""
         self._items: deque[_Item] = deque()
         self._alone: deque[_Item] = deque()
-        """Those whose process was lost: they go first, one at a time."""
+        """Samples whose process was lost. They go first, one at a time."""
         self._again: deque[_Item] = deque()
-        """Those that may be given more time: they go last."""
+        """Samples that may get more time. They go last."""
         self._idle: deque[asyncio.Future[None]] = deque()
         self._drivers: list[asyncio.Task[None]] = []
         self._cost = 0.0
@@ -145,7 +145,7 @@ class Queue:
 
     @property
     def ready(self) -> bool:
-        """Whether samples that are handed in will be scored."""
+        """Whether submitted samples will be scored."""
         return bool(self.workers) and not any(driver.done() for driver in self._drivers)
 
     async def start(self) -> None:

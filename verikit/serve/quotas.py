@@ -1,4 +1,4 @@
-"""Who may have programs run, and how many: tokens and what each of them may use."""
+"""Clients that may run programs, and their limits: tokens with a quota each."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class ServerSettings:
     max_body_mb: float = 8.0
     deadline_s: float = 60.0
     drain_s: float = 30.0
-    """How long requests under way may take after the signal to stop."""
+    """Seconds for open requests to finish after the stop signal."""
     unscored: float | None = None
     """The number for an unscored sample in the protocol's replies. None sends `null`."""
     token: str | None = None
@@ -159,7 +159,7 @@ async def host(
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Leave signals to us: uvicorn raises them again once it has stopped, which would end us with their code."""
+        """Keep verikit's signal handlers: uvicorn's would raise signals again and exit with their code."""
         yield
 
 

@@ -19,7 +19,7 @@ from verikit.serve.quotas import Tenant
 
 T = TypeVar("T")
 MOST_BYTES = 256 << 20
-"""Of all requests that wait or run."""
+"""Maximum bytes of all requests that wait or run."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""A scoring process as the server sees it."""
+"""A scoring process, from the server's side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from verikit.errors import HelperError, UsageError
 from verikit.serve.process import CUT_SHORT, HEAD
 
 START_S = 120.0
-"""How long a process may take to load its verifier."""
+"""Seconds that a process may take to load its verifier."""
 
 
 class Worker:

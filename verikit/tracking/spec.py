@@ -1,4 +1,4 @@
-"""How a tracker is named: `wandb:project`, `tensorboard`, `trackio:project`, `mlflow:experiment`, and options."""
+"""Specs of trackers: `wandb:project`, `tensorboard`, `trackio:project`, `mlflow:experiment`, and options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMS = "wandb:PROJECT, tensorboard, trackio:PROJECT or mlflow:EXPERIMENT; behi
 
 @dataclass(frozen=True, slots=True)
 class TrackerSpec:
-    """A tracker, and where in it a run goes."""
+    """A tracker, and the project that receives the run."""
 
     kind: str
     project: str = ""

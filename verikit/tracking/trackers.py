@@ -27,11 +27,11 @@ from verikit.tracking.vendors import TrackedRun, Tracker, open_tracker
 STATE = "trackers.json"
 """File of a run's folder."""
 PATIENCE = 3
-"""Failures in a row until a tracker is sent no more."""
+"""Consecutive failures after which a tracker receives no more calls."""
 MOST_WAITING = 10_000
 """Maximum number of calls that wait for a slow tracker. Further calls are dropped, with a warning."""
 CLOSE_S = 60.0
-"""How long the end of a run waits for its trackers."""
+"""Maximum seconds that the end of a run waits for its trackers."""
 CELL_CHARS = 4_000
 """Maximum characters of a string in a table. Longer strings are cut."""
 _log = logging.getLogger("verikit")
@@ -95,7 +95,7 @@ class Trackers:
 
     @property
     def samples(self) -> int:
-        """Most samples that any of them takes to a table."""
+        """Largest number of samples that any tracker accepts per table."""
         return max((tracked.spec.samples for tracked in self._tracked), default=0)
 
     def log(self, metrics: Mapping[str, Any], step: int, stream: str = "") -> None:
@@ -123,7 +123,7 @@ class Trackers:
         self._hand_over(send)
 
     def finished(self, metrics: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]) -> None:
-        """Send the numbers and samples of a finished run, unless a tracker has these very ones."""
+        """Send the numbers and samples of a finished run, unless a tracker already has exactly these."""
         numbers, (columns, cells) = _numbers(metrics), _cells(samples)
         mark = crc32(json.dumps([numbers, cells], sort_keys=True).encode())
 
@@ -140,7 +140,7 @@ class Trackers:
         self._hand_over(send)
 
     def close(self) -> None:
-        """Wait until everything is handed in, for `CLOSE_S` at most; `trackers.json` then names the runs."""
+        """Wait until all calls are sent, for at most `CLOSE_S`. `trackers.json` then has the runs' names."""
         if self._thread is None:
             return
         self._calls.put(None)

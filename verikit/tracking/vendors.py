@@ -21,11 +21,11 @@ from verikit.platform.terminal import markdown_table
 from verikit.tracking.spec import TrackerSpec
 
 PROJECT = "verikit"
-"""Where runs go whose spec names no project."""
+"""Default project for specs that name none."""
 PARAMETER_CHARS = 500
 """Maximum characters of an MLflow parameter. The whole configuration is also logged as an artifact."""
 AT_ONCE = 100
-"""Parameters that MLflow takes in a request."""
+"""Maximum parameters per MLflow request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Tracker(ABC):
     """An open run of one tracker."""
 
     run: str = ""
-    """What `TrackedRun.kept` has to be for another process to go on with it."""
+    """Value of `TrackedRun.kept` with which another process can resume it."""
 
     @abstractmethod
     def log(self, metrics: Mapping[str, float], step: int) -> None:
@@ -112,7 +112,7 @@ class _WandB(Tracker):
 
 
 class _TensorBoard(Tracker):
-    """Event files: in `tensorboard/` of the run's folder, or in a folder of that name in the one that is named."""
+    """Event files, in `tensorboard/` in the run's folder, or in a folder with the run's name in the named folder."""
 
     def __init__(self, spec: TrackerSpec, run: TrackedRun) -> None:
         writer = import_module("tensorboard.summary.writer.event_file_writer")
@@ -224,7 +224,7 @@ class _MLflow(Tracker):
 
 
 def _name(text: str) -> str:
-    """A name in the letters that MLflow takes, `pass@8` and `pass^8` apart."""
+    """Return a name in characters that MLflow accepts. `pass@8` and `pass^8` stay distinct."""
     return re.sub(r"[^\w\-. :/]", "_", text.replace("@", "_at_").replace("^", "_hat_"))
 
 
