@@ -77,7 +77,7 @@ class WrittenTasks:
 
     names: tuple[str, ...]
     solved: int
-    """Those with a solution."""
+    """Number of tasks with a solution."""
     repeated: int
     """Rows that are another trial of a task."""
 
@@ -93,7 +93,7 @@ class _Task:
 class _Images(NamedTuple):
     base: str
     requirement: str
-    """Of the grader's image."""
+    """Requirement of verikit in the grader's image."""
     exact: bool
     """Whether the spec compares bytes, which the agent must be told."""
 

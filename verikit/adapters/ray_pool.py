@@ -30,7 +30,7 @@ from verikit.scoring.pool import told_again
 from verikit.types import Sample, Score
 
 NAMESPACE = "verikit"
-"""Prefix of the pools' names in a cluster."""
+"""Ray namespace of the pools' names in a cluster."""
 DEATHS = 3
 """Number of actors that a single row may lose before it is an error."""
 START_S = 120.0

@@ -36,7 +36,7 @@ def _env_class() -> type[Any]:
             super().__init__(renderer, convo_prefix, format_coef=0.0)
             self.reward, self.asked = reward, asked
             self.score: Score | None = None
-            """Of the last step."""
+            """Score of the last step."""
 
         def get_question(self) -> str:
             return str(self.asked.prompt)

@@ -35,7 +35,7 @@ class Surroundings:
     common: Sequence[str]
     """Short gold answers, the commonest first."""
     forms: Mapping[str, str]
-    """By kind of gold, the name of the form that states an answer."""
+    """Name of the format that states an answer, by kind of gold answer."""
 
     def stated(self, row: AuditRow, text: str) -> str:
         """Format a text as the answer to a row."""

@@ -49,7 +49,7 @@ class PatchSweep:
         self.checks: list[CheckCount] = []
         self.findings: list[Finding] = []
         self.unscored: dict[int, Finding] = {}
-        """By line, why a row could not be run."""
+        """Findings by line that explain why a row could not be run."""
 
     def run(self) -> None:
         """Run every row."""

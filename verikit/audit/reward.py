@@ -66,7 +66,7 @@ class RewardTrial:
         self.checks: list[CheckCount] = []
         self.probes: list[ProbeCount] = []
         self.unscored: dict[int, Finding] = {}
-        """By line, the first text of a row that the reward could not score."""
+        """Findings by line, each for the row's first text that the reward could not score."""
         self._tick = tick
         self._begun = begun
 

@@ -24,7 +24,7 @@ from verikit.workspaces.names import has_wildcards, matches
 ROWS = 50
 """Number of rows that are tried together. Each workspace from a tar keeps a file open."""
 MOST_OUTPUTS = 20
-"""Maximum files written per row."""
+"""Maximum output files per row that an attempt writes."""
 _NAMING = ("file", "exist", "content")
 """Options of verifiers that name required files."""
 _REWARDS = {"reward.txt": b"1.0\n", "reward.json": b'{"reward": 1.0}\n', "logs/verifier/reward.txt": b"1.0\n"}
@@ -69,7 +69,7 @@ class UndoneTrial:
         self.probes: list[ProbeCount] = []
         self.findings: list[Finding] = []
         self.unscored: dict[int, Finding] = {}
-        """By line, why a row has a workspace that could not be scored."""
+        """Findings by line that explain why a workspace could not be scored."""
 
     def run(self) -> None:
         """Try all."""

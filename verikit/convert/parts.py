@@ -20,7 +20,7 @@ none.
 """
 
 _SOLVED = re.compile(r"\n####[ \t]*\S")
-"""Before the final answer of GSM8K's solutions."""
+"""Matches the mark before the final answer of GSM8K's solutions."""
 
 
 class LeftOut(Exception):

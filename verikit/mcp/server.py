@@ -71,7 +71,7 @@ class McpSettings:
     workers: int = 2
     """Scoring processes."""
     max_file_mb: float = 256.0
-    """Of an audited file."""
+    """Maximum size of an audited file."""
 
 
 class Tools:

@@ -20,7 +20,7 @@ class ComparedRuns(NamedTuple):
     standings: list[Standing]
     """From the best down; none of two runs."""
     slices: Sequence[Slice] = ()
-    """By key and value, where keys are given."""
+    """Slices by key and value, if keys are given."""
     outcomes: RunOutcomes = MappingProxyType({})
     rows: Rows = MappingProxyType({})
     keys: Sequence[str] = ()

@@ -20,7 +20,7 @@ WIDTH = 480.0
 HEIGHT = 300.0
 TOP, RIGHT, BOTTOM, LEFT = 10.0, 14.0, 38.0, 52.0
 SIZE = 11.0
-"""Of letters."""
+"""Font size."""
 LETTER = 0.56
 """Mean width of a letter, of its size."""
 ROW = 22.0

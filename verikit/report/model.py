@@ -120,7 +120,7 @@ class SampleItem:
     """One sample of the browser."""
 
     id: str
-    """Of the prompt."""
+    """Id of the prompt."""
     label: str
     """Distinguishes the sample from the others of the same prompt."""
     tags: list[str]

@@ -31,7 +31,7 @@ class RunTally:
         self.by: dict[str, array[float]] = {"right": array("d"), "wrong": array("d")}
         self.prompts: dict[str, array[float]] = {"prompts": array("d")}
         self.steps: dict[str, StepMeans] = {}
-        """By verifier."""
+        """Step means by verifier."""
         self._parts: dict[str, tuple[Mean, Mean, Counter[str]]] = {}
         self._pairs: dict[tuple[str, str], Counter[tuple[bool, bool]]] = {}
         self._reasons: Counter[str] = Counter()

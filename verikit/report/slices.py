@@ -29,7 +29,7 @@ class Slice(NamedTuple):
     n: int
     """Questions that every run has a value for."""
     estimates: Mapping[str, Estimate]
-    """By run, over those questions."""
+    """Estimates by run, over these questions."""
     differences: Sequence[RunDifference]
     """Each pair of runs."""
 

@@ -25,11 +25,11 @@ class Client:
     url: str
     """The endpoint's URL, such as http://host:5004/queries."""
     timeout_s: float = 30.0
-    """Of one try."""
+    """Seconds per attempt."""
     retries: int = 4
     """Maximum retries. Lost connections, timeouts, 429 and 5xx are retried."""
     pause_s: float = 0.5
-    """Before the second try; doubled each time."""
+    """Seconds before the first retry, doubled each time."""
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         """Request k passages for each query.

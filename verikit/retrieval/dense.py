@@ -38,10 +38,10 @@ class DenseSettings(BaseModel):
     encoder: EncoderSettings
     factory: str = "Flat"
     parameters: str = ""
-    """Of searching, as faiss writes them: `nprobe=32`, `efSearch=128`. May change without a new build."""
+    """faiss search parameters, such as `nprobe=32` or `efSearch=128`. May change without a new build."""
     dimension: int = 0
     digest: str = ""
-    """Of the passages."""
+    """Digest of the passages."""
 
 
 class Dense(Index):

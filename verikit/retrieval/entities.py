@@ -79,9 +79,9 @@ class EntityMention(NamedTuple):
     """A name that appears in a passage."""
 
     hash: int
-    """Of its key; see `titles`."""
+    """Hash of its key; see `titles`."""
     words: Sequence[TitleWord]
-    """As the passage writes it."""
+    """Its words as the passage spells them."""
     before: Sequence[int]
     """Stems of the words before it."""
     relations: Sequence[int]

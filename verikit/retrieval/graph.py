@@ -58,11 +58,11 @@ DAMPING, HOPS = 0.5, 4
 LEAST = 0.012
 """The walk does not leave a node with less mass than this, which bounds a query's time."""
 NAMED = 8.0
-"""Factor on a mention's weight if the query has a word that precedes the mention."""
+"""Increase of a mention's weight, as a multiple, if the query has a word that precedes the mention."""
 RIGHT_BEFORE = 0.3
 """Weight of such a word if it directly precedes a title in the query."""
 BACK = 0.1
-"""Part of a title's weight that goes to the passages that mention it, and of a passage's to its own title."""
+"""Weight of the steps from a title to all passages that mention it, and from a passage to its own title."""
 
 Neighbours = Callable[[int], Sequence[tuple[int, float]]]
 

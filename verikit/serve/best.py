@@ -44,7 +44,7 @@ THREADS = 64
 """Maximum number of requests that sample in parallel. The others wait."""
 PATH = "/v1/chat/completions"
 STATUSES = {"RateLimited": 429, "EngineTimeout": 504, "ContextOverflow": 400, "BadRequest": 400}
-"""HTTP statuses of an engine's errors, by their types' names; of all others 502."""
+"""HTTP statuses of an engine's errors by type name. Others are 502."""
 _log = logging.getLogger("verikit.serve")
 
 

@@ -127,7 +127,7 @@ class Queue:
         self.deadline_s: float = deadline_s
         self.metrics: Metrics = metrics
         self.workers: list[Worker] = []
-        """Those that are ready."""
+        """Workers that are ready."""
         self._items: deque[_Item] = deque()
         self._alone: deque[_Item] = deque()
         """Samples whose process was lost. They go first, one at a time."""
