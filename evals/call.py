@@ -133,8 +133,7 @@ def evaluate(
         model_args: Options of the engine or of lm-eval's model.
         seed: Random seed for sampled replies and few-shot examples.
         out: The run's folder. Repeating the call resumes an interrupted run. With None, only the cache of generations
-            is
-            stored.
+            is stored.
         cache: Cache generations in the user's cache folder and reuse them.
         resume: Resume from the results in `out`. False starts over.
         track: Trackers that also receive the result: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`,

@@ -96,8 +96,7 @@ def redux_doc(row: Row) -> Doc:
 
     Raises:
         SchemaError: there are not exactly four options, the row's label is unknown, or the gold answer of an `ok` row
-            names
-            none of the options.
+            names none of the options.
     """
     kind = str(_need(row, ("error_type",)))
     if kind not in REDUX_LABELS:

@@ -8,7 +8,7 @@ from verikit.engines.load import is_engine
 
 JUDGE = "VERIKIT_JUDGE"
 """Environment variable with the default judge: plain lm-eval has no option for one."""
-# The graders of benchmarks reply freely, as in their own scripts. Constrained decoding would change their grades.
+# The graders of benchmarks reply freely, as in their own scripts. A constrained judge would grade replies they skip.
 KINDS = {
     "reference": "reference_judge({engine!r})",
     "simpleqa": "reference_judge({engine!r}, 'simpleqa', structured=False)",

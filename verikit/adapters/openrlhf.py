@@ -155,8 +155,7 @@ def to_openrlhf(
     Args:
         verifier: A verifier or its spec.
         unscored: The reward of an unscored sample, whose `extra_logs["scored"]` is then 0. Either a number, `mean` for
-            the
-            mean of the prompt's scored samples, or `raise`, which OpenRLHF logs, leaving the reward None.
+            the mean of the prompt's scored samples, or `raise`, which OpenRLHF logs, leaving the reward None.
         tries: Maximum attempts to score a sample whose score is a timeout or an error.
         name: The function's `__name__`. None uses the verifier's.
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.

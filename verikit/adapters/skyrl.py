@@ -53,8 +53,7 @@ def to_skyrl(
     Args:
         verifier: A verifier or its spec.
         unscored: The reward of an unscored sample: a number, `"mean"` of its prompt's scores so far, or `"raise"`,
-            which
-            ends the run.
+            which ends the run.
         name: The name in messages. None uses the verifier's.
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 

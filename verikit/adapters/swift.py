@@ -47,8 +47,7 @@ def to_swift(
         answer: The column with the gold answer. None uses the first of answer, ground_truth, solution, gold, target,
             label.
         unscored: The reward of an unscored completion: `mean` of the prompt's scored completions in the batch, a
-            number,
-            `raise`, which ends the run, or None, for `--scale_rewards gdpo`.
+            number, `raise`, which ends the run, or None, for `--scale_rewards gdpo`.
         tries: Maximum attempts to score a completion whose score is a timeout or an error.
         name: The name in ms-swift's logs. None uses the verifier's.
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.

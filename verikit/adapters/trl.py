@@ -262,8 +262,7 @@ def to_trl(
             label.
         unscored: The reward of an unscored completion. None excludes it from TRL's statistics, but counts 0 if another
             function gives it a value. `mean` is the mean of the prompt's scored completions in the batch, and leaves
-            the
-            advantage to the other functions. `raise` ends the run. A number is used as is.
+            the advantage to the other functions. `raise` ends the run. A number is used as is.
         tries: Maximum attempts to score a completion whose score is a timeout or an error.
         name: The name in TRL's logs. None uses the verifier's.
         asynchronous: Return a coroutine, which TRL runs in parallel with other rewards.

@@ -75,8 +75,7 @@ def to_verifiers(
     Args:
         verifier: A verifier or its spec.
         unscored: The reward of an unscored rollout: a number, or `mean` of the prompt's scored rollouts. None and
-            `raise`
-            raise `Unscored`, which v1 does not count as a reward.
+            `raise` raise `Unscored`, which v1 does not count as a reward.
         tries: Maximum attempts to score a sample whose score is a timeout or an error.
         name: The name in logs. None uses the verifier's.
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.

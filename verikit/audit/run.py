@@ -61,8 +61,7 @@ def audit(
         file: Rows with a prompt and a gold answer, with or without candidates, in any format that `verikit score`
             reads.
         by: The reward, as a verifier or its spec. Without it only gold answers and twins are checked. With it, rows
-            with a
-            `repository` and tests are judged by `patch`.
+            with a `repository` and tests are judged by `patch`.
         mapping: From prompt, completions, answer, id, solution, label to the rows' keys.
         format: The file's format, if it can't be detected from the keys.
         against: Another file (for example this test's training data) that must not contain any of these questions.

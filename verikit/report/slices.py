@@ -54,8 +54,7 @@ def read_rows_of(runs: Mapping[str, Path], keys: Sequence[str] = (), others: Seq
 
     Raises:
         UsageError: a run's kind has no rows with keys, its input no longer exists, no row has a key, or the runs' rows
-            of
-            one id differ in it.
+            of one id differ in it.
     """
     found: dict[str, dict[str, PromptRow]] = {}
     for name, folder in runs.items():
