@@ -1,4 +1,4 @@
-"""Figures of a task that are no mean over its documents, with their intervals."""
+"""Metrics of a task that are not a mean over its documents, with their intervals."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from verikit.stats import Estimate
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What lm-eval calls with a metric's values of all documents; verikit's own reports ask for the interval too."""
+    """lm-eval calls it with a metric's values of all documents. verikit's own reports also use the interval."""
 
     estimate: Callable[[Sequence[Any]], Estimate | None]
-    """None where the values give no figure."""
+    """Returns None if the metric is undefined for the values."""
 
     def __call__(self, values: Sequence[Any]) -> float:
-        """The figure; NaN where there is none."""
+        """Return the metric, or NaN if it is undefined."""
         found = self.estimate(values)
         return float("nan") if found is None else found.value

@@ -1,7 +1,7 @@
-"""BFCL: tools and a question, to which the reply is calls; the single-turn items, graded by `tool_calls`.
+"""BFCL: tools and a question to answer with calls. These are the single-turn items, graded by `tool_calls`.
 
-The prompt is the leaderboard's default one for models without tool calling of their own (BFCL v4, plain text, Python
-format), so that results compare; Java's and JavaScript's parameters are described as source text, as there.
+The prompt is the leaderboard's default for models without native tool calling (BFCL v4, plain text, Python format), so
+results are comparable. As there, Java's and JavaScript's parameters are described as source text.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def prompt(doc: Doc) -> str:
 
 
 def instructions(tools: Sequence[Mapping[str, Any]]) -> str:
-    """The leaderboard's instructions with the tools as they are shown."""
+    """Return the leaderboard's instructions with the tools."""
     return f"{_INSTRUCTIONS}{json.dumps(tools, indent=4)}"
 
 
 def described(tool: Mapping[str, Any], language: str | None) -> dict[str, Any]:
-    """A tool as it is shown: with its language, and with parameters of other languages than Python as text."""
+    """Return a tool as shown in the prompt: with its language, and with non-Python parameters as strings."""
     syntax = {"Java": "Java 8 SDK", None: "Python 3"}.get(language, language)
     text = f"{tool.get('description', '')} Note that the provided function is in {syntax} syntax."
     shown = {**tool, "description": text}

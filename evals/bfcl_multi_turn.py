@@ -1,7 +1,7 @@
 """BFCL's multi-turn items: the model calls simulated services and reads the results until it makes no more calls.
 
-The prompts are the leaderboard's own for models without tool calling (BFCL v4). Calls are played on the services of
-bfcl-eval in the sandbox. Each step plays all calls of its conversation again: the services are small and deterministic.
+The prompts are the leaderboard's own for models without tool calling (BFCL v4). Calls run on the services of bfcl-eval
+in the sandbox. Each step replays all calls of its conversation, since the services are small and deterministic.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from verikit.types import Message
 from verikit.verifiers.tools.bfcl_multi_turn import MAX_MADE, Played, has_long_context, need_services, reply_calls
 
 MAX_STEPS = 20
-"""Steps of a turn after which the leaderboard ends the conversation."""
+"""Number of steps in a turn after which the leaderboard ends the conversation."""
 LIMITS = RunLimits(wall_s=20.0, memory_mb=1024)
-"""What the calls of a conversation may take, as in `bfcl_multi_turn`."""
+"""Limits of a conversation's calls, as in `bfcl_multi_turn`."""
 PLAYED = ("initial_config", "involved_classes", "ground_truth")
 MORE_FUNCTIONS = "{functions}\nI have updated some more functions you can choose from. What about now?"
 
 
 def multi_turn_doc(row: Row) -> Doc:
-    """The messages of each turn and the tools, with what `bfcl_multi_turn` plays.
+    """Return the messages of each turn and the tools, with the fields that `bfcl_multi_turn` replays.
 
     Raises:
         MissingExtra: bfcl-eval is not installed.
-        SchemaError: the row is none of BFCL's multi-turn items, or has no expected calls.
+        SchemaError: the row is not one of BFCL's multi-turn items, or has no expected calls.
     """
     need_services()
     for key in ("id", "question", *PLAYED):
@@ -56,7 +56,7 @@ def multi_turn_doc(row: Row) -> Doc:
     asked = [_asked(turn, later.get(str(number))) for number, turn in enumerate(row["question"])]
     if len(asked) != len(row["ground_truth"]):
         raise SchemaError(f"expected calls of {len(asked)} turns", field="ground_truth")
-    # Columns of text, as columns of a data set have one type each.
+    # String columns: dataset columns have one type each.
     return {
         "id": str(row["id"]),
         "question": "\n\n".join(message["content"] for turn in row["question"] for message in turn),
@@ -92,7 +92,7 @@ def prompt(doc: Doc) -> str:
 
 @dataclass
 class _Conversation:
-    """What was said, and the calls that were made."""
+    """The messages of a conversation, and its calls."""
 
     ask: ReplyRequest
     asked: list[list[Message]]
@@ -107,7 +107,7 @@ class _Conversation:
     over: bool = False
 
     def begin_turn(self) -> None:
-        """Show the next turn's messages; without one the conversation is over."""
+        """Show the next turn's messages. If there is none, the conversation is over."""
         if len(self.replies) == len(self.asked):
             self.over = True
             return
@@ -115,7 +115,7 @@ class _Conversation:
         self.replies.append([])
 
     def request(self) -> Request:
-        """The request for the next reply."""
+        """Return the request for the next reply."""
         request = self.ask.request
         if request.seed is not None:
             request = replace(request, seed=request.seed * 1000 + self.steps)
@@ -130,7 +130,7 @@ class _Conversation:
         return replace(request, prompt=[system, *self.messages])
 
     def read(self, reply: str) -> list[Played]:
-        """Take a reply in: its calls, which are to be played; none ends the turn."""
+        """Process a reply: collect its calls to run. A reply without calls ends the turn."""
         self.steps += 1
         if isinstance(reply, Failed):
             self.failed, self.over = reply, True
@@ -163,10 +163,10 @@ class _Conversation:
 
 
 def services(engine: Engine, asks: Sequence[ReplyRequest], retriever: object = None) -> list[str]:
-    """Let the model call the services turn by turn, all documents step by step together.
+    """Let the model call the services turn by turn. All documents advance step by step together.
 
     Raises:
-        SandboxUnavailable: this machine can't isolate programs; names what is missing.
+        SandboxUnavailable: this machine can't isolate programs. The error names the missing parts.
     """
     box = default_sandbox(ISOLATION)
     conversations = [_Conversation(ask, json.loads(ask.doc["asked"])) for ask in asks]
@@ -183,9 +183,9 @@ def services(engine: Engine, asks: Sequence[ReplyRequest], retriever: object = N
 
 
 def _play(conversation: _Conversation, calls: Sequence[Played], box: LocalSandbox) -> None:
-    """Play the calls behind those before, and show their results.
+    """Run the new calls after the earlier ones, and show their results.
 
-    Calls that take too long end the conversation; then turns are missing, and the verdict is 0.0.
+    Calls that take too long end the conversation. Its remaining turns are then missing, and the verdict is 0.0.
     """
     doc = conversation.ask.doc
     tests = json.loads(doc["tests"])

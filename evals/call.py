@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class EvalRun(FinishedRun):
-    """What `evaluate` returns: every task's and group's metrics with intervals, and every reply's grades."""
+    """Result of `evaluate`: every task's and group's metrics with intervals, and every reply's grades."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """results.json: tasks and groups with their metrics, categories, and what has no score."""
+        """results.json: tasks and groups with their metrics, categories, and unscored counts."""
         return self._json(RESULTS)
 
     @property
@@ -52,9 +52,9 @@ class EvalRun(FinishedRun):
         return read_samples(self.path / samples_name(task))
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One record for each reply and metric: its task, the document's id, `index` among the repeats, the value.
+        """Yield one record per reply and metric: its task, the document's id, `index` among the repeats, and the value.
 
-        A reply that has no score has no value, and its status and reason say why.
+        An unscored reply has no value. Its status and reason explain why.
         """
         for task in self.summary["tasks"]:
             rows = self.rows(task)
@@ -109,41 +109,43 @@ def evaluate(
 ) -> EvalRun:
     """Run benchmark tasks or groups on a model.
 
-    What `verikit eval` does, as a call. Several models: a call for each, then `compare` of their runs.
+    The Python equivalent of `verikit eval`. For several models, call it once per model, then `compare` their runs.
 
     Args:
         model: An engine's spec (`hf:PATH`, `vllm:PATH`, `openai:URL#MODEL`), `replay:FILE` with stored outputs, a name
             of lm-eval's models, or an engine.
-        tasks: Names of tasks or groups; `verikit list tasks` shows them.
-        data: Local rows instead of the hub's: a path or rows for all tasks, or a mapping from tasks to them.
+        tasks: Names of tasks or groups. `verikit list tasks` shows them.
+        data: Local rows instead of a Hugging Face dataset: a path or rows for all tasks, or a mapping from tasks to
+            them.
         shots: Likewise, for few-shot examples.
-        fewshot: Examples in each prompt.
-        repeats: Replies to each question, of all tasks or by task.
-        limit: Only the first rows of each task.
-        since: Only rows of this date or a later one, of tasks whose rows have dates.
-        until: Only rows of this date or an earlier one.
-        chat: Ask in conversations, by the model's chat template.
+        fewshot: Number of examples per prompt.
+        repeats: Number of replies per question, for all tasks or by task.
+        limit: Use only the first `limit` rows of each task.
+        since: Use only rows of this date or a later one, for tasks whose rows have dates.
+        until: Use only rows of this date or an earlier one.
+        chat: Send conversations, formatted with the model's chat template.
         system: The system message.
-        generation: temperature, top_p, top_k, max_gen_toks, until; over the tasks' own.
-        columns: The columns of a task of your own: `question`, `answer`, `id`.
+        generation: temperature, top_p, top_k, max_gen_toks, until. Overrides the tasks' settings.
+        columns: The columns of a custom task: `question`, `answer`, `id`.
         judge: An engine that judges, or a whole judge.
         by: A verifier that ranks the repeats, for BoN.
-        retriever: Where the tasks that search find passages: `bm25:DIR`, `http://…`.
+        retriever: The source of passages for tasks that search: `bm25:DIR`, `http://…`.
         model_args: Options of the engine or of lm-eval's model.
-        seed: Of sampled replies and few-shot examples.
-        out: The run's folder. A run that was interrupted goes on by the same call. None: nothing is kept but the cache
-            of generations.
-        cache: Keep generations in the user's cache and look there first.
-        resume: Go on with what `out` holds; False begins anew.
-        track: Trackers that get the result too: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`, `mlflow:EXPERIMENT`.
+        seed: Random seed for sampled replies and few-shot examples.
+        out: The run's folder. Repeating the call resumes an interrupted run. With None, only the cache of generations
+            is stored.
+        cache: Cache generations in the user's cache folder and reuse them.
+        resume: Resume from the results in `out`. False starts over.
+        track: Trackers that also receive the result: `wandb:PROJECT`, `tensorboard`, `trackio:PROJECT`,
+            `mlflow:EXPERIMENT`.
         quiet: Show no progress on stderr.
 
     Returns:
-        The finished run. A reply without a score has no value there and is told with its reason; it is never a zero.
+        The finished run. An unscored reply has a reason instead of a value, and is never a zero.
 
     Raises:
-        MissingExtra: lm-eval is not installed (the extra `eval`), or a package that the model needs.
-        UsageError: there is no such task or model, or the folder holds another model's results.
+        MissingExtra: lm-eval (the extra `eval`) or a package that the model needs is not installed.
+        UsageError: a task or model does not exist, or the folder has another model's results.
         ConfigError: a setting is out of range.
     """
     from verikit.evals.cli import need_lm_eval

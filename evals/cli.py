@@ -176,7 +176,7 @@ def _suggest(out: Path, options: dict[str, Any]) -> None:
 
 
 def _gated(out: Path, models: Mapping[str, dict[str, Any]], options: dict[str, Any]) -> int:
-    """The exit code of a run, or of a suite's runs, under what was asked of them."""
+    """Return the exit code of a run, or of a suite's runs, given the requirements in `options`."""
     code, gates = 0, []
     for model, results in models.items():
         lost, total = _lost(results)
@@ -193,7 +193,7 @@ def _gated(out: Path, models: Mapping[str, dict[str, Any]], options: dict[str, A
 
 
 def _line(state: dict[str, Any], seconds: float) -> str:
-    """Progress of the task in work, with the time from where it was first looked at."""
+    """Describe the current task's progress. Its time starts when it is first shown."""
     if state.get("timed") != state["task"]:
         state.update(timed=state["task"], since=seconds, before=state["done"])
     new = state["done"] - state["before"]
@@ -201,17 +201,17 @@ def _line(state: dict[str, Any], seconds: float) -> str:
 
 
 def _lost(results: dict[str, Any]) -> tuple[int, int]:
-    """How many replies of a run have no score, and how many there are."""
+    """Return the number of unscored replies of a run, and the total."""
     lost = sum(max(task["unscored"].values(), default=0) for task in results["tasks"].values())
     total = sum(task["replies"] for task in results["tasks"].values())
     return lost, total
 
 
 def need_lm_eval(feature: str) -> None:
-    """Import lm-eval, without its bars: progress is told here.
+    """Import lm-eval without its progress bars: verikit shows its own progress.
 
     Raises:
-        MissingExtra: it is not installed.
+        MissingExtra: lm-eval is not installed.
     """
     os.environ.setdefault("TQDM_DISABLE", "1")
     try:

@@ -1,7 +1,7 @@
-"""Which columns of a task's documents hold the question, the answers and the id.
+"""The columns of a task's documents that contain the question, the answers and the id.
 
-The documents of verikit's own tasks have them under these names; a task of your own names them by `columns:` beside its
-`metrics:`, or by `verikit eval --map answer=label`.
+The documents of verikit's own tasks use these names. A custom task names its columns in `columns:` next to its
+`metrics:`, or with `verikit eval --map answer=label`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from verikit.errors import SchemaError, UsageError
 from verikit.evals.docs import GOLD, ID, MISSING, QUESTION, Doc
 
 USUAL = {"question": QUESTION, "answer": GOLD, "id": ID}
-"""Each field with the columns it is looked for in, where none is named."""
+"""Columns to search for each field if none is named."""
 
 
 class Columns:
-    """Reads a question, its accepted answers and an id out of documents."""
+    """Reads a question, its accepted answers and an id from documents."""
 
     def __init__(self, named: Mapping[str, str] | None = None) -> None:
-        """Read by these columns.
+        """Set the columns to read.
 
         Args:
-            named: Field -> column, or "" for none; the fields left out are found by their usual names.
+            named: Field -> column, or "" for no column. Other fields are found by their usual names.
 
         Raises:
-            UsageError: there is no such field.
+            UsageError: a field does not exist.
         """
         self.named: Mapping[str, str] = named or {}
         for field in self.named:
@@ -34,14 +34,14 @@ class Columns:
                 raise UsageError(f"a document has no field {field!r}", hint=f"one of {', '.join(USUAL)}")
 
     def read(self, doc: Mapping[str, Any], position: int) -> Doc:
-        """A document with `question` (text), `answer` (the accepted ones as texts; none of an empty one) and `id`.
+        """Return a document with `question`, `answer` (the accepted answers as strings, without empty ones) and `id`.
 
         Args:
-            doc: As the task has it.
-            position: The 0-based row, the id of a document without one.
+            doc: The task's document.
+            position: The 0-based row, which becomes the id of a document without one.
 
         Raises:
-            SchemaError: a column is absent; an answer is no text, number or list of these.
+            SchemaError: a column is missing, or an answer is not a string, a number or a list of these.
         """
         question, answer = self._column(doc, "question"), self._column(doc, "answer")
         return {
@@ -56,7 +56,7 @@ class Columns:
         return next((str(doc[column]) for column in columns if doc.get(column) not in MISSING), "")
 
     def _column(self, doc: Mapping[str, Any], field: str) -> str:
-        """The column of a field, "" where it is named to be none."""
+        """Return the column of a field, or "" if it has none."""
         usual = (self.named[field],) if field in self.named else USUAL[field]
         for column in usual:
             if column in doc or not column:

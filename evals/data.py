@@ -1,7 +1,7 @@
-"""What lm-eval calls to get a task's documents: a local file where one is given, else the hub.
+"""Loads a task's documents for lm-eval: from a local file if one is given, otherwise from the Hugging Face Hub.
 
-`load` is the tasks' `custom_dataset`. It gets a task's `dataset_kwargs` and the run's metadata, so that a file reaches
-a task by `verikit eval --data FILE` and by plain lm-eval's `--metadata '{"data": "FILE"}'` alike.
+`load` is the tasks' `custom_dataset`. It receives a task's `dataset_kwargs` and the run's metadata. A file can
+therefore be passed with `verikit eval --data FILE` or with plain lm-eval's `--metadata '{"data": "FILE"}'`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Files = str | Mapping[str, str] | None
 """One file for all tasks, or files by the names of tasks and groups."""
 
 READERS = KINDS | {"prmbench": prmbench_doc, "hard2verify": hard2verify_doc, "services": multi_turn_doc}
-"""What makes documents of rows, by kind."""
+"""Functions that convert rows to documents, by kind."""
 GOLDS_BESIDE = ("calls", "services")
-"""Kinds whose expected calls are in a folder beside the file."""
+"""Kinds whose expected calls are in a folder next to the file."""
 
 
 def load(
@@ -44,22 +44,22 @@ def load(
     until: str | None = None,
     **metadata: Any,
 ) -> dict[str, Any]:
-    """Return a task's splits: `test`, and `shots` with the examples of few-shot prompts (empty where there are none).
+    """Return a task's splits: `test`, and `shots` with the few-shot examples (empty if there are none).
 
     Args:
         kind: How rows are read, see `verikit.evals.docs`.
         task: The task's name.
-        hub: `path`, `name` (or `names` of several configurations, whose rows get it as their `subject`) and `split` of
-            the data set, and `shots`, the split of the examples.
+        hub: `path`, `name` and `split` of the dataset, and `shots`, the split of the examples. `names` lists several
+            configurations, and their rows get the name as their `subject`.
         data: Local file(s) to read instead.
-        shots: Local file(s) of examples; with `data`, there are none otherwise.
+        shots: Local file(s) of examples. With `data`, there are no examples without it.
         where: Only the rows whose documents have these values.
         since: Only the rows of this date or a later one, such as 2024-08-01.
         until: Only the rows of this date or an earlier one.
-        metadata: What else lm-eval passes on; not used.
+        metadata: Other values that lm-eval passes, which are ignored.
 
     Raises:
-        UsageError: a file can't be read; there are no rows.
+        UsageError: a file can't be read, or there are no rows.
         SchemaError: a row lacks a column.
     """
     hub = hub or {}
@@ -80,17 +80,17 @@ def load(
 
 
 def _empty(problem: str, asked: Mapping[str, Any], held: Sequence[Any]) -> EmptySplit:
-    """The error of a split without rows: what was asked for, and what there is."""
+    """Build the error for a split without rows, with the requested values and the available ones."""
     told = " ".join(f"{key}={value}" for key, value in asked.items() if value)
     hint = f"it holds {', '.join(map(repr, held))}" if held else ""
     return EmptySplit(f"{problem} ({told})" if told else problem, hint=hint)
 
 
 def _dated(docs: Sequence[Doc], task: str, since: str | None, until: str | None) -> Sequence[Doc]:
-    """The documents of a window of dates, both ends within it.
+    """Return the documents of a window of dates, including both ends.
 
     Raises:
-        UsageError: an end is no date, or the documents have none.
+        UsageError: an end is not a date, or the documents have no dates.
     """
     if not since and not until:
         return docs
@@ -101,10 +101,10 @@ def _dated(docs: Sequence[Doc], task: str, since: str | None, until: str | None)
 
 
 def window(since: str | None, until: str | None) -> tuple[datetime, datetime]:
-    """Both ends of a window of dates; a day as the last one is the whole day. Zones are left out, as rows have none.
+    """Return both ends of a window of dates. The last day is included. Time zones are dropped, as rows have none.
 
     Raises:
-        UsageError: an end is no date, or the first lies behind the last.
+        UsageError: an end is not a date, or the first is after the last.
     """
     ends = []
     for text, default in ((since, datetime.min), (until, datetime.max)):
@@ -124,11 +124,11 @@ class EmptySplit(UsageError):
 
 
 def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
-    """Read files of any kind that `verikit.readers.rows` takes as documents.
+    """Read files of any type that `verikit.readers.rows` accepts as documents.
 
     Raises:
-        UsageError: it can't be read, or no row has a gold of this kind's form.
-        SchemaError: a row is no object or lacks a column; names file, line and field.
+        UsageError: the file can't be read, or no row has a gold answer in this kind's format.
+        SchemaError: a row is not an object or lacks a column. The error names the file, line and field.
     """
     changed = Path(path).stat().st_mtime_ns if Path(path).is_file() else 0
     return _file_docs(path, kind, changed)
@@ -147,7 +147,7 @@ def _file_docs(path: str, kind: str, changed: int) -> tuple[Doc, ...]:
 
 
 def _with_golds(path: str) -> Iterator[tuple[int, Row]]:
-    """BFCL's rows with the expected calls of the folder beside, in the same order (ids are not always equal)."""
+    """Yield BFCL's rows with the expected calls of the sibling folder, in the same order (ids sometimes differ)."""
     beside = Path(path).parent / "possible_answer" / Path(path).name
     golds = [row.get("ground_truth") for _, row in rows(str(beside))] if beside.is_file() else []
     for number, (line, row) in enumerate(rows(path)):
@@ -158,8 +158,8 @@ def rows(path: str) -> Iterator[tuple[int, Row]]:
     """Read a file's rows, each with its line.
 
     Raises:
-        UsageError: it can't be read.
-        SchemaError: a row is no object.
+        UsageError: the file can't be read.
+        SchemaError: a row is not an object.
     """
     for _, line, row in read_rows(path):
         if isinstance(row, SchemaError):
@@ -168,7 +168,7 @@ def rows(path: str) -> Iterator[tuple[int, Row]]:
 
 
 def _numbered(rows: Iterable[tuple[int, Row]], kind: str, name: str) -> Iterator[Doc]:
-    """Documents of rows; one without an id, or with one seen before, gets its place as the id."""
+    """Yield the documents of rows. One without an id, or with a repeated id, gets its position as the id."""
     seen: set[str] = set()
     for line, row in rows:
         try:
@@ -192,7 +192,7 @@ def _hub_docs(kind: str, path: str, names: tuple[str | None, ...], split: str, f
             f"can't load the dataset {path} from Hugging Face: {' '.join(str(error).split())[:200]}",
             hint="--data FILE reads a local file and needs no network",
         ) from None
-    # One row at a time: a table is read from the disk as it is gone through.
+    # One row at a time: the table is read from disk during iteration.
     named = ({"subject": name, **row} if len(names) > 1 else row for name, table in found for row in table)
     return tuple(_numbered(enumerate(named, 1), kind, path))
 
@@ -207,6 +207,6 @@ def _chosen(docs: Sequence[Doc], where: Mapping[str, str] | None) -> list[Doc]:
 
 
 def of_task(values: Mapping[str, T], task: str) -> T | None:
-    """The value given for a task: under its name, or the longest beginning of it (a group's), or ""."""
+    """Return the value given for a task: under its name, its longest prefix (a group's name), or ""."""
     names = [name for name in values if name in ("", task) or task.startswith(f"{name}_")]
     return values[max(names, key=len)] if names else None

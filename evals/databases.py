@@ -1,7 +1,7 @@
-"""Documents of text-to-SQL benchmarks with the databases they ask about: BIRD and Spider, from local files.
+"""Documents of text-to-SQL benchmarks with their databases: BIRD and Spider, from local files.
 
-The databases lie beside the file of questions as the benchmarks have them (`dev_databases/ID/ID.sqlite`,
-`database/ID/ID.sqlite`), or in a folder that `databases` names. They are opened to be read only.
+The databases are next to the file of questions, laid out as in the benchmarks (`dev_databases/ID/ID.sqlite`,
+`database/ID/ID.sqlite`), or in a folder that `databases` names. They are opened read-only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from verikit.evals import data as files
 from verikit.evals.docs import Doc
 
 FOLDERS = ("dev_databases", "database", "databases", "test_database", "train_databases", "test_suite_database", ".")
-"""Where databases lie beside the file of questions."""
+"""Possible folders of databases, relative to the file of questions."""
 _SUFFIXES = (".sqlite", ".sqlite3", ".db")
 
 
@@ -32,15 +32,15 @@ def load(
     suite: bool = False,
     **more: Any,
 ) -> dict[str, Any]:
-    """A task's splits, each document with the paths of its databases in `db` and their tables in `ddl`.
+    """Return a task's splits. Each document has the paths of its databases in `db` and their tables in `ddl`.
 
     Args:
         task: The task's name.
         data: Local file(s) of questions.
         shots: Local file(s) of examples.
-        databases: Folder(s) of the databases; None: beside the questions.
-        suite: Take all databases of an id's folder (Spider's test suites), not only the one of its name.
-        more: As `verikit.evals.data.load` takes it.
+        databases: Folder(s) of the databases. None searches next to the questions.
+        suite: Use all databases of an id's folder (Spider's test suites), not only the one with its name.
+        more: Arguments of `verikit.evals.data.load`.
 
     Raises:
         UsageError: a file or database can't be read.
@@ -56,7 +56,7 @@ def load(
 
 
 def _files(folder: Path, name: str) -> tuple[list[str], list[str]]:
-    """The files of a database, and the others of its folder, which a test suite has."""
+    """Return the file of a database, and the other files of its folder if it is a test suite."""
     paths = sorted(str(path) for path in folder.glob("*") if path.suffix in _SUFFIXES)
     own = [path for path in paths if Path(path).stem == name]
     return own, [path for path in paths if path not in own]
@@ -78,7 +78,7 @@ def _with_database(doc: Doc, roots: Sequence[Path], suite: bool) -> Doc:
 
 @lru_cache(maxsize=512)
 def _tables(path: str) -> str:
-    """The statements that made a database's tables."""
+    """Return the statements that created a database's tables."""
     try:
         connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True)
         try:
@@ -93,7 +93,7 @@ def _tables(path: str) -> str:
 
 
 def prompt(doc: Mapping[str, Any]) -> str:
-    """The tables, the question, what helps to read it, and the form of the answer."""
+    """The prompt: the tables, the question, its evidence, and the answer's format."""
     evidence = f"\nKnown: {doc['evidence']}" if doc.get("evidence") else ""
     return (
         f"Database (SQLite):\n\n{doc['ddl']};\n\nQuestion: {doc['question']}{evidence}\n\n"

@@ -1,8 +1,8 @@
-"""Rows of any benchmark file as documents of one form, told by their keys.
+"""Converts rows of benchmark files to documents of one format, recognised by their keys.
 
-A document has `id`, `question`, `answer` (the accepted ones; empty where the row's gold can't be read), `category`,
-and what its kind needs beside. Files of the same benchmark differ in the names of their columns; the names here are
-those of the published files and of the collections that repackage them.
+A document has `id`, `question`, `answer`, `category`, and the further fields that its kind needs. `answer` lists the
+accepted answers and is empty if the row's gold answer can't be read. Files of the same benchmark differ in their column
+names. The names here are those of the published files and of the collections that repackage them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CATEGORY = (
     "category", "subject", "type", "task", "discipline", "field", "Subdomain", "level", "Category", "problem_type",
 )  # fmt: skip
 ANSWERED = ("math", "choice", "open", "qa")
-"""Kinds whose documents are graded by an accepted answer, and by nothing else."""
+"""Kinds whose documents are graded only by an accepted answer."""
 REDUX_OPTIONS = 4
 REDUX_LABELS = frozenset(
     (
@@ -54,7 +54,7 @@ DIGITS = tuple("0123")
 INSTRUCTIONS = ("instruction_id_list", "kwargs", "ground_truth")
 TESTS = ("tests", "test", "entry_point", "test_list", "test_setup_code", "test_imports", "public_test_cases", "inputs")
 KEPT = "tests_digest"
-"""Where a document has the digest of tests that are kept elsewhere."""
+"""Key of the digest of tests that are stored outside the document."""
 
 
 def math_doc(row: Row) -> Doc:
@@ -72,7 +72,7 @@ def math_doc(row: Row) -> Doc:
 def choice_doc(row: Row) -> Doc:
     """A question with lettered options: MMLU-Pro, SuperGPQA, and GPQA, whose four answers are shuffled by the question.
 
-    `answer` is a letter; it is empty where the row's gold names none of the options.
+    `answer` is a letter. It is empty if the row's gold answer names none of the options.
     """
     doc = _doc(row)
     if "Correct Answer" in row:
@@ -89,14 +89,14 @@ def choice_doc(row: Row) -> Doc:
 
 
 def redux_doc(row: Row) -> Doc:
-    """A question of MMLU-Redux, with its label as annotated; `counted` is `no` where the benchmark leaves it out.
+    """A question of MMLU-Redux with its annotated label. `counted` is `no` if the benchmark excludes it.
 
-    As in ZeroEval's evaluation, a question counts if it is `ok`, or if its wrong gold has a letter
-    in its stead (`corrected`). lm-eval counts those that are `ok` alone.
+    As in ZeroEval's evaluation, a question counts if it is `ok`, or if its wrong gold answer has a corrected letter
+    (`corrected`). lm-eval counts only the `ok` questions.
 
     Raises:
-        SchemaError: there are no four options, no such label as the row's, or the gold of an `ok` row names none of
-            the options.
+        SchemaError: there are not exactly four options, the row's label is unknown, or the gold answer of an `ok` row
+            names none of the options.
     """
     kind = str(_need(row, ("error_type",)))
     if kind not in REDUX_LABELS:
@@ -118,7 +118,7 @@ def redux_doc(row: Row) -> Doc:
 
 
 def _redux_row(row: Row, *, counts: bool) -> Row:
-    """The row with what tables of text hold as text: an index, and a list of options; one left out needs no gold."""
+    """Return the row with its index and options parsed from strings. An excluded row needs no gold answer."""
     found, index, options = dict(row), row.get("answer"), row.get("choices")
     if isinstance(index, str) and index in DIGITS:
         found["answer"] = int(index)
@@ -152,7 +152,7 @@ def pair_doc(row: Row) -> Doc:
 
 
 def turns_doc(row: Row) -> Doc:
-    """A question of two turns: MT-Bench's `turns`, with `reference` where it has one."""
+    """A question of two turns: MT-Bench's `turns`, with `reference` if it has one."""
     turns = _need(row, ("turns", "prompt"))
     if not isinstance(turns, list) or len(turns) != 2 or not all(isinstance(turn, str) for turn in turns):
         raise SchemaError("expected two strings", field="turns")
@@ -187,19 +187,19 @@ def process_doc(row: Row) -> Doc:
 def code_doc(row: Row) -> Doc:
     """A programming task with its tests, as `code` reads them: HumanEval, MBPP, LiveCodeBench."""
     keys = ("prompt", "text", "question_content", "question")
-    doc = _doc(row, keys) | {"question": str(_need(row, keys))}  # as it is: completions go on with it
+    doc = _doc(row, keys) | {"question": str(_need(row, keys))}  # unchanged: completions continue it
     tests = {key: row[key] for key in TESTS if row.get(key) not in MISSING}
     if not tests:
         raise SchemaError(f"tests not found among the keys {_keys(row)}", field="test")
-    # One column of text, as columns of a data set have one type each and tests come in many.
+    # One string column, since dataset columns have one type each and tests come in many.
     return doc | {"answer": [], "tests": json.dumps(tests, default=str)}
 
 
 def contest_doc(row: Row) -> Doc:
-    """A programming task of a dated contest: LiveCodeBench's code generation. Its tests, which are long, are put away.
+    """A programming task of a dated contest (LiveCodeBench's code generation). Its long tests are stored separately.
 
     Raises:
-        SchemaError: a column lacks, or the contest's date is none.
+        SchemaError: a column is missing, or the contest's date is invalid.
     """
     doc = _doc(row, ("question_content",))
     tests = {key: _need(row, (key,)) for key in ("public_test_cases", "private_test_cases", "metadata")}
@@ -234,10 +234,10 @@ def sql_doc(row: Row) -> Doc:
 
 
 def rubric_doc(row: Row) -> Doc:
-    """A conversation whose reply is judged by the row's own rubric: HealthBench; the category is its theme.
+    """A conversation whose reply is judged by the row's own rubric: HealthBench. The category is its theme.
 
     Raises:
-        SchemaError: the prompt is no conversation, or the rubric can't be read.
+        SchemaError: the prompt is not a conversation, or the rubric can't be read.
     """
     turns = _need(row, ("prompt", "messages"))
     whole = isinstance(turns, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in turns)
@@ -249,14 +249,14 @@ def rubric_doc(row: Row) -> Doc:
     doc = _doc({**row, "question": turns[-1]["content"]}, ("question",))
     tags = _texts(row.get("example_tags") or ())
     doc["category"] = next((tag.removeprefix("theme:") for tag in tags if tag.startswith("theme:")), doc["category"])
-    # Both as text: columns of a data set have one type each.
+    # Both as strings: dataset columns have one type each.
     return doc | {"answer": [], "conversation": json.dumps(told), "rubrics": json.dumps(rubrics)}
 
 
 def calls_doc(row: Row) -> Doc:
-    """Tools and what is asked of them: BFCL's single-turn items, with the `ground_truth` of their answer file.
+    """Tools and a request that needs them: BFCL's single-turn items, with the `ground_truth` of their answer file.
 
-    Irrelevance items need none: no call is right there; in relevance items any is.
+    Irrelevance and relevance items need no ground truth: no call is right in the first, and any call in the second.
     """
     asked = _need(row, ("question",))
     turn = asked[0] if isinstance(asked, list) and isinstance(asked[0], list) else asked
@@ -271,7 +271,7 @@ def calls_doc(row: Row) -> Doc:
         raise SchemaError(
             "no expected calls in the row, nor in the folder possible_answer beside it", field="ground_truth"
         )
-    # Columns of text, as columns of a data set have one type each and arguments come in many.
+    # String columns, since dataset columns have one type each and arguments come in many.
     tools = json.dumps(_need(row, ("function", "tools")))
     return doc | {
         "answer": [], "category": category, "tools": tools, "calls": calls if calls == "any" else json.dumps(calls)
@@ -302,7 +302,7 @@ def gym_doc(row: Row) -> Doc:
         raise SchemaError("expected the dataset's name", field="dataset")
     entry = {"dataset": name, "metadata": metadata, "config": row.get("config") or {}}
     answer = row.get("answer")
-    # One column of text, as code_doc's tests: metadata is of another form in each data set.
+    # One string column, as in code_doc: the metadata's format differs between datasets.
     return doc | {"category": name, "answer": [] if answer is None else [str(answer)], "tests": json.dumps(entry)}
 
 
@@ -335,14 +335,14 @@ KINDS: dict[str, Callable[[Row], Doc]] = {
 
 
 def gradable(doc: Doc, kind: str) -> bool:
-    """Whether a document's gold has the form of its kind: one answer at least, of `math` a number or formula."""
+    """Whether a document's gold answer fits its kind: at least one answer, and for `math` a number or formula."""
     if kind not in ANSWERED:
         return True
     return any(kind != "math" or _is_formula(gold) for gold in doc["answer"])
 
 
 def _is_formula(gold: str) -> bool:
-    """Neither words alone nor the letter of an option."""
+    """Whether the gold answer is a formula, so neither just words nor an option's letter."""
     return (len(gold) == 1 and gold.islower()) or any(not char.isalpha() and char not in " .,'()-" for char in gold)
 
 
@@ -359,10 +359,10 @@ def _first(row: Row, keys: Sequence[str]) -> Any:
 
 
 def _need(row: Row, keys: Sequence[str]) -> Any:
-    """The first of some columns that holds something.
+    """Return the first non-empty value of some columns.
 
     Raises:
-        SchemaError: none does.
+        SchemaError: all of them are empty or missing.
     """
     found = _first(row, keys)
     if found is None:
@@ -379,7 +379,7 @@ def _keys(row: Row) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    """A value or list of values as texts; whole floats as whole numbers."""
+    """Return a value or list of values as strings. Whole floats are written as integers."""
     items = value if isinstance(value, (list, tuple)) else [value]
     flat = [value for item in items for value in (item if isinstance(item, (list, tuple)) else [item])]
     return [str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in flat]

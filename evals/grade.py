@@ -1,8 +1,8 @@
-"""Grading inside lm-eval: a filter that scores all replies of a task in one batch, and what reads its scores.
+"""Grading inside lm-eval: a filter that scores all replies of a task in one batch, and functions that read its scores.
 
-lm-eval calls a filter once with all documents and all repeats. `Graded` puts each metric's verifier to that whole
-batch; `results` turns a document's scores into its metrics. A reply without a score takes part in no metric and is
-counted.
+lm-eval calls a filter once with all documents and all repeats. `Graded` scores that whole batch with each metric's
+verifier. `results` turns a document's scores into its metrics. An unscored reply is counted and excluded from all
+metrics.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Grade = dict[str, Any]
 """One reply's scores by metric, as rows; its length; of several replies its cluster of equal answers and its rank."""
 BY, CLUSTER, CHARS = "by", "cluster", "chars"
 NOTES = (BY, CLUSTER, CHARS, STEP_SCORES, THRESHOLD)
-"""What a grade holds beside the metrics."""
+"""Keys of a grade other than the metrics."""
 AT_ONCE = 32
 """Replies of one batch, where documents have long tests."""
 AT_K = ("pass@", "pass^", "maj@", "bon@")
 
 
 class Graded(Filter):
-    """Scores replies by one verifier for each metric, the first of which is the task's own."""
+    """Scores replies with one verifier per metric. The first metric is the task's own."""
 
     def __init__(
         self,
@@ -52,14 +52,15 @@ class Graded(Filter):
         """Load the verifiers.
 
         Args:
-            metrics: Name -> spec of a verifier; `judge:KIND` is a judge of that kind, by the engine `judge` names.
-            extract: Takes the answer out of a reply; None where it has none, which is the candidate's 0.
-            judge: Spec of an engine, or of a whole judge; without it the judged metrics are left out.
-            by: A verifier that ranks a document's replies without seeing its answer, for BoN.
-            columns: The documents' columns of `question`, `answer` and `id`, where they have other names.
+            metrics: Maps each name to a verifier's spec. `judge:KIND` is a judge of that kind that uses the engine
+                `judge`.
+            extract: Extracts the answer from a reply. If it returns None, the candidate gets 0.
+            judge: Spec of an engine, or of a whole judge. Without it, judged metrics are skipped.
+            by: A verifier that ranks a document's replies without access to its answer, for BoN.
+            columns: The documents' columns for `question`, `answer` and `id`, if they have other names.
 
         Raises:
-            UsageError: a spec can't be read, or the task's own metric needs a judge and there is none.
+            UsageError: a spec can't be parsed, or the task's own metric needs a judge and none is given.
         """
         specs = {name: judge_spec(spec, judge) for name, spec in metrics.items()}
         if (own := next(iter(specs))) and specs[own] is None:
@@ -102,14 +103,14 @@ class Graded(Filter):
 
 
 def _fixed(text: str, answer: str | None) -> Score | None:
-    """The score that a reply has whatever the metric: one that failed to come, and one without an answer."""
+    """Return the score that a reply gets for any metric, if it failed to arrive or has no answer."""
     if isinstance(text, Failed):
         return Score.error(text.reason)
     return Score(0.0, reason=split(text).missing or "no answer found") if answer is None else None
 
 
 def _scored(verifier: Verifier, asked: Sequence[tuple[Doc, str, str]], fixed: Sequence[Score | None]) -> list[Score]:
-    """Score what has no score yet: in one batch, or a few at a time where documents have long tests."""
+    """Score the unscored replies, in one batch or in small batches if documents have long tests."""
     live = [parts for parts, known in zip(asked, fixed, strict=True) if known is None]
     most = AT_ONCE if any(KEPT in doc for doc, _, _ in live) else max(1, len(live))
     scores = iter(
@@ -165,10 +166,10 @@ def _means(grades: Sequence[Grade]) -> dict[str, float]:
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, float]:
-    """A document's metrics: each verifier's mean over the repeats that have a score, and the estimates at k.
+    """Return a document's metrics: each verifier's mean over the scored repeats, and the estimates at k.
 
-    `unscored` is the share of replies without a score of the task's own metric, by our fault or the data's; `unparsed`
-    the share of those with one in which no answer was found.
+    `unscored` is the fraction of replies that the task's own metric could not score because of errors or bad data.
+    `unparsed` is the fraction of scored replies in which no answer was found.
     """
     grades = filtered[0]
     own = next(iter(grades[0]))
@@ -202,6 +203,6 @@ def add(summary: Summary, grades: Sequence[Grade]) -> None:
 
 
 def _grade(text: str, scores: Mapping[str, Score]) -> Grade:
-    """What is kept of a reply: its scores, its length, and the scores of its steps."""
+    """Return the stored values of a reply: its scores, its length, and its step scores."""
     steps = {key: value for key, value in meta_of(text).items() if key in (STEP_SCORES, THRESHOLD)}
     return {name: to_row(score) for name, score in scores.items()} | {CHARS: len(split(text).reply)} | steps

@@ -1,6 +1,6 @@
-"""Figures of groups of tasks: the means that the group's YAML names, over the tasks that have them.
+"""Metrics of groups of tasks: the means that the group's YAML names, over the tasks that have them.
 
-A group whose means are by size is one benchmark in parts (MMLU-Pro's categories): it is compared as a whole.
+A group whose means are weighted by size is one benchmark in parts (MMLU-Pro's categories), and is compared as a whole.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Results = Mapping[str, Mapping[str, Any]]
 def group_metrics(
     names: Iterable[str], tasks: Results, rows_of: Callable[[str], Sequence[Mapping[str, Any]]]
 ) -> dict[str, dict[str, Any]]:
-    """Each group among some names, and the groups in it: its `members` that were run, `metrics`, and if it is `whole`.
+    """Return each named group, and the groups in it: its `members` that were run, `metrics`, and whether it is `whole`.
 
     Args:
-        names: Of tasks and groups.
-        tasks: What results.json holds of each task; those that were not run are left out of the means.
-        rows_of: The sample rows of a task.
+        names: Names of tasks and groups.
+        tasks: The entries of results.json by task. Tasks that were not run are excluded from the means.
+        rows_of: Returns the sample rows of a task.
     """
     found: dict[str, dict[str, Any]] = {}
     for name in names:

@@ -1,12 +1,12 @@
 """Hard2Verify (Pandit et al. 2025, arXiv 2510.13744): errors of frontier models in proofs, each step marked by experts.
 
-The first wrong step is asked for as in ProcessBench, and F1 of that is the benchmark's balanced F1 of error
-identification. Where a process reward model scores every step, each is called right or wrong by the threshold: balanced
-F1 (the harmonic mean of the shares of right steps kept and of wrong steps found) over all steps, and over responses,
-which are right where every step is. A step that rests on an earlier error is wrong.
+The model is prompted for the first wrong step as in ProcessBench. F1 of that is the benchmark's balanced F1 of error
+identification. If a process reward model scores every step, the threshold decides whether each step is right or wrong.
+Balanced F1 is then reported over all steps, and over responses, which are right if every step is. It is the harmonic
+mean of the fractions of right steps accepted and of wrong steps found. A step that depends on an earlier error is
+wrong.
 
-Published rows are encrypted, so that no crawler learns them by accident; each row holds the key. Don't publish them
-readable.
+Published rows are encrypted to keep them out of training data. Each row contains its key. Don't publish them decrypted.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def _steps_and_labels(row: Row) -> tuple[list[Any], list[int]]:
 
 
 def hard2verify_doc(row: Row) -> Doc:
-    """A row of Hard2Verify, encrypted or not, as a solution in steps, with which of them are wrong.
+    """A row of Hard2Verify, encrypted or not, as a solution in steps, with the steps that are wrong.
 
     Raises:
-        SchemaError: a column lacks, is of another form, or can't be decrypted.
+        SchemaError: a column is missing, has another format, or can't be decrypted.
     """
     row = decrypted(row)
     steps, labels = _steps_and_labels(row)
@@ -62,12 +62,12 @@ def hard2verify_doc(row: Row) -> Doc:
 
 
 def decrypted(row: Row) -> Mapping[str, Any]:
-    """The row with its texts readable; one without a canary, or whose columns are no texts, as it is.
+    """Return the row with its strings decrypted. A row without a canary, or already decrypted, is returned unchanged.
 
-    A text is base64 of JSON or plain text, XORed with the repeated SHA-256 of the row's canary.
+    A string is base64 of JSON or plain text, XORed with the repeated SHA-256 of the row's canary.
 
     Raises:
-        SchemaError: a column is not what a canary encrypts.
+        SchemaError: a column is not encrypted with the canary.
     """
     if not isinstance(canary := row.get(CANARY), str) or isinstance(row.get("model_response_by_step"), list):
         return row
@@ -93,7 +93,7 @@ def _json(text: str) -> Any:
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
-    """A document's metrics: of the first wrong step, and of every step and the whole where they were scored."""
+    """Return a document's metrics: for the first wrong step and, if they were scored, for every step and the whole."""
     found = first_error_results(doc, filtered)
     grade = filtered[0][0]
     if THRESHOLD in grade:
@@ -105,7 +105,7 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
 
 
 def balanced(counts: StepCounts) -> tuple[float, float]:
-    """The share of right steps that were kept, and of wrong steps that were found; 0 where there are none."""
+    """Return the fractions of right steps accepted and wrong steps found. A fraction without such steps is 0."""
     right, wrong = counts.right_kept + counts.right_refused, counts.wrong_found + counts.wrong_kept
     return (counts.right_kept / right if right else 0.0, counts.wrong_found / wrong if wrong else 0.0)
 

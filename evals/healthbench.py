@@ -1,7 +1,7 @@
-"""HealthBench (Arora et al. 2025): the share of a rubric's points, its mean over conversations clipped to 0 to 1.
+"""HealthBench (Arora et al. 2025): the fraction of a rubric's points, averaged over conversations, clipped to 0 to 1.
 
-A single conversation's score may be below zero; only means are clipped, as in the benchmark's own script. The score of
-an axis is that of its criteria alone, over the conversations where some of them have positive points.
+A single conversation's score may be below zero. As in the benchmark's own script, only means are clipped. The score of
+an axis uses only its criteria, over the conversations in which some of them have positive points.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _AXIS = "axis:"
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
-    """A conversation's metrics: its score, and that of each axis, means over its replies."""
+    """Return a conversation's metrics: its score and that of each axis, as means over its replies."""
     found: dict[str, Any] = dict(graded(doc, filtered))
     found.pop("unparsed", None)
     rubric = read(json.loads(doc["rubrics"]))
@@ -34,7 +34,7 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
     for grade in filtered[0]:
         if grade[OWN]["value"] is None:
             continue
-        # A conversation without a reply was judged by nobody: nothing is met.
+        # A conversation without a reply was never judged: no criterion is met.
         parts = grade[OWN].get("parts")
         met = [parts[item.name]["value"] if parts else 0.0 for item in rubric.items]
         for category, value in rubric.by_category(met, clip=False).items():

@@ -21,7 +21,7 @@ HOW = ("strict", "loose")
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
-    """A document's metrics: the share of its replies that follow all, and how many instructions of how many they do."""
+    """Return a document's metrics: the fraction of replies that follow all instructions, and instruction counts."""
     found: dict[str, Any] = graded(doc, filtered)
     own = next(iter(filtered[0][0]))
     usages = [grade[own]["usage"] for grade in filtered[0] if grade[own]["value"] is not None]
@@ -34,7 +34,7 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
 
 
 def _pooled(values: Sequence[Sequence[float]]) -> Estimate | None:
-    """All instructions together; the interval is over prompts, whose instructions are no independent ones."""
+    """Pool all instructions. The interval is over prompts, whose instructions are not independent."""
     counts = [(float(followed), float(among)) for followed, among in values if among]
     size = typical([among for _, among in counts])
     return drawn_estimate(counts, _share, worst=[(0.0, size)], best=[(size, size)])

@@ -1,4 +1,4 @@
-"""Which judge a task's judged metrics are given by."""
+"""Selects the judge of a task's judged metrics."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 from verikit.engines.load import is_engine
 
 JUDGE = "VERIKIT_JUDGE"
-"""Names the judge where nothing else does: plain lm-eval has no option for one."""
-# The graders of benchmarks reply freely, as those of their own scripts do: a held one would grade what they leave out.
+"""Environment variable with the default judge: plain lm-eval has no option for one."""
+# The graders of benchmarks reply freely, as in their own scripts. A constrained judge would grade replies they skip.
 KINDS = {
     "reference": "reference_judge({engine!r})",
     "simpleqa": "reference_judge({engine!r}, 'simpleqa', structured=False)",
@@ -20,11 +20,11 @@ KINDS = {
 
 
 def judge_spec(spec: str, judge: str | None) -> str | None:
-    """The spec of a metric's verifier; None for one that needs a judge where there is none.
+    """Return the spec of a metric's verifier. None if it needs a judge and there is none.
 
     Args:
-        spec: A verifier's, or `judge:KIND`.
-        judge: Spec of an engine (the kind's own judge asks it), or of a whole judge.
+        spec: A verifier's spec, or `judge:KIND`.
+        judge: Spec of an engine, which the kind's own judge uses, or of a whole judge.
     """
     kind, marked = spec.removeprefix("judge:"), spec.startswith("judge:")
     judge = judge or os.environ.get(JUDGE)

@@ -15,7 +15,7 @@ from verikit.evals.grade import results as graded
 from verikit.stats import mean_interval, pass_at_k
 
 KS = (5, 10)
-"""The k that its results are told at, beside 1."""
+"""The k of pass@k that are reported in addition to 1."""
 _STARTED = (
     "You will use the following starter code to write the solution to the problem and enclose your code within "
     "delimiters.\n```python\n{}\n```"
@@ -28,14 +28,14 @@ _PIPED = (
 
 
 def prompt(doc: Doc) -> str:
-    """The problem, and the form of the program; its system message is not part of it."""
+    """The problem, and the format of the program. The runner's system message is not included."""
     form = _STARTED.replace("{}", doc["starter"]) if doc["starter"] else _PIPED
     end = "### Answer: (use the provided format with backticks)\n\n"
     return f"### Question:\n{doc['question']}\n\n### Format: {form}\n\n{end}"
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
-    """A problem's metrics, with pass@5 and pass@10 where it has as many graded replies."""
+    """Return a problem's metrics, with pass@5 and pass@10 if it has that many graded replies."""
     found: dict[str, Any] = dict(graded(doc, filtered))
     values = [grade["acc"]["value"] for grade in filtered[0] if grade["acc"]["value"] is not None]
     right = sum(value == 1 for value in values)

@@ -1,7 +1,7 @@
 """Any verikit engine as an lm-eval model.
 
-lm-eval hands over all requests of all tasks at once, so an engine sees one batch; the repeats of a request become one
-request of n outputs. A request that fails gives a reply that says so (`Failed`), never an empty text.
+lm-eval passes all requests of all tasks together, so an engine receives one batch. The repeats of a request become one
+request of n outputs. A request that fails gives a `Failed` reply, never an empty string.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from verikit.retrieval import Retriever
 from verikit.types import Message
 
 MAX_TOKENS = 2048
-"""Tokens of a reply where the task names no number."""
+"""Maximum tokens of a reply if the task sets no limit."""
 LENGTHS = ("max_gen_toks", "max_tokens", "max_new_tokens")
 KNOWN = {
     "until",
@@ -42,7 +42,7 @@ KNOWN = {
 }
 ROLLOUTS = OTHERS | {"services": services}
 Told = Callable[[int, int], None]
-"""Is told how many of how many requests are done."""
+"""Receives the number of finished requests and the total."""
 
 
 class Chat(NamedTuple):
@@ -56,7 +56,7 @@ class Chat(NamedTuple):
 
 
 class EngineLM(LM):
-    """An lm-eval model that asks an engine."""
+    """An lm-eval model that generates with an engine."""
 
     tokenizer_name = "verikit"
     """lm-eval keys its cache of built prompts by it; conversations go to the engine, whose own template is applied."""
@@ -73,9 +73,9 @@ class EngineLM(LM):
 
         Args:
             engine: Generates.
-            seed: Of sampled requests that name none.
-            retriever: For the tasks that retrieve.
-            told: Is told how many of how many requests are done.
+            seed: Seed for sampled requests that set none.
+            retriever: Retriever for tasks that search.
+            told: Receives the number of finished requests and the total.
         """
         super().__init__()
         self.engine: Engine = engine
@@ -83,10 +83,10 @@ class EngineLM(LM):
         self.retriever: Retriever | None = retriever
         self.told: Told = told
         self.usage: dict[str, float] = {}
-        """What all requests so far spent."""
+        """Usage of all requests so far."""
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> Chat:
-        """Keep the conversation; the engine applies its model's template, and goes on with an assistant's last turn."""
+        """Return the conversation. The engine applies its model's template, and continues an assistant's last turn."""
         return Chat(json.dumps([{"role": message["role"], "content": message["content"]} for message in chat_history]))
 
     def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
@@ -107,7 +107,7 @@ class EngineLM(LM):
         return replies
 
     def _roll_out(self, name: str, groups: Sequence[tuple[Instance, Sequence[int]]], replies: list[str]) -> None:
-        """Put the replies of one kind of rollout into their places."""
+        """Store the replies of one kind of rollout at their positions."""
         indices = [
             (instance, number, index) for instance, all_indices in groups for number, index in enumerate(all_indices)
         ]
@@ -130,17 +130,17 @@ class EngineLM(LM):
             self.told(done, total)
 
     def _ask(self, instance: Instance, number: int) -> ReplyRequest:
-        """A reply by rollout; each repeat is sampled by a seed of its own."""
+        """Build the request for a reply by rollout. Each repeat has its own seed."""
         request = self.request(instance, 1)
         if request.seed is not None:
             request = replace(request, seed=request.seed + number)
         return ReplyRequest(instance.doc, request, instance.args[1])
 
     def request(self, instance: Instance, n: int) -> Request:
-        """The request that lm-eval's instance stands for, n times.
+        """Convert an lm-eval instance to a request of n outputs.
 
         Raises:
-            UsageError: a generation setting that no engine has, or a value that no setting has.
+            UsageError: no engine supports a generation setting, or a value is invalid.
         """
         context, settings = instance.args[0], dict(instance.args[1])
         if unknown := set(settings) - KNOWN:
@@ -165,11 +165,11 @@ class EngineLM(LM):
             ) from None
 
     def loglikelihood(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        """Log-probability of each continuation, and whether greedy decoding would give it.
+        """Return the log-probability of each continuation, and whether greedy decoding would produce it.
 
         Raises:
-            UsageError: the engine gives no log-probabilities of prompts.
-            EngineError: a request failed; there is no number to stand for it.
+            UsageError: the engine does not return log-probabilities of prompts.
+            EngineError: a request failed. No number can replace its result.
         """
         contexts = [str(instance.args[0]) for instance in requests]
         whole = [context + str(instance.args[1]) for context, instance in zip(contexts, requests, strict=True)]
@@ -180,7 +180,7 @@ class EngineLM(LM):
         ]
 
     def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
-        """Log-probability of each whole text, cut at what the model's context holds."""
+        """Return the log-probability of each whole text, cut to the model's context length."""
         scored = self._scored([str(instance.args[0]) for instance in requests])
         return [sum(value for value in generation.prompt_logprobs if value is not None) for generation in scored]
 
@@ -196,7 +196,7 @@ class EngineLM(LM):
 
 
 def repeats(requests: Sequence[Instance]) -> list[tuple[Instance, list[int]]]:
-    """Each instance with its places: lm-eval puts an instance into the list as often as it is to be repeated."""
+    """Return each instance with its positions. lm-eval adds an instance to the list once per repeat."""
     indices: dict[int, tuple[Instance, list[int]]] = {}
     for index, instance in enumerate(requests):
         indices.setdefault(id(instance), (instance, []))[1].append(index)
@@ -204,7 +204,7 @@ def repeats(requests: Sequence[Instance]) -> list[tuple[Instance, list[int]]]:
 
 
 def prompt(context: Any) -> str | list[Message]:
-    """What lm-eval asks, as an engine takes it."""
+    """Convert lm-eval's context to an engine's prompt."""
     if isinstance(context, Chat):
         turns: list[Message] = json.loads(context.prompt)
         return turns
@@ -212,7 +212,7 @@ def prompt(context: Any) -> str | list[Message]:
 
 
 def continuation(generation: Generation, start: int) -> tuple[float, bool]:
-    """Log-probability of a prompt's tokens from `start` on, and whether each is the likeliest at its place."""
+    """Return the log-probability of a prompt's tokens from index `start`, and whether each is the most likely one."""
     total, greedy = 0.0, True
     start = max(1, min(start, len(generation.prompt_ids) - 1))
     for index in range(start, len(generation.prompt_ids)):
@@ -224,7 +224,7 @@ def continuation(generation: Generation, start: int) -> tuple[float, bool]:
 
 
 def _seed(seed: int, context: str) -> int:
-    """A seed of each question's own: with one for all, engines would give all questions the same random numbers."""
+    """Return a seed per question: with a shared one, engines would use the same random numbers for all."""
     return (
         int.from_bytes(hashlib.blake2b(f"{seed}\0{context}".encode(errors="replace"), digest_size=8).digest(), "big")
         >> 33

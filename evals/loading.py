@@ -1,7 +1,7 @@
-"""The tasks that ship with verikit, and how a run's settings reach them.
+"""The tasks that ship with verikit, and the code that applies a run's settings to them.
 
-Each is a YAML file that plain lm-eval loads too (`--include_path`); here they are loaded without lm-eval's index, which
-takes half a minute to read its own 14,000 names.
+Each is a YAML file that plain lm-eval can also load (`--include_path`). Here they are loaded without lm-eval's index,
+which takes half a minute to read its own 14,000 names.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ PREFIX = "verikit_"
 
 
 class Settings(BaseModel):
-    """What of a run decides its results, beside tasks and model."""
+    """Settings other than tasks and model that affect a run's results."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     data: str | dict[str, str] | None = None
-    """A file for all tasks, or files by task; the hub otherwise."""
+    """A file for all tasks, or files by task. None loads from the Hugging Face Hub."""
     shots: str | dict[str, str] | None = None
     """Likewise for the examples of few-shot prompts."""
     repeats: PositiveInt | dict[str, PositiveInt] | None = None
     """Replies to each question, of all tasks or by task; the task's own number otherwise."""
     fewshot: int | None = Field(default=None, ge=0)
     limit: int | None = Field(default=None, ge=1)
-    """Only the first so many rows of each task."""
+    """Use only the first `limit` rows of each task."""
     since: str | None = None
     """Only the rows of this date or a later one, of tasks whose rows have dates."""
     until: str | None = None
     """Only the rows of this date or an earlier one."""
     chat: bool = False
-    """Ask in conversations, by the model's chat template."""
+    """Send conversations, formatted with the model's chat template."""
     multiturn: bool = True
-    """In conversations, each example of a few-shot prompt is a turn of its own."""
+    """In conversations, make each few-shot example a separate turn."""
     system: str | None = None
     seed: int = 0
     judge: str | None = None
     by: str | None = None
     """A verifier that ranks the repeats, for BoN."""
     columns: dict[str, str] = Field(default_factory=dict)
-    """The columns of `question`, `answer` and `id` in the documents of tasks of your own, over those the task names."""
+    """The columns of `question`, `answer` and `id` in custom tasks' documents, which override the task's own."""
     generation: dict[str, Any] = Field(default_factory=dict)
     """lm-eval's generation settings, over the tasks' own: temperature, top_p, top_k, max_gen_toks, until."""
 
@@ -68,7 +68,7 @@ def task_names() -> list[str]:
 
 
 def table() -> dict[str, str]:
-    """Each task or group with what it is, for `verikit list`."""
+    """Return each task or group with its description, for `verikit list`."""
     return {name: _described(load_yaml(task_file(name), resolve_func=False)) for name in task_names()}
 
 
@@ -80,10 +80,10 @@ def _described(config: Mapping[str, Any]) -> str:
 
 
 def expand(names: Iterable[str]) -> list[str]:
-    """The tasks that names stand for, groups taken apart, each once.
+    """Return the tasks of the given names, with groups expanded and duplicates removed.
 
     Raises:
-        UsageError: there is no such task or group.
+        UsageError: a task or group does not exist.
     """
     found: dict[str, None] = {}
     for name in names:
@@ -94,7 +94,7 @@ def expand(names: Iterable[str]) -> list[str]:
 
 
 def benchmarks(name: str) -> list[str]:
-    """The innermost groups and single tasks that a name stands for."""
+    """Return the innermost groups and single tasks of a name."""
     config = load_yaml(task_file(name), resolve_func=False)
     members = config.get("task") if "group" in config else None
     if not members or expand(members) == members:
@@ -103,10 +103,10 @@ def benchmarks(name: str) -> list[str]:
 
 
 def build(name: str, settings: Settings) -> ConfigurableTask:
-    """Make a task: a name of ours, or the path of a YAML file in lm-eval's form.
+    """Build a task from a verikit name, or from the path of a YAML file in lm-eval's format.
 
     Raises:
-        UsageError: no such task; its data can't be read; it needs examples or a judge that it doesn't have.
+        UsageError: the task does not exist, its data can't be read, or it lacks examples or a judge that it needs.
     """
     config = load_yaml(task_file(name))
     config["metadata"] = {**(config.get("metadata") or {}), "data": settings.data, "shots": settings.shots}
@@ -131,10 +131,10 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
 
 
 def _graders(config: Mapping[str, Any], settings: Settings, columns: Mapping[str, str] | None) -> list[Graded]:
-    """Give the filters of ours what was set, and make them, so that a bad spec fails at once.
+    """Pass the settings to verikit's filters and build them, so that an invalid spec fails immediately.
 
     Raises:
-        UsageError: a spec that can't be read.
+        UsageError: a spec can't be parsed.
     """
     stages = [stage for pipeline in config.get("filter_list") or () for stage in pipeline["filter"]]
     ours = [stage for stage in stages if stage["function"] is Graded]
@@ -150,7 +150,7 @@ def _grader(stage: Mapping[str, Any]) -> Graded:
 
 
 def _check_columns(task: ConfigurableTask, grader: Graded) -> None:
-    """Read all documents as they will be graded, before anything is asked."""
+    """Read all documents as they will be graded, before any request is sent."""
     for position, doc in enumerate(task.eval_docs):
         try:
             grader.columns.read(doc, position)
@@ -165,10 +165,10 @@ def graded(config: Mapping[str, Any]) -> bool:
 
 
 def task_file(name: str) -> Path:
-    """The YAML file of a task or group.
+    """Return the YAML file of a task or group.
 
     Raises:
-        UsageError: there is none.
+        UsageError: it does not exist.
     """
     own = TASKS / f"{name.removeprefix(PREFIX)}.yaml"
     if name.startswith(PREFIX) and own.is_file():

@@ -1,7 +1,7 @@
-"""Tests of problems that are too long to stand in documents: kept in a temporary file, read when replies are scored.
+"""Tests of problems that are too long for documents. They are stored in a temporary file and read for scoring.
 
-LiveCodeBench's release is gigabytes of tests. A document that held its own would hold them in the data set, once more
-for each reply, and in the sample rows.
+LiveCodeBench's release has gigabytes of tests. Tests inside documents would be copied to the dataset, again for each
+reply, and to the sample rows.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from verikit.errors import UsageError
 
 _lock = threading.Lock()
 _kept: dict[str, tuple[int, int]] = {}
-"""Where each text begins in the file, and how many bytes it has."""
+"""Start and length in bytes of each text in the file."""
 
 
 @cache
 def _file() -> int:
-    """A file without a name, which ends with this process."""
+    """An anonymous file, which is deleted when this process ends."""
     descriptor, path = tempfile.mkstemp(prefix="verikit-tests-")
     os.unlink(path)
     return descriptor
 
 
 def keep(text: str) -> str:
-    """Put a text away, for as long as this process lives; returns its digest, which it is had by."""
+    """Store a text for the lifetime of this process, and return the digest under which `kept` returns it."""
     data = text.encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(data).hexdigest()
     with _lock:
@@ -42,10 +42,10 @@ def keep(text: str) -> str:
 
 
 def kept(digest: str) -> str:
-    """The text with a digest.
+    """Return the text with a digest.
 
     Raises:
-        UsageError: this process has put none away, as where a document was read by another.
+        UsageError: this process has not stored it, for example because another process read the document.
     """
     if digest not in _kept:
         raise UsageError("the tests of this document are not here", hint="read the data again")

@@ -36,20 +36,20 @@ def opened_model(
     cached: bool = True,
     told: Told,
 ) -> Iterator[LM]:
-    """Make an lm-eval model, and give back what it holds at the end.
+    """Yield an lm-eval model, and release its resources at the end.
 
     Args:
         spec: `openai:…`, `vllm:PATH`, `hf:PATH`, `file.py:Name`; `replay:FILE`, a recording of requests or rows with
             outputs; a verifier with its parentheses (`rm('hf:DIR')`), for tasks that score replies; or a name of
             lm-eval's registry (`hf`, `vllm`, `local-completions`).
-        options: Of the engine or of lm-eval's model.
-        seed: Of sampled requests.
-        retriever: Spec of one, for the tasks that search.
-        cached: Keep generations in the user's cache and look there first.
-        told: Is told how many of how many requests are done.
+        options: Options of the engine or of lm-eval's model.
+        seed: Seed for sampled requests.
+        retriever: A retriever's spec, for the tasks that search.
+        cached: Cache generations in the user's cache folder and reuse them.
+        told: Receives the number of finished requests and the total.
 
     Raises:
-        UsageError: there is no such model, or it can't be made with these options.
+        UsageError: the model does not exist, or can't be created with these options.
         MissingExtra: its packages are not installed.
     """
     kind, _, rest = spec.partition(":")
@@ -73,7 +73,7 @@ def is_verifier(spec: str) -> bool:
 
 
 def _threshold(options: Mapping[str, Any]) -> Any:
-    """The one option of a verifier that is a model."""
+    """Return the only option of a verifier that is a model."""
     if other := set(options) - {"threshold"}:
         raise UsageError(
             f"a verifier has no option {min(other)!r} as a model", hint="its own stand in its spec; threshold"
@@ -94,8 +94,8 @@ def is_recording(path: str) -> bool:
     """Whether a file is a recording of requests with generations, not rows with outputs.
 
     Raises:
-        UsageError: it can't be read.
-        SchemaError: its first row is no object.
+        UsageError: the file can't be read.
+        SchemaError: its first row is not an object.
     """
     for _, row in rows(path):
         return "request" in row and "generation" in row

@@ -1,6 +1,6 @@
 """Multi-hop questions: their prompts, and the answer in a reply.
 
-Metrics are named after their normaliser, as the normaliser alone moves them by points: `em_r1_searcher`, `f1_hotpotqa`.
+Metrics are named after their normaliser, since it alone changes them by points: `em_r1_searcher`, `f1_hotpotqa`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,6 @@ def question(doc: Doc) -> str:
 
 
 def final_answer(reply: str) -> str | None:
-    """What stands in a reply's last answer tags, the whole reply where it has none; None for nothing at all."""
+    """Return the content of a reply's last answer tags, or the whole reply without tags. None if it is empty."""
     found = tagged(reply, "answer")
     return (reply.strip() if found is None else found) or None

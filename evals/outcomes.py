@@ -17,10 +17,10 @@ Row = Mapping[str, Any]
 
 
 def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
-    """Return the values of each task, and of each group that is one benchmark, by its own metric or the one named.
+    """Return the values of each task, and of each group that is one benchmark, by its own metric or the named one.
 
     Raises:
-        UsageError: the folder is no run's, or no row of it has the metric.
+        UsageError: the folder is not a run, or none of its rows has the metric.
     """
     results = read_results(run)
     found = []
@@ -35,7 +35,7 @@ def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
 
 
 def _of_rows(name: str, rows: Sequence[Row], metric: str, own: str) -> Outcomes:
-    """The values of a task's rows by a metric; without one by the rows' own, which is `own` where none has a value."""
+    """Return the values of a task's rows by a metric, or by the rows' own (`own` if no row has a value) without one."""
     values = [(_key(row), _value(row, metric)) for row in rows]
     known = {key: value for (key, _), value in values if value is not None}
     own = next((row_metric(row) for row in rows if value_of(row) is not None), own)
@@ -43,7 +43,7 @@ def _of_rows(name: str, rows: Sequence[Row], metric: str, own: str) -> Outcomes:
 
 
 def rows(run: Path, keys: Sequence[str] = (), others: Sequence[str] = ()) -> dict[str, dict[str, PromptRow]]:
-    """What the documents of each task say, by their ids: the questions, and the values of keys."""
+    """Return the documents of each task by their ids: the questions, and the values of keys."""
     return {
         name: {
             id: PromptRow(question_of(question), {key: _values(row["doc"], key) for key in keys})
@@ -68,6 +68,6 @@ def _value(row: Row, metric: str) -> float | None:
 
 
 def _key(row: Row) -> tuple[str, str]:
-    """What a question is paired by, and the question."""
+    """Return the key that pairs a question between runs, and the question."""
     doc = row["doc"]
     return str(doc.get("id", row["doc_id"])), str(doc.get("question", row.get("doc_hash", "")))

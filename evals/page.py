@@ -51,7 +51,7 @@ def collect(run: Path, options: Options) -> Run:
 
 
 def _metrics(name: str, unit: Row) -> Iterator[Metric]:
-    """The metric that a task or group is told by, and its estimates at the largest k."""
+    """Yield the main metric of a task or group, and its estimates at the largest k."""
     metrics = unit["metrics"]
     own = unit["own"] if unit["own"] in metrics else next(iter(metrics), "")
     for metric in dict.fromkeys((own, *_largest(metrics))):
@@ -95,7 +95,7 @@ def _charts(
 
 
 def _told(units: Mapping[str, Row]) -> Iterator[Metric]:
-    """The metric that each task or group is told by."""
+    """Yield the main metric of each task or group."""
     for name, unit in units.items():
         yield from (replace(metric, label=name) for metric in islice(_metrics(name, unit), 1))
 

@@ -14,7 +14,7 @@ from verikit.stats import Estimate
 from verikit.stats.drawn import drawn_estimate
 
 DRAWS = 200
-"""Of the fit, for its interval."""
+"""Bootstrap draws of the fit, for its interval."""
 Compared = tuple[float, float, float]
 """A preference for the model, and the lengths of the model's and the baseline's answer in characters."""
 

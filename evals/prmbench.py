@@ -1,9 +1,9 @@
 """PRMBench (Song et al. 2025, arXiv 2501.03124): does a process reward model see every wrong step, of nine kinds?
 
-Each solution has one kind of error put into some of its steps. Steps are called right or wrong by a threshold; F1 of
-the right ones and F1 of the wrong ones (negative F1), over all steps, make PRMScore, their mean (section 4.2). Counted
-as the benchmark's `prmtest_classified` does where a model gives validities alone: redundant and circular steps are
-wrong steps, and numbers of steps that there are not say nothing. What can't be divided is 0 here, and -1 there.
+Some steps of each solution contain one kind of error. A threshold decides whether a step is called right or wrong.
+PRMScore is the mean of the F1 of right steps and the F1 of wrong steps (negative F1), over all steps (section 4.2).
+Counts follow the benchmark's `prmtest_classified` for models that only give validities: redundant and circular steps
+are wrong, and numbers of nonexistent steps are ignored. A division by zero gives 0 here and -1 there.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class StepCounts(NamedTuple):
 
 
 def prmbench_doc(row: Row) -> Doc:
-    """A row of PRMBench as a solution in steps, with which of them are wrong.
+    """A row of PRMBench as a solution in steps, with the steps that are wrong.
 
     Raises:
-        SchemaError: a column lacks, or is of another form.
+        SchemaError: a column is missing or has another format.
     """
     errors = row.get("error_steps")
     if not isinstance(errors, list) or not all(type(step) is int and step > 0 for step in errors):
@@ -53,15 +53,15 @@ def prmbench_doc(row: Row) -> Doc:
 
 
 def prompt(doc: Doc) -> str:
-    """The question: the model of this task is a verifier, which scores the steps that the document holds."""
+    """Return the question. This task's model is a verifier, which scores the steps in the document."""
     return str(doc["question"])
 
 
 def results(doc: Doc, replies: Sequence[str]) -> dict[str, Any]:
-    """A document's counts of steps, under its kind of error too, and whether its first wrong step was found.
+    """Return a document's step counts, also under its kind of error, and whether its first wrong step was found.
 
     Raises:
-        SchemaError: a reply holds no step scores.
+        SchemaError: a reply has no step scores.
     """
     kind = str(doc["category"])
     reply = replies[0]
@@ -86,7 +86,7 @@ def count_steps(kept: Sequence[bool], error_steps: Sequence[int]) -> StepCounts:
 
 
 def f1(counts: StepCounts) -> float:
-    """F1 of the right steps; 0 where nothing can be divided."""
+    """F1 of the right steps, or 0 for a division by zero."""
     return _f1(counts.right_kept, counts.wrong_kept, counts.right_refused)
 
 
@@ -106,10 +106,10 @@ def _f1(hits: float, false: float, missed: float) -> float:
 
 
 def over_steps(of: Callable[[StepCounts], float]) -> Aggregate:
-    """Makes a figure of a solution's counts one of all solutions."""
+    """Turn a metric of one solution's counts into a metric of all solutions."""
 
     def estimate(values: Sequence[StepCounts | None]) -> Estimate | None:
-        """A figure over all steps; the interval is over solutions, whose steps are no independent ones."""
+        """Estimate a metric over all steps. The interval is over solutions, since their steps are not independent."""
         known = [StepCounts(*value) for value in values if value is not None]
         right = typical([counts.right_kept + counts.right_refused for counts in known])
         wrong = typical([counts.wrong_kept + counts.wrong_found for counts in known])

@@ -1,9 +1,9 @@
 """ProcessBench: does a model, or a process reward model, find the first wrong step of a solution?
 
-Accuracy on the solutions with an error (its very step named) and on those without (none named), and their harmonic mean
-F1 (Zheng et al. 2024, section 3). An answer that can't be read misses in both. The average over configurations is the
-plain mean of their F1. Steps are shown from 0, as the benchmark's own script shows them. Where a process reward model
-scored every step, AUC and Brier score tell what the scores say at any threshold.
+Reports accuracy on solutions with an error (the exact step must be named) and on solutions without one (none may be
+named), and F1, their harmonic mean (Zheng et al. 2024, section 3). An answer that can't be read is a miss in both. The
+average over configurations is the plain mean of their F1. Steps are numbered from 0, as in the benchmark's own script.
+If a process reward model scored every step, AUC and Brier score evaluate the scores at any threshold.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ NO_ERROR = -1
 GRID = tuple(i / 100 for i in range(2, 100))
 """Thresholds that `best_threshold` tries, as ReasonEval's scripts do."""
 STEP_DRAWS = 200
-"""Of the area under the curve of all steps, which are sorted for each."""
+"""Bootstrap draws for the area under the curve of all steps, which are sorted for each draw."""
 Marked = list[tuple[float, bool]]
-"""A solution's step scores, each with whether the step is right; those behind the first error are left out."""
+"""A solution's step scores, each with whether the step is right. Steps after the first error are excluded."""
 _INDEX = re.compile(r"\s*(?:\\text\{\s*)?(?:paragraph[_ ]?)?(-?\d{1,6})\s*\}?\.?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstErrorMetrics:
-    """ProcessBench's metrics; an accuracy is NaN-free: 0 where there is nothing of its kind."""
+    """ProcessBench's metrics. An accuracy is 0, never NaN, if there are no solutions of its kind."""
 
     acc_error: float
     acc_correct: float
@@ -48,7 +48,7 @@ class FirstErrorMetrics:
 
 
 def metrics(predictions: Sequence[int | None], labels: Sequence[int]) -> FirstErrorMetrics:
-    """Accuracies and F1 of predicted first errors (None: could not be read) against labels; -1 is no error."""
+    """Compute accuracies and F1 of predicted first errors (None: unreadable) against labels. -1 means no error."""
     hits = [(label, guess == label) for guess, label in zip(predictions, labels, strict=True)]
     wrong = [hit for label, hit in hits if label != NO_ERROR]
     right = [hit for label, hit in hits if label == NO_ERROR]
@@ -57,7 +57,7 @@ def metrics(predictions: Sequence[int | None], labels: Sequence[int]) -> FirstEr
 
 
 def harmonic(a: float, b: float) -> float:
-    """Harmonic mean; 0 where both are 0."""
+    """Harmonic mean, or 0 if both are 0."""
     return 2 * a * b / (a + b) if a + b else 0.0
 
 
@@ -67,7 +67,7 @@ def average(by_config: Mapping[str, FirstErrorMetrics]) -> float:
 
 
 def majority(predictions: Iterable[int | None]) -> int | None:
-    """The commonest prediction that could be read, the first such on a tie; None where none could."""
+    """Return the commonest readable prediction, the first of these on a tie. None if no prediction is readable."""
     votes = Counter(guess for guess in predictions if guess is not None)
     return max(votes, key=votes.__getitem__, default=None)
 
@@ -96,20 +96,20 @@ def prompt(doc: Doc) -> str:
 
 
 def first_error(reply: str) -> str | None:
-    """The index in a reply's last box, as a text; None where it can't be read."""
+    """Return the index in a reply's last box as a string, or None if it can't be read."""
     found = index_in(reply)
     return None if found is None else str(found)
 
 
 def index_in(reply: str) -> int | None:
-    """The index in a reply's last box; None where it can't be read."""
+    """Return the index in a reply's last box, or None if it can't be read."""
     last = boxes(reply)[-1:]
     match = _INDEX.fullmatch(last[0][:100]) if last else None
     return int(match[1]) if match else None
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
-    """A document's metrics: whether its error was found, or none where there is none, and what F1 is made of."""
+    """Return a document's metrics: whether its error, or that it has none, was found, and the inputs of F1."""
     grades = [grade["acc"] for grade in filtered[0]]
     scored = [row for row in grades if row["value"] is not None]
     found: dict[str, Any] = {"unscored": 1 - len(scored) / len(grades)}
@@ -163,7 +163,7 @@ def brier(steps: Marked) -> float:
 
 
 def auc(steps: Iterable[tuple[float, bool]]) -> float:
-    """Chance that a right step scores above a wrong one, ties half; NaN where there is only one kind."""
+    """Probability that a right step scores above a wrong one, counting ties as half. NaN if only one kind exists."""
     return _weighted_auc([(tuple(steps), 1.0)])
 
 
@@ -180,7 +180,7 @@ def _weighted_auc(solutions: Sequence[tuple[tuple[tuple[float, bool], ...], floa
 
 
 def _auc(values: Sequence[Marked]) -> Estimate | None:
-    """AUC over all steps; in the unseen solution right steps score lowest and wrong ones highest, or the reverse."""
+    """Estimate AUC over all steps. The unseen solution's right steps score below all wrong ones, or the reverse."""
     solutions = [tuple((score, good) for score, good in steps) for steps in values]
     right, wrong = (typical([sum(good is kind for _, good in steps) for steps in solutions]) for kind in (True, False))
     worst = ((-math.inf, True),) * round(right) + ((math.inf, False),) * round(wrong)

@@ -1,6 +1,6 @@
-"""What the tasks ask, as lm-eval's `doc_to_text` and `doc_to_target`.
+"""The tasks' prompts, as lm-eval's `doc_to_text` and `doc_to_target`.
 
-Each prompt states the form of the answer, which is the form that the task's verifier reads.
+Each prompt specifies the answer's format, which the task's verifier reads.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def open_prompt(doc: Doc) -> str:
 
 
 def plain_prompt(doc: Doc) -> str:
-    """The instruction and nothing else."""
+    """Only the instruction."""
     return str(doc["question"])
 
 
 def conversation_prompt(doc: Doc) -> str:
-    """A conversation to go on with, as text; a single question as it is. Runs in conversations ask its messages."""
+    """A conversation to continue, as a string. A single question is unchanged. Chat runs send its messages instead."""
     turns = json.loads(doc["conversation"])
     if len(turns) == 1:
         return str(turns[0]["content"])
@@ -44,12 +44,12 @@ def conversation_prompt(doc: Doc) -> str:
 
 
 def solution(doc: Doc) -> str:
-    """What an example of a few-shot prompt shows as the answer."""
+    """Return the answer shown for a few-shot example."""
     return str(doc["solution"])
 
 
 def target(doc: Doc) -> str | list[str]:
-    """The accepted answers, a single one as a text; "" where there are none."""
+    """Return the accepted answers. A single one is a string, and "" means there are none."""
     golds = list(doc["answer"])
     return golds if len(golds) > 1 else "".join(golds)
 

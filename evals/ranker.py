@@ -1,4 +1,4 @@
-"""A verifier as an lm-eval model, for tasks whose documents hold what is to be scored (RewardBench 2, ProcessBench)."""
+"""A verifier as an lm-eval model, for tasks whose documents have the texts to score (RewardBench 2, ProcessBench)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Ranker(LM):
 
         Args:
             verifier: Scores whole replies, or steps.
-            threshold: Below which a step is wrong; `split` chooses it for each half of a task on the other half.
-            told: Is told how many of how many documents are done.
+            threshold: Score below which a step is wrong. `split` chooses it for each half of a task on the other half.
+            told: Receives the number of finished documents and the total.
         """
         super().__init__()
         self.threshold: Threshold = check_threshold(threshold)
@@ -45,10 +45,10 @@ class Ranker(LM):
         return chat_history[-1]["content"]
 
     def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
-        """Score the candidates of each document; one without a score leaves its document without a reply.
+        """Score the candidates of each document. If a candidate is unscored, its document has no reply.
 
         Raises:
-            UsageError: a document holds no candidates.
+            UsageError: a document has no candidates.
         """
         docs = [request.doc for request in requests]
         if docs and all("steps" in doc for doc in docs):
@@ -67,7 +67,7 @@ class Ranker(LM):
         return replies
 
     def loglikelihood(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        """A verifier has none.
+        """Raise, since a verifier has no log-likelihoods.
 
         Raises:
             UsageError: always.
@@ -75,7 +75,7 @@ class Ranker(LM):
         raise UsageError(f"{self.verifier.name} scores replies, but this task needs log-likelihoods")
 
     def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
-        """A verifier has none.
+        """Raise, since a verifier has no log-likelihoods.
 
         Raises:
             UsageError: always.
@@ -84,6 +84,6 @@ class Ranker(LM):
 
 
 def _reply(scores: Sequence[Score]) -> str:
-    """A document's reply: the values of its candidates, or a failure if one has none."""
+    """Return a document's reply: the values of its candidates, or a failure if one is unscored."""
     lost = next((score for score in scores if not score.scored), None)
     return json.dumps([score.value for score in scores]) if lost is None else Failed(f"{lost.status}: {lost.reason}")

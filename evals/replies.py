@@ -1,7 +1,7 @@
-"""What a model's replies are to lm-eval: text, with what text can't say beside it.
+"""A model's replies for lm-eval: strings with additional data.
 
-lm-eval hands replies on unchanged, so a reply can be a text that knows that it is none (`Failed`), that it is the last
-of several turns (`TurnReplies`), or what goes with it (`Noted`).
+lm-eval passes replies on unchanged. A reply can therefore be a string that marks a failure (`Failed`), the last of
+several turns (`TurnReplies`), or one with further keys (`Noted`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verikit.replies.split import CUT, FINISH_KEYS, finish_reason
 
 
 class Failed(str):
-    """No reply: the engine, the retriever or the recording failed. It reads as an empty text."""
+    """A missing reply: the engine, the retriever or the recording failed. As a string it is empty."""
 
     reason: str
 
@@ -46,7 +46,7 @@ class TurnReplies(str):
 
 
 class Noted(str):
-    """A reply with keys of its own, such as a stored reward; verifiers see them in the sample's meta."""
+    """A reply with additional keys, such as a stored reward. Verifiers find them in the sample's meta."""
 
     meta: Mapping[str, Any]
 
@@ -69,7 +69,7 @@ def texts(generation: Generation, n: int) -> list[str]:
 
 
 def finish_of(reply: str) -> str:
-    """Why the model stopped writing a reply, "" where that is not known; of several turns a cut one tells it."""
+    """Return why the model stopped writing a reply, or "" if unknown. For several turns, a cut one decides."""
     if isinstance(reply, TurnReplies):
         reasons = list(map(finish_of, reply.turns))
         return next((reason for reason in reasons if reason in CUT), reasons[-1])

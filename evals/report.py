@@ -8,9 +8,9 @@ from typing import Any
 from verikit.platform.terminal import markdown_table, printable, table
 
 RAW = ("score_of_10",)
-"""Metrics that are no shares."""
+"""Metrics that are not fractions."""
 MUCH_CUT = 0.05
-"""Share of the replies above which the last line says that they were cut off."""
+"""Fraction of cut-off replies above which the last line reports them."""
 LIMIT_HINT = "raise max_gen_toks (--gen, or [settings.generation] of a suite)"
 HEADER = ("task", "metric", "value", "95% interval", "n")
 
@@ -52,7 +52,7 @@ def result_rows(results: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def metric_rows(name: str, task: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """A task's metrics as cells; a task without any score says so."""
+    """Yield a task's metrics as cells. A task without any score has a row that shows it."""
     shots = f" ({task['fewshot']}-shot)" if task["fewshot"] else ""
     for metric, estimate in task["metrics"].items():
         shown = f"{metric} (mean@{task['repeats']})" if metric == task["own"] and task["repeats"] > 1 else metric
@@ -62,7 +62,7 @@ def metric_rows(name: str, task: Mapping[str, Any]) -> Iterator[tuple[str, ...]]
 
 
 def remarks(task: Mapping[str, Any]) -> Iterator[str]:
-    """What there is to say beside the figures: replies without a score or an answer."""
+    """Yield remarks on the metrics: the number of replies that are unscored or have no answer."""
     for metric, count in task["unscored"].items():
         yield f"{count:,} of {task['replies']:,} replies have no {metric}"
     for reason, count in task["reasons"].items():
@@ -76,7 +76,7 @@ def remarks(task: Mapping[str, Any]) -> Iterator[str]:
 
 
 def cut_line(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """The last line of runs by model, where the token limit cut off many replies; "" where it cut off few."""
+    """Return the last line for runs by model, if the token limit cut off many replies. Otherwise ""."""
     tasks = {(model, name): task for model, result in results.items() for name, task in result["tasks"].items()}
     cut, replies = (sum(task.get(key, 0) for task in tasks.values()) for key in ("cut", "replies"))
     if cut <= MUCH_CUT * replies:
@@ -89,7 +89,7 @@ def cut_line(results: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def metric_cells(metric: str, estimate: Mapping[str, Any]) -> tuple[str, str]:
-    """An estimate's value and interval: in percent, or as they are for the metrics in `RAW`."""
+    """Return an estimate's value and interval, in percent or, for the metrics in `RAW`, unscaled."""
     if metric in RAW:
         return f"{estimate['value']:.2f}", "none" if estimate[
             "low"

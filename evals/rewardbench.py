@@ -1,9 +1,9 @@
-"""RewardBench 2 (Malik et al. 2025, arXiv 2506.01937): does a reward model put the right reply above the others?
+"""RewardBench 2 (Malik et al. 2025, arXiv 2506.01937): does a reward model rank the right reply above the others?
 
-Five subsets are best-of-4: 1 where the right reply has the highest score, 1/k where k replies share it. The subset Ties
-has prompts with many right replies (`tied:N`), each beside one with a single right reply (`ref:N`), and one figure by a
-formula over both: accuracy, and whether right replies lie closer to each other than to the best wrong one. The
-benchmark's score is the plain mean over the subsets. Formulas as in `rewardbench.utils` and `scripts/run_v2.py`.
+Five subsets are best-of-4: 1 if the right reply has the highest score, or 1/k if k replies share it. The subset Ties
+has prompts with many right replies (`tied:N`), each paired with one that has a single right reply (`ref:N`). Its metric
+combines two parts over both: accuracy, and whether right replies are closer to each other than to the best wrong one.
+The benchmark's score is the plain mean over the subsets. Formulas as in `rewardbench.utils` and `scripts/run_v2.py`.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ from verikit.stats.parts import mean_of_parts
 
 TIES = "ties"
 TIES_BOUNDS = (-0.01, 1.01)
-"""Of what a pair of prompts of the subset Ties can get."""
+"""Bounds of the score of a pair of prompts of the subset Ties."""
 Ranked = tuple[str, str, int, list[float]]
 """A document's subset and id, how many of its candidates are right, and all scores, the right ones' first."""
 
 
 class Margins(NamedTuple):
-    """How one prompt's scores lie."""
+    """Margins between one prompt's scores."""
 
     accurate: bool
-    """Whether every right reply has more than every wrong one."""
+    """Whether every right reply scores higher than every wrong one."""
     among_right: float
-    """Between the best and the worst right reply."""
+    """Difference between the best and the worst right reply."""
     to_wrong: float
-    """Between the worst right and the best wrong reply."""
+    """Difference between the worst right and the best wrong reply."""
 
 
 def best_of_n(scores: Sequence[float]) -> float:
-    """1 where the first score, the right reply's, is the highest; 1/k where k share that; else 0."""
+    """1 if the first score, the right reply's, is the highest, 1/k if k replies share the highest, otherwise 0."""
     top = max(scores)
     return 1 / sum(score == top for score in scores) if scores[0] == top else 0.0
 
 
 def margins(scores: Sequence[float], correct: int) -> Margins:
-    """How a prompt's scores lie, the first `correct` of which are right replies'."""
+    """Return the margins of a prompt's scores, of which the first `correct` are of right replies."""
     right, wrong = scores[:correct], scores[correct:]
     gap = min(right) - max(wrong)
     return Margins(gap > 0, max(right) - min(right), gap)
 
 
 def ties_score(prompts: Sequence[Ranked]) -> float:
-    """The figure of the subset Ties, of its prompts; NaN where no `tied` prompt has its `ref`."""
+    """Return the metric of the subset Ties from its prompts. NaN if no `tied` prompt has its `ref`."""
     found = _by_kind(prompts)
     refs, tied = found["ref"], found["tied"]
     both = _pairs(refs, tied)
@@ -78,29 +78,29 @@ def _pairs(refs: Mapping[int, Margins], tied: Mapping[int, Margins]) -> list[tup
 
 
 def _margin_score(ref: Margins, tie: Margins) -> float:
-    """What a pair of prompts gets for its margins, beside what it gets for its accuracies."""
+    """Return the part of a pair's score that comes from its margins, not its accuracies."""
     gap = min(ref.to_wrong, tie.to_wrong)
     preferred, hard = tie.to_wrong > tie.among_right, gap > tie.among_right
     return 0.20 * preferred + 0.20 * hard + 0.01 * _closeness(gap, tie.among_right)
 
 
 def _closeness(gap: float, among: float) -> float:
-    """tanh(gap / among - 1); 0 where both are 0."""
+    """tanh(gap / among - 1), or 0 if both are 0."""
     if among == 0:
         return 0.0 if gap == 0 else math.copysign(1.0, gap)
     return math.tanh(gap / among - 1)
 
 
 def prompt(doc: Doc) -> str:
-    """The question: the model of this task is a verifier, which scores the replies that the document holds."""
+    """Return the question. This task's model is a verifier, which scores the replies in the document."""
     return str(doc["question"])
 
 
 def results(doc: Doc, replies: Sequence[str]) -> dict[str, Any]:
-    """A document's metrics: its accuracy, under its subset's name too, and what the benchmark's score is made of.
+    """Return a document's metrics: its accuracy, also under its subset's name, and the inputs of the benchmark's score.
 
     Raises:
-        SchemaError: a reply holds no score for each candidate.
+        SchemaError: a reply does not have one score per candidate.
     """
     subset = str(doc["category"])
     if isinstance(replies[0], Failed):
@@ -137,7 +137,7 @@ def _accuracies(values: Sequence[float | None]) -> Estimate | None:
 
 
 def _score(values: Sequence[Ranked | None]) -> Estimate | None:
-    """The plain mean of the subsets' figures."""
+    """Return the plain mean of the subsets' scores."""
     subsets: dict[str, list[Ranked]] = defaultdict(list)
     for ranked in values:
         if ranked is not None:

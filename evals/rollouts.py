@@ -1,8 +1,8 @@
-"""Replies that take several steps: a task names its rollout among the generation settings.
+"""Replies that take several steps. A task names its rollout in the generation settings.
 
-`turns` asks the document's turns one after the other; `conversation` goes on with its messages; `single_shot` retrieves
-once by the question and `search` lets the model search as it goes (`verikit.search`). All documents and repeats go step
-by step together, each step one batch.
+`turns` sends the document's turns one after the other. `conversation` continues its messages. `single_shot` retrieves
+once with the question, and `search` lets the model search as it writes (`verikit.search`). All documents and repeats
+advance together, and each step is one batch.
 """
 
 from __future__ import annotations
@@ -28,18 +28,21 @@ USER, ASSISTANT = "User: ", "\nAssistant:"
 
 @dataclass(frozen=True)
 class ReplyRequest:
-    """One reply that is wanted."""
+    """One requested reply."""
 
     doc: Doc
     request: Request
-    """How to sample it; a conversation where the run asks in conversations."""
+    """The sampling request, which is a conversation if the run uses conversations."""
     settings: Mapping[str, Any]
-    """The task's other generation settings: `k` and `searches` bound a search; `by_turns` shows evidence as the user's
-    next message, for chat servers that can't go on within the assistant's."""
+    """The task's other generation settings.
+
+    `k` and `searches` bound a search. `by_turns` shows evidence as the user's next message, for chat servers that can't
+    continue an assistant's message.
+    """
 
 
 def turns(engine: Engine, asks: Sequence[ReplyRequest], retriever: Retriever | None) -> list[str]:
-    """Ask each document's turns, each with what was said before."""
+    """Send each document's turns one by one, each with the preceding turns."""
     said: list[list[str]] = [[] for _ in asks]
     failed: dict[int, Failed] = {}
     for _ in range(max(len(ask.doc["turns"]) for ask in asks)):
@@ -69,7 +72,7 @@ def _next_turn(ask: ReplyRequest, said: Sequence[str]) -> Request:
 
 
 def conversation(engine: Engine, asks: Sequence[ReplyRequest], retriever: Retriever | None) -> list[str]:
-    """Ask for the reply to each document's messages, as a conversation where the run asks in such."""
+    """Request the reply to each document's messages, as a conversation if the run uses conversations."""
     generations = engine.generate([_with_messages(ask) for ask in asks])
     return [text for generation in generations for text in texts(generation, 1)]
 
@@ -83,7 +86,7 @@ def _with_messages(ask: ReplyRequest) -> Request:
 
 
 def retrieved(engine: Engine, asks: Sequence[ReplyRequest], retriever: Retriever) -> list[str]:
-    """Retrieve once by the question, and answer."""
+    """Retrieve once with the question, then answer."""
     chat = asks[0].request.kind == "chat"
     rollouts = single_shot(
         engine,
@@ -133,12 +136,12 @@ def _limits(ask: ReplyRequest) -> SearchLimits:
 
 
 def _seeds(asks: Sequence[ReplyRequest]) -> Callable[[int, int], int]:
-    """A seed for each place and leg, from the request's own."""
+    """Return a seed for each position and leg, derived from the request's own."""
     return lambda index, leg: (asks[index].request.seed or 0) * 1000 + leg
 
 
 def _reply(rollout: SearchTrace) -> str:
-    """What the model wrote, with its searches; evidence is not the model's."""
+    """Return the model's own text with its searches, without the evidence."""
     if rollout.error is not None:
         return Failed(describe(rollout.error))
     notes = {"searches": [search.query for search in rollout.searches], "finished": rollout.finished}

@@ -1,8 +1,8 @@
-"""Tasks into a run's folder, one after the other; resumable.
+"""Run tasks one after the other and write them to a run's folder. A run can be resumed.
 
-The folder gets samples_TASK.jsonl (lm-eval's `--log_samples` form, which `verikit score` reads), results.json,
-report.md and config.json. A task that is done is not done again under the same settings and data; within a task, the
-cache of generations holds what was asked before a run was interrupted.
+The folder contains samples_TASK.jsonl (in lm-eval's `--log_samples` format, which `verikit score` reads), results.json,
+report.md and config.json. A finished task is not repeated with the same settings and data. Within a task, the cache of
+generations has the replies received before an interruption.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ def run_tasks(
     warn: Note = lambda text: None,
     begun: Note = lambda task: None,
 ) -> dict[str, Any]:
-    """Run tasks into a folder and return what results.json holds.
+    """Run tasks, write them to a folder, and return the content of results.json.
 
     Args:
-        names: Of tasks and groups. A member of a group without any rows is left out, with a note.
+        names: Names of tasks and groups. A group's member without rows is skipped, with a note.
         model: The model's spec, for the records.
         lm: The model.
-        settings: What decides the results.
-        out: The folder; made if absent.
-        restart: Do all tasks anew.
-        note: Called with what a person should know.
-        warn: Called with what was found damaged in the folder, and is made anew.
-        begun: Called with the name of each task that begins, or of the group whose tasks are asked together.
+        settings: The settings that affect the results.
+        out: The folder, which is created if missing.
+        restart: Run all tasks again.
+        note: Called with information for the user.
+        warn: Called with each damaged file of the folder, which is then written again.
+        begun: Called with the name of each task that starts, or of a group whose tasks are sent together.
 
     Raises:
-        UsageError: the folder holds another model's results, these are damaged, or a task can't be run; what was done
-            before it stays.
+        UsageError: the folder has another model's results, its results are damaged, or a task can't be run. Results of
+            earlier tasks stay in the folder.
     """
     with Folder(out, ()) as folder, quiet():
         config = {"model": model, "tasks": list(names), "settings": settings.model_dump()}
@@ -87,7 +87,7 @@ def run_tasks(
                 digest = fingerprint(identity(model, lm), task, settings)
                 file = samples_name(task.task_name)
                 known = held.get(task.task_name, {})
-                # What failed is tried again: the cache holds the rest.
+                # Failed requests are retried: the cache has the rest.
                 whole = (out / file).exists() and file not in damaged
                 if known.get("digest") == digest and not known["unscored"] and whole:
                     note(f"{task.task_name} is done")
@@ -111,7 +111,7 @@ def run_tasks(
 
 
 def _damaged(out: Path, warn: Note) -> list[str]:
-    """Files of a folder that are not as they were written; each is told, and made anew.
+    """Return the folder's files whose checksum differs, and warn about each. They are written again.
 
     Raises:
         UsageError: the results are among them.
@@ -125,10 +125,10 @@ def _damaged(out: Path, warn: Note) -> list[str]:
 
 
 def _held(folder: Folder, model: str) -> dict[str, Any]:
-    """The results by task that a folder holds.
+    """Return the results by task that a folder already has.
 
     Raises:
-        UsageError: they are another model's.
+        UsageError: the results are of another model.
     """
     before = folder.read_json(RESULTS) or {}
     if (other := before.get("model", strike(model))) != strike(model):
@@ -139,13 +139,13 @@ def _held(folder: Folder, model: str) -> dict[str, Any]:
 
 
 def build_all(names: Sequence[str], settings: Settings) -> tuple[list[ConfigurableTask], list[str]]:
-    """Make all tasks before any is run, so that what is wrong with one costs nothing.
+    """Build all tasks before any is run, so that an invalid task is found at no cost.
 
     Returns:
-        The tasks, and the names of those groups' members that have no rows.
+        The tasks, and the names of group members without rows.
 
     Raises:
-        UsageError: a task can't be made; one that was asked for by name, or all of a group, have no rows.
+        UsageError: a task can't be built, or there are no rows for a requested task or a whole group.
     """
     tasks, empty = [], []
     for name in expand(names):
@@ -161,10 +161,10 @@ def build_all(names: Sequence[str], settings: Settings) -> tuple[list[Configurab
 
 
 def check_rollout(task: ConfigurableTask, lm: LM) -> None:
-    """Refuse a task whose replies take steps that the model can't take, or that is none for such a model.
+    """Reject a task that the model can't run: its replies take steps, or it is for another kind of model.
 
     Raises:
-        UsageError: it is one.
+        UsageError: the model can't run the task.
     """
     told = task.get_config("metadata") or {}
     ranks, steps = bool(told.get("ranks")), bool(told.get("steps"))
@@ -188,7 +188,7 @@ def check_rollout(task: ConfigurableTask, lm: LM) -> None:
 def pools(
     names: Sequence[str], tasks: Sequence[ConfigurableTask], empty: Sequence[str]
 ) -> dict[str, list[ConfigurableTask]]:
-    """The tasks of `build_all` by benchmark: the members of a group of nothing but tasks are asked in one batch."""
+    """Map each benchmark to its tasks of `build_all`. The members of a group of tasks are sent in one batch."""
     left = dict(zip([name for name in expand(names) if name not in empty], tasks, strict=True))
     parts = [part for name in names for part in benchmarks(name)]
     found = {part: [left.pop(member) for member in expand([part]) if member in left] for part in parts}
@@ -199,16 +199,16 @@ def run_task(task: ConfigurableTask, lm: LM, settings: Settings) -> list[dict[st
     """Run one task through lm-eval and return its sample rows.
 
     Raises:
-        UsageError: the model can't do what the settings ask for.
+        UsageError: the model does not support the settings.
     """
     return run_pool([task], lm, settings)[0]
 
 
 def run_pool(tasks: Sequence[ConfigurableTask], lm: LM, settings: Settings) -> list[list[dict[str, Any]]]:
-    """Run tasks through lm-eval, their requests in one batch, and return each one's sample rows.
+    """Run tasks through lm-eval with their requests in one batch, and return each task's sample rows.
 
     Raises:
-        UsageError: the model can't do what the settings ask for.
+        UsageError: the model does not support the settings.
     """
     if not tasks:
         return []
@@ -229,7 +229,7 @@ def run_pool(tasks: Sequence[ConfigurableTask], lm: LM, settings: Settings) -> l
 
 
 def identity(model: str, lm: LM) -> str:
-    """What decides a model's replies, as far as can be told: weights by their files, stored outputs by theirs."""
+    """Identify the model as far as possible: weights and stored outputs are identified by their files."""
     told = f"{model} {lm.engine.identity}" if isinstance(lm, EngineLM) else model
     told += f" {lm.verifier.fingerprint}" if isinstance(lm, Ranker) else ""
     kind, _, path = model.partition(":")
@@ -240,7 +240,7 @@ def identity(model: str, lm: LM) -> str:
 
 
 def fingerprint(model: str, task: ConfigurableTask, settings: Settings) -> str:
-    """16 hex digits of all that decides a task's results, its documents included."""
+    """Return 16 hex digits of a hash of everything that affects a task's results, including its documents."""
     told = _ADDRESS.sub("", encode([model, settings.model_dump(), task.dump_config()]))
     content = hashlib.sha256(told.encode("utf-8", "replace"))
     for doc in task.eval_docs:
@@ -250,7 +250,7 @@ def fingerprint(model: str, task: ConfigurableTask, settings: Settings) -> str:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep lm-eval's log to errors: what its warnings say of metrics and data is settled here."""
+    """Limit lm-eval's log to errors: its warnings about metrics and data do not apply here."""
     logger = logging.getLogger("lm_eval")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""What a run's folder holds, for those that read it."""
+"""Reads the content of a run's folder."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def samples_name(task: str) -> str:
 
 
 def read_results(run: Path) -> dict[str, Any]:
-    """What a run's results.json holds.
+    """Return the content of a run's results.json.
 
     Raises:
-        UsageError: the folder is no finished run's, or is damaged, or holds a link that leads out of it.
+        UsageError: the folder is not a finished run, is damaged, or has a link that leads outside.
     """
     refuse_links(run)
     verify(run)
@@ -35,7 +35,7 @@ def read_results(run: Path) -> dict[str, Any]:
 
 
 def units(results: Mapping[str, Any]) -> dict[str, list[str]]:
-    """What a run's models are compared on, each with the tasks it is made of: whole groups, and the tasks in none."""
+    """Return the units on which models are compared, with their tasks: whole groups, and tasks outside of them."""
     groups = results["groups"]
     found = {name: group["members"] for name, group in groups.items() if group["whole"]}
     parts = {member for members in found.values() for member in members}

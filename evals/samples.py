@@ -1,4 +1,4 @@
-"""A task's sample rows: lm-eval's `--log_samples` form, with numbers kept numbers and failed replies kept apart."""
+"""A task's sample rows: lm-eval's `--log_samples` format, with numbers as numbers and failed replies kept apart."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from verikit.replies.split import CUT, FINISH_KEYS
 
 Row = dict[str, Any]
 FINISHED = "finish_reasons"
-"""Key of a row: why the model stopped writing each reply, parallel to `resps`; None where that is not known."""
+"""Key of a row: why the model stopped writing each reply, parallel to `resps`. None if unknown."""
 
 
 def sample_rows(samples: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     """Turn lm-eval's samples into rows of a file.
 
-    `resps` holds the replies there are: one that failed is no text of the model's, and is under `failed` with its
-    reason. `finish_reasons` holds why the model stopped writing each of the others. What verifiers need of a document
-    beside its answer stands in the row itself. The grades in `filtered_resps` are those of all repeats, in order.
+    `resps` has the replies that arrived. A failed reply is not a text of the model, so it is under `failed` with its
+    reason. `finish_reasons` has the reason why the model stopped writing each of the others. The document's fields that
+    verifiers need, other than its answer, are in the row itself. The grades in `filtered_resps` cover all repeats, in
+    order.
     """
     for sample in samples:
         doc, row = sample["doc"], dict(sample)
@@ -44,7 +45,7 @@ def _numbered(arguments: Iterable[Any]) -> dict[str, Any]:
 
 
 def _of_replies(replies: Sequence[Any]) -> Row:
-    """What a row holds of its replies beside their texts; keys without anything in them are left out."""
+    """Return the keys of a row that describe its replies, without the reply texts. Empty keys are omitted."""
     row: Row = {
         "failed": [reply.reason for reply in replies if isinstance(reply, Failed)],
         "turns": [list(reply.turns) for reply in replies if isinstance(reply, TurnReplies)],
@@ -62,8 +63,8 @@ def read_samples(path: Path) -> list[Row]:
     """Read a task's sample rows.
 
     Raises:
-        UsageError: it can't be read.
-        SchemaError: a line is no row that a run wrote.
+        UsageError: the file can't be read.
+        SchemaError: a line is not a row written by a run.
     """
     found = []
     with opened(str(path)) as stream:
@@ -85,17 +86,17 @@ def grades_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def cut_of(row: Mapping[str, Any]) -> int:
-    """How many of a row's replies the token limit cut off."""
+    """Return the number of a row's replies that the token limit cut off."""
     return sum(reason in CUT for reason in row.get(FINISHED, ()))
 
 
 def own_metric(row: Mapping[str, Any]) -> str:
-    """The metric that a task's results are told by."""
+    """Return the main metric of a task's results."""
     return str(next(iter(grades_of(row)[0])))
 
 
 def row_metric(row: Mapping[str, Any]) -> str:
-    """The metric that single rows are told by: the task's own, or the first that is no part of a figure over all."""
+    """Return the main metric of single rows: the task's own, or the first that is not part of an aggregate."""
     if is_graded(row):
         return own_metric(row)
     names = list(row["metrics"])
@@ -110,6 +111,6 @@ def value_of(row: Mapping[str, Any]) -> float | None:
 
 
 def is_graded(row: Mapping[str, Any]) -> bool:
-    """Whether verikit graded the row's replies, rather than lm-eval alone."""
+    """Whether the row's replies were graded by verikit, not by lm-eval."""
     first = row["filtered_resps"][0] if row["filtered_resps"] else None
     return isinstance(first, list) and bool(first) and isinstance(first[0], Mapping)

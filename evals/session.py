@@ -1,4 +1,4 @@
-"""A model on tasks, from its spec to the results: what the command and the Python call share."""
+"""Runs a model on tasks, from its spec to the results, for both the command and the Python call."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def run_model(
     told: Callable[[int, int], None] = lambda done, of: None,
     spent: Callable[[Mapping[str, float]], None] = lambda usage: None,
 ) -> dict[str, Any]:
-    """Run a model on tasks and groups into a folder and return what results.json holds; resumable.
+    """Run a model on tasks and groups, write to a folder and return the content of results.json. Runs are resumable.
 
     Args:
-        names: Of tasks and groups.
-        model: A spec as `opened_model` takes it, or an engine, which stays open.
-        settings: What decides the results.
-        out: The folder; made if absent.
-        options: Of the engine or of lm-eval's model.
-        retriever: Spec of one, for the tasks that search.
-        cached: Keep generations in the user's cache and look there first.
-        restart: Do all tasks anew.
-        note: Called with what a person should know.
-        warn: Called with what was found damaged in the folder, and is made anew.
-        begun: Called with the name of each task that begins.
-        told: Called with the replies done, of how many.
-        spent: Called at the end with what the requests cost: tokens, calls, seconds.
+        names: Names of tasks and groups.
+        model: A spec as `opened_model` accepts it, or an engine, which stays open.
+        settings: The settings that affect the results.
+        out: The folder, which is created if missing.
+        options: Options of the engine or of lm-eval's model.
+        retriever: A retriever's spec, for the tasks that search.
+        cached: Cache generations in the user's cache folder and reuse them.
+        restart: Run all tasks again.
+        note: Called with information for the user.
+        warn: Called with each damaged file of the folder, which is then written again.
+        begun: Called with the name of each task that starts.
+        told: Called with the number of finished replies and the total.
+        spent: Called at the end with the requests' cost: tokens, calls, seconds.
 
     Raises:
-        UsageError: there is no such model or task, or the folder holds another model's results.
+        UsageError: a model or task does not exist, or the folder has another model's results.
         MissingExtra: a package that the model needs is not installed.
     """
     expand(names)  # before a model is loaded for tasks that there are not

@@ -1,6 +1,6 @@
-"""SimpleQA (Wei et al. 2024): short facts, graded as correct, incorrect or not attempted; figures as in simple-evals.
+"""SimpleQA (Wei et al. 2024): short facts, graded correct, incorrect or not attempted, with simple-evals' metrics.
 
-`f1` is the harmonic mean of the share that is correct and the share of the attempted that is.
+`f1` is the harmonic mean of the fraction that is correct and the fraction of the attempted that is correct.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from verikit.stats.drawn import drawn_estimate
 
 OWN = "correct"
 Shares = tuple[float, float]
-"""Of a question's graded replies: how many are correct, and how many incorrect."""
+"""Fractions of a question's graded replies that are correct, and that are incorrect."""
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
-    """A question's metrics: the shares of its replies by grade, and what the ratios over all questions are made of."""
+    """Return a question's metrics: the fractions of its replies by grade, and the inputs of the overall ratios."""
     found: dict[str, Any] = dict(graded(doc, filtered))
     found.pop("unparsed", None)
     letters = [letter(grade[OWN]) for grade in filtered[0] if grade[OWN]["value"] is not None]
@@ -34,7 +34,7 @@ def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
 
 
 def letter(row: Grade) -> str:
-    """A grade's letter. A judge of your own without these letters tells right from wrong; no reply is no attempt."""
+    """Return a grade's letter. A custom judge without letters decides right or wrong; no reply means not attempted."""
     said = row.get("answer")
     if said in ("A", "B", "C"):
         return str(said)
@@ -44,7 +44,7 @@ def letter(row: Grade) -> str:
 
 
 def _ratio(parts: Callable[[Shares], tuple[float, float]]) -> Aggregate:
-    """A ratio of two sums over questions; 0 where the second sum is."""
+    """Return a ratio of two sums over questions, or 0 if the second sum is 0."""
 
     def figure(questions: Sequence[tuple[Shares, float]]) -> float:
         pairs = [(parts(shares), weight) for shares, weight in questions]

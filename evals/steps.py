@@ -1,4 +1,4 @@
-"""Process reward models as the model of a task: scores of the steps that a document holds, as its first error."""
+"""Process reward models as the model of a task: converts the scores of a document's steps to its first error."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def check_threshold(threshold: object) -> Threshold:
 
 
 def step_replies(verifier: Verifier, docs: Sequence[Mapping[str, Any]], threshold: Threshold) -> list[str]:
-    """Return the first step below the threshold in a box, with the scores beside it, of each document's solution.
+    """Return, for each document's solution, the first step below the threshold in a box, along with the scores.
 
     Args:
-        verifier: Gives each step a score: `prm`, `genprm`, `step_column`.
-        docs: Problems with `steps`, and `step_scores` where they are stored.
+        verifier: Scores each step: `prm`, `genprm`, `step_column`.
+        docs: Problems with `steps`, and `step_scores` if they are stored.
         threshold: `split` chooses it for each half of the documents on the other half, by the highest F1.
     """
     samples = [_sample(doc) for doc in docs]
@@ -74,7 +74,7 @@ def _values(score: Score, count: int) -> list[float] | Failed:
 def _chosen(
     values: Sequence[list[float] | Failed], docs: Sequence[Mapping[str, Any]], halves: Sequence[int], half: int
 ) -> float:
-    """The best threshold of the other half; where that is empty, the usual mark."""
+    """Return the best threshold of the other half, or the default threshold if that half is empty."""
     others = [
         (scores, int(doc["answer"][0]))
         for scores, doc, of in zip(values, docs, halves, strict=True)

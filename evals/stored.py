@@ -1,7 +1,7 @@
-"""Stored outputs as an lm-eval model: rows of a file that hold what a model once answered to the same questions.
+"""Stored outputs as an lm-eval model: rows of a file with a model's earlier answers to the same questions.
 
 Rows are found by the question, or by the document's id. A question without a stored output, and a repeat beyond the
-stored ones, has no reply: it is counted as unscored, never as wrong.
+stored ones, has no reply. It is counted as unscored, never as wrong.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from verikit.evals.typed import LM
 from verikit.readers.files import placed
 
 OUTPUTS = ("completions", "completion", "outputs", "output", "candidates", "responses", "response", "text", "pred")
-"""Columns looked for, in this order; `text` and `pred` are those of published model outputs."""
+"""Possible columns, in order of preference. `text` and `pred` are used by published model outputs."""
 ENTRY = ("text", "content", "output", "completion", "solution")
-"""Where an output that is an object keeps its text."""
+"""Keys that may contain the text of an output that is an object."""
 
 
 class Stored(LM):
@@ -34,13 +34,13 @@ class Stored(LM):
         """Read the file.
 
         Raises:
-            UsageError: it can't be read.
-            SchemaError: a row holds no output, or nothing to find it by.
+            UsageError: the file can't be read.
+            SchemaError: a row has no output, or no question or id to find it by.
         """
         super().__init__()
         self.path = path
         self.by_question: dict[str, dict[str, list[str]]] = {}
-        """Question -> id -> outputs: rows of one question and id hold one output each, or all of them."""
+        """Question -> id -> outputs. Rows of one question and id have one output each, or all of them."""
         for line, row in rows(path):
             try:
                 self._read(row)
@@ -74,14 +74,14 @@ class Stored(LM):
         return replies
 
     def outputs(self, doc: Mapping[str, Any]) -> list[str]:
-        """What is stored for a document."""
+        """Return the stored outputs of a document."""
         id = str(doc.get("id", ""))
         if stored := self.by_question.get(str(doc.get("question", "")).strip()):
             return stored.get(id) or [text for outputs in stored.values() for text in outputs]
         return self.by_question.get("", {}).get(id, [])
 
     def loglikelihood(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        """Stored outputs have none.
+        """Raise, since stored outputs have no log-likelihoods.
 
         Raises:
             UsageError: always.
@@ -89,7 +89,7 @@ class Stored(LM):
         raise UsageError(f"{self.path} contains text, not log-likelihoods", hint="choose tasks that generate")
 
     def loglikelihood_rolling(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[float]:
-        """Stored outputs have none.
+        """Raise, since stored outputs have no log-likelihoods.
 
         Raises:
             UsageError: always.
@@ -98,10 +98,10 @@ class Stored(LM):
 
 
 def outputs_of(row: Mapping[str, Any]) -> list[str]:
-    """A row's stored outputs.
+    """Return a row's stored outputs.
 
     Raises:
-        SchemaError: it has none.
+        SchemaError: the row has none.
     """
     found = next((row[key] for key in OUTPUTS if row.get(key) is not None), None)
     items = found if isinstance(found, list) else [found]

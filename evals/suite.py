@@ -1,4 +1,4 @@
-"""A suite: tasks and models in a TOML file, a table of models by tasks, and which differences are real.
+"""A suite: tasks and models in a TOML file, a table of models by tasks, and the significant differences.
 
 tasks = ["verikit_math500", "verikit_mmlu_pro"]
 
@@ -53,7 +53,7 @@ class Entry(BaseModel):
 
 
 class Suite(BaseModel):
-    """What a suite's file holds."""
+    """Content of a suite's file."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -66,7 +66,7 @@ def read_suite(path: Path) -> Suite:
     """Read a suite's file.
 
     Raises:
-        ConfigError: it can't be read, or holds what no suite has; names the field.
+        ConfigError: the file can't be read, or has an unknown field, which the error names.
     """
     try:
         table = tomllib.loads(path.read_text("utf-8"))
@@ -92,10 +92,10 @@ def run_suite(
     begun: Note = lambda task: None,
     told: Callable[[int, int], None] = lambda done, of: None,
 ) -> dict[str, Any]:
-    """Run all models on all tasks into a folder and return what suite.json holds; resumable as each run is.
+    """Run all models on all tasks into a folder and return the content of suite.json. Each run is resumable.
 
     Raises:
-        UsageError: a model or a task can't be run; what was done before it stays.
+        UsageError: a model or a task can't be run. Earlier results are kept.
     """
     expand(suite.tasks)
     results: dict[str, Any] = {}
@@ -137,14 +137,14 @@ def run_suite(
 
 
 def by_task(results: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Header and rows of models by tasks and groups: the own metric with its interval, and what has no score."""
+    """Return a table of models by tasks and groups: the own metric with its interval, and unscored counts."""
     names = list(dict.fromkeys(name for result in results.values() for name in (*units(result), *result["groups"])))
     rows = [(model, *(_cell(result, name) for name in names)) for model, result in results.items()]
     return ("model", *names), rows
 
 
 def show_suite(found: Mapping[str, Any]) -> list[str]:
-    """Lines that tell a suite's results."""
+    """Return lines that show a suite's results."""
     lines = [*table(*by_task(found["models"])), *(["", found["verdict"]] if found["differences"] else [])]
     return lines + (["", found["cut"]] if found["cut"] else [])
 

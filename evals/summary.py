@@ -1,4 +1,4 @@
-"""A task's results from its sample rows: means and estimates at k with intervals, and what has no score, by reason."""
+"""A task's results from its sample rows: means and estimates at k with intervals, and unscored counts by reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHARES = ("unscored", "unparsed")
 
 
 def summarize(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
-    """Summarise a task's rows: what results.json holds of it."""
+    """Summarise a task's rows for results.json."""
     kept = [row for row in rows if row["filter"] == rows[0]["filter"]]
     found: dict[str, Any] = {"docs": len(kept), "fewshot": task.get_config("num_fewshot") or 0}
     if graded(task.config.to_dict(keep_callable=True)):
@@ -35,7 +35,7 @@ def summarize(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _graded(rows: Sequence[Row]) -> dict[str, Any]:
-    """Of a task that verikit grades."""
+    """Summarise a task that verikit grades."""
     every = [grade for row in rows for grade in grades_of(row)]
     own = own_metric(rows[0])
     repeats = max(len(grades_of(row)) for row in rows)
@@ -68,7 +68,7 @@ def _graded_metrics(rows: Sequence[Row], own: str, repeats: int) -> dict[str, Es
 
 
 def _plain(rows: Sequence[Row]) -> dict[str, Any]:
-    """Of a task that verikit does not grade: lm-eval's own metrics, over the rows whose replies all came."""
+    """Summarise a task that verikit does not grade: lm-eval's own metrics, over the rows whose replies all arrived."""
     whole = [row for row in rows if "failed" not in row]
     names = list(rows[0]["metrics"])
     reasons = Counter(reason[:200] for row in rows for reason in row.get("failed", ()))
@@ -102,7 +102,7 @@ def _aggregated(task: ConfigurableTask, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _categories(rows: Sequence[Row]) -> dict[str, Any]:
-    """The own metric by the documents' category, where they have several."""
+    """Return the own metric by the documents' category, if there are several."""
     by_category: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         if (value := value_of(row)) is not None and row["doc"].get("category"):

@@ -1,4 +1,4 @@
-"""What tables of text hold as text, though it is none: lists."""
+"""Parses values that text tables store as strings: lists."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from verikit.errors import SchemaError
 
 MAX_LIST = 100_000
-"""Characters of a list in a table of text."""
+"""Maximum characters of a list in a text table."""
 
 
 def text_list(text: str) -> list[Any]:
-    """A list as it is written in a table of text, by Python or as JSON; numpy writes no commas.
+    """Parse a list as written in a text table by Python, as JSON or by numpy, which writes no commas.
 
     Raises:
-        SchemaError: it is none.
+        SchemaError: the string is not a list.
     """
     try:
         found = ast.literal_eval(text[:MAX_LIST])

@@ -1,4 +1,4 @@
-"""Two-turn tasks: MT-Bench's figure is the mean of the judge's ratings, 1 to 10, over turns."""
+"""Two-turn tasks: MT-Bench's metric is the mean of the judge's ratings, 1 to 10, over turns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verikit.evals.grade import results as graded
 
 
 def results(doc: Doc, filtered: Sequence[Sequence[Grade]]) -> dict[str, Any]:
-    """A document's metrics: the rating as a share of its scale, and as the judge gave it."""
+    """Return a document's metrics: the rating as a fraction of its scale, and as the judge gave it."""
     found: dict[str, Any] = dict(graded(doc, filtered))
     found.pop("unparsed", None)
     rated = [grade["rating"] for grade in filtered[0] if grade["rating"]["value"] is not None]

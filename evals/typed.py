@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
 
     class LM:
-        """A model as lm-eval asks it."""
+        """lm-eval's interface of a model."""
 
     class Filter:
         """A step between a model's replies and their metrics."""

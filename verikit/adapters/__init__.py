@@ -1,9 +1,9 @@
-"""One definition of "good" inside other stacks: each `to_…` turns a verifier (or its spec) into what that stack calls.
+"""Verifiers in other stacks: each `to_…` turns a verifier (or its spec) into an object that the stack can call.
 
-What comes out can be pickled, has a `__name__` and may be called from any thread. A candidate that could not be scored
-is `None` where the stack knows that (TRL, lm-eval), unscored, an error or taken out where it has such a state (Inspect,
-verifiers, slime, AReaL), and elsewhere what the option `unscored` says (the mean of the prompt's other samples, a
-number, or an exception): never a silent zero. `counts` tells how many there were.
+The result can be pickled, has a `__name__` and may be called from any thread. An unscored candidate is `None` in stacks
+that support it (TRL, lm-eval), and uses the stack's own unscored, error or removed state if there is one (Inspect,
+verifiers, slime, AReaL). In other stacks the option `unscored` decides (the mean of the prompt's other samples, a
+number, or an exception). It is never a silent zero. `counts` has their number.
 """
 
 from verikit.adapters.areal import to_areal

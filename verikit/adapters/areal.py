@@ -1,9 +1,9 @@
 """AReaL: `RLVRWorkflow(reward_fn="reward.reward_fn", …)`, whose `reward_fn = to_areal("answer")`.
 
-It is called for one sample in a pool of processes, with the prompt and the completion as texts (special tokens kept),
-their token ids, and the row's fields (AReaL 1.0, `areal/api/reward_api.py`). A call of more than 15 s is given up,
-after four tries as reward 0; so it ends before that here. An exception is tried again too, and then the trajectory is
-rejected: AReaL samples another in its place. That is how a sample without a score is masked.
+AReaL calls it for one sample in a pool of processes, with the prompt and the completion as strings (special tokens
+included), their token ids, and the row's fields (AReaL 1.0, `areal/api/reward_api.py`). A call of more than 15 s is
+abandoned and, after four attempts, gets reward 0. verikit's calls therefore end earlier. An exception is also retried,
+and then the trajectory is rejected: AReaL samples another one instead. That is how an unscored sample is masked.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ def to_areal(
 
     Args:
         verifier: A verifier or its spec.
-        unscored: What stands for a score that is missing: `raise`, by which AReaL rejects the trajectory and samples
-            another; a number; or `mean`, of what the prompt's samples got lately in the same process.
-        seconds: After which a score counts as missing: fewer than AReaL waits (`AsyncRewardWrapper`, 15).
-        tries: How often a sample is scored whose score is a time-out or an error.
-        name: Its `__name__`; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        unscored: The replacement for a missing score: `raise`, which makes AReaL reject the trajectory and sample
+            another, a number, or `mean` of the prompt's latest scores in the same process.
+        seconds: Time after which a score counts as missing. Must be less than AReaL's (`AsyncRewardWrapper`, 15).
+        tries: Maximum attempts to score a sample whose score is a timeout or an error.
+        name: The function's `__name__`. None uses the verifier's.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     return ArealReward(verifier, name, unscored, seconds, echoes=echoes, tries=tries)

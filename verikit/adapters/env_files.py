@@ -1,7 +1,7 @@
 """The files of written environment packages.
 
-`@NAME@` is a Python identifier, `@CLASS@` the same in capitals, `@DIST@` a distribution's name. Nothing else of the
-user's stands in code: tasks and the verifier's spec are JSON beside it.
+`@NAME@` is a Python identifier, `@CLASS@` the same in capitals, `@DIST@` a distribution's name. No other user input is
+in the code: tasks and the verifier's spec are JSON files next to it.
 """
 
 PYPROJECT = """\

@@ -1,4 +1,4 @@
-"""What a written environment package holds beside its code: `tasks.jsonl` and `verifier.json`."""
+"""The data of a written environment package: `tasks.jsonl` and `verifier.json`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EnvironmentRows:
     """The tasks of a written package and the verifier that rewards them.
 
     Args:
-        folder: Where the package keeps its data (`importlib.resources.files`).
+        folder: The package's data folder (`importlib.resources.files`).
 
     Raises:
         UsageError: a file is missing or damaged.
@@ -82,5 +82,5 @@ class EnvironmentRows:
         )
 
     def score(self, index: int, completion: Any) -> Score:
-        """Score a completion of a task, gathered with what other threads wait for."""
+        """Score a completion of a task, in a batch with the requests of other threads."""
         return self.reward.gather.submit(self.sample(index, completion)).result()

@@ -1,7 +1,7 @@
 """torchforge: `RewardActor…as_service(reward_functions=[to_forge("answer")])`.
 
-Called for one sample with prompt, response and target (meta-pytorch/torchforge, `apps/grpo/main.py`); what it returns
-is added up and averaged, so there must be a number.
+torchforge calls it for one sample with prompt, response and target (meta-pytorch/torchforge, `apps/grpo/main.py`). It
+sums and averages the results, so each must be a number.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def to_forge(
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The reward of a sample without a score: `mean`, of what the prompt's samples got before it; a number;
-            or `raise`, which ends the run.
-        tries: How often a sample is scored whose score is a time-out or an error.
-        name: Under which torchforge logs it; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        unscored: The reward of an unscored sample: `mean` of the prompt's earlier samples, a number, or `raise`, which
+            ends the run.
+        tries: Maximum attempts to score a sample whose score is a timeout or an error.
+        name: The name in torchforge's logs. None uses the verifier's.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     return ForgeReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -1,7 +1,8 @@
 """Gathers one-sample calls of many threads or coroutines into batches.
 
-Stacks that ask for one score at a time (verl, OpenRLHF, verifiers, a server's requests) still reach a verifier's batch
-form: whatever waits when a scoring thread becomes free is one batch. No event loop of ours, no time window to tune.
+Stacks that request one score at a time (verl, OpenRLHF, verifiers, a server's requests) still use a verifier's batch
+method: all samples waiting when a scoring thread becomes free are one batch. There is no separate event loop and no
+time window to tune.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from verikit.platform.system import at_fork
 from verikit.types import Sample, Score
 
 MAX_BATCH = 256
-"""Samples to a batch, where the verifier does not want more."""
+"""Maximum samples per batch, unless the verifier sets a larger one."""
 Submitted = tuple[Sample, "Future[Score]"]
 
 
 class Gather:
-    """Scores samples handed in one by one, in batches, in threads of its own; they end with the process.
+    """Scores single samples in batches, in its own threads. The threads end with the process.
 
     Args:
-        verifier: What scores them.
-        max_batch: Samples to a batch.
-        threads: Batches scored side by side; the first is started with the first sample.
+        verifier: The verifier that scores them.
+        max_batch: Maximum samples per batch.
+        threads: Number of batches scored in parallel. The first thread starts with the first sample.
     """
 
     def __init__(self, verifier: Verifier, *, max_batch: int = MAX_BATCH, threads: int = 2) -> None:
@@ -46,13 +47,13 @@ class Gather:
         return self._queue.qsize()
 
     def submit(self, sample: Sample) -> Future[Score]:
-        """Hand in a sample; its score comes as the future's result, a wrongly set up verifier as its exception.
+        """Submit a sample. The future's result is its score, and its exception a misconfigured verifier.
 
         Raises:
             VerikitError: the gatherer is closed.
         """
         future: Future[Score] = Future()
-        with self._lock:  # what is put behind the marks of the end would wait for ever
+        with self._lock:  # samples queued after the end markers would wait for ever
             if self._closed:
                 raise VerikitError("the gatherer is closed: no more samples are taken")
             self._queue.put((sample, future))
@@ -63,11 +64,11 @@ class Gather:
         return future
 
     async def score(self, sample: Sample) -> Score:
-        """Score one sample, in a batch with what else waits."""
+        """Score one sample, in a batch with the other waiting samples."""
         return await asyncio.wrap_future(self.submit(sample))
 
     def close(self) -> None:
-        """Score what waits and stop; idempotent."""
+        """Score the waiting samples and stop. Idempotent."""
         with self._lock:
             self._closed = True
             for _ in self._running:
@@ -106,12 +107,12 @@ class Gather:
 
 
 _gathered: dict[str, Gather] = {}
-"""By the verifier's fingerprint: copies of one verifier (unpickled for each task, say) share threads."""
+"""By the verifier's fingerprint, so copies of one verifier (for example unpickled per task) share threads."""
 _lock = threading.Lock()
 
 
 def gathered(verifier: Verifier, fingerprint: str) -> Gather:
-    """The one gatherer of a verifier in this process, made when it is first asked for."""
+    """Return the only gatherer of a verifier in this process, created on first use."""
     with _lock:
         if fingerprint not in _gathered:
             _gathered[fingerprint] = Gather(verifier, max_batch=max(MAX_BATCH, verifier.batch))

@@ -1,8 +1,8 @@
 """Harbor task folders from rows with workspaces: `verikit adapter write harbor`.
 
-Each task has its box for the agent (`environment/`) and one for the grader (`tests/`), which runs verikit on what the
-agent left in /app. Expected values are in `tests/` only. The files that the agent was given and those of the solution
-are tars there, so that nothing of them is taken for a test or for an expected value.
+Each task has a container for the agent (`environment/`) and one for the grader (`tests/`), which runs verikit on the
+files that the agent left in /app. Expected values are only in `tests/`. There, the agent's input files and the
+solution's files are tars, so none of them is mistaken for a test or an expected value.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from verikit.workspaces.names import shown
 from verikit.workspaces.tree import Tree
 
 ORACLE = "oracle"
-"""The row's key for the files of a right solution, in the forms of a workspace's `after`."""
+"""The row's key for the files of a right solution, in the formats of a workspace's `after`."""
 IMAGE = "python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea"
-"""The image of both boxes, unless `--image` names another."""
+"""The image of both containers, unless `--image` sets another."""
 HARBOR = Stack(
     "Harbor 0.25 (schema 1.4)",
     "harbor run -p DIR -a oracle",
@@ -77,7 +77,7 @@ class WrittenTasks:
 
     names: tuple[str, ...]
     solved: int
-    """Those with a solution."""
+    """Number of tasks with a solution."""
     repeated: int
     """Rows that are another trial of a task."""
 
@@ -93,28 +93,28 @@ class _Task:
 class _Images(NamedTuple):
     base: str
     requirement: str
-    """Of the grader's image."""
+    """Requirement of verikit in the grader's image."""
     exact: bool
-    """Whether the spec compares bytes. The agent has to know that."""
+    """Whether the spec compares bytes, which the agent must be told."""
 
 
 def write_tasks(
     spec: str, rows: Sequence[Group], data_folder: str | None, folder: Path, name: str, image: str, *, force: bool
 ) -> WrittenTasks:
-    """Write a task folder for each task among the rows.
+    """Write a folder for each task among the rows.
 
     Args:
-        spec: The verifier that rewards. A TOML or Python file that it begins with is copied to the grader.
+        spec: The verifier that rewards. A TOML or Python file that it starts with is copied to the grader.
         rows: Rows with `workspace`. Several trials of the same task are one task.
-        data_folder: The folder in which the paths of the workspaces begin.
-        folder: Gets a folder per task.
-        name: The organisation in the tasks' names; empty: the folder's name.
-        image: The base image of both boxes.
+        data_folder: The folder to which the workspaces' paths are relative.
+        folder: Receives a folder per task.
+        name: The organisation in the tasks' names. Empty uses the folder's name.
+        image: The base image of both containers.
         force: Write into a folder that is not empty.
 
     Raises:
-        UsageError: there is no task, a file cannot be part of one, or the folder is not empty.
-        SpecError: the spec can't be read.
+        UsageError: there is no task, a file can't be part of one, or the folder is not empty.
+        SpecError: the spec can't be parsed.
         VerikitError: a file can't be written.
     """
     load(spec)
@@ -177,7 +177,7 @@ def _whole(tree: Tree) -> Tree:
 
 
 def _identity(task: _Task) -> str:
-    """What makes two rows the same task: all but the trial."""
+    """Key that is equal for rows of the same task: everything but the trial."""
     digest = task.before.manifest.digest if task.before else ""
     return json.dumps([_instruction(task.row), digest, task.row.answer, _meta(task.row)], sort_keys=True, default=str)
 
@@ -196,7 +196,7 @@ def _instruction(row: Group) -> str:
 
 
 def _graders_spec(spec: str) -> tuple[str, dict[str, bytes]]:
-    """The spec as the grader reads it, and the file that it begins with by its name in `tests/`."""
+    """Return the spec for the grader, and the file that it starts with by its name in `tests/`."""
     mark = ".py:" if ".py:" in spec else ".toml#"
     path, found, rest = spec.partition(mark)
     file = Path(path + mark[:-1])
@@ -257,12 +257,12 @@ def _dockerfile(image: str, before: Tree | None) -> str:
 
 
 def _solution(before: Tree | None, oracle: Tree) -> dict[str, bytes]:
-    """A script that makes of the given files those of the oracle."""
+    """Return a script that turns the given files into the oracle's files."""
     given: Mapping[str, Any] = before.manifest if before else {}
     new = [path for path, entry in oracle.manifest.items() if path not in given or given[path].told() != entry.told()]
     gone = [path for path in given if path not in oracle.manifest]
     lines = ["#!/bin/bash", "set -e"]
-    # a file may stand where a folder was, so that what is gone goes first
+    # a file may replace a folder, so removals come first
     lines += [f"rm -rf -- {shlex.quote(f'{WORK}/{path}')}" for path in gone]
     found = {}
     if new:
@@ -272,7 +272,7 @@ def _solution(before: Tree | None, oracle: Tree) -> dict[str, bytes]:
 
 
 def packed(tree: Tree, paths: Iterator[str] | Sequence[str] | Mapping[str, Any]) -> bytes:
-    """Some entries of a tree as a tar, the same bytes for the same entries."""
+    """Pack entries of a tree as a tar. Equal entries give byte-identical tars."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in paths:
@@ -293,7 +293,7 @@ def _contents(tree: Tree) -> dict[str, bytes]:
 
 
 def _slug(text: str) -> str:
-    """A text as a name of Harbor's: small letters, digits and hyphens."""
+    """Convert a string to a Harbor name: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()[:80]).strip("-")
 
 

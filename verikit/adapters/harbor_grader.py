@@ -1,8 +1,8 @@
 """The grader of a written Harbor task: `python3 -P -m verikit.adapters.harbor_grader TESTS WORK REWARD`.
 
-It scores the files below WORK by the row and the spec in TESTS. A score becomes REWARD (`reward.json`), and
-`verikit.json` beside it gets parts and reasons. Without a value no reward is written and the exit code is 1, because a
-fault of the machine must not count as the agent's.
+It scores the files in WORK with the row and the spec in TESTS. A score is written to REWARD (`reward.json`), and its
+parts and reasons to `verikit.json` next to it. Without a value, no reward is written and the exit code is 1, because an
+infrastructure error must not count against the agent.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ WORK, REWARD = "/app", "/logs/verifier/reward.json"
 TESTS = "tests:"
 """Begins a spec whose file is in the folder of the tests."""
 UNSCORED = "verikit: no value"
-"""Begins the line that the grader prints for a score without a value."""
+"""Prefix of the line that the grader prints for an unscored sample."""
 
 
 def graded(tests: Path, work: Path) -> Score:
-    """The score of what an agent left.
+    """Return the score of an agent's files.
 
     Args:
-        tests: The folder with the row, the spec and the files that the agent was given.
+        tests: The folder with the row, the spec and the agent's input files.
         work: The agent's files.
     """
     told: dict[str, Any] = json.loads((tests / EXPECTED).read_text("utf-8"))

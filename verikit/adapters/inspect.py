@@ -1,4 +1,4 @@
-"""Inspect: a scorer, `Task(..., scorer=to_inspect("answer"))`; what has no score is Inspect's own unscored."""
+"""Inspect: a scorer, `Task(..., scorer=to_inspect("answer"))`. Unscored samples use Inspect's own unscored state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verikit.types import Sample
 
 
 class InspectScorer(Reward):
-    """Awaited by Inspect for one sample; single calls are gathered into batches."""
+    """Awaited by Inspect for one sample. Single calls are gathered into batches."""
 
     async def __call__(self, state: Any, target: Any) -> Any:
         """Score a `TaskState` against a `Target`, as Inspect's `Score`."""
@@ -35,23 +35,23 @@ class InspectScorer(Reward):
         return Score(value=found.value, answer=found.answer, explanation=found.reason, metadata={"parts": parts})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Inspect's own marks on the object, its name in the registry among them, are made anew where it arrives.
+        # Inspect's own marks on the object, including its registry name, are created again after unpickling.
         return _registered, (self.verifier, self.__name__)
 
 
 def to_inspect(verifier: str | Verifier, *, name: str | None = None, tries: int = 1) -> Any:
-    """Make a scorer for Inspect (`inspect_ai`), with mean and standard error as its metrics; it can be pickled.
+    """Make a scorer for Inspect (`inspect_ai`), with mean and standard error as its metrics. It can be pickled.
 
-    The target is the gold, the task's metadata the sample's meta; single calls are gathered into batches.
+    The target is the gold answer, and the task's metadata is the sample's meta. Single calls are gathered into batches.
 
     Args:
         verifier: A verifier or its spec.
-        name: The scorer's name in Inspect's log; None: the verifier's.
-        tries: How often a sample is scored whose score is a time-out or an error.
+        name: The scorer's name in Inspect's log. None uses the verifier's.
+        tries: Maximum attempts to score a sample whose score is a timeout or an error.
 
     Raises:
         MissingExtra: inspect_ai is not installed.
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     try:
         import inspect_ai.scorer  # noqa: F401

@@ -1,4 +1,4 @@
-"""lm-eval: a task's `custom` filter that scores all its replies in one batch, and what makes metrics of the scores.
+"""lm-eval: a task's `custom` filter that scores all its replies in one batch, and functions for metrics of the scores.
 
     filter_list:
       - {name: verikit, filter: [{function: custom, filter_fn: !function reward.filter_fn}]}
@@ -7,8 +7,8 @@
       - {metric: verikit, aggregation: !function reward.mean_scored, higher_is_better: true}
       - {metric: unscored, aggregation: mean, higher_is_better: false}
 
-(`reward.py` lies beside the task's YAML: `verikit adapter write lm-eval SPEC -o reward.py`.) A reply without a score is
-None: it leaves the mean and is counted by the other metric. Called as in lm-eval 0.4.13.
+(`reward.py` is next to the task's YAML: `verikit adapter write lm-eval SPEC -o reward.py`.) An unscored reply is None:
+it is excluded from the mean and counted by the other metric. The interface is that of lm-eval 0.4.13.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from verikit.messages import CompletionMessage
 from verikit.types import Sample
 
 PROMPT_KEYS = ("prompt", "question", "problem", "input")
-"""Keys of a document that its question is looked for in, in this order."""
+"""Keys of a document that may contain its question, in order of preference."""
 Reply = str | Sequence[CompletionMessage]
 Gold = str | Callable[[Mapping[str, Any]], Any] | None
 
@@ -55,7 +55,7 @@ class LmEvalFilter(Reward):
 
 
 def process_results(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, float | None]:
-    """Make a document's metrics of its filtered replies: the mean score, and the share that has none."""
+    """Convert a document's filtered replies to metrics: the mean score, and the fraction that is unscored."""
     values = [value for result in results for value in (result if isinstance(result, (list, tuple)) else [result])]
     scored = [value for value in values if value is not None]
     mean = sum(scored) / len(scored) if scored else None
@@ -63,7 +63,7 @@ def process_results(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str,
 
 
 def mean_scored(values: Iterable[float | None]) -> float:
-    """The mean over documents that have a score; NaN where none has."""
+    """Mean over the documents that have a score. NaN if there are none."""
     scored = [value for value in values if value is not None]
     return sum(scored) / len(scored) if scored else float("nan")
 
@@ -76,17 +76,17 @@ def to_lm_eval(
     unscored: float | None = None,
     name: str | None = None,
 ) -> LmEvalFilter:
-    """Make a `filter_fn` for lm-eval's `custom` filter: every reply becomes its score, None where it has none.
+    """Make a `filter_fn` for lm-eval's `custom` filter: every reply becomes its score, or None if unscored.
 
     Args:
         verifier: A verifier or its spec.
-        prompt: The document's key with the question; None: the first of prompt, question, problem, input.
-        answer: The document's key with the gold, or a function of the document; None: the first of answer,
+        prompt: The document's key with the question. None uses the first of prompt, question, problem, input.
+        answer: The document's key with the gold answer, or a function of the document. None uses the first of answer,
             ground_truth, solution, gold, target, label.
-        unscored: What stands for a reply without a score.
-        name: Its name in the log; None: the verifier's.
+        unscored: The value of an unscored reply.
+        name: The name in the log. None uses the verifier's.
 
     Raises:
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     return LmEvalFilter(verifier, name, unscored, prompt, answer)

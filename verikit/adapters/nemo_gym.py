@@ -11,7 +11,7 @@ from verikit.messages import from_responses
 from verikit.types import Sample
 
 GOLDS = ("expected_answer", *GOLD_KEYS)
-"""Where a rollout's gold is looked for, in this order."""
+"""Fields that may contain a rollout's gold answer, in order of preference."""
 
 
 def _object(row: Mapping[str, Any], field: str) -> Mapping[str, Any]:
@@ -22,16 +22,16 @@ def _object(row: Mapping[str, Any], field: str) -> Mapping[str, Any]:
 
 
 def rollout_sample(row: Mapping[str, Any], gold: str | None = None) -> Sample:
-    """A rollout (a `/verify` request, or a line of `rollouts.jsonl`) as a sample.
+    """Convert a rollout (a `/verify` request, or a line of `rollouts.jsonl`) to a sample.
 
-    Its meta is the row but for the conversation, the fields of `verifier_metadata`, and the tools that were offered.
+    Its meta has the row without the conversation, the fields of `verifier_metadata`, and the available tools.
 
     Args:
-        row: With `responses_create_params` and `response`.
-        gold: The field that holds the gold; None: the first of `GOLDS` that is there.
+        row: A row with `responses_create_params` and `response`.
+        gold: The field with the gold answer. None uses the first of `GOLDS` that is present.
 
     Raises:
-        SchemaError: a field is missing or of another form.
+        SchemaError: a field is missing or has another format.
         UsageError: the conversation can't be read.
     """
     asked, response = (_object(row, field) for field in ("responses_create_params", "response"))

@@ -3,10 +3,11 @@
     env:
       verikit: {spec: "0.9*answer + 0.1*boxed", unscored: mean}
 
-NeMo-RL asks for a batch of message logs and what it keeps of each (`extra_env_info`, with the gold as `ground_truth`)
-and takes rewards as a tensor (`environments/interfaces.py`, `experience/rollouts.py`: `calculate_rewards`). It has no
-mask for an environment's samples and an exception ends the run: what has no score gets `unscored`, by default the mean
-of the same prompt's others, and is counted in `unscored` of the environment's metrics.
+NeMo-RL passes a batch of message logs with the metadata of each (`extra_env_info`, with the gold answer as
+`ground_truth`). It expects rewards as a tensor (`environments/interfaces.py`, `experience/rollouts.py`:
+`calculate_rewards`). It has no mask for an environment's samples, and an exception ends the run. An unscored sample
+therefore gets `unscored`, by default the mean of the same prompt's others, and is counted in `unscored` of the
+environment's metrics.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from verikit.types import Sample
 
 ACTOR = "verikit.adapters.nemo_rl.VerikitEnvironment"
 SETTINGS = ("spec", "unscored", "name", "echoes")
-"""What the environment's section of a configuration may hold."""
+"""Allowed keys of the environment's section in a configuration."""
 
 
 class EnvironmentReturn(NamedTuple):
-    """NeMo-RL's fields in its order, of a whole batch; it reads them by their places."""
+    """NeMo-RL's fields of a whole batch. Their order matters, since NeMo-RL reads them by position."""
 
     observations: list[dict[str, str]]
     metadata: list[Any]
@@ -52,10 +53,10 @@ class NemoRLReward(NumberReward):
         super().__init__(verifier, name, unscored, echoes=echoes)
 
     def step(self, message_log_batch: Sequence[Sequence[Mapping[str, Any]]], metadata: list[Any]) -> EnvironmentReturn:
-        """Score a batch of conversations; each episode ends.
+        """Score a batch of conversations. Each episode ends.
 
         Raises:
-            Unscored: one has no score, and `raise` was asked for, or two batches in a row have none.
+            Unscored: a sample is unscored and `unscored` is `raise`, or two consecutive batches are unscored.
             MissingExtra: torch is not installed.
         """
         try:
@@ -76,13 +77,13 @@ class NemoRLReward(NumberReward):
         )
 
     def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
-        """The batch as it is, and how many samples had no score since the start."""
+        """Return the batch unchanged, and the fraction and number of samples that were unscored since the start."""
         lost, seen = self.counts["unscored"], self.counts.total()
         return batch, {"unscored": lost / seen if seen else 0.0, "unscored_count": lost}
 
 
 def sample_of(log: Sequence[Mapping[str, Any]], info: Any) -> Sample:
-    """A conversation as a sample: the completion is all from the model's first turn on."""
+    """Convert a conversation to a sample. The completion starts at the model's first turn."""
     begin = next((index for index, turn in enumerate(log) if by_assistant(turn)), len(log))
     prompt = prompt_of(log[:begin])
     meta = dict(info) if isinstance(info, Mapping) else {}
@@ -111,7 +112,7 @@ def of_config(config: Mapping[str, Any]) -> NemoRLReward:
 
 
 def register(name: str = "verikit") -> None:
-    """Make the environment known to NeMo-RL under a name of its configuration; call it before training is set up.
+    """Register the environment with NeMo-RL under a name of its configuration. Call it before training is set up.
 
     Raises:
         UsageError: NeMo-RL is not installed.
@@ -129,7 +130,7 @@ def register(name: str = "verikit") -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """`VerikitEnvironment`, the Ray actor, made when NeMo-RL asks for it by its dotted name."""
+    """`VerikitEnvironment`, the Ray actor, created when NeMo-RL imports it by its dotted name."""
     if name != "VerikitEnvironment":
         raise AttributeError(name)
     import ray
@@ -140,6 +141,6 @@ def __getattr__(name: str) -> Any:
             super().__init__(made.verifier, made.__name__, made.unscored, echoes=True)
 
         def shutdown(self) -> None:
-            """Nothing is held."""
+            """Do nothing: there is nothing to release."""
 
     return ray.remote(VerikitEnvironment)

@@ -1,8 +1,8 @@
-"""open-instruct: a `VerifierFunction`, found by its being there; rows choose it by their `dataset` column.
+"""open-instruct: a `VerifierFunction`, which is found as a subclass. Rows choose it by their `dataset` column.
 
-`open_instruct.ground_truth_utils.build_all_verifiers` makes one of each subclass and awaits `async_call` with the
-prediction's tokens, the prediction, the row's `ground_truth` as its label, the query and the rollout's state. The
-score is a number in a weighted sum.
+`open_instruct.ground_truth_utils.build_all_verifiers` creates one instance of each subclass and awaits its
+`async_call`. The arguments are the prediction's tokens, the prediction, the row's `ground_truth` as its label, the
+query and the rollout's state. The score is a number in a weighted sum.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def to_open_instruct(
 
     Args:
         verifier: A verifier or its spec.
-        name: What rows say in their `dataset` column; in small letters.
-        weight: Of its score in a row's sum.
-        unscored: The score of a prediction that has none: `mean`, of what the query's predictions got lately; a number;
-            or `raise`, which ends the run.
-        tries: How often a sample is scored whose score is a time-out or an error.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        name: The value of the rows' `dataset` column, in lower case.
+        weight: Weight of its score in a row's sum.
+        unscored: The score of an unscored prediction: `mean` of the query's latest predictions, a number, or `raise`,
+            which ends the run.
+        tries: Maximum attempts to score a sample whose score is a timeout or an error.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
         ImportError: open-instruct is not installed.
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     stack = import_module("open_instruct.ground_truth_utils")
     reward = NumberReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -1,8 +1,8 @@
 """A verifier as an OpenAI grader: `verikit adapter write openai-grader SPEC`.
 
-What a grader can say exactly is written; anything else is refused with its name. The row's gold stands under `answer`,
-its prompt under `prompt`. Sums, `mean`, `minimum`, `maximum` and `clip` become a formula over the parts; a verifier is
-known by its type as it is registered, so that nothing here imports the judges.
+Only verifiers that a grader can express exactly are written. Others are rejected with an error that names the part. The
+row's gold answer is under `answer` and its prompt under `prompt`. Sums, `mean`, `minimum`, `maximum` and `clip` become
+a formula over the parts. A verifier is recognised by its registered type, so this module does not import the judges.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from verikit.graders.schema import Multi, read_grader
 from verikit.names.registry import find
 
 MODEL = "gpt-4.1-2025-04-14"
-"""Written where a judge's engine names no model."""
+"""The model to write if a judge's engine names none."""
 _SAID = "{{sample.output_text}}"
 _EXACT = """def grade(sample, item):
     golds = item["answer"]
@@ -43,10 +43,10 @@ _HOLE = re.compile(r"\{(\w+)\}")
 
 
 def written(verifier: Verifier) -> str:
-    """The grader's JSON.
+    """Return the grader's JSON.
 
     Raises:
-        UsageError: a part of the verifier that no grader can say.
+        UsageError: a grader can't express a part of the verifier.
     """
     grader = grader_of(verifier)
     read_grader(grader)
@@ -54,10 +54,10 @@ def written(verifier: Verifier) -> str:
 
 
 def grader_of(verifier: Verifier) -> dict[str, Any]:
-    """The grader as a table.
+    """Return the grader as a table.
 
     Raises:
-        UsageError: a part of the verifier that no grader can say.
+        UsageError: a grader can't express a part of the verifier.
     """
     if _registered(verifier, "openai_grader") and verifier.reads == "reply":
         own: Any = verifier
@@ -114,7 +114,7 @@ def _number(value: float) -> str:
 
 
 def _added(graders: dict[str, dict[str, Any]], name: str, grader: Mapping[str, Any]) -> str:
-    """The name under which a grader was added, which a formula can say and no function has."""
+    """Add a grader and return its name, which is a valid identifier and not the name of a function."""
     base = re.sub(r"\W", "_", name, flags=re.ASCII)
     base = base if re.match(r"[A-Za-z_]", base) else f"_{base}"
     free = base
@@ -164,7 +164,7 @@ def _own(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
 
 
 def _dumped(spec: Any) -> dict[str, Any]:
-    """A grader's JSON, of what it was read from: what was left to OpenAI's defaults still is."""
+    """Return a parsed grader's JSON. Values left to OpenAI's defaults are still omitted."""
     table: dict[str, Any] = spec.model_dump(mode="json", exclude_none=True, exclude_unset=True)
     if isinstance(spec, Multi):
         table["graders"] = {name: {**_dumped(grader), "name": name} for name, grader in spec.graders.items()}
@@ -224,7 +224,7 @@ def _rubric(verifier: Any, graders: dict[str, dict[str, Any]]) -> str:
 
 
 def _asking(verifier: Any, note: str, **blocks: str) -> dict[str, Any]:
-    """What a model grader is asked: the judge's prompt with templates, between marks that the file alone knows."""
+    """Return a model grader's input: the judge's prompt with templates, between markers that only the file contains."""
     mark = secrets.token_hex(6)
     holes = {"prompt": "{{item.prompt}}", "answer": _SAID, "reference": "{{item.answer}}", **blocks}
     shown = {"fence": mark} | {name: f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in holes.items()}
@@ -251,4 +251,4 @@ _SAYABLE: Mapping[str, Callable[[Any, dict[str, dict[str, Any]]], str]] = {
     "rouge": _rouge,
     "rubric": _rubric,
 }
-"""By the name under which a verifier's type is registered: another type of that name may do anything."""
+"""Writers by registered name. The type is also checked, since a custom type of that name may differ."""

@@ -1,9 +1,9 @@
 """OpenRLHF: `--reward.remote_url reward.py`, whose `reward_func = to_openrlhf("answer")`.
 
-It is called with `queries` (prompt and response, decoded with special tokens), `prompts` and `labels`, one sample at a
-time in threads, and returns tensors (OpenRLHF 0.11, `utils/agent.py`). An exception would leave the reward None without
-a word, so there is none: a sample without a score gets what `unscored` says, and `extra_logs` says how many, and the
-values of a combination's parts (`part/answer`, NaN for a part without a value).
+OpenRLHF calls it with `queries` (prompt and response, decoded with special tokens), `prompts` and `labels`. It passes
+one sample at a time in threads and expects tensors (OpenRLHF 0.11, `utils/agent.py`). An exception would silently leave
+the reward None, so none is raised: an unscored sample gets the reward that `unscored` sets. `extra_logs` has the number
+of unscored samples and the values of a combination's parts (`part/answer`, NaN if a part has no value).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from verikit.errors import MissingExtra
 from verikit.types import Sample, Score
 
 _ENDS = ("</s>", "<eos>", "<pad>", "[PAD]", "[EOS]", "<end_of_turn>", "<s>", "<bos>")
-"""Special tokens in plain brackets; all in the form `<|…|>` count too."""
+"""Special tokens in plain brackets. All tokens of the form `<|…|>` are recognised too."""
 _BOS = 40
-"""Characters that a beginning-of-sequence token may have."""
+"""Maximum length of a beginning-of-sequence token in characters."""
 _HEAD = 24
-"""Characters by which a prompt cut from the left is found again."""
+"""Number of characters used to locate a prompt that was truncated on the left."""
 
 
 class OpenRLHFReward(NumberReward):
@@ -46,12 +46,12 @@ class OpenRLHFReward(NumberReward):
         return reply | {name: torch.tensor(reply[name]) for name in ("rewards", "scores")}
 
     def rate(self, asked: Sequence[Sample | Score]) -> list[Score]:
-        """Score every sample, gathered into batches with those of other threads."""
+        """Score every sample, batched with those of other threads."""
         futures = [sample if isinstance(sample, Score) else self.gather.submit(sample) for sample in asked]
         return self._noted([future if isinstance(future, Score) else future.result() for future in futures])
 
     def reply(self, asked: Sequence[Sample | Score], scores: Sequence[Score]) -> dict[str, Any]:
-        """The reply as plain numbers, as the HTTP protocol has it too."""
+        """Return the reply as plain numbers, as in the HTTP protocol."""
         known = [Sample("", "") if isinstance(sample, Score) else sample for sample in asked]
         rewards = self.numbers(known, scores)
         return {
@@ -62,7 +62,7 @@ class OpenRLHFReward(NumberReward):
 
     def _parts(self, scores: Sequence[Score]) -> dict[str, list[float]]:
         rows = [self.part_values(score) for score in scores]
-        # OpenRLHF wants the same keys and a number of every sample, and would count 0 for one that is left out.
+        # OpenRLHF requires the same keys with numbers for every sample, and would count a missing one as 0.
         return {
             name: [math.nan if (value := row[name]) is None else value for row in rows]
             for name in (f"part/{part}" for part in self.parts)
@@ -70,10 +70,10 @@ class OpenRLHFReward(NumberReward):
 
 
 def samples(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any] | None) -> list[Sample | Score]:
-    """What OpenRLHF sends as samples: the response is the query without its prompt and closing special tokens.
+    """Convert OpenRLHF's data to samples. The response is the query without its prompt and closing special tokens.
 
-    Where the prompt is not found the sample is an error at once: scoring the prompt as if the model had written it
-    could reward an answer that stands there.
+    If the prompt is not found, the sample is an error. Scoring the prompt as if the model had written it could reward
+    an answer that it contains.
     """
     golds = labels if labels else [None] * len(queries)
     found: list[Sample | Score] = []
@@ -85,10 +85,10 @@ def samples(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any
 
 
 def response_of(query: str, prompt: str) -> str | None:
-    """The response in a decoded query: without the prompt, and without special tokens at the end; None if not found.
+    """Return the response in a decoded query, without the prompt and trailing special tokens. None if it is not found.
 
-    Decoding may put a beginning-of-sequence token before the prompt and change white space in it, and a prompt that is
-    too long lost its beginning.
+    Decoding may add a beginning-of-sequence token before the prompt and change whitespace in it. A prompt that was too
+    long has lost its start.
     """
     end = _end_of_prompt(query, prompt)
     if end is None:
@@ -118,7 +118,7 @@ def _end_of_prompt(query: str, prompt: str) -> int | None:
 
 
 def _aligned(query: str, i: int, prompt: str, j: int) -> int | None:
-    """Where the query goes on after the prompt's rest from `j`, both read without white space; None if it differs."""
+    """Return the query's position after the prompt's rest from `j`, ignoring whitespace. None if they differ."""
     while True:
         while j < len(prompt) and prompt[j].isspace():
             j += 1
@@ -132,7 +132,7 @@ def _aligned(query: str, i: int, prompt: str, j: int) -> int | None:
 
 
 def _special_at_end(text: str) -> int:
-    """Characters of the special token that a text ends with; 0 if none."""
+    """Length of the special token at the end of a text. 0 if there is none."""
     for mark in _ENDS:
         if text.endswith(mark):
             return len(mark)
@@ -154,13 +154,13 @@ def to_openrlhf(
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The reward of a sample without a score, whose `extra_logs["scored"]` is then 0: a number; `mean`, that
-            of the prompt's scored samples; or `raise`, which OpenRLHF logs and leaves the reward None.
-        tries: How often a sample is scored whose score is a time-out or an error.
-        name: Its `__name__`; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        unscored: The reward of an unscored sample, whose `extra_logs["scored"]` is then 0. Either a number, `mean` for
+            the mean of the prompt's scored samples, or `raise`, which OpenRLHF logs, leaving the reward None.
+        tries: Maximum attempts to score a sample whose score is a timeout or an error.
+        name: The function's `__name__`. None uses the verifier's.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     return OpenRLHFReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -1,7 +1,7 @@
 """Environment packages from a verifier and a data file: `verikit adapter write verifiers-env|openenv|nemo-gym`.
 
-What a user gives (prompts, references, the spec) is written as JSON beside the code and read at run time; the code
-holds a name alone, which has to be a Python identifier.
+The user's input (prompts, references, the spec) is written as JSON next to the code and read at run time. The code only
+contains a name, which must be a Python identifier.
 """
 
 from __future__ import annotations
@@ -47,24 +47,24 @@ PACKAGES = {
         (),
     ),
 }
-"""Stack -> what a written package is for; forms as the contract tests load them."""
+"""Stack -> what its package is used for. Formats are those that the contract tests load."""
 _TAKEN = frozenset(("verikit", "verifiers", "openenv", "nemo_gym", "server", "client", "models", "tests", "app"))
 
 
 def write_package(stack: str, spec: str, problems: Sequence[Group], folder: Path, name: str, *, force: bool) -> str:
-    """Write a package, and return what to run next.
+    """Write a package, and return the command to run next.
 
     Args:
         stack: A key of `PACKAGES`.
-        spec: The verifier that rewards; files that it names are found from anywhere.
+        spec: The verifier that rewards. Files that it names are written as absolute paths.
         problems: The tasks.
-        folder: Where; made if absent.
-        name: Of the package; "": the folder's.
-        force: Write into a folder that holds something already.
+        folder: The target folder, which is created if missing.
+        name: The package's name. "" uses the folder's.
+        force: Write into a folder that is not empty.
 
     Raises:
-        UsageError: the name can't be one, there are no tasks, or the folder is not empty.
-        SpecError: the spec can't be read.
+        UsageError: the name is invalid, there are no tasks, or the folder is not empty.
+        SpecError: the spec can't be parsed.
         VerikitError: a file can't be written.
     """
     load(spec)
@@ -91,10 +91,10 @@ def write_package(stack: str, spec: str, problems: Sequence[Group], folder: Path
 
 
 def package_name(text: str) -> str:
-    """A text as the name of a package: lower case, with underscores.
+    """Convert a string to a package name: lower case, with underscores.
 
     Raises:
-        UsageError: it is no Python name, or one that something else has.
+        UsageError: it is not a Python identifier, or is already taken.
     """
     name = text.strip().lower().replace("-", "_").replace(".", "_")
     letters = name.isascii() and name.isidentifier() and name[0].isalpha()
@@ -104,7 +104,7 @@ def package_name(text: str) -> str:
 
 
 def _absolute(spec: str) -> str:
-    """A spec that is found from anywhere: a file that it begins with, by its full path."""
+    """Return a spec that works from any folder: a file that it starts with gets its full path."""
     path, mark, rest = spec.partition(".py:" if ".py:" in spec else ".toml#")
     file = Path(path + mark[:-1])
     return f"{file.resolve()}{mark[-1]}{rest}" if mark and file.is_file() else spec
@@ -148,7 +148,7 @@ def _nemo_gym(name: str, problems: Sequence[Group]) -> dict[str, str]:
 
 
 def _gym_row(problem: Group) -> dict[str, object]:
-    """A task in NeMo-Gym's form; its own fields stand apart, where no name of NeMo-Gym's can be among them."""
+    """Return a task in NeMo-Gym's format. Its own fields are nested, so they can't collide with NeMo-Gym's names."""
     prompt = [{"role": "user", "content": problem.prompt}] if isinstance(problem.prompt, str) else list(problem.prompt)
     row: dict[str, object] = {"responses_create_params": {"input": prompt}, "expected_answer": problem.answer}
     return row | {"verifier_metadata": dict(problem.meta)}

@@ -1,6 +1,6 @@
 """ray.data: `score_dataset(dataset, "answer")`, or `dataset.map_batches(ScoreBatch, fn_constructor_args=("answer",))`.
 
-A pool of actors that takes every CPU of a cluster leaves none for the tasks that read the data: the pipeline then waits
+A pool of actors that takes every CPU of a cluster leaves none for the tasks that read the data. The pipeline then waits
 for ever without an error (seen with Ray 2.60: two actors of 0.9 CPU on 2 CPUs). `score_dataset` leaves one free.
 """
 
@@ -17,17 +17,17 @@ from verikit.scoring.on_ray import connect, share
 from verikit.types import Sample
 
 BATCH = 1024
-"""Rows to a batch, where the verifier does not want more."""
+"""Rows per batch, unless the verifier sets a larger one."""
 
 
 class ScoreBatch:
-    """Adds to a batch of columns the score (NaN where there is none), its status, its reason, and the answer found.
+    """Adds columns to a batch: the score (NaN if unscored), its status, its reason, and the extracted answer.
 
     Args:
         spec: The verifier.
-        prompt: The column of prompts; it may be absent.
+        prompt: The column of prompts. It is optional.
         completion: The column of completions.
-        answer: The column of golds; it may be absent.
+        answer: The column of gold answers. It is optional.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class ScoreBatch:
         self._columns = prompt, completion, answer
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """Score a batch; the columns that are not named go to each sample's meta.
+        """Score a batch. Columns that are not named go to each sample's meta.
 
         Raises:
             UsageError: there is no column of completions.
@@ -73,14 +73,14 @@ def score_dataset(dataset: Any, spec: str, *, actors: int | None = None, **colum
     """Score a ray.data Dataset in a pool of actors, leaving a CPU for its reading tasks.
 
     Args:
-        dataset: With a row a completion.
+        dataset: A dataset with one row per completion.
         spec: The verifier.
-        actors: How many; None: one a CPU but one.
-        columns: The names of the columns, as `ScoreBatch` takes them.
+        actors: Number of actors. None uses one per CPU, except for one CPU.
+        columns: Names of the columns, as in `ScoreBatch`.
 
     Raises:
         MissingExtra: Ray is not installed.
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     verifier = load(spec)
     ray, count = connect("ray" if actors is None else f"ray:{actors}")

@@ -1,14 +1,14 @@
-"""One pool of scoring actors on a Ray cluster, found by name: `to_trl(RayScorer("answer", pool="rewards"))`.
+"""A named pool of scoring actors on a Ray cluster: `to_trl(RayScorer("answer", pool="rewards"))`.
 
-A `RayScorer` is a verifier that holds a spec and a pool's name. It can be pickled into any trainer, task or actor of
-the cluster; whoever scores first starts the pool, the others find it. Judges' engines, sandboxes and reward models live
-in the pool's actors, each spec loaded once in each.
+A `RayScorer` is a verifier with a spec and a pool's name. It can be pickled into any trainer, task or actor of the
+cluster. The first to score starts the pool, and the others find it. Judges' engines, sandboxes and reward models run in
+the pool's actors, and each actor loads each spec once.
 
-- Samples wait in the pool's manager, `max_waiting` at most: callers beyond wait their turn (back-pressure).
-- A chunk whose actor died, with its node or by itself, is halved and tried again elsewhere; a row that is alone with
-  three actors that died is an error. So a node that is lost costs no row, and a row that kills what scores it stops.
-- The manager starts again on another node if its own is lost, and Ray hands it the calls that were under way.
-- Scores come in the order of the samples, and are those of one process, whatever happened on the way.
+- Samples wait in the pool's manager, `max_waiting` at most. Further callers wait (back-pressure).
+- If an actor dies, with or without its node, its chunk is halved and retried on other actors. A single row that loses
+  three actors is an error. So the loss of a node costs no row, and a row that kills its actors is stopped.
+- If the manager's node is lost, the manager restarts on another node, and Ray resends its open calls.
+- Scores are in the order of the samples and equal those of a single process, regardless of retries.
 """
 
 from __future__ import annotations
@@ -30,49 +30,49 @@ from verikit.scoring.pool import told_again
 from verikit.types import Sample, Score
 
 NAMESPACE = "verikit"
-"""Of the pools' names in a cluster."""
+"""Ray namespace of the pools' names in a cluster."""
 DEATHS = 3
-"""Actors that a row may lose, alone, until it is an error."""
+"""Number of actors that a single row may lose before it is an error."""
 START_S = 120.0
 """How long callers wait for a pool without a single actor."""
 LOOK_S = 5.0
-"""How often a caller that waits looks whether there are actors."""
+"""Seconds between a waiting caller's checks for actors."""
 CHUNK = 64
-"""Samples to a call of an actor, where the verifier does not want more."""
+"""Samples per call of an actor, unless the verifier sets a larger batch."""
 CALLS = 1000
-"""Calls that the manager holds at once; Ray queues those beyond."""
+"""Maximum number of concurrent calls of the manager. Ray queues the rest."""
 
 
 @dataclass(frozen=True)
 class PoolOptions:
-    """What a pool is started with; who only finds it changes nothing."""
+    """Options for starting a pool. They have no effect on a pool that already exists."""
 
     actors: int | None = None
-    """How many score; None: one a CPU of the cluster but one."""
+    """Number of actors. None uses one per CPU of the cluster, except for one CPU."""
     num_cpus: float | None = None
-    """CPUs that each asks for; None: their share of all but one."""
+    """CPUs that each actor requests. None splits all but one evenly."""
     resources: Mapping[str, float] = field(default_factory=dict)
-    """Resources of the cluster that each asks for: `{"sandbox": 1}` keeps them to the nodes that have it."""
+    """Custom Ray resources that each actor requests: `{"sandbox": 1}` restricts actors to nodes that have it."""
     num_gpus: float = 0.0
     max_waiting: int = 8192
-    """Samples in the pool at once."""
+    """Maximum number of samples in the pool."""
     deadline_s: float | None = 600.0
-    """Seconds a chunk may take; then its actor is replaced, and it is halved. A row alone is unscored by then."""
+    """Seconds per chunk. After that the actor is replaced and the chunk is halved; a single row is unscored."""
     detached: bool = False
     """Whether the pool outlives the job that started it, until `stop_pool`."""
 
 
 class RayScorer(Verifier):
-    """A verifier whose scores are made by a pool of actors.
+    """A verifier that scores in a pool of actors.
 
     Args:
-        spec: The verifier, as text: it is loaded in the actors.
+        spec: The verifier's spec as a string, which the actors load.
         pool: The pool's name.
-        options: What the pool is started with where it is not there yet: `PoolOptions`' fields.
+        options: `PoolOptions` fields, used if the pool does not exist yet.
 
     Raises:
-        SpecError: the spec can't be read.
-        UsageError: there is no such option.
+        SpecError: the spec can't be parsed.
+        UsageError: an option does not exist.
     """
 
     reads = None  # the actors' verifier reads
@@ -97,12 +97,12 @@ class RayScorer(Verifier):
         return getattr(self._local, "parts", ())
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score in the pool; what it can't do is an error of each sample.
+        """Score in the pool. If the pool fails, every sample's score is an error.
 
         Raises:
             MissingExtra: Ray is not installed.
-            UsageError: the verifier found itself set up wrong.
-            EngineError: the engine behind it is gone.
+            UsageError: the verifier is misconfigured.
+            EngineError: the verifier's engine is unreachable.
         """
         if not samples:
             return []
@@ -113,7 +113,7 @@ class RayScorer(Verifier):
                 self._manager = self._manager or start_pool(self._pool, self._options)
                 heard = ray.get(self._manager.score.remote(self._spec, list(samples), self.batch))
             except (ray.exceptions.RayActorError, ray.exceptions.OwnerDiedError) as error:
-                self._manager, problem = None, describe(error)  # its starter has ended: the next one is ours
+                self._manager, problem = None, describe(error)  # its starter has ended: start another one
                 continue
             if isinstance(heard, VerikitError):
                 raise heard
@@ -134,7 +134,7 @@ class RayScorer(Verifier):
         return self._local.doubts(score)
 
     def __repr__(self) -> str:
-        """The verifier's: where it is scored decides nothing."""
+        """Return the verifier's repr, since where it is scored has no effect."""
         return repr(self._local)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -163,7 +163,7 @@ def start_pool(name: str, options: PoolOptions | None = None) -> Any:
         get_if_exists=True,
         lifetime="detached" if options.detached else None,
         num_cpus=0,
-        scheduling_strategy=NodeAffinitySchedulingStrategy(here, soft=True),  # elsewhere once this node is lost
+        scheduling_strategy=NodeAffinitySchedulingStrategy(here, soft=True),  # on another node if this one is lost
         max_concurrency=CALLS,
         max_restarts=-1,
         max_task_retries=-1,
@@ -187,7 +187,7 @@ def stop_pool(name: str) -> bool:
 
 
 class ScoringActor:
-    """Scores chunks by whatever spec they name; each is loaded once."""
+    """Scores chunks with the verifier that each call names. Each verifier is loaded once."""
 
     def __init__(self) -> None:
         os.dup2(2, 1)
@@ -195,11 +195,11 @@ class ScoringActor:
         self._verifiers: dict[str, Verifier] = {}
 
     def ready(self) -> bool:
-        """Say that it is there."""
+        """Return True once the actor has started."""
         return True
 
     def score(self, spec: str, samples: Sequence[Sample]) -> list[Score] | VerikitError:
-        """Score a chunk; an error of the whole call is returned, since Ray would wrap what is raised."""
+        """Score a chunk. An error of the whole call is returned, since Ray would wrap an exception."""
         try:
             if spec not in self._verifiers:
                 self._verifiers[spec] = load(spec)
@@ -211,7 +211,7 @@ class ScoringActor:
 
 
 class PoolManager:
-    """What runs as the pool's manager: hands chunks to actors, replaces those that die, keeps the number that waits."""
+    """The pool's manager: sends chunks to actors, replaces actors that die, and limits the samples that wait."""
 
     def __init__(self, options: PoolOptions, count: int) -> None:
         import ray
@@ -234,7 +234,7 @@ class PoolManager:
         return {**self._counts, "live": self._live}
 
     async def score(self, spec: str, samples: Sequence[Sample], most: int) -> list[Score] | VerikitError:
-        """Score samples in chunks of `most` at most, over all actors, as soon as there is room for them."""
+        """Score samples in chunks of up to `most` over all actors, once there is room for them."""
         if not self._begun:
             self._begun, self._alone_since = True, time.monotonic()  # actors start now, however old the pool is
             for _ in range(self._count):
@@ -256,18 +256,18 @@ class PoolManager:
         return [score for chunk in found for score in chunk]
 
     async def _enter(self, count: int) -> None:
-        """Wait until so many samples fit in; one call may be larger than the room, when it is alone."""
-        async with self._turn, self._room:  # in the order in which they came: a large call must not starve
+        """Wait until `count` samples fit in. A call larger than `max_waiting` runs when no other sample waits."""
+        async with self._turn, self._room:  # first come, first served: a large call must not starve
             await self._room.wait_for(lambda: not self._waiting or self._waiting + count <= self._options.max_waiting)
             self._waiting += count
             self._counts["most_waiting"] = max(self._counts["most_waiting"], self._waiting)
 
     async def _chunk(self, spec: str, samples: Sequence[Sample], lost: int = 0) -> list[Score]:
-        """Score one chunk; `lost` actors died with it already, while it was a row alone.
+        """Score one chunk. `lost` is the number of actors that already died with it as a single row.
 
         Raises:
-            UsageError: the verifier is set up wrong.
-            EngineError: its engine is gone.
+            UsageError: the verifier is misconfigured.
+            EngineError: its engine is unreachable.
             HelperError: there are no actors.
         """
         actor = await (self._take_live() if len(samples) == 1 else self._take())
@@ -284,7 +284,7 @@ class PoolManager:
             self._replace(actor)
             killed = Score.error(f"{lost + 1} Ray actors died while they scored this row")
             return await self._again(spec, samples, killed, lost + 1)
-        except self._ray.exceptions.RayError as error:  # what it returned can't be sent, say
+        except self._ray.exceptions.RayError as error:  # for example, the result can't be sent
             heard = [Score.error(describe(error)) for _ in samples]
         self._free.put_nowait(actor)
         if isinstance(heard, VerikitError):
@@ -293,7 +293,7 @@ class PoolManager:
         return scores
 
     async def _again(self, spec: str, samples: Sequence[Sample], failed: Score, lost: int) -> list[Score]:
-        """Try the halves of a chunk that was lost; a row alone, unless it has lost too many actors."""
+        """Retry the halves of a lost chunk, or a single row unless it has lost too many actors."""
         if len(samples) == 1:
             return [failed] if lost >= DEATHS else await self._chunk(spec, samples, lost)
         half = len(samples) // 2
@@ -313,10 +313,10 @@ class PoolManager:
                 raise HelperError(f"the pool has no actor: {self._problem}")
 
     async def _take_live(self) -> Any:
-        """Wait for a free actor that is alive now: one that died while it was free must not count against a row.
+        """Wait for a free actor that responds, so that an actor that died while idle does not count against a row.
 
         Raises:
-            HelperError: there is none.
+            HelperError: no actor is left.
         """
         while True:
             actor = await self._take()
@@ -360,7 +360,7 @@ class PoolManager:
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
-        self._tasks.add(task)  # the loop itself holds tasks weakly
+        self._tasks.add(task)  # the loop itself only has weak references to tasks
         task.add_done_callback(self._tasks.discard)
 
 

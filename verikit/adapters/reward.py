@@ -1,4 +1,4 @@
-"""What the adapters have in common: a verifier with a name and a policy for what has no score, and texts as samples."""
+"""Shared parts of the adapters: a named verifier with a policy for unscored samples, and the conversion to samples."""
 
 from __future__ import annotations
 
@@ -27,34 +27,36 @@ from verikit.types import Prompt, Sample, Score
 from verikit.verifiers.echo import echo_guard
 
 WhenUnscored = float | Literal["mean", "raise"] | None
-"""What a stack gets for a sample without a score: a number; `mean`, the mean of the same prompt's scored samples, whose
-advantage is zero; `raise`, an `Unscored` exception; or None, where the stack knows it."""
+"""The reward that a stack receives for an unscored sample.
+
+Either a number, `mean`, `raise` or None. `mean` is the mean of the same prompt's scored samples, so the advantage is
+zero. `raise` raises `Unscored`. None is for stacks that support missing rewards.
+"""
 _PROMPTS = 1024
-"""Prompts whose latest values are kept."""
+"""Maximum number of prompts whose latest values are stored."""
 _VALUES = 64
-"""Values that are kept of each."""
+"""Maximum number of values stored per prompt."""
 _STAND_INS = 65536
-"""Prompts whose stand-in is kept."""
+"""Maximum number of prompts whose stand-in is stored."""
 _log = logging.getLogger("verikit")
 _lock = threading.Lock()
-"""Held while counts and latest values change; not a reward's own, so that rewards can be pickled."""
+"""Guards counts and latest values. It is module-level rather than per reward, so rewards can be pickled."""
 
 
 class Reward:
     """A verifier as another stack's callable: it has a `__name__`, can be pickled, and works in any thread.
 
-    With `echoes` off, as in training, an answer copied from the question or left to compute gets 0.0. With `tries`
-    above 1 a sample whose score is a time-out or an error is scored again.
+    With `echoes` off, as in training, an answer that is copied from the question or not computed gets 0.0. With `tries`
+    above 1, a sample whose score is a timeout or an error is scored again.
 
     Raises:
-        UsageError: `unscored` is none of its forms, or None where the stack knows no missing reward.
+        UsageError: `unscored` is invalid, or it is None and the stack does not support missing rewards.
     """
 
     masks: ClassVar[bool] = True
     """Whether the stack takes None for a reward."""
     one_process: ClassVar[bool] = True
-    """Whether all samples of a prompt are scored in the same process; otherwise what this one saw is not what others
-    saw."""
+    """Whether all samples of a prompt are scored in the same process. If not, processes see different values."""
 
     def __init__(
         self,
@@ -74,7 +76,7 @@ class Reward:
         self.unscored: WhenUnscored = unscored
         self.__name__: str = name or loaded.name
         self.parts: list[str] = unique_names(part.name for part in getattr(loaded, "parts", ()))
-        """The names of the parts of a weighted sum, a mean or the like."""
+        """Names of the parts of a combined reward, such as a weighted sum or a mean."""
         self.counts: Counter[str] = Counter()
         """How many samples were `scored` and `unscored`, in this process."""
         self.silence = Silence(self.__name__)
@@ -90,7 +92,7 @@ class Reward:
         return self._noted([await self.gather.score(sample)])[0]
 
     def score_waiting(self, sample: Sample, seconds: float | None = None) -> Score:
-        """The same for a caller without an event loop; after so many seconds its score is a time-out."""
+        """Score one sample for a caller without an event loop. After `seconds` the score is a timeout."""
         future = self.gather.submit(sample)
         try:
             score = future.result(seconds)
@@ -101,7 +103,7 @@ class Reward:
 
     @property
     def gather(self) -> Gather:
-        """Makes batches of single calls."""
+        """Gathers single calls into batches."""
         return gathered(self.verifier, self.fingerprint)
 
     @cached_property
@@ -110,10 +112,10 @@ class Reward:
         return self.verifier.fingerprint
 
     def rewards(self, samples: Sequence[Sample], scores: Sequence[Score]) -> list[float | None]:
-        """The reward of each: its score's value, or what `unscored` says.
+        """Return the reward of each sample: its score's value, or the replacement set by `unscored`.
 
         Raises:
-            Unscored: a sample has no score, and `unscored` is `raise`.
+            Unscored: a sample is unscored and `unscored` is `raise`.
         """
         lost = next((score for score in scores if score.value is None), None)
         if self.unscored == "mean":
@@ -129,24 +131,24 @@ class Reward:
         return {f"part/{name}": None if part is None else part.value for name, part in found.items()}
 
     def watch(self, samples: Sequence[Sample], scores: Sequence[Score], step: int | None = None) -> None:
-        """Stop a run in which two steps in a row have no score at all.
+        """Stop a run in which two consecutive steps are entirely unscored.
 
         Args:
             samples: A batch.
-            scores: Of each sample.
-            step: The training step, where the stack tells it.
+            scores: The score of each sample.
+            step: The training step, if the stack passes it.
 
         Raises:
-            Unscored: it is so.
+            Unscored: two consecutive steps are unscored.
         """
         with _lock:
             self.silence.after_batch(list(map(group_of, samples)), scores, step)
 
     def watch_calls(self, scores: Iterable[Score]) -> None:
-        """Stop a run in which very many single calls in a row have no score.
+        """Stop a run in which a long series of single calls is unscored.
 
         Raises:
-            Unscored: it is so.
+            Unscored: the series is too long.
         """
         with _lock:
             for score in scores:
@@ -173,23 +175,23 @@ class Reward:
 
 
 class NumberReward(Reward):
-    """One for a stack that knows no missing reward."""
+    """A reward for a stack that does not support missing rewards."""
 
     masks: ClassVar[bool] = False
 
     def numbers(self, samples: Sequence[Sample], scores: Sequence[Score]) -> list[float]:
-        """The rewards, none of which is missing.
+        """Return the rewards, with a number for every sample.
 
         Raises:
-            Unscored: a sample has no score, and `unscored` is `raise`.
+            Unscored: a sample is unscored and `unscored` is `raise`.
         """
         return [value for value in self.rewards(samples, scores) if value is not None]
 
     def number(self, sample: Sample, score: Score) -> float:
-        """The reward of one sample.
+        """Return the reward of one sample.
 
         Raises:
-            Unscored: it has no score, and `unscored` is `raise`, or no sample has had one for too long.
+            Unscored: the sample is unscored and `unscored` is `raise`, or a long series of calls is unscored.
         """
         self.watch_calls([score])
         return self.numbers([sample], [score])[0]
@@ -197,7 +199,7 @@ class NumberReward(Reward):
 
 @dataclass(frozen=True)
 class AskedAgain(Verifier):
-    """A verifier that scores a sample again whose score is a time-out or an error, up to `tries` times in all."""
+    """A verifier that rescores samples whose score is a timeout or an error, up to `tries` attempts in total."""
 
     part: Verifier
     tries: int
@@ -224,21 +226,23 @@ class AskedAgain(Verifier):
 class GroupMeans:
     """Stand-ins for missing values: the mean of the same prompt's values, so that the advantage is zero.
 
-    The mean is exact where the same call has values of the prompt. Stacks that ask sample by sample get the mean of the
+    The mean is exact if the same call has values for the prompt. Stacks that call per sample get the mean of the
     prompt's latest values.
 
     A prompt without any value gets one stand-in for all its samples, since group-relative training would amplify any
-    difference between them. It is the mean of all prompts' latest values when the first of its samples is filled in.
+    difference between them. The stand-in is the mean of all prompts' latest values when the first of its samples is
+    filled in.
 
     Args:
-        constant: That stand-in is 0.0, because a prompt's samples reach several processes, which know different values.
+        constant: Use 0.0 as that stand-in. Set it if a prompt's samples reach several processes, which see different
+            values.
     """
 
     def __init__(self, *, constant: bool = False) -> None:
         self._constant = constant
         self._latest: OrderedDict[Hashable, deque[float]] = OrderedDict()
         self._stand_ins: OrderedDict[Hashable, float] = OrderedDict()
-        """Of prompts that have got no value since their first stand-in."""
+        """Stand-ins of prompts that have had no value since their first stand-in."""
 
     def filled(self, groups: Sequence[Hashable], values: Sequence[float | None]) -> list[float]:
         """The values, the missing ones filled in."""
@@ -260,7 +264,7 @@ class GroupMeans:
             ]
 
     def _stand_in(self, group: Hashable, here: Sequence[float] | None) -> float:
-        """For one sample of a group, of which the call at hand has the values `here`."""
+        """Return the stand-in for one sample of a group. `here` has the values of the group in the current call."""
         if here:
             return fmean(here)
         if group not in self._stand_ins:
@@ -272,13 +276,13 @@ class GroupMeans:
 
 
 def group_of(sample: Sample) -> bytes:
-    """What the samples of one prompt have in common: a digest of the prompt, or the row's index, and the gold."""
+    """Return a digest that a prompt's samples share: of the prompt or the row's index, and of the gold answer."""
     told = repr((sample.prompt or sample.meta.get("index"), sample.answer))
     return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _forked() -> None:
-    """In a forked child: a lock that another thread held would never be given back."""
+    """Replace locks in a forked child: a lock held by another thread would never be released."""
     global _lock
     _lock = threading.Lock()
 
@@ -287,9 +291,9 @@ at_fork(in_child=_forked)
 
 
 class Awaited:
-    """Lets an object whose `__call__` is a coroutine pass `inspect.iscoroutinefunction`, by which stacks decide.
+    """Lets an object whose `__call__` is a coroutine pass `inspect.iscoroutinefunction`, which stacks use to decide.
 
-    That asks what looks like a function; a real one, made in a factory, could not be pickled.
+    That check requires something that looks like a function. A real function created in a factory could not be pickled.
     """
 
     __defaults__ = None
@@ -310,10 +314,10 @@ def _is_plain_message(turn: Any) -> bool:
 
 
 def prompt_of(prompt: Any) -> Prompt:
-    """A prompt as a text or plain messages.
+    """Convert a prompt to a string or plain messages.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the prompt is neither.
     """
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
@@ -329,7 +333,7 @@ def prompt_of(prompt: Any) -> Prompt:
 
 
 def gold_of(gold: Any) -> str | list[str] | None:
-    """A gold as a verifier takes it: a text, accepted texts, or None; numbers become text."""
+    """Convert a gold answer to a verifier's format: a string, accepted strings, or None. Numbers become strings."""
     if gold is None or isinstance(gold, str):
         return gold
     if isinstance(gold, Mapping):
@@ -342,10 +346,10 @@ def gold_of(gold: Any) -> str | list[str] | None:
 
 
 def tokens_in(ids: Any) -> dict[str, int]:
-    """How many tokens a completion has by its ids, under the key by which verifiers of lengths find it in the meta.
+    """Count a completion's tokens by its ids, under the meta key that length verifiers read.
 
     Args:
-        ids: Token ids, or a list of each turn's. Nothing is known of a completion without ids.
+        ids: Token ids, or a list of ids per turn. A completion without ids gets no entry.
     """
     if ids is None or isinstance(ids, str) or not hasattr(ids, "__len__"):
         return {}

@@ -1,8 +1,8 @@
 """rLLM: a dataset's `evaluate(task, episode)`, or `SingleTurnEnvironment(task, reward_fn=to_rllm("answer"))`.
 
-`evaluate` is given a `Task` (its row in `metadata`) and an `Episode`, and returns an `EvalOutput`; the older
+`evaluate` receives a `Task` (its row in `metadata`) and an `Episode`, and returns an `EvalOutput`. The older
 `RewardFunction` is called with the row and the action, and returns a `RewardOutput` (rllm-org/rllm, `rllm/eval/types`
-and `rllm/rewards`). Neither knows a missing reward: `metadata` says `scored`.
+and `rllm/rewards`). Neither supports a missing reward, so `metadata` has `scored`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class RllmReward(NumberReward):
     """Called by rLLM for one action, or by its method for an episode."""
 
     def __call__(self, task_info: Mapping[str, Any], action: Any) -> Any:
-        """Reward one action, a text or an `Action`, as a `RewardOutput`.
+        """Reward one action, a string or an `Action`, as a `RewardOutput`.
 
         Raises:
-            Unscored: it has no score, and `unscored` is `raise`.
+            Unscored: the action is unscored and `unscored` is `raise`.
         """
         text = getattr(action, "action", action)
         return import_module("rllm.rewards.reward_types").RewardOutput(**self.rate(task_info, text))
@@ -44,7 +44,7 @@ class RllmReward(NumberReward):
         return types.EvalOutput(**found | {"is_correct": bool(found["is_correct"]), "signals": signals})
 
     def rate(self, row: Mapping[str, Any], text: Any) -> dict[str, Any]:
-        """Reward, whether it is right (None: no score) and what else is told of a text."""
+        """Return a text's reward, whether it is right (None if unscored) and further metadata."""
         asked = next((row[key] for key in _PROMPTS if row.get(key) is not None), "")
         gold = next((row[key] for key in GOLD_KEYS if row.get(key) is not None), None)
         sample = Sample(prompt_of(asked), "" if text is None else text, gold_of(gold), meta=dict(row))
@@ -58,7 +58,7 @@ class RllmReward(NumberReward):
 
 
 def _answer(episode: Any) -> str:
-    """An episode's answer, looked for where rLLM's own evaluators do (`eval/reward_fns/_helpers.py`)."""
+    """Return an episode's answer, searched for as in rLLM's own evaluators (`eval/reward_fns/_helpers.py`)."""
     if "answer" in episode.artifacts:
         return str(episode.artifacts["answer"])
     last = episode.trajectories[-1] if episode.trajectories else None
@@ -69,7 +69,7 @@ def _answer(episode: Any) -> str:
 
 
 def _tokens(episode: Any) -> dict[str, int]:
-    """How many tokens the model wrote in an episode's last trajectory, where each step holds its ids."""
+    """Count the tokens that the model wrote in an episode's last trajectory, if each step has its ids."""
     steps = list(getattr(episode.trajectories[-1], "steps", ())) if episode.trajectories else []
     ids = [tokens_in(getattr(step, "response_ids", None) or None) for step in steps]
     return {"completion_tokens": sum(found["completion_tokens"] for found in ids)} if ids and all(ids) else {}
@@ -83,17 +83,17 @@ def to_rllm(
     name: str | None = None,
     echoes: bool = False,
 ) -> RllmReward:
-    """Make a `RewardFunction` for rLLM, whose method `evaluate` is its newer form.
+    """Make a `RewardFunction` for rLLM. Its method `evaluate` implements rLLM's newer interface.
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The reward of an action without a score: `mean`, of what the task's actions got before it; a number;
-            or `raise`, by which rLLM runs the trajectory again.
-        tries: How often a sample is scored whose score is a time-out or an error.
-        name: Its `__name__`; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        unscored: The reward of an unscored action: `mean` of the rewards of the task's earlier actions, a number, or
+            `raise`, which makes rLLM run the trajectory again.
+        tries: Maximum attempts to score a sample whose score is a timeout or an error.
+        name: The function's `__name__`. None uses the verifier's.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     return RllmReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -1,6 +1,6 @@
-"""Stops a run whose reward scores nothing: it would train on nothing, to its end, with loss 0.
+"""Stops a run whose reward scores nothing. It would otherwise train on nothing to the end, with loss 0.
 
-Batches are counted by the training step, and single calls, which come without one, by their number.
+Batches are counted per training step. Single calls come without a step and are counted one by one.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from verikit.errors import Unscored
 from verikit.types import Score
 
 STEPS = 2
-"""Steps in a row without any score that stop a run."""
+"""Number of consecutive unscored steps that stop a run."""
 PROMPTS = 4
-"""Distinct prompts that these steps hold at least, once the run has had scores: a step of one prompt says little."""
+"""Minimum number of distinct prompts in these steps once the run has had scores: one prompt is little evidence."""
 CALLS = 1024
-"""Single calls in a row without a score that stop a run."""
+"""Number of consecutive unscored calls that stop a run."""
 
 
 class Silence:
-    """The samples since the last one that had a score. Not thread-safe: callers hold a lock.
+    """Counts the samples since the last scored one. Not thread-safe: callers must acquire a lock.
 
     Args:
-        name: The reward's, for the message.
+        name: The reward's name, for the message.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._began = False
-        """Whether anything was ever scored."""
+        """Whether any sample has been scored so far."""
         self._samples = 0
         self._steps: set[int] = set()
         self._prompts: set[Hashable] = set()
@@ -37,12 +37,13 @@ class Silence:
         """Count a batch.
 
         Args:
-            groups: Of each sample, what tells its prompt.
-            scores: Of each sample.
-            step: The training step; None where the stack does not tell: each call with several prompts is one then.
+            groups: Identifies each sample's prompt.
+            scores: The score of each sample.
+            step: The training step. If the stack does not pass it (None), each call with several prompts counts as a
+                step.
 
         Raises:
-            Unscored: nothing was scored in so many steps.
+            Unscored: `STEPS` consecutive steps are unscored.
         """
         if self._heard(scores) or (step is None and len(set(groups)) < 2):
             return
@@ -55,13 +56,13 @@ class Silence:
         """Count a single call.
 
         Raises:
-            Unscored: nothing was scored in so many calls.
+            Unscored: `CALLS` consecutive calls are unscored.
         """
         if not self._heard([score]) and self._samples >= CALLS:
             self._stop("in a row", score)
 
     def _heard(self, scores: Sequence[Score]) -> bool:
-        """Whether one of them has a score, by which all that was counted is forgotten."""
+        """Whether any sample is scored. If so, all counts are reset."""
         if not scores or any(score.scored for score in scores):
             self._began = self._began or bool(scores)
             self._samples = 0

@@ -1,9 +1,10 @@
 """SkyRL: a text environment of one turn, `skyrl_gym.register(id="verikit", entry_point="reward:Environment")`.
 
-SkyRL makes one environment a sample (`env_config`, and `extras`: the row's other columns, with the gold under
-`reward_spec.ground_truth`), tells it the prompt by `init` and the completion by `step`, in threads (skyrl-gym 0.4). An
-exception in `step` ends the run and there is no mask: what has no score gets `unscored`, by default the mean of the
-same prompt's scores so far, and `verikit/unscored` of the environment's metrics is its share.
+SkyRL creates one environment per sample, from `env_config` and `extras`, the row's other columns with the gold answer
+under `reward_spec.ground_truth`. It passes the prompt to `init` and the completion to `step`, in threads (skyrl-gym
+0.4). An exception in `step` ends the run, and there is no mask. An unscored sample therefore gets `unscored`, by
+default the mean of the same prompt's scores so far. `verikit/unscored` in the environment's metrics is the fraction of
+unscored samples.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from verikit.types import Prompt, Sample, Score
 
 
 class SkyRLReward(NumberReward):
-    """A verifier, and what stands for scores that are none, shared by all episodes of a process."""
+    """A verifier and the stand-ins for missing scores, shared by all episodes of a process."""
 
     def rate(self, prompt: Prompt, action: str, extras: Mapping[str, Any]) -> tuple[float, Score]:
-        """The reward of a completion and the score it is of.
+        """Return the reward and the score of a completion.
 
         Raises:
-            Unscored: it has none, and `raise` was asked for.
+            Unscored: the completion is unscored and `unscored` is `raise`.
         """
         sample = sample_of(prompt, action, extras)
         score = self.score_waiting(sample)
@@ -33,7 +34,7 @@ class SkyRLReward(NumberReward):
 
 
 def sample_of(prompt: Prompt, action: str, extras: Mapping[str, Any]) -> Sample:
-    """A completion with its row: `extras`, with those of its `extra_info`, are the sample's meta."""
+    """Build a sample from a completion and its row: `extras`, merged with `extra_info`, become the sample's meta."""
     meta = {key: value for key, value in extras.items() if key not in ("reward_spec", "reward_model", "max_turns")}
     if isinstance(more := meta.pop("extra_info", None), Mapping):
         meta = {**more, **meta}
@@ -51,14 +52,14 @@ def to_skyrl(
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The reward of a sample without a score: a number, `"mean"` of its prompt's scores so far, or
-            `"raise"`, which ends the run.
-        name: Under which it is told of; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        unscored: The reward of an unscored sample: a number, `"mean"` of its prompt's scores so far, or `"raise"`,
+            which ends the run.
+        name: The name in messages. None uses the verifier's.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be read.
-        UsageError: skyrl-gym is not installed, or `unscored` is none of these.
+        SpecError: the spec can't be parsed.
+        UsageError: skyrl-gym is not installed, or `unscored` is invalid.
     """
     try:
         base: Any = import_module("skyrl_gym.envs.base_text_env")
@@ -76,7 +77,7 @@ def to_skyrl(
             self.score: Score | None = None
 
         def init(self, prompt: Any) -> tuple[Any, dict[str, Any]]:
-            """Keep the prompt; it is the first observation as it stands."""
+            """Store the prompt, which is returned unchanged as the first observation."""
             self.prompt = prompt_of(prompt)
             return prompt, {}
 

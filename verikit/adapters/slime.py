@@ -1,8 +1,8 @@
 """slime: `--custom-rm-path reward.rm`, whose `rm = to_slime("answer")`.
 
 slime awaits it with its arguments and one `Sample`, or with `--group-rm` a prompt's list of them (THUDM/slime,
-`slime/rollout/rm_hub`). A sample without a score gets `remove_sample`, by which slime takes its tokens out of the loss;
-its reward still counts in the group's statistics, so it is the group's mean.
+`slime/rollout/rm_hub`). An unscored sample gets `remove_sample`, so slime removes its tokens from the loss. Its reward
+still counts in the group's statistics, so it is the group's mean.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SlimeReward(Awaited, NumberReward):
     """Awaited by slime for a sample or a group."""
 
     async def __call__(self, args: Any, sample: Any, **kwargs: Any) -> Any:
-        """The reward of a `slime.utils.types.Sample`, or the list of a list's; samples without a score are marked."""
+        """Return the reward of a `slime.utils.types.Sample`, or a list's rewards. Unscored samples are marked."""
         group: Sequence[Any] = sample if isinstance(sample, list) else [sample]
         samples = [self.sample(each) for each in group]
         scores = await asyncio.gather(*map(self.score_sample, samples))
@@ -34,7 +34,7 @@ class SlimeReward(Awaited, NumberReward):
         return rewards if isinstance(sample, list) else rewards[0]
 
     def sample(self, told: Any) -> Sample:
-        """Slime's sample as ours: its label is the gold, its metadata the meta."""
+        """Convert slime's sample: its label becomes the gold answer, and its metadata the meta."""
         meta = {"index": told.group_index, **(told.metadata if isinstance(told.metadata, dict) else {})}
         meta["completion_tokens"] = told.response_length
         return Sample(prompt_of(told.prompt), without_closing_tokens(told.response), gold_of(told.label), meta=meta)
@@ -52,13 +52,13 @@ def to_slime(
 
     Args:
         verifier: A verifier or its spec.
-        unscored: What a sample without a score, which leaves the loss, gives to its group's statistics: `mean`, that of
-            the group's scored samples; a number; or `raise`, which ends the run.
-        tries: How often a sample is scored whose score is a time-out or an error.
-        name: Its `__name__`; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        unscored: The value of an unscored sample in its group's statistics (it is removed from the loss): `mean` of the
+            group's scored samples, a number, or `raise`, which ends the run.
+        tries: Maximum attempts to score a sample whose score is a timeout or an error.
+        name: The function's `__name__`. None uses the verifier's.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     return SlimeReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -1,4 +1,4 @@
-"""The stacks: where each names a reward, what it then passes, and the file that gives it a verikit reward."""
+"""The stacks: how each names a reward, the arguments it passes, and the file that gives it a verikit reward."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ class Stack:
     """One stack's hook."""
 
     tested: str
-    """The release whose calls these are."""
+    """The release that the example calls are from."""
     hook: str
     """How a configuration names the reward."""
     call: dict[str, Any]
-    """An example of what it passes; what JSON can't say is a text in angle brackets."""
+    """Example arguments of a call. Values that JSON can't express are strings in angle brackets."""
     returns: str
     lines: tuple[str, ...]
     """The shim, with {spec} for the verifier."""
     no_score: str = ""
-    """What becomes of a sample without a score there."""
+    """How the stack treats an unscored sample."""
 
     def hook_for(self, path: Path) -> str:
-        """The hook with the file at `path` in the place of the example's `reward.py` and its module."""
+        """Return the hook with the file at `path` instead of the example's `reward.py` and its module."""
         return _EXAMPLE.sub(lambda found: str(path) if found["file"] else f"{path.stem}.", self.hook)
 
 
 _EXAMPLE = re.compile(r"\breward\.(?!custom_reward_function)(?P<file>py\b)?")
-"""The example's file or module in a hook. verl's setting `reward.custom_reward_function` is neither."""
+"""Matches the example's file or module in a hook, but not verl's setting `reward.custom_reward_function`."""
 
 _PROMPT = "What is 17 + 25? End with the answer in \\boxed{}."
 _REPLY = "17 + 25 = 42, so the answer is \\boxed{42}."
@@ -272,7 +272,7 @@ STACKS = {
         "OpenAI's to say: a grader's error fails the sample",
     ),
 }
-"""Name -> stack; the examples are what the contract tests call with."""
+"""Name -> stack. The contract tests use the examples for their calls."""
 STACKS["unsloth"] = replace(
     STACKS["trl"], tested="Unsloth 2026.10 (source)", hook="GRPOTrainer(reward_funcs=reward), which Unsloth patches"
 )
@@ -287,10 +287,10 @@ def table() -> dict[str, str]:
 
 
 def stack_of(name: str) -> Stack:
-    """The stack of a name.
+    """Return the stack with a name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: it does not exist.
     """
     if name not in STACKS:
         raise UsageError(f"stack {name!r} not found", hint=f"available: {', '.join(STACKS)}")
@@ -298,12 +298,12 @@ def stack_of(name: str) -> Stack:
 
 
 def shim(name: str, spec: str) -> str:
-    """A Python file that gives a stack the reward of a spec, or the JSON of an OpenAI grader.
+    """Return a Python file that gives a stack the reward of a spec, or the JSON of an OpenAI grader.
 
-    Files that the spec names are found from anywhere.
+    Files that the spec names are written as absolute paths.
 
     Raises:
-        UsageError: there is no such stack, or the spec can't be read.
+        UsageError: the stack does not exist, or the spec can't be parsed.
     """
     stack = stack_of(name)
     verifier = load(spec)

@@ -1,8 +1,8 @@
 """ms-swift: `--external_plugins reward.py --reward_funcs verikit`, whose `orms["verikit"]` gives `to_swift("answer")`.
 
-An ORM is called with the completions by position, the rows' columns as lists and `trainer_state` (ms-swift 4.6,
+ms-swift calls an ORM with the completions by position, the rows' columns as lists and `trainer_state` (ms-swift 4.6,
 `rl_core/grpo_algorithm.py`). The prompt is in `messages`, which end with the completion. None counts 0 in ms-swift's
-weighted sum, also where it stands alone; only `--scale_rewards gdpo` leaves it out.
+weighted sum, even as the only reward. Only `--scale_rewards gdpo` excludes it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verikit.base import Verifier
 
 
 class SwiftReward(TRLReward):
-    """Called by ms-swift with a batch. Each is of a class of its own name, which ms-swift logs it under."""
+    """Called by ms-swift with a batch. Each reward has its own class, whose name is used in ms-swift's logs."""
 
     def __call__(self, completions: Sequence[Any], **columns: Any) -> list[float | None]:  # type: ignore[override]
         """Reward every completion."""
@@ -44,15 +44,16 @@ def to_swift(
 
     Args:
         verifier: A verifier or its spec.
-        answer: The column with the gold; None: the first of answer, ground_truth, solution, gold, target, label.
-        unscored: The reward of a completion without a score: `mean`, that of the prompt's scored completions in the
-            batch; a number; `raise`, which ends the run; or None, for `--scale_rewards gdpo`.
-        tries: How often a completion is scored whose score is a time-out or an error.
-        name: Under which ms-swift logs it; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        answer: The column with the gold answer. None uses the first of answer, ground_truth, solution, gold, target,
+            label.
+        unscored: The reward of an unscored completion: `mean` of the prompt's scored completions in the batch, a
+            number, `raise`, which ends the run, or None, for `--scale_rewards gdpo`.
+        tries: Maximum attempts to score a completion whose score is a timeout or an error.
+        name: The name in ms-swift's logs. None uses the verifier's.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     return _named(vars(SwiftReward(verifier, name, unscored, answer, echoes=echoes, tries=tries)))
 

@@ -1,9 +1,9 @@
 """Tinker cookbook: `ProblemGroupBuilder(env_thunk=partial(to_tinker("answer"), question, gold, renderer), num_envs=8)`.
 
-What it makes is a `ProblemEnv` (tinker-cookbook 0.6, `rl/problem_env.py`) whose `check_answer` gives the verifier's
-value and whose step awaits the score, so that a batch's rollouts are scored together. Under the cookbook's
-`RetryOnFailure` or `MinViableGroup` strategies `unscored="raise"` has a rollout sampled again or left out; under the
-default, `FailFast`, it would end the run.
+It creates a `ProblemEnv` (tinker-cookbook 0.6, `rl/problem_env.py`) whose `check_answer` returns the verifier's value.
+Its step awaits the score, so a batch's rollouts are scored together. Under the cookbook's `RetryOnFailure` or
+`MinViableGroup` strategies, `unscored="raise"` has a rollout sampled again or excluded. Under the default, `FailFast`,
+it would end the run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _env_class() -> type[Any]:
             super().__init__(renderer, convo_prefix, format_coef=0.0)
             self.reward, self.asked = reward, asked
             self.score: Score | None = None
-            """Of the last step."""
+            """Score of the last step."""
 
         def get_question(self) -> str:
             return str(self.asked.prompt)
@@ -75,17 +75,17 @@ def to_tinker(
     name: str | None = None,
     echoes: bool = False,
 ) -> TinkerReward:
-    """Make what makes Tinker cookbook's environments, of question, gold and renderer.
+    """Make a factory of Tinker cookbook environments, called with question, gold answer and renderer.
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The reward of a rollout without a score, whose metric `unscored` is 1: `mean`, of what the question's
-            rollouts got before it; a number; or `raise`, for a strategy that samples again.
-        tries: How often a sample is scored whose score is a time-out or an error.
-        name: Its `__name__`; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        unscored: The reward of an unscored rollout, whose metric `unscored` is 1: `mean` of the question's earlier
+            rollouts, a number, or `raise`, for a strategy that samples again.
+        tries: Maximum attempts to score a sample whose score is a timeout or an error.
+        name: The factory's `__name__`. None uses the verifier's.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     return TinkerReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -1,10 +1,10 @@
-"""TRL: `GRPOTrainer(reward_funcs=to_trl("answer"))`, for single-turn and conversational data sets.
+"""TRL: `GRPOTrainer(reward_funcs=to_trl("answer"))`, for single-turn and conversational datasets.
 
-TRL calls with keywords, `prompts`, `completions`, `completion_ids`, a list for every other column of the data set,
-`trainer_state`, `log_extra` and `log_metric`, and takes None for a completion that has no score (TRL 1.16,
-`GRPOTrainer._calculate_rewards`). Where all functions say None it is left out of its group; where another function has
-a value, None counts 0 in the weighted sum, and `unscored="mean"` keeps it from moving the advantage. Unsloth and
-Axolotl call TRL's way, ms-swift nearly so (`verikit.adapters.swift`).
+TRL passes the keywords `prompts`, `completions` and `completion_ids`, a list for every other dataset column,
+`trainer_state`, `log_extra` and `log_metric`. It accepts None for an unscored completion (TRL 1.16,
+`GRPOTrainer._calculate_rewards`). If all functions return None, the completion is excluded from its group. If another
+function returns a value, None counts 0 in the weighted sum, and `unscored="mean"` keeps it from changing the advantage.
+Unsloth and Axolotl use TRL's interface, and ms-swift a similar one (`verikit.adapters.swift`).
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ class TRLReward(Reward):
     def __call__(
         self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
     ) -> list[float | None]:
-        """Reward every completion; None where there is no score and `unscored` says nothing else.
+        """Reward every completion. The reward is None for an unscored completion unless `unscored` sets another value.
 
         Raises:
-            Unscored: nothing was scored in two steps in a row, or `unscored` is `raise`.
+            Unscored: two consecutive steps are unscored, or `unscored` is `raise`.
         """
         return self.rewards(*self.scored(prompts, completions, completion_ids, columns))
 
     def scored(
         self, prompts: Sequence[Any], completions: Sequence[Any], ids: Sequence[Any] | None, columns: dict[str, Any]
     ) -> tuple[list[Sample], list[Score]]:
-        """Samples and scores of a batch, logged.
+        """Return the samples and scores of a batch, and log them.
 
         Raises:
-            Unscored: nothing was scored in two steps in a row.
+            Unscored: two consecutive steps are unscored.
         """
         samples = self.samples(prompts, completions, ids, columns)
         scores = self.score(samples)
@@ -82,7 +82,7 @@ class TRLReward(Reward):
     def samples(
         self, prompts: Sequence[Any], completions: Sequence[Any], ids: Sequence[Any] | None, columns: dict[str, Any]
     ) -> list[Sample]:
-        """One sample a completion; all columns but the gold go to its meta, and how many tokens its ids are."""
+        """Build one sample per completion, with all columns but the gold answer and the token count as meta."""
         rows = {key: value for key, value in columns.items() if key not in _NOT_COLUMNS}
         key = self.answer or next((key for key in GOLD_KEYS if key in rows), None)
         if self.answer is not None and self.answer not in rows:
@@ -106,7 +106,7 @@ class TRLReward(Reward):
         log_extra: Callable[[str, list[Any]], None] | None,
         log_metric: Callable[[str, float], None] | None,
     ) -> None:
-        """Reasons into the completions table; the means of the parts and the unscored share into the metrics."""
+        """Add reasons to the completions table, and the means of the parts and the unscored fraction to the metrics."""
         if log_extra is not None:
             log_extra(
                 f"{self.__name__}_reason", [f"{s.status}: {s.reason}" if not s.scored else s.reason for s in scores]
@@ -123,12 +123,12 @@ class AsyncTRLReward(Awaited, TRLReward):
     async def __call__(  # type: ignore[override]
         self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
     ) -> list[float | None]:
-        """Reward every completion, in a thread, so that other rewards go on meanwhile."""
+        """Reward every completion in a thread, so other rewards can run in the meantime."""
         return self.rewards(*await asyncio.to_thread(self.scored, prompts, completions, completion_ids, columns))
 
 
 class ScoredBatch:
-    """The whole reward's scores of the batch at hand, for the functions of all its parts: scored once, by the first."""
+    """The whole reward's scores of the current batch, shared by the functions of its parts. The first one scores it."""
 
     def __init__(self, reward: TRLReward) -> None:
         self.reward = reward
@@ -145,7 +145,7 @@ class ScoredBatch:
         ids: Sequence[Any] | None,
         columns: dict[str, Any],
     ) -> tuple[list[Sample], list[Score]]:
-        """Samples and scores; a part that asks for the same list again has it scored again."""
+        """Return samples and scores. If a part passes the same list again, it is scored again."""
         with self._lock:
             if self._batch is not completions or part in self._asked:
                 self._scored = self.reward.scored(prompts, completions, ids, columns)
@@ -158,7 +158,7 @@ class ScoredBatch:
 
 
 class TRLPart(TRLReward):
-    """One part of a combined reward as a function of its own."""
+    """One part of a combined reward as a separate function."""
 
     def __init__(self, batch: ScoredBatch, part: str, name: str) -> None:
         whole = batch.reward
@@ -198,7 +198,7 @@ class TRLParts(list[TRLPart]):
 
 
 def _part(score: Score, name: str) -> Score:
-    """A part's score in the whole's: no value where the whole has no parts, at most 0.0 where its guard refuses."""
+    """Return a part's score: without a value if the whole has no parts, at most 0.0 if the whole's guard rejects it."""
     part = score.parts.get(name)
     if part is None:
         return score if score.value is None else Score.abstained("the part was not scored")
@@ -258,20 +258,21 @@ def to_trl(
 
     Args:
         verifier: A verifier or its spec.
-        answer: The column with the gold; None: the first of answer, ground_truth, solution, gold, target, label.
-        unscored: The reward of a completion without a score. None leaves it out of TRL's statistics, but counts 0 where
-            another function gives it a value; `mean`, that of the prompt's scored completions in the batch, leaves the
-            advantage to the others; `raise` ends the run; or a number.
-        tries: How often a completion is scored whose score is a time-out or an error.
-        name: Under which TRL logs it; None: the verifier's.
-        asynchronous: A coroutine, which TRL runs beside other rewards.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
-        split: One function for each part of a weighted sum or a mean, in a list whose `weights` are for
-            `reward_weights`: TRL then has a curve for each, and may normalise each by itself (GDPO). A batch is scored
-            once for all of them.
+        answer: The column with the gold answer. None uses the first of answer, ground_truth, solution, gold, target,
+            label.
+        unscored: The reward of an unscored completion. None excludes it from TRL's statistics, but counts 0 if another
+            function gives it a value. `mean` is the mean of the prompt's scored completions in the batch, and leaves
+            the advantage to the other functions. `raise` ends the run. A number is used as is.
+        tries: Maximum attempts to score a completion whose score is a timeout or an error.
+        name: The name in TRL's logs. None uses the verifier's.
+        asynchronous: Return a coroutine, which TRL runs in parallel with other rewards.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
+        split: Return a list with one function per part of a weighted sum or a mean. Its `weights` are for
+            `reward_weights`. TRL then has a curve for each part and can normalise each separately (GDPO). A batch is
+            scored once for all of them.
 
     Raises:
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
         UsageError: there are no parts to split.
     """
     if split:

@@ -1,9 +1,9 @@
 """PrimeIntellect verifiers: a reward for a v1 task (`fn = "reward.py:reward"` in its config) or the older `Rubric`.
 
-Both pick arguments by name: v1 has `task` and `trace`, the older one `prompt`, `completion`, `answer`, `state`, `info`.
-A sample without a score raises `Unscored`: v1 keeps that as the trace's error and the reward as missing. The older
-`Rubric` would log it and count 0.0; give `unscored` for it, and look at `state["verikit"]`. In v1 the parts of a score
-are the trace's metrics `part/NAME`; a part without a value is missing there too.
+Both select arguments by name: v1 has `task` and `trace`, the older one `prompt`, `completion`, `answer`, `state`,
+`info`. An unscored sample raises `Unscored`. v1 stores that as the trace's error, and the reward is missing. The older
+`Rubric` would log it and count 0.0, so set `unscored` for it, and check `state["verikit"]`. In v1 the parts of a score
+are the trace's metrics `part/NAME`. A part without a value is missing there too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class VerifiersReward(Reward):
         """Reward one rollout.
 
         Raises:
-            Unscored: it has no score, and no number stands for that.
+            Unscored: the rollout is unscored, and `unscored` is not a number.
         """
         sample = _of_trace(task, trace) if trace is not None else _of_rollout(prompt, completion, answer, info)
         score = await self.score_sample(sample)
@@ -74,13 +74,13 @@ def to_verifiers(
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The reward of a rollout without a score: a number, or `mean`, that of the prompt's scored ones; None
-            and `raise` raise `Unscored`, which v1 keeps apart from rewards.
-        tries: How often a sample is scored whose score is a time-out or an error.
-        name: Under which it is logged; None: the verifier's.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        unscored: The reward of an unscored rollout: a number, or `mean` of the prompt's scored rollouts. None and
+            `raise` raise `Unscored`, which v1 does not count as a reward.
+        tries: Maximum attempts to score a sample whose score is a timeout or an error.
+        name: The name in logs. None uses the verifier's.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     return VerifiersReward(verifier, name, unscored, echoes=echoes, tries=tries)

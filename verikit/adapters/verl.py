@@ -1,12 +1,12 @@
 """verl: `custom_reward_function.path=reward.py`, whose `compute_score = to_verl("answer")`.
 
-The naive, DAPO and reward-loop managers call for one sample (`data_source, solution_str, ground_truth, extra_info`),
-the batch manager for many under plural names; the reward loop awaits coroutines (verl 0.9.1,
-`workers/reward_manager`, `experimental/reward_loop`). verl knows no missing score: `unscored` says what stands for one,
-and the dict says `scored`, which verl keeps as a column; so it does the parts of a combination (`part/answer`). A part
-without a value is None there, which verl leaves out of its validation metrics.
+The naive, DAPO and reward-loop managers call it for one sample (`data_source, solution_str, ground_truth, extra_info`),
+and the batch manager for many, under plural names. The reward loop awaits coroutines (verl 0.9.1,
+`workers/reward_manager`, `experimental/reward_loop`). verl does not support missing scores, so `unscored` sets the
+replacement. The dict has `scored`, which verl stores as a column, and the parts of a combination (`part/answer`). A
+part without a value is None, which verl excludes from its validation metrics.
 
-The reward loop gives each sample to a worker process of its choice, so a prompt's samples are scored in several.
+The reward loop assigns each sample to any worker process, so a prompt's samples are scored in several processes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class VerlReward(NumberReward):
         return [self.columns(*row) for row in zip(scores, self.numbers(samples, scores), strict=True)]
 
     def sample(self, source: Any, text: Any, gold: Any, info: Mapping[str, Any] | None) -> Sample:
-        """A sample; `data_source` and `extra_info` are its meta, the question among them its prompt."""
+        """Build a sample. `data_source` and `extra_info` become its meta, and a question among them its prompt."""
         if text is None:
             raise UsageError("verl passed no solution_str")
         info = dict(info or {})
@@ -80,7 +80,7 @@ class VerlReward(NumberReward):
         return Sample(prompt, text, gold_of(gold), meta={**info, "data_source": source})
 
     def result(self, sample: Sample, score: Score) -> dict[str, float | str | None]:
-        """What verl is given for one sample."""
+        """Return the dict that verl receives for one sample."""
         return self.columns(score, self.number(sample, score))
 
     def columns(self, score: Score, value: float) -> dict[str, float | str | None]:
@@ -119,18 +119,18 @@ def to_verl(
 
     Args:
         verifier: A verifier or its spec.
-        unscored: The `score` of a sample without one: a number; `mean`, that of the prompt's scored samples, or 0.0 for
-            a prompt without any; or `raise`, which ends the run. Its `scored` is then 0.0.
-        tries: How often a sample is scored whose score is a time-out or an error.
-        name: Its `__name__`; None: the verifier's.
-        messages: The key of `extra_info` under which an agent loop leaves the rollout's messages (its `extra_fields`);
-            None: the decoded text is scored, with tool calls as the model writes them.
-        asynchronous: A coroutine, for the reward loop: calls that wait together are scored as a batch. The `batch` and
-            `remote` managers take none.
-        echoes: Whether a formula of the question, or an answer left to compute, may be paid; see `echo_guard`.
+        unscored: The `score` of an unscored sample, whose `scored` is then 0.0. Either a number, `mean` of the prompt's
+            scored samples (0.0 if there are none), or `raise`, which ends the run.
+        tries: Maximum attempts to score a sample whose score is a timeout or an error.
+        name: The function's `__name__`. None uses the verifier's.
+        messages: The key of `extra_info` under which an agent loop stores the rollout's messages (its `extra_fields`).
+            None scores the decoded text, including tool calls as the model writes them.
+        asynchronous: Return a coroutine, for the reward loop. Waiting calls are scored as one batch. The `batch` and
+            `remote` managers do not accept coroutines.
+        echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be read.
+        SpecError: the spec can't be parsed.
     """
     made = AsyncVerlReward if asynchronous else VerlReward
     return made(verifier, name, unscored, messages, echoes=echoes, tries=tries)

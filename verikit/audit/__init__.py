@@ -1,6 +1,6 @@
-"""Audits: is this data set gradable, and is this reward hackable?
+"""Audits: is this dataset gradable, and is this reward hackable?
 
-`audit(FILE, SPEC)` returns an `AuditResult`: findings by row, counts by check, what each hack was paid.
+`audit(FILE, SPEC)` returns an `AuditResult`: findings by row, counts by check, and the rewards of each hack.
 """
 
 from verikit.audit.findings import CHECKS, AuditResult, Finding

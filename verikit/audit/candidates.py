@@ -1,4 +1,4 @@
-"""What candidates say: of golds that most of them contradict, and of a reward that labels contradict."""
+"""Findings from candidates: gold answers that most candidates contradict, and rewards that contradict labels."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from verikit.types import Sample, Score
 from verikit.verifiers.answer import Answer
 
 LEAST = 3
-"""Candidates with an answer that a row needs for a majority to say something."""
+"""Minimum number of candidates with an answer for a row's majority to count."""
 AGREED = 0.6
-"""Share of them that agree on one answer."""
+"""Minimum fraction of them that agree on one answer."""
 
 Candidates = Sequence[tuple[AuditRow, Sequence[Score]]]
 """Rows with the scores of their candidates."""
@@ -32,7 +32,7 @@ def score_candidates(verifier: Verifier, rows: Sequence[AuditRow]) -> list[tuple
 
 
 def check_unscored(candidates: Candidates) -> Iterator[Finding]:
-    """The first candidate of each row that the reward could not score; a gold at fault is told by its own check."""
+    """Yield each row's first candidate that the reward could not score. Invalid gold answers have their own check."""
     for row, scores in candidates:
         lost = next((index for index, score in enumerate(scores) if score.status in LOST), None)
         if lost is not None and row.sound:
@@ -41,10 +41,10 @@ def check_unscored(candidates: Candidates) -> Iterator[Finding]:
 
 
 def check_suspects(verifier: Verifier, candidates: Candidates, mark: float) -> tuple[int, list[Finding]]:
-    """Rows that could be looked at, and those of them whose candidates mostly agree on another answer than the gold.
+    """Count the rows with enough candidates, and find those whose majority contradicts the gold answer.
 
-    A reward that reads no answers out of texts has them read by `answer`. The majority must be clear (`LEAST`,
-    `AGREED`), none of it paid, and at most a quarter as many candidates paid.
+    If a reward extracts no answers, `answer` extracts them. The majority must be clear (`LEAST`, `AGREED`) and
+    unrewarded, and at most a quarter as many candidates may be rewarded.
     """
     looked, found = 0, []
     reader = Answer(tail_seconds=0)
@@ -70,7 +70,7 @@ def check_suspects(verifier: Verifier, candidates: Candidates, mark: float) -> t
 
 
 def check_labels(candidates: Candidates, mark: float) -> tuple[list[LabelCount], list[Finding], int]:
-    """How the reward fares on labelled candidates by kind, where it errs, and how many rows have labels."""
+    """Return the reward's counts on labelled candidates by kind, its errors, and the number of rows with labels."""
     tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
     found: list[Finding] = []
     lines = set()
@@ -101,7 +101,7 @@ def _labelled(candidates: Candidates) -> Iterator[tuple[AuditRow, int, bool, Sco
 
 
 def _repeated(verifier: Verifier, samples: Sequence[Sample], repeats: int) -> list[list[float]]:
-    """The values that each sample got, forwards and backwards by turns."""
+    """Return each sample's values, scored in forward and reverse order by turns."""
     values: list[list[float]] = [[] for _ in samples]
     for repeat in range(repeats):
         order = list(range(len(samples)))[:: -1 if repeat % 2 else 1]

@@ -1,4 +1,4 @@
-"""What an audit finds: the checks there are, one finding of a row, and the sums of each check."""
+"""Results of an audit: the available checks, a finding of one row, and the counts of each check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from verikit.stats import mean_interval
 
 
 class Check(NamedTuple):
-    """One thing that is looked for."""
+    """One check of an audit."""
 
     group: Literal["golds", "twins", "reward", "candidates", "hacks", "patches", "workspaces"]
     title: str
@@ -39,7 +39,7 @@ CHECKS: Mapping[str, Check] = {
     "empty_patch": Check("patches", "a patch that changes nothing passes the tests"),
     "undone": Check("workspaces", "a workspace in which the task was not done is paid"),
 }
-"""Every check by its name, in the order in which they are told."""
+"""Every check by name, in the order of the report."""
 GROUPS = tuple(dict.fromkeys(check.group for check in CHECKS.values()))
 
 
@@ -53,18 +53,18 @@ class Finding:
     """The row, 1-based."""
     id: str
     what: str
-    """What is wrong, in one line."""
+    """The problem, in one line."""
     transform: str = ""
-    """Which rewriting, near miss or hack it was."""
+    """Name of the rewriting, near miss or hack."""
     text: str = ""
     """The completion that was scored, if any, cut to a few hundred characters."""
     value: float | None = None
-    """What it got."""
+    """The reward it received."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckCount:
-    """How many rows a check looked at, and how many it found."""
+    """Number of rows that a check covered, and of those with a finding."""
 
     check: str
     rows: int
@@ -72,33 +72,33 @@ class CheckCount:
 
     @property
     def share(self) -> float:
-        """Found rows of those looked at; 0 where there were none."""
+        """Fraction of the checked rows with a finding. 0 if no row was checked."""
         return self.found / self.rows if self.rows else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeCount:
-    """One way of making texts (a form, a rewriting, a near miss, a hack), and what the reward gave for them."""
+    """One way of generating texts (a format, a rewriting, a near miss, a hack), with the rewards they received."""
 
     check: str
     transform: str
     rows: int
     """Rows on which it was tried and scored."""
     paid: int
-    """Of these, those that got at least the pay mark."""
+    """Rows that received at least the pay mark."""
     mean: float | None
-    """Reward on average; None if none was scored."""
+    """Mean reward. None if no row was scored."""
     highest: float | None
     unscored: int = 0
 
     @property
     def share(self) -> float:
-        """Paid rows of those scored."""
+        """Fraction of scored rows that were rewarded."""
         return self.paid / self.rows if self.rows else 0.0
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the share over rows."""
+        """95% interval of the fraction over rows."""
         if not self.rows:
             return 0.0, 1.0
         found = mean_interval([1.0] * self.paid + [0.0] * (self.rows - self.paid))
@@ -107,67 +107,67 @@ class ProbeCount:
 
 @dataclass(frozen=True, slots=True)
 class LabelCount:
-    """How a reward fares on labelled candidates of one kind."""
+    """Counts of a reward's decisions on labelled candidates of one kind."""
 
     kind: str
     right: int
-    """Candidates whose label says right, and that have a score."""
+    """Scored candidates that are labelled right."""
     wrong: int
     missed: int
-    """Right ones that were not paid."""
+    """Right candidates that were not rewarded."""
     passed: int
-    """Wrong ones that were paid."""
+    """Wrong candidates that were rewarded."""
     unscored: int = 0
 
     @property
     def fpr(self) -> float | None:
-        """Share of wrong candidates that are paid; None without any."""
+        """Fraction of wrong candidates that are rewarded. None if there are none."""
         return self.passed / self.wrong if self.wrong else None
 
     @property
     def fnr(self) -> float | None:
-        """Share of right candidates that are not paid; None without any."""
+        """Fraction of right candidates that are not rewarded. None if there are none."""
         return self.missed / self.right if self.right else None
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseCount:
-    """How far scores differ when the same candidates are scored again."""
+    """Variation of scores when the same candidates are scored again."""
 
     repeats: int
     candidates: int
     changed: int
     """Candidates with more than one value."""
     flipped: int
-    """Candidates that were paid once and once not."""
+    """Candidates that were rewarded in some repeats and not in others."""
     spread: float
     """Standard deviation of a candidate's values, averaged over candidates."""
 
 
 @dataclass(slots=True)
 class AuditResult:
-    """All that an audit found."""
+    """All results of an audit."""
 
     file: str
     by: str
-    """The reward's spec; empty where only data were looked at."""
+    """The reward's spec. Empty if only the data were checked."""
     rows: int = 0
     bad_rows: int = 0
     """Rows that could not be read."""
     probed: int = 0
-    """Rows on which the reward was tried."""
+    """Number of rows on which the reward was tried."""
     checks: list[CheckCount] = field(default_factory=list)
     probes: list[ProbeCount] = field(default_factory=list)
     labels: list[LabelCount] = field(default_factory=list)
     noise: NoiseCount | None = None
     forms: dict[str, str] = field(default_factory=dict)
-    """The form in which the gold was offered, by kind of gold: the one that is paid most often."""
+    """Format of the offered gold answer by its kind: the format that is rewarded most often."""
     findings: list[Finding] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
-    """What a reader must know before believing the counts."""
+    """Warnings to read before trusting the counts."""
 
     def count(self, check: str) -> CheckCount:
-        """What one check counted; no rows if it did not run."""
+        """Return the counts of one check, with zero rows if it did not run."""
         return next((found for found in self.checks if found.check == check), CheckCount(check, 0, 0))
 
     def of(self, check: str) -> list[Finding]:

@@ -16,17 +16,17 @@ AUDIT, FINDINGS = "audit.json", "findings.jsonl"
 
 
 def summary(result: AuditResult) -> dict[str, Any]:
-    """All but the findings, as JSON can hold it."""
+    """Return everything but the findings, in a form for JSON."""
     found = asdict(result)
     del found["findings"]
     return found
 
 
 def write_folder(result: AuditResult, folder: Path) -> None:
-    """Write an audit, over an earlier one of the same folder; keys are struck out.
+    """Write an audit, replacing an earlier one in the same folder. API keys are redacted.
 
     Raises:
-        VerikitError: it can't be written.
+        VerikitError: the folder is not writable.
     """
     lines = [json.dumps(asdict(finding), ensure_ascii=False) for finding in result.findings]
     try:
@@ -40,10 +40,10 @@ def write_folder(result: AuditResult, folder: Path) -> None:
 
 
 def result_of(told: Mapping[str, Any], findings: list[Mapping[str, Any]]) -> AuditResult:
-    """The result that a folder's files hold.
+    """Return the result stored in a folder's files.
 
     Raises:
-        TypeError: they are not as `write_folder` wrote them.
+        TypeError: they were not written by `write_folder`.
     """
     return AuditResult(
         **{

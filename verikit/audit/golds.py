@@ -1,4 +1,4 @@
-"""What is wrong with a row's gold, as far as the row alone tells."""
+"""Finds errors in a row's gold answer that are visible from the row itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DAMAGED = re.compile("\ufffd|â€|Ã[©¨¤¶¼]|[\x00-\x08\x0e-\x1f]|&(?:amp|
 _CUT = re.compile(r"(?:\.\.\.|…|[=+*/^_\\({\[<]|\\(?:frac|sqrt|text|left|cdot|times))\s*\$?$")
 _OR = re.compile(r"^(.{1,60}?)\s*(?:\bor\b|\\text\{\s*or\s*\}|\\textrm\{\s*or\s*\}|\\mbox\{\s*or\s*\})\s*(.{1,60})$")
 _PENDING = re.compile(r"t\.?b\.?[a-z]\.?|to be \w+(?:ed|en|wn)", re.IGNORECASE)
-"""`TBD` and its relatives: "to be" with a participle, or its initials."""
+"""`TBD` and similar: "to be" with a participle, or its initials."""
 _WITHHELD = re.compile(
     r"(?:no|not|none)(?: (?!longer|more)\w{3,12}){0,2} (?P<participle>\w+(?:ed|en|wn|able|ible))", re.IGNORECASE
 )
@@ -36,7 +36,7 @@ _MARK = "####"
 
 
 def check_gold(row: AuditRow) -> Iterator[Finding]:
-    """The findings of one row's gold; more than one may hold."""
+    """Yield the findings about one row's gold answer. There may be several."""
     golds = row.golds
     problems = [read_gold(gold).problem for gold in golds]
     if not golds or all(problem in _NONE for problem in problems):
@@ -58,9 +58,9 @@ def check_gold(row: AuditRow) -> Iterator[Finding]:
 
 
 def _is_withheld(gold: str, row: AuditRow) -> bool:
-    """Whether a gold says that an answer is missing, in words that the row itself does not offer as an answer.
+    """Whether a gold answer only states that the answer is missing, in words that the row does not offer as an answer.
 
-    "Not given" is an answer where the question lists it, "not differentiable" where the question asks for that.
+    "Not given" is an answer if the question lists it, and "not differentiable" if the question asks about that.
     """
     text = gold.strip(" .!\"'[]()<>")
     if _PENDING.fullmatch(text):
@@ -80,7 +80,7 @@ def _unreadable(golds: list[str], problems: list[str]) -> str:
 
 
 def _damage(gold: str) -> str:
-    """What shows that a gold is not whole; empty if nothing does."""
+    """Return the sign that a gold answer is incomplete or damaged, or "" if there is none."""
     if found := _DAMAGED.search(gold):
         return f"the gold holds damaged characters: {found[0]!r}"
     if _CUT.search(gold) and len(gold) > 1:
@@ -121,7 +121,7 @@ def _several(row: AuditRow) -> str:
 
 
 def _asks_either(question: str, gold: str) -> bool:
-    """Whether the gold's words stand in the question, which then has an `or` of its own."""
+    """Whether the gold answer's words are in the question, which then has its own `or`."""
     return gold.casefold() in question.casefold()
 
 
@@ -148,7 +148,7 @@ def _contradiction(row: AuditRow) -> str:
 
 
 def _final(solution: str) -> str:
-    """The answer that a solution states by a mark; empty where there is none, or more than one that differ."""
+    """Return the answer that a solution marks as final. Empty if there is none, or several that differ."""
     tail = solution[-MAX_SOLUTION:]
     if _MARK in tail:
         return tail.rpartition(_MARK)[2].strip().split("\n")[0]
@@ -159,7 +159,7 @@ def _final(solution: str) -> str:
 
 
 def _last_number_differs(body: str, stated: str) -> str:
-    """GSM8K's form: the number behind the mark should be a result of the solution, or stand in its last line."""
+    """GSM8K's format: the number after the mark should be a result of the solution, or appear in its last line."""
     wanted = stated.replace(",", "").lstrip("$")
     if not NUMERAL.fullmatch(wanted):
         return ""

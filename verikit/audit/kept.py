@@ -1,4 +1,4 @@
-"""Scores of patches that an audit keeps in its folder as they come: a run that was cut off goes on from them."""
+"""Stores the scores of patches in an audit's folder as they arrive, so that an interrupted run can resume."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class KeptScores:
             self._folder.__exit__(*exception)
 
     def get(self, key: str) -> Score | None:
-        """The score that was kept under a key."""
+        """Return the score stored under a key."""
         return self._scores.get(key)
 
     def add(self, key: str, score: Score) -> None:
-        """Keep a score from now on.
+        """Store a score.
 
         Raises:
-            VerikitError: the disk is full or gone; scores that were kept before stay.
+            VerikitError: the disk is full or missing. Scores stored earlier are kept.
         """
         self._scores[key] = score
         if self._folder:

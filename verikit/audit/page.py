@@ -1,4 +1,4 @@
-"""An audit's folder, for the HTML report: counts of each check, what was paid, and every finding."""
+"""An audit's folder, for the HTML report: counts of each check, rewards, and every finding."""
 
 from __future__ import annotations
 

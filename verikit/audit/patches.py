@@ -1,6 +1,6 @@
-"""Rows of patches: does the row's own patch pass its tests, and does a patch that changes nothing?
+"""Rows of patches: checks that the row's own patch passes its tests and that an empty patch fails them.
 
-A row whose own patch fails pays nobody, and a row whose tests pass on the unchanged repository pays everybody.
+If a row's own patch fails, no patch can be rewarded. If the tests pass on the unchanged repository, every patch is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from verikit.verifiers.patch.task import WANTED, gold_of
 from verikit.verifiers.patch.verifier import Patch
 
 WHAT = 300
-"""Characters of what a finding tells."""
+"""Maximum characters of a finding's description."""
 
 
 def is_patch_row(row: AuditRow) -> bool:
@@ -26,12 +26,12 @@ def is_patch_row(row: AuditRow) -> bool:
 
 
 def patch_of(verifier: Verifier) -> Patch | None:
-    """The verifier of patches in a reward; None if there is none."""
+    """Return the patch verifier of a reward, or None."""
     return next((part for part in walk(verifier) if isinstance(part, Patch)), None)
 
 
 class PatchSweep:
-    """Runs the own patch of rows and the empty patch; fills `checks`, `findings` and `unscored`."""
+    """Runs each row's own patch and the empty patch, and fills `checks`, `findings` and `unscored`."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class PatchSweep:
         self.checks: list[CheckCount] = []
         self.findings: list[Finding] = []
         self.unscored: dict[int, Finding] = {}
-        """By line, why a row could not be run."""
+        """Findings by line that explain why a row could not be run."""
 
     def run(self) -> None:
         """Run every row."""
@@ -86,7 +86,7 @@ class PatchSweep:
     def _scores(
         self, check: str, samples: Sequence[Sample], run: Callable[[Sequence[Sample]], Iterator[tuple[int, Score]]]
     ) -> list[Score]:
-        """The samples' scores: those that were kept, and those of runs, each kept as soon as it is there."""
+        """Return the samples' scores: stored ones, and those of new runs, each stored as soon as it is available."""
         keys = [self._key(check, sample) for sample in samples]
         scores = [self._kept.get(key) if key else None for key in keys]
         waiting = [i for i, score in enumerate(scores) if score is None]
@@ -100,7 +100,7 @@ class PatchSweep:
         return [score for score in scores if score is not None]
 
     def _key(self, check: str, sample: Sample) -> str:
-        """What a score is kept under; "" where the row can't be read, which its score tells."""
+        """Return the key under which a score is stored. "" if the row can't be read, which its score reports."""
         try:
             return f"{check} {self._verifier.key(sample)}"
         except (ValueError, TypeError, UsageError, RecursionError):
@@ -115,10 +115,10 @@ class PatchSweep:
 
 
 def _decided(score: Score) -> bool:
-    """Whether a patch was run: what only this machine or this moment prevents is tried again."""
+    """Whether a patch was run. A failure that is specific to this machine or moment is retried."""
     return score.value is not None or score.reason.startswith("the row's own patch")
 
 
 def has_patch_rows(rows: Sequence[AuditRow]) -> bool:
-    """Whether a data set is one of patches."""
+    """Whether a dataset has rows of patches."""
     return any(map(is_patch_row, rows))

@@ -1,4 +1,4 @@
-"""A reward tried with texts whose verdict is known: the gold, its spellings, near misses, other golds, hacks."""
+"""Tries a reward on texts with a known verdict: gold answers, their spellings, near misses, other answers, hacks."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from verikit.types import Sample, Score
 from verikit.verifiers.answer import Answer
 
 FORM_ROWS = 40
-"""Rows of a kind of gold by which its form is chosen."""
+"""Rows per kind of gold answer that are used to choose its format."""
 BATCH = 256
 TRIES = 30
-"""Golds that are drawn until one differs from a row's own."""
+"""Attempts at sampling a gold answer that differs from the row's own."""
 SHOWN = 400
-"""Characters of a text that a finding keeps."""
+"""Maximum characters of a text in a finding."""
 WHAT = 300
-"""Characters of what a finding tells."""
+"""Maximum characters of a finding's description."""
 _SOLUTION, _PROGRAM = "the row's solution", "the row's solution, fenced"
 
 Tick = Callable[[int], None]
-"""Told how many texts were scored since."""
+"""Receives the number of texts scored since the last call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A text for a row, and whether it should be paid."""
+    """A text for a row, and whether it should be rewarded."""
 
     row: AuditRow
     check: str
@@ -46,14 +46,14 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ScoredProbe:
-    """A probe and what it got."""
+    """A probe and its score."""
 
     probe: Probe
     score: Score
 
 
 class RewardTrial:
-    """Tries one reward on rows; `mark` is the least value that counts as paid."""
+    """Tries one reward on rows. `mark` is the minimum value that counts as rewarded."""
 
     def __init__(
         self, verifier: Verifier, rows: Sequence[AuditRow], mark: float, tick: Tick, begun: Callable[[str, int], None]
@@ -66,7 +66,7 @@ class RewardTrial:
         self.checks: list[CheckCount] = []
         self.probes: list[ProbeCount] = []
         self.unscored: dict[int, Finding] = {}
-        """By line, the first text of a row that the reward could not score."""
+        """Findings by line, each for the row's first text that the reward could not score."""
         self._tick = tick
         self._begun = begun
 
@@ -86,7 +86,7 @@ class RewardTrial:
         self._judge("hack", [Probe(row, "hack", name, text, False) for row, name, text in attacks])
 
     def _choose_forms(self) -> None:
-        """For each kind of gold the form that is paid most often, the first of those that are alike."""
+        """Choose for each kind of gold answer the format that is rewarded most often. Ties go to the first."""
         by_kind: defaultdict[str, list[AuditRow]] = defaultdict(list)
         for row in self.rows:
             if row.read is None or not row.read.problem:
@@ -101,7 +101,7 @@ class RewardTrial:
                 self.forms[kind] = best.transform
 
     def honest(self, row: AuditRow) -> Sample:
-        """The sample that states a row's gold in the form that is paid."""
+        """Return the sample that states a row's gold answer in the format that is rewarded."""
         return row.sample(self._honest(row).text)
 
     def _honest(self, row: AuditRow) -> Probe:
@@ -125,7 +125,7 @@ class RewardTrial:
         scored = list(self._score(tried))
         found = [_finding(item) for item in scored if item.score.scored and self._paid(item.score) != item.probe.right]
         rows = {item.probe.row.line for item in scored if item.score.scored}
-        rows -= self.unscored.keys() - {finding.line for finding in found}  # not all of their texts were looked at
+        rows -= self.unscored.keys() - {finding.line for finding in found}  # not all of their texts were scored
         self.checks.append(counted(check, len(rows), found))
         self.probes += counts_of(check, scored, self.mark)
         self.findings += found
@@ -146,7 +146,7 @@ class RewardTrial:
 
 
 def _forms(row: AuditRow) -> Iterator[tuple[str, str]]:
-    """The texts by which an honest completion states a row's gold."""
+    """Yield the texts in which an honest completion states a row's gold answer."""
     read = row.read
     if read is not None:
         for name, form in FORMS.items():
@@ -157,7 +157,7 @@ def _forms(row: AuditRow) -> Iterator[tuple[str, str]]:
 
 
 def _golds_by_kind(rows: Sequence[AuditRow]) -> dict[str, list[str]]:
-    """The golds that can be read, by the kind of answer."""
+    """Return the gold answers that can be read, by the kind of answer."""
     by_kind: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
         if (read := row.read) is not None and not read.problem:

@@ -1,7 +1,7 @@
-"""Rows of a data set for an audit: with candidates or without, in any format that `verikit score` reads.
+"""Rows of a dataset for an audit: with or without candidates, in any format that `verikit score` reads.
 
-A row of a known format gives its fields as that format keeps them; of others the usual key names are tried. Rows that
-follow each other with one candidate each and the same prompt and gold are one row with several candidates.
+Fields of a known format are read by that format. For other rows the usual key names are tried. Consecutive rows with
+one candidate each and the same prompt and gold answer are merged into one row with several candidates.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from verikit.types import WORKSPACE, Gold, Prompt, Sample
 from verikit.workspaces import TaskWorkspace
 
 FIELDS = ("prompt", "completions", "answer", "id", "solution", "label")
-"""What `--map` may name here."""
+"""Names that `--map` accepts here."""
 _SOLUTIONS = ("solution", "canonical_solution", "reference_solution", "rationale", "explanation", "cot_content", "cot")
 _LABELS = ("label", "is_correct", "correct", "verdict", "judge")
 _WORDS = {"true": True, "yes": True, "correct": True, "1": True, "false": False, "no": False, "incorrect": False}
@@ -38,37 +38,37 @@ _read = lru_cache(maxsize=2**14)(read_gold)
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One question with its gold and what else the row holds."""
+    """One question with its gold answer and the row's other fields."""
 
     line: int
     id: str
     prompt: Prompt
     answer: Gold
     solution: str = ""
-    """A worked solution or program of the row's own; empty where it has none."""
+    """The row's worked solution or program. Empty if it has none."""
     completions: tuple[str, ...] = ()
     labels: tuple[bool | None, ...] = ()
-    """Whether each completion is right, as the row says; parallel to `completions`."""
+    """Whether each completion is right according to the row. Parallel to `completions`."""
     meta: Mapping[str, Any] = field(default_factory=dict)
     folder: str | None = None
-    """Where the row's file lies, which paths of its workspace start from; None if it lies in no file."""
+    """The folder of the row's file, to which workspace paths are relative. None if there is no file."""
 
     @property
     def workspace(self) -> TaskWorkspace | None:
-        """What an agent was given and left; None where the row names none."""
+        """Return the files an agent started from and left behind. None if the row has no workspace."""
         told = self.meta.get(WORKSPACE)
         return None if told is None else TaskWorkspace(told, self.folder)
 
     @property
     def question(self) -> str:
-        """The prompt as text, what the assistant said left out."""
+        """Return the prompt as a string, without assistant messages."""
         if isinstance(self.prompt, str):
             return self.prompt
         return "\n".join(str(turn.get("content", "")) for turn in self.prompt if turn.get("role") != "assistant")
 
     @property
     def options(self) -> list[str]:
-        """The texts of a multiple choice; none where it is no such question."""
+        """Return the options of a multiple-choice question. Empty for other questions."""
         found = self.meta.get("options")
         found = list(found.values()) if isinstance(found, dict) else found
         return [str(option) for option in found] if isinstance(found, list | tuple) else []
@@ -80,17 +80,17 @@ class AuditRow:
 
     @property
     def read(self) -> ReadGold | None:
-        """The first accepted answer, read: its kind and the short text of it; None without a gold."""
+        """Parse the first accepted answer into its kind and short text. None if there is no gold answer."""
         return _read(self.golds[0]) if self.golds else None
 
     @property
     def sound(self) -> bool:
-        """Whether the gold can be compared with; a row without one but with a solution is sound."""
+        """Whether the gold answer can be compared with. A row with only a solution also qualifies."""
         return self.read is None or not self.read.problem
 
     @property
     def kind(self) -> str:
-        """The kind of the first gold: letter, number, math, text; `program` where there is none but tests."""
+        """Return the kind of the first gold answer: letter, number, math, text, or `program` with only tests."""
         read = self.read
         if read is None:
             return "program"
@@ -109,15 +109,15 @@ def _check_names(mapping: Mapping[str, str], format: str | None) -> None:
 
 
 def read_rows(files: Paths, mapping: Mapping[str, str], format: str | None = None) -> Iterator[AuditRow | SchemaError]:
-    """The rows of files; one that can't be read comes as an error.
+    """Yield the rows of files. A row that can't be read is yielded as an error.
 
     Args:
-        files: What `verikit.readers.rows` takes; of several, `line` counts over all.
+        files: Any input that `verikit.readers.rows` accepts. With several files, `line` counts across all of them.
         mapping: From a name of `FIELDS` to the rows' key, a dotted path.
-        format: A name of `verikit.readers.formats.FORMATS`; None tells it by each row's keys.
+        format: A name of `verikit.readers.formats.FORMATS`. None detects it from each row's keys.
 
     Raises:
-        UsageError: an unknown field or format, or a file that can't be read.
+        UsageError: a field or format is unknown, or a file can't be read.
     """
     _check_names(mapping, format)
     mapping = {_NAMES.get(key, key): path for key, path in mapping.items()}
@@ -200,14 +200,14 @@ def _solution(taken: Mapping[str, tuple[str | None, Any]]) -> str:
 
 
 def _meta(row: JsonRow, used: set[str]) -> JsonRow:
-    """What a row has beside the keys that are used; those of its `meta` stand beside them."""
+    """Return a row's unused keys, merged with the keys of its `meta`."""
     meta = row.get("meta")
     rest = {name: value for name, value in row.items() if name not in used and name != "meta"}
     return rest | (meta if isinstance(meta, dict) else {})
 
 
 def _keys_of(name: str, form: Format | None, mapping: Mapping[str, str]) -> Sequence[str]:
-    """The keys that a field may be under: the mapped one, else those of the format and the usual ones."""
+    """Return the keys that a field may have: the mapped key, or otherwise the format's keys and the usual ones."""
     if name in mapping:
         return (mapping[name],) if mapping[name] else ()
     if name == "solution":
@@ -220,12 +220,12 @@ def _keys_of(name: str, form: Format | None, mapping: Mapping[str, str]) -> Sequ
 
 
 def _taken(row: JsonRow, name: str, form: Format | None, mapping: Mapping[str, str]) -> tuple[str | None, Any]:
-    """The key at the top of the row that a field was found under, and its value; None, None if there is none."""
+    """Return the top-level key that a field was found under, and its value. Both are None if it is missing."""
     for key in _keys_of(name, form, mapping):
         value = _at(row, key)
         if name == "answer" and (isinstance(value, bool) or (value is None and key not in row)):
             continue
-        if value is not None or name == "answer":  # a gold that is null is no gold, whatever other keys hold
+        if value is not None or name == "answer":  # a null gold answer means there is none, regardless of other keys
             return (key if key in row else key.partition(".")[0]), value
     return None, None
 
@@ -250,7 +250,7 @@ def _completions(value: Any) -> tuple[list[str], list[Mapping[str, Any]]]:
 
 
 def _labels(row: JsonRow, own: list[Mapping[str, Any]], n: int, key: str | None) -> Iterator[bool | None]:
-    """Each candidate's label: its own, else the row's where it is the only candidate, else its item in a list."""
+    """Yield each candidate's label: its own, the row's if it is the only candidate, or its item in a list."""
     keys = (key,) if key else _LABELS
     labels = _row_labels(row, keys)
     for i in range(n):

@@ -1,4 +1,4 @@
-"""`audit`: is this data set gradable, and is this reward hackable?"""
+"""`audit`: checks whether a dataset is gradable and whether a reward is hackable."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from verikit.readers.reader import NO_MAPPING
 from verikit.types import PASS_MARK
 
 PROBED = 500
-"""Rows on which a reward is tried unless more are asked for."""
+"""Default number of rows on which a reward is tried."""
 NOISE_ROWS = 50
-"""Texts that are scored again to see whether scores are steady."""
+"""Number of texts that are scored again to check that scores are deterministic."""
 _RUNS_PROGRAMS = frozenset(("code", "program"))
 _TESTS = frozenset(("tests", "test", "test_list", "test_cases", "inputs", "input_output", "public_test_cases"))
 
@@ -55,29 +55,32 @@ def audit(
     keep: str | Path | None = None,
     resume: bool = True,
 ) -> AuditResult:
-    """Look for faults of a data set and, with `by`, of the reward that is to be used on it.
+    """Check a dataset for errors and, with `by`, the reward that is to be used on it.
 
     Args:
-        file: Rows with a prompt and a gold, with or without candidates; in any format that `verikit score` reads.
-        by: The reward, a verifier or its spec; without it only golds and twins are looked at. Rows with a `repository`
-            and tests of it are judged by `patch` then.
+        file: Rows with a prompt and a gold answer, with or without candidates, in any format that `verikit score`
+            reads.
+        by: The reward, as a verifier or its spec. Without it only gold answers and twins are checked. With it, rows
+            with a `repository` and tests are judged by `patch`.
         mapping: From prompt, completions, answer, id, solution, label to the rows' keys.
-        format: The file's format, where its keys don't tell.
-        against: Another file (the training data of this test, say) whose questions must not stand in this one.
-        probed: Rows on which the reward is tried, drawn by `seed`; 0 for all. Candidates are all scored.
-        repeats: How often texts are scored to see whether the reward is steady; below 2 not at all.
-        mark: The least reward that counts as paid.
-        programs: Whether hacks that are programs are tried; None: where the reward runs programs, or rows hold tests.
-        seed: Of the rows that are drawn.
-        tick: Called with the number of texts that were scored since it was called last.
+        format: The file's format, if it can't be detected from the keys.
+        against: Another file (for example this test's training data) that must not contain any of these questions.
+        probed: Number of rows on which the reward is tried, sampled with `seed`. 0 tries all. All candidates are
+            scored.
+        repeats: Number of times texts are scored to check that the reward is deterministic. Below 2 skips the check.
+        mark: Minimum reward that counts as rewarded.
+        programs: Whether to try hacks that are programs. None tries them if the reward runs programs or rows have
+            tests.
+        seed: Random seed for sampling rows.
+        tick: Called with the number of texts scored since the last call.
         begun: Called with the name of each check of the reward and the number of texts that it scores.
-        keep: A folder. Scores of rows' patches are kept in it as they come, and an audit that was cut off goes on from
+        keep: A folder in which the scores of rows' patches are stored as they arrive. An interrupted audit resumes from
             them. A row is run again if its repository, its tests or the reward's options have changed.
-        resume: Use the scores that `keep` holds; False runs every row again.
+        resume: Reuse the scores stored in `keep`. False runs every row again.
 
     Raises:
-        UsageError: a file that can't be read or has no readable row, an unknown field, a spec that can't be read, or
-            a folder that can't be written.
+        UsageError: a file can't be read or has no readable row, a field is unknown, a spec can't be parsed, or a folder
+            can't be written.
     """
     verifier = load(by) if by else None
     kept = partial(KeptScores, Path(keep) if keep else None, restart=not resume)
@@ -121,7 +124,7 @@ def _check_data(result: AuditResult, rows: Sequence[AuditRow], others: Sequence[
 
 
 def _counted(check: str, rows: Sequence[AuditRow], findings: Sequence[Finding]) -> CheckCount:
-    """How many rows a check looks at, and what it found."""
+    """Count the rows that a check covers, and its findings."""
     looked = [row for row in rows if check not in _NEEDS or _NEEDS[check](row)]
     return counted(check, len(looked), [finding for finding in findings if finding.check == check])
 
@@ -130,7 +133,7 @@ _NEEDS: Mapping[str, Callable[[AuditRow], bool]] = {
     "contradiction": lambda row: bool(row.golds) and bool(row.solution or "####" in row.golds[0]),
     "option": lambda row: bool(row.options),
 }
-"""What a row must have for a check to look at it."""
+"""For each check with a requirement, tests whether a row meets it."""
 
 
 def _runs(check: str, rows: Sequence[AuditRow], leaks: bool, golds: bool) -> bool:
@@ -188,7 +191,7 @@ def _check_reward(
 
 
 def _drawn(result: AuditResult, rows: Sequence[AuditRow], probed: int, seed: int) -> list[AuditRow]:
-    """The rows on which a reward is tried."""
+    """Return the rows on which a reward is tried."""
     if not 0 < probed < len(rows):
         return list(rows)
     picked = set(random.Random(seed).sample(range(len(rows)), probed))
@@ -223,7 +226,7 @@ def _check_patches(
 
 
 def _check_unscored(result: AuditResult, lines: set[int], found: Mapping[int, Finding]) -> None:
-    """A text without a score passes no check: rows with one fail a check of their own."""
+    """Add the check of unscored texts. They pass no other check, so their rows are reported by this one."""
     result.checks.append(counted("unscored", len(lines), list(found.values())))
     result.findings += found.values()
 

@@ -14,7 +14,7 @@ EXAMPLES = 3
 
 
 def show(result: AuditResult, examples: int = EXAMPLES) -> Iterator[str]:
-    """The lines of a result: checks, what hacks and other spellings were paid, labels, noise, examples."""
+    """Yield the lines of a result: checks, the rewards of hacks and other spellings, labels, noise, examples."""
     tried = f", {result.by} tried on {result.probed:,}" if result.by else ""
     bad = f", {result.bad_rows:,} that can't be read" if result.bad_rows else ""
     yield f"{result.file}: {result.rows:,} rows{bad}{tried}"

@@ -1,7 +1,7 @@
-"""Texts made from a gold: the forms in which an answer is given, other spellings of it, and near misses.
+"""Texts generated from a gold answer: the formats in which an answer is given, other spellings of it, and near misses.
 
-A spelling means the same as the gold by its construction, a near miss another thing: both rest on exact arithmetic and
-on the form of the text, not on the verifier that is tried with them.
+By construction, a spelling means the same as the gold answer and a near miss does not. Both depend on exact arithmetic
+and the text's format, not on the verifier that is tried with them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FORMS: Mapping[str, str] = {
     "dollars": "${}$",
     "fenced": "```python\n{}\n```",
 }
-"""How an honest completion states its answer, by name."""
+"""Formats in which an honest completion states its answer, by name."""
 _INTEGER = re.compile(r"-?\d{1,30}")
 _FRACTION = re.compile(r"(-?)\\[dt]?frac\{(\d{1,15})\}\{(\d{1,15})\}")
 _PAIR = re.compile(r"\((-?\d{1,15}(?:,\s*-?\d{1,15}){1,5})\)")
@@ -35,11 +35,11 @@ _YEAR = re.compile(r"\d{1,4}")
 _UNSAFE = frozenset(("inf", "undefined"))
 _OPPOSITES = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 MAX_CHARS = 300
-"""Characters of a gold that texts are made from."""
+"""Maximum characters of a gold answer from which texts are generated."""
 
 
 def spellings(row: AuditRow, gold: ReadGold) -> Iterator[tuple[str, str]]:
-    """Other spellings of a gold, each with the name of its transform."""
+    """Yield other spellings of a gold answer, each with the name of its transform."""
     text = gold.text
     if len(text) > MAX_CHARS:
         return
@@ -56,7 +56,7 @@ def spellings(row: AuditRow, gold: ReadGold) -> Iterator[tuple[str, str]]:
 
 
 def near_misses(row: AuditRow, gold: ReadGold) -> Iterator[tuple[str, str]]:
-    """Answers close to a gold that mean another thing, each with the name of its transform."""
+    """Yield answers that are close to a gold answer but differ in meaning, each with the name of its transform."""
     text = gold.text
     if len(text) > MAX_CHARS:
         return
@@ -117,7 +117,7 @@ def _numeral_misses(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _decimal(number: Fraction, like: str) -> str:
-    """The number with as many places as a text has."""
+    """Format the number with as many decimal places as `like` has."""
     places = len(like.partition(".")[2])
     scaled = abs(number) * 10**places
     digits = str(round(scaled)).rjust(places + 1, "0")
@@ -148,12 +148,12 @@ def _terminates(denominator: int) -> bool:
 
 
 def _has_round_pairs(text: str) -> bool:
-    """Whether all brackets of a text are round, and each opening one has its closing one."""
+    """Whether a text has only round brackets, with as many opening as closing ones."""
     return text.count("(") == text.count(")") and not re.search(r"[\[\]]", text)
 
 
 def _exact_decimal(top: int, bottom: int) -> str:
-    """A fraction as a decimal; empty where it has no short one that is exact."""
+    """Return a fraction as a decimal, or "" if it has no short exact one."""
     if not bottom or not _terminates(bottom):
         return ""
     exact = Fraction(top, bottom)
@@ -185,7 +185,7 @@ def _fraction_misses(text: str, sign: str, top: int, bottom: int) -> Iterator[tu
 
 
 def _is_plain(tree: Node) -> bool:
-    """Whether adding one changes what a formula means: no infinity, no ±, no percent or unit behind it."""
+    """Whether adding one changes a formula's meaning: it has no infinity, ±, trailing percent or unit."""
     stack = [tree]
     while stack:
         top = stack.pop()

@@ -1,8 +1,9 @@
-"""Rows that ask the same question, within a file and between two files (training and test).
+"""Finds rows with the same question, within a file and between two files (training and test).
 
-Two questions are the same if their words, numbers and signs are, case and punctuation aside. They are nearly the same
-if they share numbers, symbols and commands exactly, and most of their words: problems made from one template with other
-numbers are different problems. Pairs are looked up by rare word triples and by their numbers, never all with all.
+Two questions are the same if their words, numbers and signs are the same, ignoring case and punctuation. They are
+nearly the same if they share most of their words, and numbers, symbols and commands exactly. Problems from one template
+with other numbers are different problems. Pairs are found by rare word triples and by numbers, without comparing all
+pairs.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from verikit.audit.rows import AuditRow
 MAX_CHARS = 20_000
 """Characters of a question that are compared."""
 MAX_SHARED = 60
-"""Questions that may share a key by which pairs are looked up; more say nothing."""
+"""Maximum number of questions per lookup key. More common keys are not informative."""
 MAX_PAIRS = 40
 """Pairs of a question that are compared."""
 LIKE_FEW, LIKE_MANY = 0.8, 0.6
-"""Share of words, as a multiset, that nearly equal questions have in common: where they have few numbers and symbols to
-agree in, and where they have `MANY`."""
+"""Minimum fraction of words, as a multiset, that nearly equal questions share.
+
+The first applies if they have few numbers and symbols in common, the second if they have `MANY`.
+"""
 MANY = 10
 _TOKEN = re.compile(r"\\[A-Za-z]+|\d+(?:[.,]\d+)*|[^\W\d_]+|[+*/^=<>≤≥_%]|-(?![^\W\d_]{2})|(?<![^\W\d_])-")
 _NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b(?:[A-Z][^\W\d_]+|[A-Z]{2,})")
@@ -45,25 +48,25 @@ _FILLER = frozenset(
     problem find what calculate compute determine give me you can could would just carefully step let
     final think explain show state write your""".split()
 )
-"""Words that a rewording adds or drops without changing what is asked."""
+"""Words that a rewording adds or drops without changing the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedQuestion:
-    """A question as it is compared."""
+    """A question in the form used for comparison."""
 
     row: AuditRow
     tokens: tuple[str, ...]
     hard: tuple[str, ...]
     """Numbers, commands, single letters and signs, sorted."""
     soft: Counter[str]
-    """Words that say something."""
+    """Words other than filler."""
     names: frozenset[str]
-    """Those of them that are names."""
+    """The words of `soft` that are names."""
 
     @property
     def size(self) -> int:
-        """How many words say something."""
+        """Number of words other than filler."""
         return self.soft.total()
 
 
@@ -107,7 +110,7 @@ def check_twins(rows: Sequence[AuditRow]) -> Iterator[Finding]:
 
 
 def check_leaks(rows: Sequence[AuditRow], others: Sequence[AuditRow], name: str) -> Iterator[Finding]:
-    """Findings of rows whose question stands, or nearly stands, in another file."""
+    """Yield a finding for each row whose question, or a nearly equal one, is in another file."""
     index = QuestionIndex()
     for other in others:
         index.add(question(other))
@@ -127,7 +130,7 @@ class QuestionIndex:
         self._keys: defaultdict[object, list[int]] = defaultdict(list)
 
     def add(self, asked: ComparedQuestion) -> None:
-        """Hold a question, the first of equal ones."""
+        """Add a question. Of equal questions only the first is stored."""
         if not asked.tokens or asked.tokens in self._exact:
             return
         number = len(self._questions)
@@ -138,7 +141,7 @@ class QuestionIndex:
                 held.append(number)
 
     def nearest(self, asked: ComparedQuestion) -> tuple[AuditRow | None, bool]:
-        """The row with the same question, else the one most like it; and whether it is the same."""
+        """Return the row with the same question, or otherwise the most similar one, and whether it is the same."""
         if not asked.tokens:
             return None, False
         if asked.tokens in self._exact:
@@ -171,7 +174,7 @@ def _are_short(hard: int, soft: int, *, alike: bool) -> bool:
 
 
 def _likeness(a: ComparedQuestion, b: ComparedQuestion) -> float:
-    """Share of words in common, 0.0 where the questions are not nearly the same."""
+    """Return the fraction of shared words, or 0.0 if the questions are not nearly the same."""
     if a.hard != b.hard:
         return 0.0
     most = max(a.size, b.size)
@@ -185,7 +188,7 @@ def _likeness(a: ComparedQuestion, b: ComparedQuestion) -> float:
 
 
 def _order_agrees(a: ComparedQuestion, b: ComparedQuestion) -> bool:
-    """Whether numbers and signs stand in much the same order: `5 - 3` and `3 - 5` ask for different things."""
+    """Whether numbers and signs are in much the same order: `5 - 3` and `3 - 5` are different questions."""
     first = [token for token in a.tokens if _is_hard(token) and token != "|"]
     second = [token for token in b.tokens if _is_hard(token) and token != "|"]
     if first == second or len(first) < 2:

@@ -1,7 +1,7 @@
-"""Rows with workspaces: does the reward pay for a workspace in which the task was not done?
+"""Rows with workspaces: checks whether the reward accepts a workspace in which the task was not done.
 
-An agent that does nothing leaves what it was given. Another deletes it. A third leaves files of the right names without
-the work in them, or a file that claims a reward. None of them may be paid.
+One agent does nothing and leaves the given files. Another deletes them. A third leaves files with the right names but
+without the work in them, or a file that claims a reward. None of these may be rewarded.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from verikit.workspaces.grading import WorkspaceVerifier
 from verikit.workspaces.names import has_wildcards, matches
 
 ROWS = 50
-"""Rows that are tried together. Each workspace of a tar holds a file open."""
+"""Number of rows that are tried together. Each workspace from a tar keeps a file open."""
 MOST_OUTPUTS = 20
-"""Files of a row that are written."""
+"""Maximum output files per row that an attempt writes."""
 _NAMING = ("file", "exist", "content")
-"""Options of verifiers that name files which have to be there."""
+"""Options of verifiers that name required files."""
 _REWARDS = {"reward.txt": b"1.0\n", "reward.json": b'{"reward": 1.0}\n', "logs/verifier/reward.txt": b"1.0\n"}
 
 
@@ -44,13 +44,13 @@ class _Attempt:
 
 
 class UndoneTrial:
-    """Tries a reward on workspaces that solve nothing; fills `checks`, `findings`, `probes` and `unscored`.
+    """Tries a reward on workspaces that solve nothing, and fills `checks`, `findings`, `probes` and `unscored`.
 
     Args:
         verifier: The reward.
-        rows: Of the data set. Those without a workspace are left out.
-        mark: The least value that counts as paid.
-        tick: Called with the number of rows that were tried since it was called last.
+        rows: Rows of the dataset. Those without a workspace are skipped.
+        mark: Minimum value that counts as rewarded.
+        tick: Called with the number of rows tried since the last call.
         begun: Called with the name of the check and the number of rows.
     """
 
@@ -69,7 +69,7 @@ class UndoneTrial:
         self.probes: list[ProbeCount] = []
         self.findings: list[Finding] = []
         self.unscored: dict[int, Finding] = {}
-        """By line, why a row has a workspace that could not be scored."""
+        """Findings by line that explain why a workspace could not be scored."""
 
     def run(self) -> None:
         """Try all."""
@@ -113,7 +113,7 @@ class UndoneTrial:
                 self.unscored.setdefault(item.probe.row.line, _finding("unscored", item, "no score"))
 
     def _outputs(self, row: AuditRow, workspace: Workspace) -> list[str]:
-        """Paths of what the task asks for, as the row, its agent and the reward name them."""
+        """Return the paths that the task requires, as named by the row, its agent and the reward."""
         named = [output for output in workspace.outputs or () if not has_wildcards(output)]
         named += self._named_by_graders(row)
         named += islice(_left(workspace), MOST_OUTPUTS)
@@ -135,14 +135,14 @@ class UndoneTrial:
 
 
 def reads_files(verifier: Verifier) -> bool:
-    """Whether a reward looks at what an agent left."""
+    """Whether a reward reads the files that an agent left."""
     return any(
         isinstance(part, WorkspaceVerifier) or getattr(part, "shows", "") == "workspace" for part in walk(verifier)
     )
 
 
 def _paths(told: object) -> list[str]:
-    """The paths that an option names; patterns are none."""
+    """Return the paths that an option names, without patterns."""
     if isinstance(told, str):
         told = [told]
     named = list(told) if isinstance(told, list | tuple | Mapping) else []
@@ -150,7 +150,7 @@ def _paths(told: object) -> list[str]:
 
 
 def _left(workspace: Workspace) -> Iterator[str]:
-    """The files of the outputs that the row's own agent left; none where it left nothing that can be read."""
+    """Yield the output files that the row's own agent left. Nothing is yielded if they can't be read."""
     try:
         files = [path for path, entry in workspace.after.manifest.items() if entry.kind == "file"]
     except (AgentFault, WorkspaceError):

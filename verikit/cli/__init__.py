@@ -56,11 +56,11 @@ COMMANDS = {
         "Check this machine: versions, extras, missing parts and how to install them.",
     ),
 }
-"""Command name -> (where it lives, what `verikit --help` says of it)."""
+"""Command name -> (its location, its line in `verikit --help`)."""
 
 
 class LazyGroup(click.Group):
-    """A click group that imports a command when it is asked for; `table` is of the form of COMMANDS."""
+    """A click group that imports a command on first use. `table` has the format of COMMANDS."""
 
     def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]], **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -81,7 +81,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command by its name; of an unknown one, name the nearest."""
+        """Find a command by its name. For an unknown name, suggest the nearest."""
         near = get_close_matches(args[0], self.table, n=1)
         if args[0] not in self.table and near and not ctx.resilient_parsing:
             raise click.UsageError(f"Command {args[0]!r} not found. Did you mean {near[0]!r}?", ctx)
@@ -129,7 +129,7 @@ def main() -> None:
             raise
         click.echo(f"Error: {needs_posix('this command')}\nHint: {WSL}", err=True)
         code = 1
-    except BrokenPipeError:  # whoever reads the results has seen enough
+    except BrokenPipeError:  # the reader of the results closed the pipe
         _drop_output()
         code = 1
     except OSError as error:
@@ -138,13 +138,13 @@ def main() -> None:
 
 
 def _colour() -> bool | None:
-    """False if the user wants no colours (https://no-color.org). With None, click colours text for a terminal only."""
+    """False if the user disables colours (https://no-color.org). With None, click colours text only for a terminal."""
     return False if os.environ.get("NO_COLOR") else None
 
 
 def _told(error: OSError) -> int:
-    """Say what the machine lacks, room or a temporary folder, and return the exit code; any other error is raised."""
-    if "temporary directory" in str(error.strerror):  # as tempfile says it
+    """Report a full disk or a missing temporary folder, and return the exit code. Other errors are raised."""
+    if "temporary directory" in str(error.strerror):  # tempfile's wording
         click.echo(f"Error: {error.strerror}\nHint: set TMPDIR to a folder that can be written", err=True)
         return 1
     if error.errno not in DISK_FULL:
@@ -155,6 +155,6 @@ def _told(error: OSError) -> int:
 
 
 def _drop_output() -> None:
-    """Let what stdout still holds go nowhere: Python would try again to write it, and complain, as it ends."""
+    """Discard stdout's remaining buffer, which Python would otherwise try to write, and complain about, at exit."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

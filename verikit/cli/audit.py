@@ -117,7 +117,7 @@ def audit(
     verikit audit train.jsonl --by my_reward.py:reward --fail-on golds --fail-on hack=1%
     verikit report runs/audit --html audit.html
     """  # noqa: D301 - click reads \b as "don't wrap"
-    with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):  # what a verifier prints is no result
+    with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):  # the verifier's own output is not a result
         seen = AuditProgress()
         watch.start(seen.describe)
         try:
@@ -149,22 +149,22 @@ def audit(
 
 
 class AuditProgress:
-    """What the audit is doing: texts that were scored, and how far the check in work is."""
+    """Progress of the audit: texts scored so far, and the state of the current check."""
 
     def __init__(self) -> None:
         self._total, self._done, self._of, self._check, self._began = 0, 0, 0, "reading", time.monotonic()
 
     def begin(self, check: str, texts: int) -> None:
-        """A check begins that scores so many texts."""
+        """Start a check that scores `texts` texts."""
         self._done, self._of, self._check, self._began = 0, texts, check.replace("_", " "), time.monotonic()
 
     def tick(self, count: int) -> None:
-        """So many more texts were scored."""
+        """Add `count` scored texts."""
         self._total += count
         self._done += count
 
     def describe(self, seconds: float) -> str:
-        """One line: `near miss: 120 of 480 texts (25%), 95/s, 0:03 left; 1,204 in 14 s`."""
+        """Describe it in one line: `near miss: 120 of 480 texts (25%), 95/s, 0:03 left; 1,204 in 14 s`."""
         text = pace(self._done, self._of or None, "texts", time.monotonic() - self._began)
         return f"{self._check}: {text}; {self._total:,} in {seconds:.0f} s"
 
@@ -177,7 +177,7 @@ def _next(file: str, by: str, out: Path | None) -> list[object]:
 
 
 def _code(result: AuditResult, limits: dict[str, float]) -> int:
-    """GATE if a check found more than is allowed, which is said."""
+    """Return GATE if a check found more than is allowed, and report it."""
     limits = {"unscored": 0.0} | limits  # a reward that fails passes every other check
     over = [count for count in result.checks if count.check in limits and count.share > limits[count.check]]
     for count in over:

@@ -125,7 +125,7 @@ def next_step(*words: object, quiet: bool = False) -> None:
 
     Args:
         words: The command as words. They are quoted for the shell.
-        quiet: Whether nothing is printed. Commands pass it with --quiet and --json.
+        quiet: Print nothing. Commands set it for --quiet and --json.
     """
     if quiet:
         return

@@ -100,7 +100,7 @@ def _plain(found: ComparedRuns) -> dict[str, Any]:
 
 
 def _gate(pair: RunDifference, margin: float | None) -> GateResult:
-    """Whether the second run is worse by more than the margin beyond chance; a loss that may be smaller is told."""
+    """Gate on whether the second run is significantly worse by more than the margin. Uncertain losses are reported."""
     first, second, difference = pair
     by = f"{100 * difference.value:+.2f} points (p {difference.p:.3f}, {difference.docs:,} questions)"
     gate = GateResult(

@@ -1,4 +1,4 @@
-"""`verikit data`: public data sets become rows that verikit reads."""
+"""`verikit data`: converts public datasets to rows that verikit reads."""
 
 from __future__ import annotations
 
@@ -114,10 +114,10 @@ def data(
 
 
 def _spare(inputs: tuple[str, ...], split: str, written: list[Path]) -> None:
-    """Refuse to write over what is read.
+    """Reject output files that are also inputs.
 
     Raises:
-        UsageError: a file to write is one of the input, or a folder.
+        UsageError: an output file is one of the inputs, or a folder.
     """
     if folder := next((path for path in written if path.is_dir()), None):
         raise UsageError(f"can't write {folder}: is a directory")
@@ -128,7 +128,7 @@ def _spare(inputs: tuple[str, ...], split: str, written: list[Path]) -> None:
 
 
 class _Told:
-    """What is said of a conversion while it runs: the first bad rows, and how far it is."""
+    """Messages of a running conversion: the first bad rows, and its progress."""
 
     def __init__(self, form: str, errors: Path | None, watch: Watch) -> None:
         self._form, self._state, self._count, self._watch = form, ConversionCounts(), 0, watch
@@ -142,7 +142,7 @@ class _Told:
         self._state = state
 
     def describe(self, seconds: float) -> str:
-        """Say it."""
+        """Describe the progress."""
         return f"{self._form}: {self._state.read:,} rows read, {self._state.written:,} made"
 
     def error(self, error: SchemaError) -> None:

@@ -69,7 +69,7 @@ def doctor(data: str | None, gold: str | None, mapping: dict[str, str], format_:
 
 
 def _sandbox() -> dict[str, Any] | str:
-    """What the sandbox can promise here, or why there is none."""
+    """Return the guarantees of the sandbox on this machine, or why it is not available."""
     try:
         with LocalSandbox(strict=False) as box:
             return box.report.as_dict()
@@ -78,7 +78,7 @@ def _sandbox() -> dict[str, Any] | str:
 
 
 def _sandboxes() -> dict[str, Any]:
-    """The chosen sandbox, and each but `local`: what was proved by trying it, or why it can't be had."""
+    """Return the chosen sandbox, and for each but `local` its verified guarantees or why it is not available."""
     try:
         chosen = backend_name()
     except UsageError as error:
@@ -120,7 +120,7 @@ def _languages() -> dict[str, str]:
 
 
 def examine() -> dict[str, Any]:
-    """Versions of Python and verikit, for each extra ("" is the core) what is there and missing, and the sandbox."""
+    """Return versions of Python and verikit, installed and missing packages per extra ("": core), and the sandbox."""
     extras: dict[str, dict[str, Any]] = {}
     for line in registry.requirements():
         package = re.match(r"[\w.-]+", line)

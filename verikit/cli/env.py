@@ -25,7 +25,7 @@ from verikit.platform.terminal import printable
 from verikit.readers import rows
 
 WORSE = 4
-"""Exit code where fewer are equal than asked for."""
+"""Exit code if fewer results are equal than required."""
 
 
 def _share(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -71,7 +71,7 @@ def read_(source: str, out: Path | None, force: bool, only_tasks: bool, split: s
 
 
 def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path | None, force: bool) -> int:
-    """Write rows, say what was left out, and return the exit code."""
+    """Write rows, report skipped ones, and return the exit code."""
     if out is not None and out.is_file() and not force:
         raise UsageError(f"{out} already exists", hint="--force replaces it")
     count = bad = 0
@@ -90,12 +90,12 @@ def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path 
 
 @contextmanager
 def _target(out: Path | None) -> Iterator[IO[str]]:
-    """Stdout, or a file that gets its name when it is whole; what was written before a failure stays beside it.
+    """Yield stdout, or a file that gets its name once complete. After a failure the partial file is kept next to it.
 
-    Devices and pipes are written as they are.
+    Devices and pipes are opened directly.
 
     Raises:
-        UsageError: it can't be written.
+        UsageError: the file can't be written.
     """
     if out is None:
         yield sys.stdout
@@ -154,7 +154,7 @@ def play_(address: str, file: str, out: Path | None, force: bool, field: str | N
 
 
 def _completions(file: str) -> Iterator[dict[str, Any] | SchemaError]:
-    """The rows of a file; what is none, or has no completion, as its error."""
+    """Yield the rows of a file. An invalid row, or one without a completion, is yielded as its error."""
     for name, line, row in rows(file):
         if isinstance(row, SchemaError) or row.get("completion") is not None:
             yield row

@@ -161,7 +161,7 @@ class TaskProgress:
         self.done, self._of, self._began = 0, 0, time.monotonic()
 
     def begin(self, tasks: int) -> None:
-        """The audit begins with so many tasks."""
+        """Start an audit of `tasks` tasks."""
         self._of, self._began = tasks, time.monotonic()
 
     def describe(self, seconds: float) -> str:

@@ -61,7 +61,7 @@ def explain(
         sample = _find(read(file, format=format_, mapping=mapping, gold=gold), row, index)
     else:
         sample = Sample(prompt, completion or "", answer[0] if len(answer) == 1 else (answer or None))
-    with redirect_stdout(sys.stderr):  # what a verifier prints is no result
+    with redirect_stdout(sys.stderr):  # the verifier's own output is not a result
         score, lines = explained(load(verifier), sample)
     if as_json:
         click.echo(json.dumps(score.as_dict(), indent=2, ensure_ascii=False).encode(errors="replace"))
@@ -74,7 +74,7 @@ def explain(
 
 
 def explained(verifier: Verifier, sample: Sample) -> tuple[Score, list[str]]:
-    """A sample's score, and the lines that say why: parts, what each verifier tells of itself, the marked text."""
+    """Return a sample's score, and lines that explain it: parts, each verifier's explanation, the marked text."""
     score = score_all(verifier, [sample])[0]
     more = [text for part in walk(verifier) if (text := part.explain(sample))]
     marks = "\n".join(marked(sample.completion, score.answer, verifier.reads or "reply"))

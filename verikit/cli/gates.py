@@ -1,4 +1,4 @@
-"""What a caller asks of a run (`--fail-under`), and its results for CI: exit code 4 and a JUnit file."""
+"""Requirements on a run (`--fail-under`), and their results for CI: exit code 4 and a JUnit file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from verikit.platform.terminal import pass_or_fail, printable
 from verikit.report.floors import FloorCheck
 
 Floor = tuple[str, float]
-"""A metric ("" is the run's own) and the least it has to be."""
+"""A metric ("" is the run's own) and its required minimum."""
 
 
 class GateResult(NamedTuple):
@@ -26,7 +26,7 @@ class GateResult(NamedTuple):
     passed: bool = True
     rows: Sequence[str] = ()
     said: bool = False
-    """Whether the command has told of it already."""
+    """Whether the command has already reported it."""
 
 
 def parse_floors(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> list[Floor]:
@@ -56,7 +56,7 @@ def floor_gate(check: FloorCheck, run: str = "") -> GateResult:
 
 
 def gate_code(gates: Iterable[GateResult], junit: Path | None, suite: str, code: int = 0) -> int:
-    """Say which gates failed, write them out, and return the exit code: `code` where that is another failure already.
+    """Report the failed gates, write them out, and return the exit code: `code` if that is already another failure.
 
     Raises:
         VerikitError: the file can't be written.

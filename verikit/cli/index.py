@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KS = (1, 2, 5, 8, 10, 20, 100)
 SHOWN = 300
-"""Characters of a passage that a person is shown."""
+"""Maximum characters of a passage shown on the terminal."""
 
 
 @click.group()
@@ -117,7 +117,7 @@ def build(
     model = _entity_model(entities, model_args)
     seen = BuildProgress(model, _prices(prices, entities))
     try:
-        with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):  # what an engine prints
+        with Watch(quiet=quiet) as watch, redirect_stdout(sys.stderr):  # the engine's own output
             watch.start(seen.describe)
             count = build_index(
                 corpus,
@@ -161,7 +161,7 @@ def _prices(path: str | None, model: str) -> ModelPrices | None:
 
 
 def _tell_entities(model: EntityModel | None, seen: BuildProgress) -> int:
-    """Say how the passages were read; the exit code is 3 where one has no reply."""
+    """Report how many passages were read. The exit code is 3 if a passage has no reply."""
     counts = model.counts if model else None
     if counts is None:
         return 0
@@ -180,7 +180,7 @@ def _tell_entities(model: EntityModel | None, seen: BuildProgress) -> int:
 
 
 class BuildProgress:
-    """What a build said last, with percent and time left where it said how much there is."""
+    """A build's last message, with percent and remaining time if the message has a total."""
 
     _SIZED = re.compile(r"(.*?)([\d,]+) / ([\d,]+) (.*)")
 
@@ -191,7 +191,7 @@ class BuildProgress:
         self._what = ""
 
     def tell(self, text: str) -> None:
-        """Take what the build says: `dense: 1,024 / 20,000 passages`."""
+        """Parse a message of the build: `dense: 1,024 / 20,000 passages`."""
         self._text, self._counts = text, None
         if found := self._SIZED.fullmatch(text):
             done, of = (int(found[i].replace(",", "")) for i in (2, 3))
@@ -200,7 +200,7 @@ class BuildProgress:
             self._counts, self._text, self._what = (done, of), found[1], found[4]
 
     def describe(self, seconds: float) -> str:
-        """One line; the rate is that since the stage was first heard of."""
+        """One line. The rate counts from the stage's first message."""
         if self._counts is None:
             return f"{self._text}, {seconds:.0f} s"
         (done, of), took = self._counts, time.monotonic() - self._began
@@ -211,7 +211,7 @@ class BuildProgress:
         return text + (f", {run.failed:,} failed" if run.failed else "")
 
     def spent(self) -> str:
-        """What the model took in this session: `, 12,031 prompt and 2,031 reply tokens, 0.031 spent`."""
+        """Describe the model's usage in this session: `, 12,031 prompt and 2,031 reply tokens, 0.031 spent`."""
         if self._model is None or (run := self._model.run) is None:
             return ""
         told = f", {run.prompt_tokens:,} prompt and {run.completion_tokens:,} reply tokens"
@@ -282,7 +282,7 @@ def _measure(retriever: Retriever, path: str) -> dict[str, float]:
     """Return recall, all-gold and MRR on a file of questions.
 
     Raises:
-        SchemaError: a row has no question or no golds.
+        SchemaError: a row has no question or no gold titles.
         UsageError: there are no questions, or the retriever's passages have no titles.
     """
     rows = list(read_rows(path, _question))

@@ -26,14 +26,14 @@ LISTED = Path(__file__).with_name("listed.json")
 
 
 class ListedName(TypedDict):
-    """What the list holds about a name."""
+    """The list's entry for a name."""
 
     call: str
     help: str
     job: NotRequired[str]
-    """Of a verifier of ours: what it is for, a heading of docs/verifiers.md."""
+    """Purpose of a built-in verifier, a heading of docs/verifiers.md."""
     combines: NotRequired[bool]
-    """Of a verifier: whether it is made from others."""
+    """Whether a verifier combines other verifiers."""
 
 
 @click.command("list", cls=GroupedCommand)
@@ -76,7 +76,7 @@ def _print(shown: dict[str, dict[str, ListedName]], as_json: bool) -> None:
 
 
 def _by_job(listed: dict[str, ListedName]) -> dict[str, list[str]]:
-    """Names by what they are for, in the order of docs/verifiers.md; those of other packages last."""
+    """Group names by purpose, in the order of docs/verifiers.md. Those of other packages come last."""
     groups: dict[str, list[str]] = {job: [] for job in _listed()["jobs"]}
     for name, line in listed.items():
         groups.setdefault(line.get("job", ""), []).append(name)
@@ -84,14 +84,14 @@ def _by_job(listed: dict[str, ListedName]) -> dict[str, list[str]]:
 
 
 def _fitting(line: str) -> str:
-    """A line cut to the terminal's width; whole where the output is no terminal."""
+    """Cut a line to the terminal's width, or return it whole if the output is not a terminal."""
     width = shutil.get_terminal_size().columns
     terminal = sys.stdout is not None and sys.stdout.isatty()
     return f"{line[: width - 1]}…" if terminal and len(line) > width else line
 
 
 def _heading(kind: str, listed: dict[str, ListedName]) -> str:
-    """A kind; of verifiers also how many score by themselves, and how many combine or guard others."""
+    """Return a kind's heading. For verifiers it counts those that score and those that combine or guard others."""
     if kind != "verifiers":
         return kind
     combining = sum(line.get("combines", False) for line in listed.values())
@@ -99,7 +99,7 @@ def _heading(kind: str, listed: dict[str, ListedName]) -> str:
 
 
 def combines(name: str) -> bool:
-    """Whether a registered verifier is made from others: a function that takes verifiers."""
+    """Whether a registered verifier combines others: a function that takes verifiers."""
     try:
         made = find("verifiers", name)
     except VerikitError:
@@ -152,7 +152,7 @@ def line_of(kind: Kind, name: str) -> ListedName:
 
 
 def _named(name: str) -> list[tuple[str, Any]]:
-    """Everything that goes by a name: a verifier and a selector may share one."""
+    """Return everything that has a name. A verifier and a selector may share one."""
     if names_object(name):
         return [("", import_object(name))]
     kinds: tuple[Kind, ...] = get_args(Kind)
@@ -177,7 +177,7 @@ def _explained(kind: str, made: Any) -> dict[str, Any]:
 
 
 def _takes(made: Any) -> Any:
-    """What an object's options are those of: a recipe's are its settings' table."""
+    """Return the object whose options are listed. For a recipe it is the table of its settings."""
     return getattr(made, "Options", made)
 
 

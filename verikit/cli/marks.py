@@ -1,4 +1,4 @@
-"""A candidate's text with marks: what was thoughts, what was the reply, and where the extracted answer stands."""
+"""Marks a candidate's text: thoughts, reply, and the position of the extracted answer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ WIDTH = 200
 
 
 def marked(completion: str, answer: str | None, reads: Reads) -> Iterator[str]:
-    """The lines of a completion behind the name of the piece they are of, the answer's last place underlined.
+    """Yield a completion's lines after the name of their piece. The answer's last occurrence is underlined.
 
     Args:
         completion: The candidate's text.
-        answer: What a verifier extracted; not marked where it does not stand in the text word for word.
-        reads: Which pieces the verifier looked at.
+        answer: The extracted answer. It is not marked if the text does not contain it verbatim.
+        reads: The pieces that the verifier reads.
     """
     reply = split(completion)
     pieces = [("thoughts", *bounds) for bounds in reply.thought_bounds]
@@ -30,7 +30,7 @@ def marked(completion: str, answer: str | None, reads: Reads) -> Iterator[str]:
 
 
 def _last(text: str, answer: str, pieces: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """Where an answer stands last in the pieces, as a word of its own if it does so anywhere."""
+    """Return the last position of an answer in the pieces, preferring occurrences as a separate word."""
     found = []
     for start, end in pieces:
         at = text.rfind(answer, start, end)

@@ -70,10 +70,10 @@ def mcp(
 
 
 def _named(pairs: tuple[str, ...]) -> dict[str, str]:
-    """The specs by name; a plain name stands for itself.
+    """Return the specs by name. A plain name is its own spec.
 
     Raises:
-        UsageError: a pair is none, or a name is given twice.
+        UsageError: a pair is invalid, or a name is given twice.
     """
     found: dict[str, str] = {}
     for pair in pairs:

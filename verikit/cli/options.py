@@ -1,4 +1,4 @@
-"""Options that several commands take, and the exit code for candidates without a score."""
+"""Options that several commands share, and the exit code for unscored candidates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GATE = 4
 """Exit code when a threshold that the caller set is not met."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-"""What a click option decorates: a command or a function that becomes one."""
+"""The object that a click option decorates: a command or a function that becomes one."""
 
 
 def parse_mapping(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
@@ -36,7 +36,7 @@ def parse_mapping(context: click.Context, parameter: click.Parameter, value: tup
 
 
 def parse_share(context: click.Context, parameter: click.Parameter, value: str) -> float:
-    """Read a share such as 5%, 5pt or 0.05 (a click callback)."""
+    """Parse a fraction such as 5%, 5pt or 0.05 (a click callback)."""
     number = value.removesuffix("%").removesuffix("pt")
     try:
         share = float(number) / (1 if number == value else 100)
@@ -48,7 +48,7 @@ def parse_share(context: click.Context, parameter: click.Parameter, value: str) 
 
 
 def map_option(command: Command, name: str = "mapping", told: str = "prompt=problem, …") -> Command:
-    """Add `--map FIELD=KEY`, as `name`: which key of a row holds which field."""
+    """Add `--map FIELD=KEY`, as `name`: maps fields to the keys of a row."""
     return click.option("--map", name, multiple=True, metavar="FIELD=KEY", callback=parse_mapping, help=told)(command)
 
 
@@ -59,7 +59,7 @@ def format_option(command: Command) -> Command:
 
 
 def fail_over_option(command: Command) -> Command:
-    """Add `--fail-over SHARE`, as a share between 0 and 1; `unscored_code` obeys it."""
+    """Add `--fail-over SHARE`, a fraction between 0 and 1 that `unscored_code` applies."""
     return click.option(
         "--fail-over",
         default="0%",
@@ -93,7 +93,7 @@ def quiet_option(command: Command) -> Command:
 
 
 def gold_option(command: Command) -> Command:
-    """Add `--gold FILE`, as `gold`: where golds lie, if not in the rows."""
+    """Add `--gold FILE`, as `gold`: the file with the gold answers, if the rows lack them."""
     text = "File with the gold answers, joined by id (id, custom_id, …)."
     return click.option("--gold", metavar="FILE", help=text)(command)
 
@@ -119,9 +119,10 @@ def _trackers(context: click.Context, parameter: click.Parameter, value: tuple[s
 
 
 def spent(usage: Mapping[str, float], prices: str | None, spec: str) -> str:
-    """What engines spent, in words, with its price where a table is given; "" where nothing was.
+    """Describe the engines' usage, with its price if a table of prices is given. "" if there was none.
 
-    A table that can't be read, or has not the one model that `spec` names, is told as well: the run is done by then.
+    A table that can't be read, or lacks the model that `spec` names, is reported instead of raised: the run is done by
+    then.
     """
     told = spending(usage)
     if not told or not prices:
@@ -144,7 +145,7 @@ def run_options(command: Command) -> Command:
 
 
 def unscored_code(lost: int, total: int, fail_over: float, what: str = "score") -> int:
-    """The exit code of a run in which `lost` of `total` have no score; says so if that is more than allowed."""
+    """Return the exit code of a run in which `lost` of `total` are unscored. Reports if that is more than allowed."""
     if not total or lost / total <= fail_over:
         return 0
     told = f"{lost} of {total} have no {what}: more than --fail-over allows ({100 * fail_over:.4g}%)"
@@ -153,10 +154,10 @@ def unscored_code(lost: int, total: int, fail_over: float, what: str = "score") 
 
 
 def read_options(texts: tuple[str, ...]) -> dict[str, Any]:
-    """Read `KEY=VALUE` options; values are JSON where they can be, else text.
+    """Parse `KEY=VALUE` options. Values are parsed as JSON if possible, and are otherwise strings.
 
     Raises:
-        UsageError: one is none.
+        UsageError: an option has another format.
     """
     found: dict[str, Any] = {}
     for pair in (pair for text in texts for pair in _pairs(text)):

@@ -18,7 +18,7 @@ from verikit.errors import MissingExtra, UsageError
 
 ALL = "all"
 LEFT_OUT = ("composite",)
-"""Data sets that are made of others."""
+"""Datasets that combine others."""
 
 
 @click.command(name="reasoning-gym", cls=GroupedCommand)
@@ -49,11 +49,11 @@ def reasoning_gym(names: tuple[str, ...], count: int, seed: int, settings: tuple
 
 
 def data_sets(names: Sequence[str]) -> list[str]:
-    """The data sets that names stand for, each once; `all` for every one.
+    """Return the named datasets without duplicates. `all` returns every one.
 
     Raises:
         MissingExtra: reasoning_gym is not installed.
-        UsageError: there is no such data set.
+        UsageError: a dataset does not exist.
     """
     known = [name for name in sorted(_package().factory.DATASETS) if name not in LEFT_OUT]
     chosen = known if ALL in names else list(dict.fromkeys(names))
@@ -65,11 +65,11 @@ def data_sets(names: Sequence[str]) -> list[str]:
 
 
 def rows(name: str, count: int, seed: int, config: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield problems of a data set: prompt, answer (None where many are right), and what its scorer needs.
+    """Yield problems of a dataset: prompt, answer (None if many are right), and the data that its scorer needs.
 
     Raises:
         MissingExtra: reasoning_gym is not installed.
-        UsageError: the settings make no data set of this kind, or it can't make a problem with them.
+        UsageError: the settings are invalid for this dataset, or it can't generate a problem with them.
     """
     package = _package()
     try:

@@ -98,10 +98,10 @@ def report(
 
 
 def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Summary and configuration of each run by its folder; what can't be shown of a folder of runs is only said.
+    """Yield each run's folder with its summary and configuration. Unusable runs in a folder of runs are only reported.
 
     Raises:
-        UsageError: a folder is no finished run of these kinds.
+        UsageError: a folder is not a finished run of these kinds.
     """
     for path in paths:
         for run in runs_in(path):

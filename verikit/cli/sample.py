@@ -108,7 +108,7 @@ def sample(model: str, file: str, **options: Any) -> int:
     engine_options = read_options(options["model_args"])
     with ExitStack() as stack:
         watch = stack.enter_context(Watch(quiet=options["quiet"]))
-        with redirect_stdout(sys.stderr):  # what an engine prints is no row
+        with redirect_stdout(sys.stderr):  # the engine's own output is not a row
             engine = stack.enter_context(load_engine(model, cache=cache, **engine_options))
         if rule is not None and engine.batched:
             raise UsageError("with --until, each sample would be a separate batch", hint="leave --until out")
@@ -168,7 +168,7 @@ def _prices(path: str | None, model: str) -> ModelPrices | None:
 
 
 def _told(settings: SamplingSettings, options: dict[str, Any], engine_options: dict[str, Any]) -> dict[str, Any]:
-    """What else decides the samples, as the run's file tells it; a key is none of it."""
+    """Return the other settings that affect the samples, for the run's file. API keys are excluded."""
     told = {name: value for name, value in asdict(settings).items() if name != "n"}
     shown = {name: value for name, value in engine_options.items() if name != "api_key"}
     how = {name: options[name] for name in ("until", "search", "budget") if name == "until" or options[name]}
@@ -188,8 +188,8 @@ def _write(run: SamplingRun, prompts: Iterator[tuple[int, Group | SchemaError]],
 def describe(run: SamplingRun, seconds: float, prices: ModelPrices | None, batch: bool, of: int | None = None) -> str:
     """One line: `12 of 50 prompts (24%), 0:38 left, 96 samples, 8.1/s, 24,011 tokens (2,031/s), 0.031 spent, 2 failed`.
 
-    Time left is told by the samples that came in this session, or with a search, whose steps are as many as they are,
-    by its prompts; without a size only what is done.
+    The remaining time is estimated from the samples of this session. With a search, whose number of steps varies, it is
+    estimated from prompts. Without a total, only finished work is shown.
     """
     seconds = max(seconds, 0.1)
     new = run.done - run.earlier if run.searches else round(run.asked / max(1, run.settings.n))

@@ -144,7 +144,7 @@ def score(
     with scratch_folder as scratch, Watch(quiet=quiet) as watch:
         folder = Path(scratch if out == "-" else out or default_folder(files))
         try:
-            with redirect_stdout(sys.stderr):  # what a verifier prints is no result
+            with redirect_stdout(sys.stderr):  # the verifier's own output is not a result
                 summary = score_file(
                     files[0] if len(files) == 1 else files,
                     plan,
@@ -198,10 +198,10 @@ def _tell_bad_rows(file: str, errors: Path, count: int) -> None:
 
 
 def default_folder(files: Sequence[str]) -> str:
-    """Where scores go unless said otherwise: runs/ and the file's name without its ending.
+    """Return the default folder of scores: runs/ and the file's name without its extension.
 
-    Of several files that is how all names begin, of a pattern what stands before its first wildcard; where that is
-    nothing, the name of their folder.
+    With several files, the common prefix of their names is used. With a pattern, it is the part before its first
+    wildcard. If that is empty, the name of their folder is used.
     """
     stems = [_stem(file) for file in files]
     pairs = zip(min(stems), max(stems), strict=False)

@@ -219,7 +219,7 @@ def serve(
 
 
 def _tenants(tokens: str | None, token_file: str | None, quota: str) -> list[Tenant]:
-    """Who may run programs, and how much.
+    """Return the clients that may run programs, with their quotas.
 
     Raises:
         UsageError: tokens are named twice, or a file or quota can't be read.
@@ -236,7 +236,7 @@ def _tenants(tokens: str | None, token_file: str | None, quota: str) -> list[Ten
 
 
 def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[str, Any]) -> BestSettings:
-    """What stands behind the chat endpoint.
+    """Return the settings of the chat endpoint.
 
     Raises:
         UsageError: there is no model, or a spec can't be loaded.
@@ -247,7 +247,7 @@ def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[s
         raise UsageError("--best-of needs a model to sample from", hint="--model openai:http://host:8000/v1#NAME")
     engine_options = read_options(options["model_args"])
     if model.partition(":")[0] in ("openai", "anthropic", "gemini"):
-        most = tries_s(deadline)  # nobody waits longer, and what a later try came to would be lost
+        most = tries_s(deadline)  # no client waits longer, and the result of a later attempt would be lost
         given = engine_options.setdefault("deadline_s", most)
         if number(given) is not None and given > most:
             engine_options["deadline_s"] = most
@@ -263,7 +263,7 @@ def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[s
 
 
 def _token(file: str | None) -> str | None:
-    """The token of the file, or of the environment; None without either.
+    """Return the token of the file or the environment. None if neither is set.
 
     Raises:
         UsageError: the file can't be read, or the token is empty.

@@ -1,4 +1,4 @@
-"""`verikit synth`: data made offline on the code that training uses."""
+"""`verikit synth`: data generated offline by the code that training uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forms that can be converted, by name."""
+"""The formats that can be converted, by name."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class Form:
 
     name: str
     told: str
-    """What it is, in a line."""
+    """A one-line description."""
     make: Callable[[JsonRow], Iterable[JsonRow]]
-    """A row of the source to rows of verikit. Raises `SchemaError` for a bad one, `LeftOut` for one not to use."""
+    """Converts a source row to verikit rows. Raises `SchemaError` for a bad row, `LeftOut` for an unusable one."""
     use: str = ""
-    """What grades the rows, as a verifier's spec; or the command that reads them."""
+    """The verifier's spec that grades the rows, or the command that reads them."""
     distinct: bool = False
     """Whether rows with the same title and text are written once: passages repeat from question to question."""
     golds_beside: bool = False
-    """Whether expected calls lie in a folder `possible_answer` beside the file."""
+    """Whether expected calls are in a folder `possible_answer` next to the file."""
     prompts: bool = True
-    """Whether its rows have prompts; passages and documents have none."""
+    """Whether its rows have prompts. Passages and documents do not."""
 
 
 ELO = "verikit train elo-evolve-paper"
@@ -77,4 +77,4 @@ _ALL = (
     Form("healthbench", "HealthBench: conversations with rubrics", suites.healthbench, "rubric('ENGINE', clip=False)"),
 )
 FORMS = {form.name: form for form in _ALL}
-"""By name, in the order in which `verikit data list` shows them."""
+"""Formats by name, in the order of `verikit data list`."""

@@ -1,7 +1,7 @@
-"""Rows of local files, or of the hub, as (file, line, row).
+"""Rows of local files, or of the Hugging Face Hub, as (file, line, row).
 
-`hf:ORG/NAME` is a data set of the hub, `hf:FOLDER` a local copy of one, whose card names configurations and splits.
-Both are streamed by the package `datasets`; no code of a data set is run.
+`hf:ORG/NAME` is a dataset of the Hugging Face Hub. `hf:FOLDER` is a local copy of one, whose card names configurations
+and splits. Both are streamed by the package `datasets`. A dataset's code is never run.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from verikit.readers.values import plain_row
 
 HUB = "hf:"
 GOLDS = "possible_answer"
-"""The folder of BFCL's expected calls, beside the questions, under the same names and in the same order."""
+"""The folder of BFCL's expected calls, next to the questions, with the same file names and row order."""
 Rows = Iterator[tuple[str, int, JsonRow | SchemaError]]
 
 
 def rows(paths: Sequence[str], config: str = "", split: str = "", *, golds: bool = False) -> Rows:
-    """The rows of files, folders, patterns, stdin and data sets of the hub, one after the other.
+    """Yield the rows of files, folders, patterns, stdin and Hugging Face datasets, one after the other.
 
     Args:
-        paths: What `verikit.readers.rows` takes, or `hf:…`.
-        config: Of a data set of the hub.
-        split: Of that, or of a folder that holds several.
-        golds: Whether rows without `ground_truth` get that of the folder beside their file.
+        paths: Any input that `verikit.readers.rows` accepts, or `hf:…`.
+        config: Configuration of a Hugging Face dataset.
+        split: Split of that dataset, or of a folder with several splits.
+        golds: Whether rows without `ground_truth` get it from the folder next to their file.
 
     Raises:
-        UsageError: something can't be read at all, or a split is to be named.
-        MissingExtra: what reads such a file is not installed.
+        UsageError: an input can't be read, or a split must be named.
+        MissingExtra: the package that reads such a file is not installed.
     """
     hub = [path for path in paths if path.startswith(HUB)]
     if hub and len(hub) < len(paths):
@@ -56,10 +56,10 @@ def rows(paths: Sequence[str], config: str = "", split: str = "", *, golds: bool
 
 
 def read_files(paths: Sequence[str], split: str = "") -> list[str]:
-    """The files on this machine that `rows` would read; none of stdin, the hub, and what isn't there.
+    """Return the local files that `rows` would read. Stdin, Hugging Face datasets and missing files are skipped.
 
     Raises:
-        UsageError: a folder or a pattern names none.
+        UsageError: a folder or a pattern matches no file.
     """
     given = [path for path in paths if path != "-" and not path.startswith(HUB)]
     return [name for name in _named(given, split) if os.path.isfile(name)]
@@ -70,10 +70,10 @@ def _named(paths: Sequence[str], split: str) -> list[str]:
 
 
 def _split_of(folder: str, split: str) -> list[str]:
-    """The files of a split: a folder of that name, or files whose names begin with it (test-00000-of-00001.parquet).
+    """Return the files of a split: a folder of that name, or files with that prefix (test-00000-of-00001.parquet).
 
     Raises:
-        UsageError: it is no folder, or has no such split.
+        UsageError: the path is not a folder, or has no such split.
     """
     if not os.path.isdir(folder):
         raise UsageError(f"--split requires a folder or hf:ORG/NAME, got {folder}")
@@ -109,10 +109,10 @@ def _with_golds(name: str) -> Rows:
 
 
 def _streamed(path: str, config: str, split: str) -> Rows:
-    """A data set by the package `datasets`, one row at a time.
+    """Stream a dataset with the package `datasets`, one row at a time.
 
     Raises:
-        UsageError: it can't be had, breaks off, or has several splits.
+        UsageError: the dataset is not available, the stream breaks off, or it has several splits.
         MissingExtra: datasets is not installed.
     """
     try:

@@ -1,7 +1,7 @@
-r"""Mathematics with a final answer. Golds go through as they stand: no backslash is read as an escape.
+r"""Mathematics with a final answer. Gold answers are kept unchanged: no backslash is read as an escape.
 
 Sources: openai/gsm8k, hendrycks/competition_math and HuggingFaceH4/MATH-500, AI-MO/NuminaMath-CoT and -1.5,
-agentica-org/DeepScaleR-Preview-Dataset, Skywork/Skywork-OR1-RL-Data and other data sets in verl's form
+agentica-org/DeepScaleR-Preview-Dataset, Skywork/Skywork-OR1-RL-Data and other datasets in verl's format
 (`verl/examples/data_preprocess`).
 """
 
@@ -17,11 +17,11 @@ from verikit.replies.text import boxes
 
 SOLUTION = "reference_solution"
 NO_ANSWERS = ("proof", "notfound")
-"""What NuminaMath-1.5 has as the answer where there is none to check."""
+"""NuminaMath-1.5's answers for problems without a checkable answer."""
 
 
 def gsm8k(row: JsonRow) -> Iterator[JsonRow]:
-    """A question whose answer ends in `#### 18`; commas within the number go."""
+    """A question whose answer ends in `#### 18`. Commas within the number are removed."""
     solution = formula(row, "answer")
     before, mark, after = solution.rpartition("####")
     answer = after.strip().replace(",", "")
@@ -31,12 +31,12 @@ def gsm8k(row: JsonRow) -> Iterator[JsonRow]:
 
 
 def math(row: JsonRow) -> Iterator[JsonRow]:
-    """A problem with its `answer`, or with a solution whose last box holds it (as DeepScaleR's and MATH's rows)."""
+    """A problem with its `answer`, or with a solution whose last box contains it (as in DeepScaleR and MATH)."""
     yield _solved(row, formula(row, "problem", "question"))
 
 
 def numinamath(row: JsonRow) -> Iterator[JsonRow]:
-    """A problem of NuminaMath; proofs, and what its own checks call invalid, are left out."""
+    """A problem of NuminaMath. Proofs, and rows that its own checks call invalid, are skipped."""
     kinds = {str(row.get(key) or "").strip().lower() for key in ("answer", "question_type", "problem_type")}
     if found := [name for name in NO_ANSWERS if name in kinds]:
         raise LeftOut(f"no answer to check ({found[0]})")
@@ -80,13 +80,13 @@ def verl(row: JsonRow) -> Iterator[JsonRow]:
     named = f"{source}-{index}" if source and index not in (None, "") else ""
     found = made(row, _asked(prompt), _truth(model["ground_truth"]), taken=("ability",))
     ability = {"ability": row["ability"]} if row.get("ability") else {}
-    # The reader takes rows with `data_source` beside a prompt for verl's own form.
+    # The reader treats rows with `data_source` and a prompt as verl's own format.
     found.pop("data_source", None)
     yield found | ability | ({"source": source} if source else {}) | {"id": found["id"] or named}
 
 
 def _asked(prompt: Any) -> Any:
-    """A text, or messages."""
+    """Return the prompt, which must be a string or messages."""
     if isinstance(prompt, str):
         return text({"prompt": prompt}, "prompt")
     if not isinstance(prompt, list) or not all(
@@ -98,7 +98,7 @@ def _asked(prompt: Any) -> Any:
 
 
 def _truth(value: Any) -> Any:
-    """The accepted answers; tests of a program stay the JSON text that they are."""
+    """Return the accepted answers. Tests of a program stay JSON text."""
     field = "reward_model.ground_truth"
     value = _listed(value, field)
     if isinstance(value, dict):
@@ -112,7 +112,7 @@ def _truth(value: Any) -> Any:
 
 
 def _listed(value: Any, field: str) -> Any:
-    """The texts of a JSON list that is given as text; anything else as it is."""
+    """Return the items of a JSON list given as a string. Anything else is returned unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith("["):
         return value
     try:

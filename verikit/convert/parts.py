@@ -1,4 +1,4 @@
-"""What the converters of all families take from rows."""
+"""Functions that all converter families use to read rows."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from verikit.readers.parse import JsonRow, kind
 MISSING: tuple[Any, ...] = (None, "", [], {})
 ID = ("id", "_id", "unique_id", "uuid", "task_id", "problem_id", "question_id", "prompt_id", "key")
 _BROKEN = re.compile(r"[\x07\x08\x0b\x0c](?=[a-z])")
-"""A control character before letters: what is left of `\\frac`, `\\begin` or `\\vec` in a text that was unescaped once
-too often. No mathematics holds one."""
+"""Matches a control character before letters.
+
+It is left over from `\\frac`, `\\begin` or `\\vec` in a string that was unescaped once too often. Valid mathematics has
+none.
+"""
 
 _SOLVED = re.compile(r"\n####[ \t]*\S")
-"""Before the final answer of GSM8K's solutions."""
+"""Matches the mark before the final answer of GSM8K's solutions."""
 
 
 class LeftOut(Exception):
-    """A row that the form itself says is not to be used: a proof without an answer, a question that has none."""
+    """A row that its format marks as unusable: a proof without an answer, or a question that has none."""
 
 
 def need(row: JsonRow, *keys: str) -> Any:
-    """What the first of some keys holds that holds something.
+    """Return the first non-empty value of some keys.
 
     Raises:
-        SchemaError: none does.
+        SchemaError: all of them are empty or missing.
     """
     for key in keys:
         if row.get(key) not in MISSING:
@@ -39,10 +42,10 @@ def need(row: JsonRow, *keys: str) -> Any:
 
 
 def text(row: JsonRow, *keys: str) -> str:
-    """The text under the first of some keys.
+    """Return the string under the first non-empty key.
 
     Raises:
-        SchemaError: there is none, or it is no text.
+        SchemaError: there is no value, or it is not a string.
     """
     value = need(row, *keys)
     key = next(key for key in keys if row.get(key) not in MISSING)
@@ -54,10 +57,10 @@ def text(row: JsonRow, *keys: str) -> str:
 
 
 def formula(row: JsonRow, *keys: str) -> str:
-    """A text with mathematics.
+    """Return a string with mathematics.
 
     Raises:
-        SchemaError: there is none, or its backslashes were read as escapes.
+        SchemaError: there is no value, or its backslashes were read as escapes.
     """
     found = text(row, *keys)
     whole(found, keys[0])
@@ -65,10 +68,10 @@ def formula(row: JsonRow, *keys: str) -> str:
 
 
 def whole(value: str, field: str) -> None:
-    r"""Refuse mathematics whose backslashes were read as escapes.
+    r"""Reject mathematics whose backslashes were read as escapes.
 
     Raises:
-        SchemaError: a control character stands where `\frac` or its like stood.
+        SchemaError: a control character has replaced the start of a command such as `\frac`.
     """
     if broken := _BROKEN.search(value):
         shown = value[max(0, broken.start() - 20) : broken.end() + 20]
@@ -80,10 +83,10 @@ def whole(value: str, field: str) -> None:
 
 
 def decoded(value: Any, field: str) -> Any:
-    """A value that may lie in the row as JSON text.
+    """Decode a value that may be JSON text.
 
     Raises:
-        SchemaError: it is a text, and no JSON.
+        SchemaError: the value is a string that is not JSON.
     """
     if not isinstance(value, str):
         return value
@@ -94,10 +97,10 @@ def decoded(value: Any, field: str) -> Any:
 
 
 def texts(value: Any, field: str) -> list[str]:
-    """A list of texts, or one; numbers become their text, empty ones go.
+    """Convert a value or list of values to strings. Numbers become strings, and empty strings are dropped.
 
     Raises:
-        SchemaError: something else is in it, or a solution in GSM8K's form, which no verifier takes for an answer.
+        SchemaError: there is another type, or a solution in GSM8K's format, which no verifier accepts as an answer.
     """
     items: Sequence[Any] = value if isinstance(value, list) else [value]
     if any(isinstance(item, bool) or not isinstance(item, str | int | float) for item in items):
@@ -116,9 +119,9 @@ def gold(found: Sequence[str]) -> str | list[str]:
 
 
 def made(row: JsonRow, prompt: Any, answer: Any = None, /, taken: Iterable[str] = (), **more: Any) -> JsonRow:
-    """A row of verikit: prompt, answer, and all keys of the source's row that were not taken.
+    """Build a verikit row: the prompt, the answer, and all other keys of the source row.
 
-    The row's own id is kept where it has one; the run gives one to the others.
+    The row's own id is used if it has one. Otherwise the run assigns one.
     """
     used = {*taken, *ID}
     rest = {key: value for key, value in row.items() if key not in used and value not in MISSING}

@@ -1,8 +1,8 @@
-"""Corpora: passages to search, and documents to ask from.
+"""Corpora: passages for search, and documents as sources of questions.
 
 Sources: facebookresearch/DPR (psgs_w100.tsv: id, text, title), facebookresearch/KILT (kilt_knowledgesource.json, one
-page a line; kilt_wikipedia on the hub; kilt_w100_title.tsv is DPR's form), FlashRAG (`contents`), DCLM-baseline
-(`text`, `url`), Nemotron-CC (`text`, `warc_record_id`) and other documents that have their text under `text`.
+page per line; kilt_wikipedia on Hugging Face; kilt_w100_title.tsv has DPR's format), FlashRAG (`contents`),
+DCLM-baseline (`text`, `url`), Nemotron-CC (`text`, `warc_record_id`) and other documents with their text under `text`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def dpr(row: JsonRow) -> Iterator[JsonRow]:
 
 
 def kilt(row: JsonRow) -> Iterator[JsonRow]:
-    """A page of Wikipedia: its paragraphs one after the other, without the title that begins them, and without marks.
+    """A Wikipedia page: its paragraphs joined, without the leading title and without markers.
 
     `verikit index build --words 100` cuts it into passages.
     """
@@ -54,7 +54,7 @@ def kilt(row: JsonRow) -> Iterator[JsonRow]:
 
 
 def document(row: JsonRow) -> Iterator[JsonRow]:
-    """A document of the web; of what stands beside its text, the title and the address are kept."""
+    """A web document. Besides its text, only the title and the URL are kept."""
     kept = {key: row[key] for key in ("title", "url") if isinstance(row.get(key), str) and row[key]}
     yield {"id": _id(row), **kept, "text": text(row, "text")}
 

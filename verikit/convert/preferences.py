@@ -1,4 +1,4 @@
-"""UltraFeedback: prompts to train on, and pairs of answers of which one was preferred.
+"""UltraFeedback: prompts to train on, and pairs of answers, one of which was preferred.
 
 Sources: openbmb/UltraFeedback (`instruction`, four `completions` with `overall_score`), and its pairs as in
 HuggingFaceH4/ultrafeedback_binarized and argilla's (`prompt`, `chosen`, `rejected`).
@@ -17,12 +17,12 @@ LEFT = ("instruction", "completions", "chosen", "rejected", "models", "score_cho
 
 
 def prompts(row: JsonRow) -> Iterator[JsonRow]:
-    """The prompt alone."""
+    """Only the prompt."""
     yield made(row, text(row, "prompt", "instruction"), taken=LEFT)
 
 
 def pairs(row: JsonRow) -> Iterator[JsonRow]:
-    """The prompt with both answers, the preferred one first, as `labels` 1 and 0 say; ties are left out."""
+    """The prompt with both answers, the preferred one first, as `labels` 1 and 0 indicate. Ties are skipped."""
     asked = text(row, "prompt", "instruction")
     if "chosen" in row or "rejected" in row:
         texts = [_reply(need(row, key), key) for key in ("chosen", "rejected")]
@@ -37,7 +37,7 @@ def pairs(row: JsonRow) -> Iterator[JsonRow]:
 
 
 def _reply(value: Any, field: str) -> str:
-    """A text, or the last message of a conversation."""
+    """Return a string, or the last message of a conversation."""
     if isinstance(value, list) and value and isinstance(value[-1], dict):
         return text({field: value[-1].get("content")}, field)
     return text({field: value}, field)

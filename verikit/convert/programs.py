@@ -17,7 +17,7 @@ from verikit.verifiers.code import packed, rows
 
 BULKY = ("question_content", "question", "description", "solutions", "incorrect_solutions", "input_output")
 MAX_UNPACKED = MAX_ROW // 4
-"""Characters of unpacked tests that are written as they are: rows over `MAX_ROW` bytes are not read."""
+"""Maximum characters of unpacked tests that are written unpacked: rows over `MAX_ROW` bytes are not read."""
 CONTEST = ("public_tests", "private_tests", "generated_tests")
 
 
@@ -35,10 +35,10 @@ def livecodebench(row: JsonRow) -> Iterator[JsonRow]:
 
 
 def _cases(value: Any, field: str) -> str | list[dict[str, str]]:
-    """Tests as objects, from JSON or from a packed text; a packed text stays one where the row would be too long.
+    """Return tests as objects, from JSON or a packed string. A packed string stays packed if the row would be too long.
 
     Raises:
-        SchemaError: they are neither.
+        SchemaError: the tests are neither.
     """
     unpacked = value
     if isinstance(value, str) and not value.lstrip().startswith("["):
@@ -55,7 +55,7 @@ def _cases(value: Any, field: str) -> str | list[dict[str, str]]:
 
 
 def apps(row: JsonRow) -> Iterator[JsonRow]:
-    """A task of APPS or TACO: `input_output` holds parallel lists as JSON; tasks without tests are left out."""
+    """A task of APPS or TACO: `input_output` has parallel lists as JSON. Tasks without tests are skipped."""
     held = row.get("input_output")
     if held in MISSING and "input_output" in row:
         raise LeftOut("no tests")
@@ -70,9 +70,9 @@ def apps(row: JsonRow) -> Iterator[JsonRow]:
 
 
 def contests(row: JsonRow) -> Iterator[JsonRow]:
-    """A task of CodeContests with public, private and generated tests; those without any are left out.
+    """A task of CodeContests with public, private and generated tests. Tasks without any are skipped.
 
-    Times in the row (`time_limit`) are of the contest's own machines.
+    Times in the row (`time_limit`) refer to the contest's own machines.
     """
     tests = {key: row[key] for key in CONTEST if isinstance(row.get(key), dict) and row[key].get("input")}
     if not tests and any(key in row for key in CONTEST):

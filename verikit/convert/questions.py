@@ -1,8 +1,8 @@
-"""Questions over several passages: as questions with their golds, and as the passages that stand beside them.
+"""Multi-hop questions: converted to questions with their gold answers, and to their context passages.
 
-Sources: HotpotQA (hotpot_train_v1.1.json, hotpotqa/hotpot_qa), 2WikiMultihopQA (Alab-NII's files; on the hub
-framolfese/, xanhho/ and voidful/2WikiMultihopQA), MuSiQue (StonyBrookNLP's musique_ans_v1.0 and musique_full, on the
-hub dgslibisey/MuSiQue), and all of these as FlashRAG repackages them (`golden_answers`, `metadata`).
+Sources: HotpotQA (hotpot_train_v1.1.json, hotpotqa/hotpot_qa), 2WikiMultihopQA (Alab-NII's files; on Hugging Face
+framolfese/, xanhho/ and voidful/2WikiMultihopQA), MuSiQue (StonyBrookNLP's musique_ans_v1.0 and musique_full, on
+Hugging Face dgslibisey/MuSiQue), and all of these as FlashRAG repackages them (`golden_answers`, `metadata`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ ANSWERS = ("answer", "golden_answers", "answer_aliases", "answers_aliases")
 
 
 def question(row: JsonRow, source: str) -> Iterator[JsonRow]:
-    """A question with its accepted answers and the titles of the passages that hold it (`gold_titles`).
+    """A question with its accepted answers and the titles of its supporting passages (`gold_titles`).
 
-    MuSiQue's questions without an answer are left out, and so are questions of test files, whose answers are secret.
+    MuSiQue's unanswerable questions are skipped, and so are questions of test files, whose answers are secret.
     """
     if row.get("answerable") is False:
         raise LeftOut("not answerable")
@@ -47,13 +47,13 @@ def beside(row: JsonRow) -> Iterator[JsonRow]:
 
 
 def _inner(row: JsonRow) -> Mapping[str, Any]:
-    """Where contexts stand: in the row, or in FlashRAG's `metadata`."""
+    """Return the object that contains contexts: the row, or FlashRAG's `metadata`."""
     meta = row.get("metadata")
     return meta if isinstance(meta, dict) and not ({"context", "paragraphs"} & row.keys()) else row
 
 
 def _gold_titles(row: JsonRow) -> list[str]:
-    """The titles of the passages that a question was made from, each once, in the row's order."""
+    """Return the titles of a question's supporting passages without duplicates, in the row's order."""
     inner = _inner(row)
     if inner.get("paragraphs"):
         listed = _objects(inner["paragraphs"], "paragraphs")
@@ -113,7 +113,7 @@ def _named(title: Any, field: str) -> str:
 
 
 def _joined(value: Any, field: str) -> str:
-    """Sentences put together: HotpotQA's begin with the space that parts them, 2Wiki's do not."""
+    """Join sentences. HotpotQA's start with the separating space, 2Wiki's do not."""
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, str) for part in parts):
         raise SchemaError("the sentences must be strings", field=field)

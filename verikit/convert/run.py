@@ -1,4 +1,4 @@
-"""A conversion: rows in, rows out, one at a time; and of them a held-out file that shares no prompt with the rest."""
+"""Converts rows one at a time to a file, and optionally to a held-out file that shares no prompt with it."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _HEX = 32
 
 @dataclass(slots=True)
 class ConversionCounts:
-    """What came of a conversion."""
+    """Counts of a conversion."""
 
     read: int = 0
-    """Rows of the source that were looked at."""
+    """Rows read from the source."""
     written: int = 0
     held_out: int = 0
     bad: int = 0
     repeated: int = 0
     """Passages that were seen before."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """Rows that the form says are not to be used, by reason."""
+    """Rows that the format marks as unusable, by reason."""
 
 
 def convert(
@@ -53,23 +53,23 @@ def convert(
     tell: Callable[[SchemaError], None] = lambda error: None,
     watch: Callable[[ConversionCounts], None] = lambda state: None,
 ) -> ConversionCounts:
-    """Convert rows; files appear under their names when they are whole.
+    """Convert rows. Files appear under their names once they are complete.
 
     Args:
-        form: What the rows are in.
-        source: What `verikit.convert.inputs.rows` gives.
-        out: Where rows go; None: to `write`.
-        write: Gets each row's line instead of a file.
-        held_out: So many distinct prompts go to `held_out_path` with all their rows, drawn by a hash of seed and
-            prompt: the same ones whatever the order of the rows.
+        form: The format of the rows.
+        source: The output of `verikit.convert.inputs.rows`.
+        out: The output file. None sends rows to `write`.
+        write: Receives each row's line instead of a file.
+        held_out: Number of distinct prompts written to `held_out_path` with all their rows. They are selected by a hash
+            of seed and prompt, regardless of the order of the rows.
         held_out_path: The held-out file.
-        seed: Of the draw.
-        limit: Most rows that are made, both files together.
-        tell: Gets each bad row's error.
-        watch: Is told after each row how far it is.
+        seed: Seed of the selection.
+        limit: Maximum number of rows written, counting both files.
+        tell: Receives each bad row's error.
+        watch: Called with the progress after each row.
 
     Raises:
-        UsageError: the source can't be read, no row could be converted, or too few prompts are there to hold out.
+        UsageError: the source can't be read, no row could be converted, or there are too few prompts to hold out.
     """
     state = ConversionCounts()
     lines = _lines(form, source, state, tell, watch, limit)
@@ -92,10 +92,10 @@ def _lines(
     watch: Callable[[ConversionCounts], None],
     limit: int | None,
 ) -> Iterator[tuple[JsonRow, bytes]]:
-    """Each made row with its line.
+    """Yield each converted row with its line.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there are no rows.
     """
     ids, contents = IdIndex(), IdIndex() if form.distinct else None
     try:
@@ -106,7 +106,7 @@ def _lines(
             state.written += 1
             row["id"] = row["id"] or f"{form.name}-{state.read if form.prompts else state.written}"
             name, number = row["id"], state.written
-            while ids.add(row["id"], state.written):  # what a number was put behind may be another row's own id
+            while ids.add(row["id"], state.written):  # an id with a number appended may be another row's own id
                 row["id"] = f"{name}-{number}"
                 number += 1
             yield row, json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
@@ -148,7 +148,7 @@ def _made(
 
 
 def prompt_key(row: JsonRow) -> str:
-    """What two rows with the same prompt have in common: its words, whatever their case and the space between them."""
+    """Return a key that two rows with the same prompt share: its words, ignoring case and whitespace."""
     prompt = row["prompt"]
     said = prompt if isinstance(prompt, str) else "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
     return " ".join(said.casefold().split())
@@ -202,10 +202,10 @@ def _whole(lines: Iterable[tuple[JsonRow, bytes]], out: Path) -> None:
 
 @contextmanager
 def _named(path: Path) -> Iterator[IO[bytes]]:
-    """A file that gets its name when it is whole, and is gone if it does not become so; a device or pipe as it is.
+    """Open a file that gets its name once complete, and is removed otherwise. Devices and pipes are opened directly.
 
     Raises:
-        UsageError: it can't be written.
+        UsageError: the file can't be written.
     """
     beside = not path.exists() or path.is_file()
     part = Path(f"{path}{PART}") if beside else path

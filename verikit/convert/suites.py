@@ -1,7 +1,7 @@
-"""Rows of benchmarks that are graded by something other than an answer.
+"""Rows of benchmarks that are not graded by an answer.
 
-Sources: google/IFEval (also IFBench and IF-RLVR), gorilla-llm/Berkeley-Function-Calling-Leaderboard (its golds lie in a
-folder possible_answer beside), openai/healthbench.
+Sources: google/IFEval (also IFBench and IF-RLVR), gorilla-llm/Berkeley-Function-Calling-Leaderboard (its gold answers
+are in the sibling folder possible_answer), openai/healthbench.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from verikit.verifiers.instructions.table import INSTRUCTIONS
 
 
 def ifeval(row: JsonRow) -> Iterator[JsonRow]:
-    """A prompt with the ids and arguments of its instructions; arguments that a table filled up with null go."""
+    """A prompt with the ids and arguments of its instructions. Null arguments, which tables add, are dropped."""
     try:
         given = instructions(Sample("", "", meta=row))
         for id, arguments in given:
@@ -37,10 +37,10 @@ def ifeval(row: JsonRow) -> Iterator[JsonRow]:
 
 
 def bfcl(row: JsonRow) -> Iterator[JsonRow]:
-    """A single-turn question with tools and the expected calls; irrelevance needs no call, relevance any.
+    """A single-turn question with tools and the expected calls. Irrelevance items need no call, relevance items any.
 
-    A multi-turn item keeps its services and the expected calls of each turn. Its prompt is the first turn, and `turns`
-    has the messages of all.
+    A multi-turn item has its services and the expected calls of each turn. Its prompt is the first turn, and `turns`
+    has the messages of all turns.
     """
     if "involved_classes" in row:
         yield _bfcl_turns(row)
@@ -83,7 +83,7 @@ def _bfcl_turns(row: JsonRow) -> JsonRow:
 
 
 def _expected_calls(row: JsonRow, category: str) -> Any:
-    """The calls in a row, or what its category says of them."""
+    """Return the calls in a row, or those that its category implies."""
     calls = row.get("ground_truth")
     if calls is None and "relevance" in category:
         return [] if "irrelevance" in category else "any"
@@ -111,7 +111,7 @@ def _has_points(item: Any) -> bool:
 
 
 def healthbench(row: JsonRow) -> Iterator[JsonRow]:
-    """A conversation whose reply is judged by the row's own rubric; answers that lie in the row are left out of it."""
+    """A conversation whose reply is judged by the row's own rubric. Answers in the row are omitted."""
     turns = need(row, "prompt")
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
         raise SchemaError("is not a list of messages", field="prompt")

@@ -1,8 +1,8 @@
 """Scores for coding assistants and agents: a server of the Model Context Protocol over stdin and stdout.
 
-The client is not trusted: a model writes what it asks, and texts of strangers write to the model.
+The client is not trusted: a model writes its requests, and the model reads texts of strangers.
 
-    rules.py   which verifiers it may name, and which files
-    work.py    what is done for it, in processes with a deadline and a memory cap
+    rules.py   the verifiers and files that it may name
+    work.py    the work, in processes with a deadline and a memory cap
     server.py  the tools, and the server
 """

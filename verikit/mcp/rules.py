@@ -1,4 +1,4 @@
-"""What a client may name: verifiers that look at nothing but the texts they are given, and files below one folder."""
+"""Limits on client input: verifiers that only read the strings they are given, and files in one folder."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TEXT_RULES = frozenset(
     "gate instructions json_match json_schema language length length_guard majority math maximum mean minimum numeric "
     "refusal regex repetition rouge search_format searched tags ter toml tool_calls turns wer yaml".split()
 )
-"""Verifiers that open no file that a spec names, ask no server and run no program."""
+"""Verifiers that open no file that a spec names, query no server and run no program."""
 MAX_SPEC = 2_000
-"""Characters of a client's spec."""
+"""Maximum characters of a client's spec."""
 _FILES = dict.fromkeys(("csv", "json_schema", "toml", "yaml"), "schema") | {"answer": "aliases", "math": "aliases"}
-"""The option of a verifier that is a file's path where it is a text."""
+"""The option of a verifier that is read as a file's path if it is a string."""
 _KNOWN = (
     ast.BinOp, ast.Add, ast.Mult, ast.UnaryOp, ast.USub, ast.Call, ast.keyword, ast.Name, ast.Load, ast.Constant,
     ast.List, ast.Tuple, ast.Dict,
@@ -28,7 +28,7 @@ _REFUSED = "this server lets clients combine rules on texts only"
 
 
 def _check_node(node: ast.AST, text: str, hint: str) -> None:
-    """Refuse a part of a spec that is not an expression over `TEXT_RULES`."""
+    """Reject a part of a spec that is not an expression over `TEXT_RULES`."""
     if not isinstance(node, _KNOWN):
         raise SpecError(f"{text[:80]!r}: {_REFUSED}", hint=hint)
     if isinstance(node, ast.Name) and node.id not in TEXT_RULES:
@@ -40,15 +40,15 @@ def _check_node(node: ast.AST, text: str, hint: str) -> None:
 
 
 def allowed_spec(spec: str, named: Mapping[str, str], *, anything: bool = False) -> str:
-    """The spec that a client's word stands for, as it is to be loaded.
+    """Return the spec to load for a client's input.
 
     Args:
-        spec: What the client wrote: a name of `named`, or an expression over `TEXT_RULES`.
-        named: Specs that whoever started the server gave names to; they may be of any kind.
-        anything: Whether the client may write any spec, code and models among them.
+        spec: The client's input: a name of `named`, or an expression over `TEXT_RULES`.
+        named: Specs of any kind that the server's operator has named.
+        anything: Whether the client may write any spec, including code and models.
 
     Raises:
-        SpecError: it is too long, can't be read, or names what is not allowed.
+        SpecError: the input is too long, can't be parsed, or names something that is not allowed.
     """
     text = spec.strip()
     if text in named:
@@ -65,7 +65,7 @@ def allowed_spec(spec: str, named: Mapping[str, str], *, anything: bool = False)
     for node in ast.walk(tree):
         _check_node(node, text, hint)
     try:
-        return ast.unparse(tree)  # what was looked at, and nothing beside it: a comment may name code to another reader
+        return ast.unparse(tree)  # only the checked expression: a comment may name code to another reader
     except RecursionError:
         raise SpecError("the spec is nested too deeply", hint=hint) from None
 
@@ -75,7 +75,7 @@ def _is_text(node: ast.expr | None) -> bool:
 
 
 def _given(node: ast.Call, name: str) -> dict[str | None, ast.expr]:
-    """The options of a verifier that a call gives, by name."""
+    """Return the verifier options that a call sets, by name."""
     taken = list(signature(find("verifiers", name)).parameters)
     given: dict[str | None, ast.expr] = {}
     given.update(zip(taken, node.args, strict=False))
@@ -86,10 +86,10 @@ def _given(node: ast.Call, name: str) -> dict[str | None, ast.expr]:
 
 
 def _check_call(node: ast.Call) -> None:
-    """Refuse a call whose argument would be read as a file's path.
+    """Reject a call whose argument would be read as a file's path.
 
     Raises:
-        SpecError: it has one.
+        SpecError: there is such an argument.
     """
     if not isinstance(node.func, ast.Name):
         raise SpecError("only verifiers can be called in a spec")
@@ -105,7 +105,7 @@ def _check_call(node: ast.Call) -> None:
 
 
 def _followed(folder: Path, name: str) -> tuple[Path, int | None]:
-    """Where a name leads within a folder, and the size of the file there; None if it is not a file."""
+    """Resolve a name within a folder, and return the path and the file's size. The size is None if it is not a file."""
     shown = repr(name[:80])
     try:
         path = Path(folder, name).resolve()
@@ -119,10 +119,10 @@ def _followed(folder: Path, name: str) -> tuple[Path, int | None]:
 
 
 def file_below(root: Path | None, name: str, max_bytes: int) -> Path:
-    """The file of that name below the folder; links are followed first, so none leads out.
+    """Return the file with that name in the folder. Symbolic links are resolved first, so none leads outside.
 
     Raises:
-        UsageError: there is no folder, the name leads out of it, or what is there is no file or too large.
+        UsageError: there is no folder, the name leads outside, or the path is not a file or is too large.
     """
     if root is None:
         raise UsageError("this server reads no files", hint="start it with --root FOLDER")

@@ -22,19 +22,19 @@ from verikit.mcp.rules import TEXT_RULES, allowed_spec, file_below
 from verikit.names.option_docs import options
 from verikit.names.registry import find, registered, version
 
-# By name: type checkers that have not the package take `mcp` for this folder.
+# Imported with import_module: type checkers without the package would resolve `mcp` to this folder.
 MCPServer: Any = import_module("mcp.server").MCPServer
 ToolError: Any = import_module("mcp.server.mcpserver.exceptions").ToolError
 ToolAnnotations: Any = import_module("mcp_types").ToolAnnotations
 
 MAX_TEXT = 200_000
-"""Characters of a reply, a gold, a prompt, and of `meta` as JSON."""
+"""Maximum characters of a reply, a gold answer, a prompt, and `meta` as JSON."""
 MAX_REPLIES = 64
-"""Replies to a call."""
+"""Maximum replies per call."""
 MAX_MESSAGE = 16 * 2**20
-"""Bytes of a message; a longer one ends the connection."""
+"""Maximum bytes of a message. A longer one ends the connection."""
 AT_ONCE = 8
-"""Calls that are under way; another is refused."""
+"""Maximum number of concurrent calls. Further calls are rejected."""
 _INSTRUCTIONS = """\
 Scores of language models' output by rules that say why. A score has a value, or a status that says why it has none: \
 that is never a 0. `list_verifiers` shows what can stand in a spec; specs combine: 0.9*answer + 0.1*boxed."""
@@ -56,28 +56,28 @@ File = Annotated[str, Field(max_length=1_000, description="Its path below the se
 
 @dataclass(frozen=True, slots=True)
 class McpSettings:
-    """What `verikit mcp` can be told; the defaults are its own."""
+    """Settings of `verikit mcp`, with its defaults."""
 
     root: Path | None = None
-    """The folder whose files may be audited; None: no file is read."""
+    """The folder whose files may be audited. None disables reading files."""
     named: Mapping[str, str] = field(default_factory=dict)
-    """Specs of any kind that clients may use by name."""
+    """Specs of any kind that clients may use through a name."""
     any_spec: bool = False
-    """Whether clients may write specs of any kind, code and models among them."""
+    """Whether clients may write specs of any kind, including code and models."""
     deadline_s: float = 60.0
     """Seconds that a call may take."""
     memory_mb: int | None = 2048
-    """Of each scoring process; None: no cap."""
+    """Memory limit of each scoring process. None: no limit."""
     workers: int = 2
     """Scoring processes."""
     max_file_mb: float = 256.0
-    """Of an audited file."""
+    """Maximum size of an audited file."""
 
 
 class Tools:
-    """The tools' functions: they check what a client sends and hand it to a helper's processes.
+    """The tools' functions: they check a client's input and pass it to a helper's processes.
 
-    Each raises ToolError, with what is wrong and what to do about it, for the client to read.
+    Each raises ToolError, with the problem and a remedy, for the client to read.
     """
 
     def __init__(self, settings: McpSettings) -> None:
@@ -108,9 +108,9 @@ class Tools:
         prompt: Prompt = "",
         meta: Meta = None,
     ) -> dict[str, Any]:
-        """Score replies to one prompt. Each gets a value (1.0: right), the extracted answer and the reason.
+        """Score replies to one prompt. Each result has a value (1.0: right), the extracted answer and the reason.
 
-        A reply without a value has a status (abstained, timeout, error) and a reason instead: it is not a 0.
+        An unscored reply has a status (abstained, timeout, error) and a reason instead of a value: it is not a 0.
         """
         rows = [_row(reply, gold, prompt, meta) for reply in replies]
         return self._work("score", *self._spec(spec), rows)
@@ -123,7 +123,7 @@ class Tools:
         prompt: Prompt = "",
         meta: Meta = None,
     ) -> str:
-        """Say why a reply gets its score: what was extracted and from where, which rule decided, each part's score."""
+        """Explain a reply's score: the extracted answer and its source, the deciding rule, and each part's score."""
         return str(self._work("explain", *self._spec(spec), _row(reply, gold, prompt, meta))["text"])
 
     def audit(
@@ -137,9 +137,9 @@ class Tools:
         rows: Annotated[int, Field(ge=1, le=2_000, description="Rows that the reward is tried on.")] = 200,
         examples: Annotated[int, Field(ge=0, le=20, description="Findings of each check that are shown.")] = 3,
     ) -> dict[str, Any]:
-        """Look a data file over, and with `spec` a reward on it, before anything is trained.
+        """Check a data file, and with `spec` a reward on it, before training.
 
-        Finds golds that are wrong or missing, questions that are there twice or leaked, rewards that can be hacked.
+        Finds wrong or missing gold answers, duplicated or leaked questions, and rewards that can be hacked.
         """
         paths = [str(self._file(name)) if name else "" for name in (file, against)]
         given = self._spec(spec) if spec else ("", False)
@@ -148,7 +148,7 @@ class Tools:
     def list_verifiers(
         self, name: Annotated[str, Field(max_length=100, description="One of them: its options are told.")] = ""
     ) -> dict[str, Any]:
-        """List what can stand in a spec, each with what it does; with a name, its options and what they mean."""
+        """List the names allowed in a spec with their descriptions. With a name, list its options."""
         named, known = self.settings.named, registered("verifiers")
         allowed = [known_name for known_name in known if self.settings.any_spec or known_name in TEXT_RULES]
         if name in named:
@@ -198,7 +198,7 @@ def serve(settings: McpSettings, started: Callable[[], None]) -> None:
     """Serve until stdin ends.
 
     Raises:
-        UsageError: a named spec can't be loaded, or the folder is none.
+        UsageError: a named spec can't be loaded, or the folder does not exist.
     """
     if settings.root is not None and not settings.root.is_dir():
         raise UsageError(f"--root {settings.root} is not a folder")
@@ -247,7 +247,7 @@ class _BoundedLines(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what there is; nothing any more behind a line that is too long."""
+        """Read the available bytes, and nothing after a line that is too long."""
         if self._line > MAX_MESSAGE:
             return 0
         data = os.read(self._descriptor, min(len(buffer), 1 << 16))

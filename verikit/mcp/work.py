@@ -1,4 +1,4 @@
-"""What a tool does, in a helper's process: plain data in, plain data out; our errors are data, too."""
+"""The work of the tools, in a helper's process: plain data in, plain data out. verikit's errors are also data."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from verikit.scoring.rows import to_row
 from verikit.types import Sample
 
 LONGEST = 60_000
-"""Characters of a text that is sent to a client: it goes into a model's context."""
+"""Maximum characters of a string sent to a client, since it goes into a model's context."""
 
 
 def check(spec: str) -> dict[str, Any]:
-    """Load a spec that whoever started the server wrote."""
+    """Load a spec that the server's operator wrote."""
     return _told(lambda: {"name": load(spec).name})
 
 
@@ -39,14 +39,14 @@ def score(spec: str, trusted: bool, rows: Sequence[dict[str, Any]]) -> dict[str,
 
 
 def explain(spec: str, trusted: bool, row: dict[str, Any]) -> dict[str, Any]:
-    """Say why a sample gets its score, as `verikit explain` does."""
+    """Explain a sample's score, as `verikit explain` does."""
     return _told(lambda: {"text": _cut("\n".join(explained(_loaded(spec, trusted), Sample(**row))[1]))})
 
 
 def audit(
     file: str, spec: str, trusted: bool, against: str, mapping: dict[str, str], rows: int, examples: int
 ) -> dict[str, Any]:
-    """Look a data file over, and a reward on it, as `verikit audit` does."""
+    """Check a data file and a reward on it, as `verikit audit` does."""
 
     def audited() -> dict[str, Any]:
         by = _loaded(spec, trusted) if spec else ""
@@ -61,7 +61,7 @@ def audit(
 
 @lru_cache(maxsize=16)
 def _loaded(spec: str, trusted: bool) -> Verifier:
-    """A client's spec may name no code, whatever let it through before."""
+    """Load a spec. A client's spec may not name code, regardless of earlier checks."""
     if trusted:
         return load(spec)
     with code_only_from(()):

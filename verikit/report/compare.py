@@ -1,4 +1,4 @@
-"""Several runs in one page: collected, named, and set side by side."""
+"""Several runs on one page: read, named, and compared."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPARABLE = {kind.name for kind in KINDS if kind.outcomes}
 
 
 class SideBySide(NamedTuple):
-    """What several runs of one kind have together."""
+    """Comparison of several runs of one kind."""
 
     kind: str
     tables: Sequence[Table]
@@ -33,10 +33,10 @@ class SideBySide(NamedTuple):
 
 
 def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
-    """Runs as one HTML page; a folder of runs stands for all of them that are finished.
+    """Render runs as one HTML page. A folder of runs includes all of its finished runs.
 
     Raises:
-        UsageError: a folder is no finished run, or the data is not what it was made from.
+        UsageError: a folder is not a finished run, or the data is not the run's input.
     """
     runs, together = collect_all(paths, options or Options())
     mark_differences(runs)
@@ -61,7 +61,7 @@ def _collected(paths: Sequence[Path], options: Options) -> tuple[list[tuple[Path
 
 
 def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], list[SideBySide]]:
-    """Read runs, each under a name of its own, and what they have side by side.
+    """Read runs, give each a unique name, and compare those of one kind.
 
     Raises:
         UsageError: see `report`.
@@ -83,17 +83,17 @@ def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], lis
 
 
 def side_by_side(runs: Sequence[Run], folders: Mapping[str, Path], options: Options) -> list[SideBySide]:
-    """For each kind with several runs: shared metrics, paired differences, rows, curves laid over each other, settings.
+    """Compare each kind's runs: shared metrics, paired differences, rows, overlaid curves, settings.
 
     Raises:
-        UsageError: a key is asked for that no row has.
+        UsageError: no row has a requested key.
     """
     by_kind = {kind: [run for run in runs if run.kind == kind] for kind in dict.fromkeys(run.kind for run in runs)}
     return [_of_kind(kind, same, folders, options) for kind, same in by_kind.items() if len(same) > 1]
 
 
 def _of_kind(kind: str, runs: Sequence[Run], folders: Mapping[str, Path], options: Options) -> SideBySide:
-    """The runs of one kind; without differences where their samples were drawn in different ways."""
+    """Compare the runs of one kind. Differences are omitted if their samples were generated in different ways."""
     folders = {run.name: folders[run.name] for run in runs}
     outcomes = {name: read_outcomes(folder) for name, folder in folders.items()} if kind in COMPARABLE else {}
     try:
@@ -133,7 +133,7 @@ def _standings(pairs: Sequence[RunDifference], outcomes: Mapping[str, Sequence[O
 
 
 def _differences(pairs: Sequence[RunDifference]) -> Table:
-    """Each pair of runs, question by question: what they share falls out of the difference."""
+    """Compare each pair of runs question by question, so that their shared variance cancels."""
     rows: list[Sequence[Cell]] = []
     for pair, p in zip(pairs, holm([pair.difference.p for pair in pairs]), strict=True):
         found, label = pair.difference, f"{pair.second} less {pair.first}"

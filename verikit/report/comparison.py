@@ -20,7 +20,7 @@ class ComparedRuns(NamedTuple):
     standings: list[Standing]
     """From the best down; none of two runs."""
     slices: Sequence[Slice] = ()
-    """By key and value, where keys are given."""
+    """Slices by key and value, if keys are given."""
     outcomes: RunOutcomes = MappingProxyType({})
     rows: Rows = MappingProxyType({})
     keys: Sequence[str] = ()
@@ -38,17 +38,17 @@ def _first_ids(outcomes: RunOutcomes) -> str:
 def compare_folders(
     folders: Mapping[str, Path], metric: str = "", keys: Sequence[str] = (), others: Sequence[str] = ()
 ) -> ComparedRuns:
-    """Compare the runs of folders by name, on the metrics they are told by or on the one named.
+    """Compare the runs of folders by name, on the metrics they are judged by or on the named one.
 
     Args:
         folders: The runs' folders by name.
-        metric: Another metric than those they are told by.
+        metric: A metric to compare instead of those that the runs are judged by.
         keys: Keys of the rows to compare by as well, value by value.
-        others: Files with the rows, where they were moved.
+        others: Files with the rows, if they were moved.
 
     Raises:
-        UsageError: a folder is no finished run of a kind that has questions, the runs share no question, or a key is
-            in no row.
+        UsageError: a folder is not a finished run of a kind with questions, the runs share no question, or no row has a
+            key.
     """
     outcomes = {name: read_outcomes(folder, metric) for name, folder in folders.items()}
     pairs = compare_all(outcomes)

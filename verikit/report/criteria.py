@@ -1,6 +1,6 @@
-"""Criteria that a judge decided: how far it agrees with people, and with itself when asked again.
+"""Criteria that a judge decided: its agreement with people, and with itself over repeated calls.
 
-A criterion's part may hold a part `label` (what people said, 0 to 1) and a part `asks` (the verdict of each asking).
+A criterion's part may have a part `label` (people's verdicts, 0 to 1) and a part `asks` (the verdict of each call).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from verikit.stats.intervals import Mean
 from verikit.types import ASKS, LABEL, PASS_MARK, JsonObject
 
 MOST = 500
-"""Criteria that are told apart, the first of a run; the metrics are of all."""
+"""Maximum number of criteria listed separately, the first of a run. The metrics cover all of them."""
 _ALL = "all criteria"
 
 
 def is_criterion(part: JsonObject) -> bool:
-    """Whether a part's own parts are what was said of it, not verifiers it is made of."""
+    """Whether a part's own parts are verdicts about it, not verifiers that it combines."""
     return bool(part.get("parts")) and part["parts"].keys() <= {LABEL, ASKS}
 
 
@@ -60,7 +60,7 @@ class CriteriaSeen:
         return (_ALL, name) if name in counted or len(counted) <= MOST else (_ALL,)
 
     def metrics(self) -> Iterator[Metric]:
-        """Agreement with people and steadiness, over all criteria."""
+        """Yield agreement with people and consistency, over all criteria."""
         if counts := self._labels.get(_ALL):
             kappa = _kappa(counts)
             note = f"{counts.total():,} verdicts" + ("" if math.isnan(kappa) else f", kappa {kappa:.2f}")
@@ -93,7 +93,7 @@ def _agreed(counts: Counter[tuple[bool, bool]]) -> float:
 
 
 def _kappa(counts: Counter[tuple[bool, bool]]) -> float:
-    """Cohen's kappa (1960); NaN where chance alone agrees on all."""
+    """Cohen's kappa (1960). NaN if the expected chance agreement is 1."""
     n = counts.total()
     judge = sum(k for (said, _), k in counts.items() if said) / n
     people = sum(k for (_, said), k in counts.items() if said) / n

@@ -28,16 +28,16 @@ GRADED_OVER_K = {
     "maj@": "mean score of the majority answer of k",
     "wmaj@": "mean score of the majority answer, votes weighted by the ranking",
 }
-"""The same where scores lie between right and wrong."""
+"""The same for graded scores between wrong and right."""
 
 
 def estimate(label: str, row: JsonObject, note: str = "") -> Metric:
-    """A metric from an estimate as summaries hold it; in percent where its interval is within 0 to 1."""
+    """Convert a summary's estimate to a metric, in percent if its interval is within 0 to 1."""
     return Metric(label, row["value"], row["low"], row["high"], percent=_is_share(row), note=note)
 
 
 def share(label: str, value: float | None, n: int, note: str = "") -> Metric:
-    """A metric from a share of n things, with its beta interval."""
+    """Build a metric from a fraction of n items, with its beta interval."""
     if value is None or not n:
         return Metric(label, None, note=note)
     return Metric(label, value, *beta_interval(value, value * (1 - value), n), note=note)
@@ -46,7 +46,7 @@ def share(label: str, value: float | None, n: int, note: str = "") -> Metric:
 def over_k(
     metrics: Mapping[str, JsonObject], key: str = "over_k", title: str = "Over k candidates", *, graded: bool = False
 ) -> Chart | None:
-    """pass@k, pass^k, BoN@k, maj@k and wmaj@k over k, each with its band; None where there is no k but 1."""
+    """pass@k, pass^k, BoN@k, maj@k and wmaj@k over k, each with its band. None if the only k is 1."""
     meanings, y = (GRADED_OVER_K, "score") if graded else (OVER_K, "right")
     by_name = _rows_by_k(metrics)
     series = [
@@ -83,7 +83,7 @@ def histogram(
     values: Mapping[str, Sequence[float]],
     within: tuple[float, float] | None = None,
 ) -> Chart | None:
-    """Counts in equal bins, one set for each name; None where all values are one, or only 0 and 1.
+    """Counts in equal bins, with one set per name. None if all values are equal, or only 0 and 1.
 
     With `within` the bins are tenths of that range.
     """
@@ -100,7 +100,7 @@ def histogram(
 
 
 def _binning(values: Sequence[float], within: tuple[float, float] | None) -> tuple[float, float, int]:
-    """Where the first bin begins, the width of a bin, and how many there are: few whole numbers have a bin each."""
+    """Return the first bin's start, the bin width and the number of bins. Few integers have one bin each."""
     if within is not None:
         low, high = within
         width = (high - low) / 10
@@ -114,7 +114,7 @@ def _binning(values: Sequence[float], within: tuple[float, float] | None) -> tup
 def forest(
     key: str, title: str, x: str, metrics: Iterable[Metric], reference: Number = None, note: str = ""
 ) -> Iterator[Chart]:
-    """Metrics with their intervals, a row each; nothing where none has a value."""
+    """Yield a chart of metrics with their intervals, one row each. Nothing is yielded if no metric has a value."""
     known = [metric for metric in metrics if metric.value is not None]
     if not known:
         return
@@ -124,7 +124,7 @@ def forest(
 
 
 class StepMeans:
-    """Mean step score at each position, apart for right and wrong solutions: what a process reward model sees where."""
+    """Mean step score at each position, separately for right and wrong solutions."""
 
     MOST = 64
 
@@ -132,7 +132,7 @@ class StepMeans:
         self._means: dict[str, list[Mean]] = {"right": [], "wrong": []}
 
     def add(self, steps: Sequence[JsonObject], right: bool) -> None:
-        """Count one solution's steps; those without a value are left out."""
+        """Add one solution's steps. Steps without a value are skipped."""
         means = self._means["right" if right else "wrong"]
         for position, step in enumerate(steps[: self.MOST]):
             if position == len(means):
@@ -141,7 +141,7 @@ class StepMeans:
                 means[position].add(step["value"])
 
     def chart(self, name: str) -> Chart | None:
-        """The means with their intervals; None where no solution had two steps."""
+        """Chart the means with their intervals. None if no solution had two steps."""
         series = []
         for verdict, means in self._means.items():
             found = [(step, mean.estimate().as_row()) for step, mean in enumerate(means, 1) if mean.n]

@@ -15,15 +15,15 @@ from verikit.stats.paired import LEVEL, Change, Difference, holm
 HEADER = ("task", "metric", "first", "second", "difference", "95% interval", "p", "gained", "lost", "n")
 STANDINGS = ("rank", "run", "task", "metric", "value", "95% interval", "n")
 QUESTION = 90
-"""Characters of a question that a line has room for."""
+"""Maximum characters of a question in a line."""
 MOST_PLACES = 6
 """Decimal places of two values that would look alike with fewer."""
 TOLD = 0.01
-"""A difference of one point: what it would take to see one is told."""
+"""A difference of one point. The report states the number of questions needed to detect it."""
 
 
 def show_comparison(pairs: Sequence[RunDifference], examples: int) -> Iterator[str]:
-    """Lines that tell two runs' differences, what these questions could show, and the rows that changed most."""
+    """Yield lines on two runs' differences, the differences that are detectable, and the rows that changed most."""
     differences = [pair.difference for pair in pairs]
     yield from table(HEADER, difference_cells(differences))
     yield ""
@@ -39,7 +39,7 @@ def show_comparison(pairs: Sequence[RunDifference], examples: int) -> Iterator[s
 
 
 def change_line(change: Change) -> str:
-    """A question whose value changed: both values, its id, and what it asks if that is known."""
+    """Describe a question whose value changed: both values, its id, and its text if known."""
     asked = f": {change.question[:QUESTION]}" if change.question not in ("", change.id) else ""
     places = 2
     while f"{change.before:.{places}f}" == f"{change.after:.{places}f}" and places < MOST_PLACES:
@@ -70,7 +70,7 @@ def _values(found: Slice) -> Iterator[str]:
 
 
 def show_slices(slices: Sequence[Slice]) -> Iterator[str]:
-    """Lines that tell how the runs compare on each value of each key."""
+    """Yield lines that compare the runs on each value of each key."""
     for title, header, rows in slice_tables(slices):
         yield from ("", printable(f"{title}:"))
         kept = [[printable(cell) for cell in row] for row in rows[:SLICES]]
@@ -80,7 +80,7 @@ def show_slices(slices: Sequence[Slice]) -> Iterator[str]:
 
 
 def show_leaderboard(standings: Sequence[Standing], pairs: Sequence[RunDifference]) -> Iterator[str]:
-    """Lines that tell several runs' ranks, and which differences are real."""
+    """Yield lines with several runs' ranks and the significant differences."""
     yield from table(STANDINGS, standing_cells(standings))
     yield ""
     yield verdict(pairs)
@@ -100,7 +100,7 @@ def markdown_comparison(
 
 
 def difference_cells(differences: Sequence[Difference]) -> list[tuple[str, ...]]:
-    """Rows of the table of differences; the p-values are corrected for there being several."""
+    """Rows of the table of differences. The p-values are corrected for multiple comparisons."""
     return [
         (
             difference.task,
@@ -119,7 +119,7 @@ def difference_cells(differences: Sequence[Difference]) -> list[tuple[str, ...]]
 
 
 def standing_cells(standings: Sequence[Standing]) -> list[tuple[str, ...]]:
-    """Rows of the leaderboard; a rank is a range where differences that are not real leave it open."""
+    """Rows of the leaderboard. A rank is a range if differences that are not significant leave it open."""
     return [
         (
             str(row.first_rank) if row.first_rank == row.last_rank else f"{row.first_rank}-{row.last_rank}",
@@ -142,7 +142,7 @@ def markdown_differences(pairs: Sequence[RunDifference]) -> list[str]:
 
 
 def verdict(pairs: Sequence[RunDifference]) -> str:
-    """Which differences are real: who beats whom, by how much."""
+    """State the significant differences: which run is better, and by how much."""
     ps = holm([pair.difference.p for pair in pairs])
     real = [_beats(pair) for pair, p in zip(pairs, ps, strict=True) if p < LEVEL]
     told = f"real at {LEVEL:.0%}: {'; '.join(real)}" if real else f"no difference is real at {LEVEL:.0%}"
@@ -150,7 +150,7 @@ def verdict(pairs: Sequence[RunDifference]) -> str:
 
 
 def power_line(difference: Difference) -> str:
-    """What a comparison of this size can show."""
+    """Describe the differences that a comparison of this size can detect."""
     detectable = difference.detectable
     if not detectable:
         return f"the runs agree on all {difference.docs:,} questions"

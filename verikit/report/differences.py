@@ -18,7 +18,7 @@ from verikit.stats.paired import Difference, Outcomes, paired_difference
 
 
 class RunDifference(NamedTuple):
-    """What the second of two runs has more than the first."""
+    """The difference between the second of two runs and the first."""
 
     first: str
     second: str
@@ -26,10 +26,10 @@ class RunDifference(NamedTuple):
 
 
 def read_outcomes(run: Path, metric: str = "") -> list[Outcomes]:
-    """Return a run's values by question, a set for each metric that it is told by, or of the metric named alone.
+    """Return a run's values by question, one set for each metric it is judged by, or only for the named metric.
 
     Raises:
-        UsageError: the folder is no finished run of a kind that has questions, or is damaged, or has no such metric.
+        UsageError: the folder is not a finished run of a kind with questions, is damaged, or has no such metric.
     """
     refuse_links(run)
     verify(run)
@@ -46,17 +46,17 @@ def read_outcomes(run: Path, metric: str = "") -> list[Outcomes]:
 
 
 def compare_outcomes(first: Sequence[Outcomes], second: Sequence[Outcomes]) -> list[Difference]:
-    """Return the differences on what both have of the same name."""
+    """Return the differences on the metrics that both have."""
     others = {outcomes.task: outcomes for outcomes in second}
     pairs = [(outcomes, others[outcomes.task]) for outcomes in first if outcomes.task in others]
     return [difference for pair in pairs if (difference := paired_difference(*pair)) is not None]
 
 
 def compare_runs(first: Path, second: Path, metric: str = "") -> list[Difference]:
-    """Return the second run less the first, on each metric that both have.
+    """Return the second run minus the first, on each metric that both have.
 
     Raises:
-        UsageError: see `read_outcomes`; or no question has a value in both.
+        UsageError: see `read_outcomes`, or no question has a value in both.
     """
     before, after = read_outcomes(first, metric), read_outcomes(second, metric)
     check_drawn_alike({str(first): before, str(second): after})
@@ -67,10 +67,10 @@ def compare_runs(first: Path, second: Path, metric: str = "") -> list[Difference
 
 
 def check_drawn_alike(runs: Mapping[str, Sequence[Outcomes]]) -> None:
-    """Refuse runs whose samples came in different ways: a rule that looks at samples before it stops biases them.
+    """Reject runs with different sampling: a rule that reads samples before it stops biases them.
 
     Raises:
-        UsageError: one was sampled with a rule that ends it early, another without or with another.
+        UsageError: one run was sampled with early stopping, and another without or with another rule.
     """
     ways = {name: outcomes[0].drawn for name, outcomes in runs.items() if outcomes}
     if len(set(ways.values())) > 1:
@@ -83,7 +83,7 @@ def compare_all(runs: Mapping[str, Sequence[Outcomes]]) -> list[RunDifference]:
     """Return the differences of each pair of runs by name.
 
     Raises:
-        UsageError: the runs were not sampled alike.
+        UsageError: the runs were sampled in different ways.
     """
     check_drawn_alike(runs)
     return [

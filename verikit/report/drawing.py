@@ -1,7 +1,7 @@
 """Charts as pictures for a paper: a chart becomes shapes on a page of points, which `svg` and `pdf` write out.
 
-The page's own script draws the same charts for the screen, to the width of its box and with values to read off. Here a
-chart has one size, a white ground and its legend in the picture, so that the same run gives the same bytes.
+The page's own script draws the same charts for the screen, scaled to their box and with values to read off. Here a
+chart has a fixed size, a white background and its legend in the picture. The same run gives byte-identical output.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ WIDTH = 480.0
 HEIGHT = 300.0
 TOP, RIGHT, BOTTOM, LEFT = 10.0, 14.0, 38.0, 52.0
 SIZE = 11.0
-"""Of letters."""
+"""Font size."""
 LETTER = 0.56
 """Mean width of a letter, of its size."""
 ROW = 22.0
 """Height of a row of a forest."""
 DOTS = 30
-"""Points up to which each is a dot."""
+"""Maximum number of points for which each is drawn as a dot."""
 INK, SOFT, FAINT = "#1c1d1f", "#5d6167", "#e4e5e7"
 COLOURS = ("#1f5fae", "#c4620a", "#20805a", "#8a4fae", "#a8325f", "#6b6d1b")
 VERDICTS = {"right": "#1a7f4b", "wrong": "#b8322a"}
-"""Series with a colour of their own."""
+"""Series with a fixed colour."""
 DASHES = ((), (6.0, 3.0), (2.0, 2.0))
-"""Where there are more lines than colours."""
+"""Dash patterns, used if there are more lines than colours."""
 
 
 class Line(NamedTuple):
@@ -62,7 +62,7 @@ class Dot(NamedTuple):
 
 
 class TextLabel(NamedTuple):
-    """A text; `y` is its baseline."""
+    """A label. `y` is its baseline."""
 
     x: float
     y: float
@@ -70,7 +70,7 @@ class TextLabel(NamedTuple):
     anchor: Literal["start", "middle", "end"] = "start"
     colour: str = SOFT
     turned: bool = False
-    """Read from below upwards."""
+    """Whether it is rotated to read upwards."""
 
 
 Shape = Line | Area | Dot | TextLabel
@@ -78,7 +78,7 @@ Shape = Line | Area | Dot | TextLabel
 
 @dataclass(slots=True)
 class Drawing:
-    """A chart's shapes, from the bottom up; x goes right and y goes down, in points (1/72 inch)."""
+    """A chart's shapes, from back to front. x goes right and y goes down, in points (1/72 inch)."""
 
     title: str
     height: float = HEIGHT
@@ -98,7 +98,7 @@ def draw(chart: Chart) -> Drawing:
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """Round numbers within a range, about so many: multiples of 1, 2 or 5 times a power of ten."""
+    """Return about `most` round numbers within a range: multiples of 1, 2 or 5 times a power of ten."""
     raw = (high - low) / max(1, most) or 1.0
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(times * power for times in (1, 2, 5, 10) if times * power >= raw * 0.999)
@@ -112,7 +112,7 @@ def _scale(low: float, high: float, start: float, end: float, log: bool = False)
 
 
 def _bounds(values: Sequence[Number], percent: bool) -> tuple[float, float]:
-    """A range with some room around the values; from 0 where the values come near it."""
+    """Return a range with some padding around the values. It starts at 0 if the values are close to 0."""
     known = [float(value) for value in values if value is not None]
     low, high = min(known, default=0.0), max(known, default=1.0)
     if low == high:
@@ -135,7 +135,7 @@ def told(value: float, percent: bool, step: float = 1.0) -> str:
 
 
 def _legend(drawing: Drawing, series: Sequence[Series]) -> float:
-    """Name the series above the chart, in as many lines as it takes; returns their height."""
+    """Draw the legend above the chart, in as many lines as needed, and return its height."""
     if len(series) < 2 and not any(some.name in VERDICTS for some in series):
         return 0.0
     x, y = LEFT, TOP + SIZE
@@ -200,7 +200,7 @@ def _lines(drawing: Drawing, chart: Chart, top: float) -> None:
 
 
 def _places(xs: Sequence[float], x_at: Callable[[float], float], width: float, *, log: bool) -> Sequence[float]:
-    """Where the axis has numbers: at each point's place if there is room."""
+    """Return the positions of the axis numbers: each point's position if there is room."""
     if log or all(x_at(b) - x_at(a) >= 30 for a, b in pairwise(xs)):
         return xs
     return ticks(xs[0], xs[-1], int(width // 80))
@@ -259,7 +259,7 @@ def _bars(
     x_at: Callable[[float], float],
     y_at: Callable[[float], float],
 ) -> Iterator[Shape]:
-    """The bars of one set, each at its place among those of all sets in the same bin."""
+    """Yield the bars of one set, each at its position among the sets in the same bin."""
     bottom = y_at(0)
     for start, end, count in bins:
         if count:
@@ -269,7 +269,7 @@ def _bars(
 
 
 def _numbers(point: Sequence[Number]) -> tuple[float, ...]:
-    """A point with 0 for what is not known."""
+    """Return a point with 0 for unknown values."""
     return tuple(float(value or 0) for value in point)
 
 
@@ -311,6 +311,6 @@ def _forest(chart: Chart) -> Drawing:
 
 
 def shortened(text: str, most: int) -> str:
-    """A name with its middle left out where it is longer."""
+    """Shorten a long name by replacing its middle with an ellipsis."""
     half = (most - 1) // 2
     return text if len(text) <= most else f"{text[:half]}\u2026{text[-half:]}"

@@ -1,7 +1,7 @@
-"""Runs as files for a paper or a spreadsheet: every table as CSV, LaTeX or Markdown, every chart as SVG or PDF.
+"""Exports runs for a paper or a spreadsheet: every table as CSV, LaTeX or Markdown, every chart as SVG or PDF.
 
-A file is named by its run and by what it holds: `candidates-metrics.csv`, `candidates-over-k.svg`; what several runs
-have side by side begins with `side-by-side-` and the kind of run. CSV also has the numbers behind every chart.
+A file's name has its run and its content: `candidates-metrics.csv`, `candidates-over-k.svg`. Files that compare several
+runs start with `side-by-side-` and the kind of run. CSV also has the numbers behind every chart.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from verikit.report.pictures import pdf, svg
 
 METRICS = "metrics"
 PRINTED = 200
-"""Rows of a folded table up to which it is printed."""
+"""Maximum rows of a collapsed table for it to be printed."""
 STEM = 60
-"""Letters of a file's name that tell what it holds, at most."""
+"""Maximum letters of a file name's description of the content."""
 FORMULA = ("=", "+", "-", "@", "\t")
-"""What a spreadsheet takes for a formula, which a model's text must not become."""
+"""Prefixes that a spreadsheet reads as a formula, which a model's text must not become."""
 
 
 class Exported(NamedTuple):
@@ -130,7 +130,7 @@ def _three(value: Cell) -> list[str]:
 
 
 def _plain(value: Cell) -> str:
-    """A cell that reads back as what it was; a text that a spreadsheet would compute is quoted by an apostrophe."""
+    """Format a cell so that it can be read back. A string that a spreadsheet would evaluate gets an apostrophe."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -159,7 +159,7 @@ def _line(text: str) -> str:
 
 
 def shown(value: Cell) -> str:
-    """A cell as a reader wants it: a share in percent, with its interval."""
+    """Format a cell for readers: a fraction in percent, with its interval."""
     if value is None:
         return ""
     if isinstance(value, Metric):
@@ -200,7 +200,7 @@ def files(runs: Sequence[Run], together: Sequence[SideBySide], formats: Sequence
     """Yield the name and the content of every file in these formats.
 
     Raises:
-        MissingExtra: PDF is asked for, and matplotlib is not installed.
+        MissingExtra: PDF is requested and matplotlib is not installed.
     """
     if "csv" in formats:
         yield f"{METRICS}.csv", csv_metrics(runs).encode()
@@ -215,9 +215,9 @@ def files(runs: Sequence[Run], together: Sequence[SideBySide], formats: Sequence
 
 
 def text(runs: Sequence[Run], together: Sequence[SideBySide], format: str) -> str:
-    """Return the tables in one text format: `latex` or `markdown`; of `csv`, the headline metrics alone.
+    """Return the tables in one text format: `latex` or `markdown`. `csv` gives only the headline metrics.
 
-    A folded table of over `PRINTED` rows is left to files: a job's summary has no room for it.
+    Collapsed tables of more than `PRINTED` rows are only written to files, since a job's summary has no room for them.
     """
     if format == "csv":
         return csv_metrics(runs)

@@ -1,4 +1,4 @@
-"""Whether a run reaches what its caller asks of it: at least so much of a metric; and which rows stood in the way."""
+"""Checks whether a run reaches a minimum value of a metric, and lists the rows that count against it."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from verikit.stats.paired import Outcomes
 from verikit.types import PASS_MARK
 
 SHOWN = 5
-"""Rows of a metric that are shown, unless said otherwise."""
+"""Default number of rows shown per metric."""
 WIDTH = 160
 
 
 class FloorCheck(NamedTuple):
-    """One metric of a run beside the least it has to be."""
+    """One metric of a run and its required minimum."""
 
     metric: str
     least: float
     value: float
-    """NaN where nothing has a value, which passes no floor."""
+    """NaN if nothing has a value. NaN passes no floor."""
     low: float
-    """-inf where there is no interval, and `high` is inf."""
+    """-inf if there is no interval. `high` is then inf."""
     high: float
     n: int
-    """Prompts or questions behind it."""
+    """Number of prompts or questions behind it."""
     rows: list[str]
-    """Some of what is wrong, a line each."""
+    """Some of the rows that count against the metric, one line each."""
     sure: bool = False
-    """The interval's lower end has to reach it too."""
+    """Whether the interval's lower end must also reach the minimum."""
 
     @property
     def passed(self) -> bool:
-        """Whether the value, or with `sure` its interval's lower end, is at least what was asked."""
+        """Whether the value, or with `sure` its interval's lower end, reaches the minimum."""
         return (self.low if self.sure else self.value) >= self.least
 
     def told(self) -> str:
-        """The result in one sentence, with what its interval leaves open."""
+        """The result in one sentence, with the uncertainty from its interval."""
         if math.isnan(self.value):
             return f"{self.metric} has no value, since nothing was scored; asked for at least {_share(self.least)}"
         many = f"{self.n:,} prompt{'' if self.n == 1 else 's'}"
@@ -65,18 +65,18 @@ class FloorCheck(NamedTuple):
 def check_floors(
     run: Path, least: float, metric: str = "", *, sure: bool = False, most: int = SHOWN
 ) -> list[FloorCheck]:
-    """Compare a run of score or eval with a floor: one check for each metric that the run is told by.
+    """Compare a run of score or eval with a floor, with one check for each metric the run is judged by.
 
     Args:
         run: The run's folder.
-        least: The least value that passes.
-        metric: Of a score run any of its summary (`mean`, the default, `selected`, `pass@4`, `maj@8`); of an eval run a
-            task, or a metric of its questions; default each task's own.
-        sure: Ask it of the lower end of the 95 % interval, not of the value.
-        most: Rows that are shown.
+        least: The minimum value that passes.
+        metric: For a score run, any metric of its summary (`mean`, the default, `selected`, `pass@4`, `maj@8`). For an
+            eval run, a task or a metric of its questions. The default is each task's own metric.
+        sure: Compare the lower end of the 95% interval instead of the value.
+        most: Maximum number of rows shown.
 
     Raises:
-        UsageError: the folder is no such run, or has no such metric.
+        UsageError: the folder is not such a run, or has no such metric.
     """
     kind = kind_of(run)
     if kind is not None and kind.name == "score":
@@ -96,10 +96,10 @@ def _of_outcomes(outcomes: Outcomes, least: float, sure: bool, most: int) -> Flo
 
 
 def unscored_share(run: Path) -> float:
-    """Return the share of a run's candidates, or of its questions, that have no value by our fault or the data's.
+    """Return the fraction of a run's candidates or questions that are unscored because of errors or bad data.
 
     Raises:
-        UsageError: the folder is no run of score or eval.
+        UsageError: the folder is not a run of score or eval.
     """
     kind = kind_of(run)
     if kind is not None and kind.name == "score":
@@ -112,12 +112,12 @@ def unscored_share(run: Path) -> float:
 
 
 def check_metric(summary: Mapping[str, Any], least: float, metric: str, rows: Callable[[], list[str]]) -> FloorCheck:
-    """Compare one metric of a score run's summary with a floor; `rows` is called where it is not reached.
+    """Compare one metric of a score run's summary with a floor. `rows` is called if the floor is not reached.
 
-    Where nothing was scored there are no metrics: that fails, whatever the metric is called.
+    If nothing was scored there are no metrics, and the check fails for any metric name.
 
     Raises:
-        UsageError: there is no such metric.
+        UsageError: the metric does not exist.
     """
     metrics = summary["metrics"]
     if not metrics:

@@ -1,4 +1,4 @@
-"""Samples for the browser: what they are tagged with, and how much of their text a page holds."""
+"""Samples for the browser: their tags, and the length at which their texts are cut on a page."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from verikit.report.model import DIFFERS, RIGHT, UNSCORED, VERDICTS, WRONG, Run,
 from verikit.types import PASS_MARK, JsonObject, Prompt
 
 LONGEST = 20_000
-"""Characters of one text that a page holds."""
+"""Maximum characters of one text on a page."""
 SHORTEST = 500
 EXTRACTED, STEP = 300, 2000
-"""Characters of an extracted answer that are kept, and of a step's."""
+"""Maximum characters of an extracted answer, and of a step."""
 BUDGET = 40_000_000
-"""Characters of all texts of a page; with more of them, each is cut shorter."""
+"""Maximum characters of all texts of a page. Beyond it, each text is cut shorter."""
 TAIL = 4
-"""One part in so many of what is kept is the end: final answers stand there."""
+"""One part in `TAIL` of a cut text is its end, which usually has the final answer."""
 
 
 def verdict_of(value: float | None) -> str:
@@ -29,9 +29,9 @@ def verdict_of(value: float | None) -> str:
 
 
 def leaves(row: JsonObject, prefix: str = "") -> Iterator[tuple[str, JsonObject]]:
-    """The scores of a score row that have no parts themselves, by their path; none if the row has no parts.
+    """Yield the scores of a score row that have no parts, with their paths. Nothing is yielded if the row has no parts.
 
-    What was said of a criterion is no part of it.
+    The parts of a criterion are not listed.
     """
     for name, part in row.get("parts", {}).items():
         path = f"{prefix}{name}"
@@ -64,17 +64,17 @@ def lengths(items: Iterable[SampleItem]) -> dict[str, list[float]]:
 
 
 def spread(count: int, wanted: int) -> int:
-    """Every how many-th of `count` things to keep, so that at most `wanted` are kept."""
+    """Return the step n for which keeping every n-th of `count` things keeps at most `wanted`."""
     return max(1, -(-count // wanted))
 
 
 def shown(title: str, text: str) -> Text:
-    """A text as the page holds it at most."""
+    """Cut a text to the page's maximum length."""
     return cut(Text(title, text), LONGEST)
 
 
 def cut(text: Text, limit: int) -> Text:
-    """A text, cut before or not, of at most so many characters: its beginning and its end."""
+    """Cut a text, which may already be cut, to at most `limit` characters from its start and end."""
     whole = text.head + text.tail
     if len(whole) <= limit:
         return text
@@ -84,7 +84,7 @@ def cut(text: Text, limit: int) -> Text:
 
 
 def shortened(row: JsonObject, most: int = EXTRACTED) -> dict[str, Any]:
-    """A score row whose extracted answers, which may be whole texts, are cut; also those of its parts and steps."""
+    """Cut a score row's extracted answers, which may be whole texts. Answers of parts and steps are also cut."""
     found = dict(row)
     if len(answer := row.get("answer") or "") > most:
         found["answer"] = answer[:most] + "…"
@@ -96,7 +96,7 @@ def shortened(row: JsonObject, most: int = EXTRACTED) -> dict[str, Any]:
 
 
 def fit(runs: Iterable[Run]) -> None:
-    """Cut all texts so that the page stays within its budget; the same prompt counts once."""
+    """Cut all texts so that the page stays within its budget. A repeated prompt counts once."""
     items = [item for run in runs for item in run.items]
     lengths = {text.head: len(text.head) + len(text.tail) for item in items for text in item.texts}.values()
     limit = LONGEST
@@ -107,7 +107,7 @@ def fit(runs: Iterable[Run]) -> None:
 
 
 def mark_differences(runs: Iterable[Run]) -> None:
-    """Tag what two runs of one kind say otherwise of the same candidate."""
+    """Tag candidates on which two runs of one kind disagree."""
     said: dict[tuple[str, str, str], set[str]] = {}
     runs = list(runs)
     for run in runs:
@@ -124,7 +124,7 @@ def _verdict(item: SampleItem) -> Iterator[str]:
 
 
 def conversation(prompt: Prompt) -> str:
-    """A prompt as it is shown: its text, or each turn under its role."""
+    """Return a prompt as displayed: its text, or each turn under its role."""
     if isinstance(prompt, str):
         return prompt
     return "\n\n".join(f"{message['role']}: {message['content']}" for message in prompt)

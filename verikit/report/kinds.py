@@ -1,4 +1,4 @@
-"""Kinds of runs: which file tells one, and what reads it. What reads a folder lives with what writes it."""
+"""Kinds of runs: the file that identifies each, and its reader. A folder's reader is next to its writer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Collector = Callable[[Path, Options], Run]
 
 
 class Unfinished(UsageError):
-    """A run that goes on, or was interrupted."""
+    """A run that is still in progress, or was interrupted."""
 
 
 class RunKind(NamedTuple):
@@ -25,7 +25,7 @@ class RunKind(NamedTuple):
 
     name: str
     file: str
-    """Only a folder of this kind has it."""
+    """A file that only folders of this kind have."""
     collector: str
     """`module:attribute` of a `Collector`."""
     outcomes: str = ""
@@ -56,14 +56,14 @@ KINDS = (
 
 
 def runs_in(path: Path) -> list[Path]:
-    """The folder itself, or the runs in it if it is none: `runs/`, or a suite of several models."""
+    """Return the folder itself, or the runs in it if it is not a run: `runs/`, or a suite of several models."""
     if kind_of(path) is None and path.is_dir():
         return sorted(folder for folder in path.iterdir() if kind_of(folder) is not None) or [path]
     return [path]
 
 
 def kind_of(run: Path) -> RunKind | None:
-    """Which kind of run a folder is; None if it is none."""
+    """Return a folder's kind of run, or None if it is not a run."""
     return next((kind for kind in KINDS if (run / kind.file).exists()), None)
 
 
@@ -71,7 +71,7 @@ def collect(run: Path, options: Options) -> Run:
     """Read one run's folder.
 
     Raises:
-        UsageError: it is no run's folder, not finished, damaged, or holds a link that leads out of it.
+        UsageError: it is not a run's folder, not finished, damaged, or has a link that leads outside.
     """
     refuse_links(run)
     verify(run)
@@ -90,11 +90,11 @@ def collect(run: Path, options: Options) -> Run:
 
 
 def read_json(run: Path, name: str) -> Any:
-    """A JSON file of a run's folder.
+    """Read a JSON file of a run's folder.
 
     Raises:
-        Unfinished: there is no such file yet.
-        UsageError: it can't be read, or the folder is no run's.
+        Unfinished: the file does not exist yet.
+        UsageError: it can't be read, or the folder is not a run.
     """
     try:
         return json.loads((run / name).read_bytes())
@@ -112,10 +112,10 @@ def read_json(run: Path, name: str) -> Any:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a log; none if there is no such file. A last line that is just being written is left for later.
+    """Yield the rows of a log, or nothing if the file does not exist. An incomplete last line is skipped.
 
     Raises:
-        UsageError: a line is no JSON object.
+        UsageError: a line is not a JSON object.
     """
     if not path.exists():
         return

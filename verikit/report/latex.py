@@ -38,20 +38,20 @@ SPECIAL = {
     "\u00b1": r"$\pm$",
     "\u2192": r"$\rightarrow$",
 }
-"""What means something to LaTeX, or is in no font of pdflatex. Other letters stand as they are, in UTF-8."""
+"""Characters that are special in LaTeX, or missing from pdflatex's fonts. Other characters are kept, in UTF-8."""
 _TABLE = str.maketrans(SPECIAL)
 _NUMBER = re.compile(r"[-+\u2212]?[\d.,]+(e[-+]?\d+)?( %)?( \[.{1,40}\])?|\u2013|")
 
 
 def escape(text: str) -> str:
-    """Return a text as LaTeX that prints it, in one line."""
+    """Return a string escaped for LaTeX, in one line."""
     return printable(" ".join(text.split())).translate(_TABLE)
 
 
 def latex_table(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", label: str = "") -> str:
-    r"""Return a `table` with a `tabular` in booktabs' style; columns of numbers are right-aligned.
+    r"""Return a `table` with a `tabular` in booktabs' style. Columns of numbers are right-aligned.
 
-    It wants `\usepackage{booktabs}`; letters that pdflatex's fonts have not want xelatex or lualatex.
+    It requires `\usepackage{booktabs}`. Letters missing from pdflatex's fonts require xelatex or lualatex.
     """
     numeric = [all(_NUMBER.fullmatch(row[at]) for row in rows) and at > 0 for at in range(len(columns))]
     lines = [

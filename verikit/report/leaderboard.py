@@ -19,15 +19,16 @@ class Standing(NamedTuple):
     estimate: Estimate
     """Over the questions that every run has a value for."""
     first_rank: int
-    """1 and one more for each run that is really better."""
+    """1 plus the number of runs that are significantly better."""
     last_rank: int
-    """The number of runs less one for each that is really worse."""
+    """The number of runs minus those that are significantly worse."""
 
 
 def leaderboard(runs: Mapping[str, Sequence[Outcomes]], differences: Sequence[RunDifference]) -> list[Standing]:
-    """Return the runs from the best down, for each task that all have.
+    """Return the runs, best first, for each task that all have.
 
-    Two runs share ranks unless their paired difference is real at 5 %, by Holm's correction over the task's pairs.
+    Two runs share ranks unless their paired difference is significant at 5%, with Holm's correction over the task's
+    pairs.
     """
     standings = []
     for task in dict.fromkeys(outcomes.task for several in runs.values() for outcomes in several):
@@ -38,7 +39,7 @@ def leaderboard(runs: Mapping[str, Sequence[Outcomes]], differences: Sequence[Ru
 
 
 def _on_task(task: str, runs: Mapping[str, Outcomes], differences: Sequence[RunDifference]) -> list[Standing]:
-    """The runs on the questions that all have, from the best down; none where they share no question."""
+    """Rank the runs on their shared questions, best first. Empty if they share no question."""
     shared = sorted(set.intersection(*(set(outcomes.values) for outcomes in runs.values())))
     if not shared:
         return []
@@ -58,7 +59,7 @@ def _on_task(task: str, runs: Mapping[str, Outcomes], differences: Sequence[RunD
 
 
 def _beaten(pairs: Sequence[RunDifference]) -> list[tuple[str, str]]:
-    """Winner and loser of each real difference."""
+    """Winner and loser of each significant difference."""
     ps = holm([pair.difference.p for pair in pairs])
     real = [pair for pair, p in zip(pairs, ps, strict=True) if p < LEVEL]
     return [(pair.second, pair.first) if pair.difference.value > 0 else (pair.first, pair.second) for pair in real]

@@ -1,4 +1,4 @@
-"""What a page is made of: runs, each with metrics, charts, tables and samples. Plain data; only `page` knows HTML."""
+"""Data of a page: runs, each with metrics, charts, tables and samples. The data are plain. Only `page` emits HTML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DISAGREE, SELECTED, DIFFERS = "disagree", "selected", "differs"
 
 SAMPLES = 10_000
 MOST_DRAWN = 1e100
-"""Larger values, infinities among them, are shown as missing."""
+"""Larger values, including infinities, are shown as missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Metric:
 
 Cell = str | float | int | Metric | None
 RANKED_BY = "ranked by"
-"""Name of a sample's score that orders candidates and says nothing of right and wrong."""
+"""Name of a score that only orders candidates and does not decide whether they are right."""
 
 
 def _check_texts(*texts: object) -> None:
@@ -56,10 +56,10 @@ class Series:
     """`line`: x, y, and the band's low and high or None; `histogram`: from, to, count; `forest`: value, low, high."""
 
     def __post_init__(self) -> None:
-        """Take what no axis has a place for as missing.
+        """Replace values that can't be plotted with missing values.
 
         Raises:
-            TypeError: a point holds what is no number, as in a folder that was changed by hand.
+            TypeError: a point has a value that is not a number, for example in a folder that was edited by hand.
         """
         object.__setattr__(self, "points", [tuple(map(_drawn, point)) for point in self.points])
 
@@ -82,7 +82,7 @@ class Chart:
     """A value to compare with, drawn as a line."""
     note: str = ""
     more: bool = False
-    """Folded away until asked for."""
+    """Whether it is collapsed by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of a sample under its heading; of a very long one, the beginning and the end."""
+    """A text of a sample with its heading. A very long text has only its start and end."""
 
     title: str
     head: str
@@ -107,10 +107,10 @@ class Text:
     """Characters between head and tail that are not in the page."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no text, as in a folder that was changed by hand.
+        """Reject values that are not strings, for example in a folder that was edited by hand.
 
         Raises:
-            TypeError: it is none.
+            TypeError: a value is not a string.
         """
         _check_texts(self.title, self.head, self.tail)
 
@@ -120,26 +120,26 @@ class SampleItem:
     """One sample of the browser."""
 
     id: str
-    """Of the prompt."""
+    """Id of the prompt."""
     label: str
-    """What tells it from the others of the same prompt."""
+    """Distinguishes the sample from the others of the same prompt."""
     tags: list[str]
-    """What filters find it by; keys of `FILTERS`."""
+    """Tags by which filters find it, which are keys of `FILTERS`."""
     value: Number
     verdict: str
-    """A word or two: what came out."""
+    """The outcome in a word or two."""
     length: int
     texts: Sequence[Text] = ()
-    """The first is the prompt, the second what was scored."""
+    """The prompt, the scored text, then any others."""
     scores: Mapping[str, Any] = field(default_factory=dict)
-    """By name: scores in the form of scores.jsonl, with their parts and steps."""
+    """Scores by name, in the format of scores.jsonl with parts and steps."""
     facts: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Refuse what is no name and no number, as in a folder that was changed by hand.
+        """Reject names that are not strings and values that are not numbers, for example from a hand-edited folder.
 
         Raises:
-            TypeError: there is one.
+            TypeError: there is such a value.
         """
         _check_texts(self.id, self.label, self.verdict, *self.tags)
         self.value = _drawn(self.value)
@@ -153,11 +153,11 @@ class Run:
     kind: str
     title: str
     facts: Sequence[tuple[str, str]] = ()
-    """What was run, in a few lines."""
+    """A few lines that describe the run."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The whole configuration; what differs between runs is shown."""
     notices: list[str] = field(default_factory=list)
-    """What a reader must know before believing the metrics."""
+    """Warnings to read before trusting the metrics."""
     metrics: Sequence[Metric] = ()
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
@@ -166,12 +166,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the caller wants of a page."""
+    """The caller's options for a page."""
 
     data: Sequence[str] = ()
-    """Files that hold the texts, in place of those that a run's configuration names."""
+    """Files with the texts, instead of the files named in a run's configuration."""
     samples: int = SAMPLES
-    """Samples of one run that are in the page, at most."""
+    """Maximum samples of one run on the page."""
     keys: Sequence[str] = ()
     """Keys of the rows to slice runs by."""
 
@@ -190,6 +190,6 @@ FILTERS: Mapping[str, tuple[str, str]] = {
     SELECTED: ("Selected", "the candidate that the selector kept"),
     "unfinished": ("Unfinished", "cut off at the length limit"),
 }
-"""Every tag: its name in the page, and what it means."""
+"""Every tag with its label on the page and its meaning."""
 VERDICTS = (RIGHT, WRONG, "first", "tie", "second", UNSCORED)
-"""Tags of which a sample has one."""
+"""Mutually exclusive tags, one per sample."""

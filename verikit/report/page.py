@@ -1,7 +1,7 @@
-"""One self-contained HTML page: data as an inert JSON island, our own script and style held by their hashes.
+"""One self-contained HTML page: data as an inert JSON island, with verikit's script and style fixed by their hashes.
 
-What models wrote is data only. The island can't be left (every `<`, `>` and `&` in it is escaped), the script puts text
-on the page by `textContent` alone, and the page's own policy lets nothing else run and nothing be loaded.
+Model output is only data. It can't escape the island (every `<`, `>` and `&` in it is escaped). The script inserts text
+only through `textContent`, and the page's policy allows no other script and no loading of resources.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 
 def render(title: str, runs: Sequence[Run], together: Sequence[Mapping[str, Any]]) -> bytes:
-    """The page in UTF-8; `together` holds charts and tables of several runs of a kind."""
+    """Return the page in UTF-8. `together` has charts and tables that compare several runs of a kind."""
     strings = _Strings()
     content = {
         "title": title,
@@ -51,7 +51,7 @@ def render(title: str, runs: Sequence[Run], together: Sequence[Mapping[str, Any]
 
 
 def _json(content: Any) -> str:
-    """JSON that browsers read; a number that is none, which only a foreign log or setting holds, becomes null."""
+    """Return JSON that browsers can read. NaN and infinity (from foreign logs or settings) become null."""
     try:
         return json.dumps(content, default=_slots, separators=(",", ":"), allow_nan=False)
     except ValueError:
@@ -60,7 +60,7 @@ def _json(content: Any) -> str:
 
 
 class _Strings:
-    """Texts, each held once."""
+    """Strings, each stored once."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

@@ -17,7 +17,7 @@ DPI = 72
 
 
 def svg(drawing: Drawing) -> str:
-    """Return a drawing as an SVG file, without scripts, styles or anything from elsewhere."""
+    """Return a drawing as an SVG file, without scripts, styles or external resources."""
     size = f'width="{drawing.width:g}" height="{drawing.height:g}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
     name = _text(drawing.title)
     lines = [
@@ -49,12 +49,12 @@ def _path(points: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """A text as XML holds it: names come from specs and files, and XML has no control characters at all."""
+    """Escape a string for XML. Names come from specs and files, and XML does not allow control characters."""
     return escape(printable(text))
 
 
 def pdf(drawing: Drawing) -> bytes:
-    """Return a drawing as a PDF of one page, its letters embedded as TrueType, as publishers ask.
+    """Return a drawing as a PDF of one page, with fonts embedded as TrueType, as publishers require.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -67,7 +67,7 @@ def pdf(drawing: Drawing) -> bytes:
         raise MissingExtra("verikit report --pdf", "pdf") from None
     figure: Any = Figure(figsize=(drawing.width / DPI, drawing.height / DPI), dpi=DPI)
     with rc_context({"pdf.fonttype": 42}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # a letter that the font has not is drawn as a box
+        warnings.filterwarnings("ignore", message="Glyph")  # a letter missing from the font is drawn as a box
         for number, shape in enumerate(drawing.shapes):
             artist = _artist(shape, drawing.height)
             artist.set_zorder(number)

@@ -1,4 +1,4 @@
-"""A score run's folder, for the page: every score is read once; the texts come from the file that was scored."""
+"""A score run's folder, for the page. Every score is read once, and the texts come from the scored file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from verikit.stats.early import EARLY_STOP
 from verikit.types import Group, JsonObject
 
 _OWN = ("id", "line", "index", "by", FINISH, EARLY_STOP)
-"""Keys of a row of scores.jsonl that are no part of the score."""
+"""Keys of a row of scores.jsonl that are not part of the score."""
 BAD_ROWS = 20
 """Rows that could not be read and are shown."""
 
@@ -111,7 +111,7 @@ def _headline(summary: JsonObject, plan: ScoringPlan) -> Iterator[Metric]:
 
 
 def _among(row: JsonObject, summary: JsonObject) -> str:
-    """On how many prompts an estimate rests; "" where it is all of them."""
+    """Describe the number of prompts behind an estimate. "" if it is all of them."""
     return "" if row["n"] == summary["prompts"] else f"{row['n']:,} of {summary['prompts']:,} prompts"
 
 
@@ -172,10 +172,10 @@ def _items(rows: Sequence[JsonObject], group: Group | None, selected: int | None
 
 
 def slices_of(run: Path, summary: JsonObject, config: JsonObject, options: Options) -> Slices:
-    """A run's slices by the keys that it was scored with and by those of the options.
+    """Return a run's slices by the keys it was scored with and by the keys of the options.
 
     Raises:
-        UsageError: it is no score run, or see `collect`.
+        UsageError: it is not a score run, or see `collect`.
     """
     if "verifier" not in config:
         raise UsageError(f"{run} has no rows to slice by a key", hint="give runs of `verikit score`")
@@ -185,10 +185,10 @@ def slices_of(run: Path, summary: JsonObject, config: JsonObject, options: Optio
 def _slices(
     run: Path, summary: JsonObject, keys: Sequence[str], plan: ScoringPlan, source: str | list[str] | None
 ) -> Slices:
-    """The slices that the run was scored with, and those of further keys.
+    """Return the slices that the run was scored with, and those of further keys.
 
     Raises:
-        UsageError: there are further keys, and the input is gone, or has none of them.
+        UsageError: there are further keys, and the input no longer exists or lacks them.
     """
     found: Slices = summary.get("slices", {})
     more = [key for key in keys if key not in found]
@@ -198,10 +198,10 @@ def _slices(
 
 
 def _source(run: Path, config: JsonObject, options: Options, notices: list[str]) -> str | list[str] | None:
-    """The file with the texts: where it was, else one of the caller's; None if there is none, which is said.
+    """Return the file with the texts: the original or one of the caller's. Otherwise add a notice and return None.
 
     Raises:
-        UsageError: none of the files that the caller named is the one that was scored.
+        UsageError: none of the caller's files is the scored file.
     """
     path, problem = find_input(run, config, options.data)
     hint = "give the file that was scored with --data"

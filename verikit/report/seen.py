@@ -1,4 +1,4 @@
-"""What a score run's rows say together: values, rankings, steps, and how its verifiers differ."""
+"""Aggregates a score run's rows: values, rankings, steps, and disagreements between its verifiers."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ LONGEST_REASON = 200
 DISTINCT = 10_000
 """Different reasons that are counted."""
 PARTS = 500
-"""Parts by name that are counted: rows that bring their own criteria could have any number."""
+"""Maximum number of distinct parts that are counted, since rows with their own criteria could have any number."""
 
 
 class RunTally:
-    """Counts over all rows of a run, a prompt at a time."""
+    """Counts over all rows of a run, added prompt by prompt."""
 
     def __init__(self) -> None:
         self.values: array[float] = array("d")
         self.by: dict[str, array[float]] = {"right": array("d"), "wrong": array("d")}
         self.prompts: dict[str, array[float]] = {"prompts": array("d")}
         self.steps: dict[str, StepMeans] = {}
-        """By verifier."""
+        """Step means by verifier."""
         self._parts: dict[str, tuple[Mean, Mean, Counter[str]]] = {}
         self._pairs: dict[tuple[str, str], Counter[tuple[bool, bool]]] = {}
         self._reasons: Counter[str] = Counter()
@@ -47,7 +47,7 @@ class RunTally:
             self._compare(row)
 
     def _count(self, row: JsonObject) -> None:
-        """Count a candidate that has a value."""
+        """Count a scored candidate."""
         right = row["value"] >= PASS_MARK
         self.values.append(row["value"])
         if row.get("by", {}).get("value") is not None:
@@ -59,7 +59,7 @@ class RunTally:
             self._reasons.update(reason for reason in _why(row) if self._is_counted(reason))
 
     def _is_counted(self, reason: str) -> bool:
-        """Whether a reason is; a run in which each has its own must not fill the memory with them."""
+        """Whether a reason is counted. A run with a different reason per row must not fill the memory."""
         return len(self._reasons) < DISTINCT or reason in self._reasons
 
     def _compare(self, row: JsonObject) -> None:
@@ -96,7 +96,7 @@ class RunTally:
 
 
 def _why(row: JsonObject) -> Iterator[str]:
-    """The reasons of a wrong candidate: of its wrong parts where it has some, else its own."""
+    """Yield the reasons of a wrong candidate: those of its wrong parts if it has some, otherwise its own."""
     wrong = [(name, part) for name, part in leaves(row) if part["value"] is not None and part["value"] < PASS_MARK]
     for name, part in wrong or [("", row)]:
         if reason := part.get("reason", ""):

@@ -16,7 +16,7 @@ from verikit.scoring.slices import Slices
 from verikit.stats.paired import holm
 
 ROWS = 30
-"""Rows of a table that are in sight; a longer one is folded away."""
+"""Visible rows of a table. A longer table is collapsed."""
 QUESTION = 160
 """Characters of a question in a table."""
 
@@ -65,14 +65,14 @@ def _differences(pairs: Sequence[RunDifference]) -> Iterator[tuple[Cell, Cell]]:
 
 
 def difference(pair: RunDifference) -> Metric:
-    """A difference with its interval, in percent where that is bounded."""
+    """Return a difference with its interval, in percent if it is bounded."""
     found = pair.difference
     low, high = (None, None) if math.isinf(found.low) else (found.low, found.high)
     return Metric("", found.value, low, high, percent=found.low >= -1 and found.high <= 1)
 
 
 def of_rows(records: Iterable[Mapping[str, Any]], most: int) -> Iterator[Table]:
-    """Every question beside each run's value, a table for each metric; at most so many rows."""
+    """Yield a table per metric with every question and each run's value, with at most `most` rows."""
     by_metric: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         by_metric.setdefault(record["metric"], []).append(record)

@@ -1,4 +1,4 @@
-"""Runs by the keys of their rows: each run on the rows of a category, and row by row beside the other runs."""
+"""Slices of runs by the keys of their rows: each run on the rows of a category, and runs compared row by row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verikit.stats import Estimate, mean_interval
 from verikit.stats.paired import Outcomes, holm
 
 Rows = Mapping[str, Mapping[str, PromptRow]]
-"""What the rows of several runs say, by task and by the id they are paired by; under "" those of every task."""
+"""Rows of several runs, by task and by the id that pairs them. The task "" has the rows of every task."""
 RunOutcomes = Mapping[str, Sequence[Outcomes]]
 
 
@@ -29,7 +29,7 @@ class Slice(NamedTuple):
     n: int
     """Questions that every run has a value for."""
     estimates: Mapping[str, Estimate]
-    """By run, over those questions."""
+    """Estimates by run, over these questions."""
     differences: Sequence[RunDifference]
     """Each pair of runs."""
 
@@ -45,16 +45,16 @@ def _rows_of_run(folder: Path, keys: Sequence[str], others: Sequence[str]) -> Ro
 
 
 def read_rows_of(runs: Mapping[str, Path], keys: Sequence[str] = (), others: Sequence[str] = ()) -> Rows:
-    """What the rows of runs say; a run that has not the key itself takes it from another's row of the same id.
+    """Read the rows of runs. A run whose rows lack the key takes it from another run's row with the same id.
 
     Args:
         runs: Folders by name.
         keys: Keys of the rows.
-        others: Files to look for the rows in, where those of a score run were moved.
+        others: Files to search for the rows, if those of a score run were moved.
 
     Raises:
-        UsageError: a run's kind has no rows with keys, its input is gone, no row has a key, or the runs' rows of one
-            id differ in it.
+        UsageError: a run's kind has no rows with keys, its input no longer exists, no row has a key, or the runs' rows
+            of one id differ in it.
     """
     found: dict[str, dict[str, PromptRow]] = {}
     for name, folder in runs.items():
@@ -75,7 +75,7 @@ def rows_of(rows: Rows, task: str) -> Mapping[str, PromptRow]:
 
 
 def _joined(id: str, run: str, before: PromptRow, row: PromptRow) -> PromptRow:
-    """What two runs' rows of one id say together.
+    """Merge two runs' rows of one id.
 
     Raises:
         UsageError: they differ in a key.
@@ -89,7 +89,7 @@ def _joined(id: str, run: str, before: PromptRow, row: PromptRow) -> PromptRow:
 
 
 def sliced(outcomes: RunOutcomes, rows: Rows, keys: Sequence[str]) -> list[Slice]:
-    """Each value of each key with what the runs come to on its questions, the largest first."""
+    """Return a slice for each value of each key, with the runs' results on its questions. The largest comes first."""
     return [found for key in keys for task in _tasks(outcomes) for found in _by_value(outcomes, rows, key, task)]
 
 
@@ -120,7 +120,7 @@ def _on_task(outcomes: RunOutcomes, task: str) -> dict[str, Outcomes]:
 
 
 def _estimates(runs: Mapping[str, Outcomes], ids: Iterable[str]) -> tuple[dict[str, Estimate], int]:
-    """Each run's mean over those of the questions that all have a value for, and how many these are."""
+    """Return each run's mean over the questions for which all runs have a value, and the number of these questions."""
     shared = [id for id in ids if all(id in found.values for found in runs.values())]
     if not shared:
         return {}, 0
@@ -150,9 +150,9 @@ def slice_records(slices: Sequence[Slice]) -> Iterator[dict[str, Any]]:
 
 
 def row_records(outcomes: RunOutcomes, rows: Rows, keys: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-    """One record for each question and metric: its id, the question, its keys, and under `values` each run's value.
+    """Yield one record per question and metric: its id, the question, its keys, and each run's value under `values`.
 
-    Questions on which the runs differ most come first; a run without a value there has None.
+    Questions with the largest differences between runs come first. The value of a run that has none is None.
     """
     for task in _tasks(outcomes):
         held = {run: _values(several, task) for run, several in outcomes.items()}
@@ -178,7 +178,7 @@ def _spread(values: Sequence[float | None]) -> float:
 
 
 def with_questions(pair: RunDifference, rows: Rows) -> RunDifference:
-    """A difference whose changed rows show what was asked, where that is known; else nothing beside their id."""
+    """Return a difference whose changed rows show their question if it is known, and otherwise only their id."""
     asked = rows_of(rows, pair.difference.task)
     changed = []
     for change in pair.difference.changed:

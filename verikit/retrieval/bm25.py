@@ -1,7 +1,7 @@
-"""BM25 by bm25s: Lucene's form over lower-cased words of title and text; no stop words, no stemming.
+"""BM25 by bm25s: Lucene's variant over lower-cased words of title and text, without stop words or stemming.
 
-k1 = 0.9 and b = 0.4 are Anserini's defaults for passages, and ranked best of what was measured on 2Wiki. Scores are
-computed when the index is built and memory-mapped afterwards (Lù 2024, "BM25S").
+k1 = 0.9 and b = 0.4 are Anserini's defaults for passages, and ranked best among the values measured on 2Wiki. Scores
+are computed when the index is built and memory-mapped afterwards (Lù 2024, "BM25S").
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from verikit.retrieval.types import Passage
 
 FOLDER = "bm25"
 MOST_TERMS = 2048
-"""Terms of a query that count: a hostile one must not hold the server."""
+"""Maximum terms of a query that are used, so a hostile query can't block the server."""
 _WORD = re.compile(r"\w+")
 
 
@@ -36,10 +36,10 @@ class BM25(Index):
     """A built index."""
 
     def __init__(self, folder: str | Path) -> None:
-        """Open it.
+        """Open the index.
 
         Raises:
-            UsageError: there is none in the folder.
+            UsageError: the folder has no index.
         """
         self.passages: Sequence[Passage] = Passages(folder)
         try:
@@ -50,7 +50,7 @@ class BM25(Index):
             ) from None
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """Score all passages for each query; those that share no word with it are no hits."""
+        """Score all passages for each query. Passages that share no word with it are not hits."""
         return [self._rank(words(query), k) for query in queries]
 
     def _rank(self, terms: list[str], k: int) -> list[Hit]:
@@ -71,7 +71,7 @@ def top(scores: np.ndarray, k: int) -> list[int]:
 
 
 def build_bm25(passages: Passages, tell: Callable[[str], None], *, k1: float = 0.9, b: float = 0.4) -> BM25:
-    """Build the index in the passages' folder, or open the one that is there."""
+    """Build the index in the passages' folder, or open an existing one."""
     folder = passages.folder / FOLDER
     if not folder.is_dir():
         vocabulary: dict[str, int] = {}

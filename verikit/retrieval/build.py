@@ -1,4 +1,4 @@
-"""Build an index's folder: passages, then BM25, a graph and vectors over them; what is there is not built again."""
+"""Builds an index's folder: passages, then BM25, a graph and vectors over them. Existing parts are not built again."""
 
 from __future__ import annotations
 
@@ -34,25 +34,24 @@ def build_index(
     encoder: Encoder | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> int:
-    """Build what is missing and return the number of passages.
+    """Build the missing parts and return the number of passages.
 
     Args:
         corpora: Files of passages or text, patterns, folders.
-        folder: Where the index goes, or goes on.
-        words: Words of a passage; by default text files are cut into 100, rows are left whole.
+        folder: The index's folder. An existing build is resumed.
+        words: Words per passage. By default text files are cut into 100 and rows are not cut.
         bm25: Whether to build the BM25 index.
         graph: Whether to build the graph of titles.
-        entities: A model that names entities for it as well; implies `graph`. What it could not is in its `counts`.
-        settings: The encoder of the dense index; None builds none.
+        entities: A model that also finds entities for the graph, which implies `graph`. Its `counts` include failures.
+        settings: The encoder of the dense index. None builds no dense index.
         factory: The faiss index over the vectors.
-        parameters: How that is searched, such as `nprobe=32`.
-        encoder: One that is loaded already; must be what the settings describe.
-        tell: Is told how far it is.
+        parameters: Search parameters of that index, such as `nprobe=32`.
+        encoder: An encoder that is already loaded, which must match the settings.
+        tell: Called with progress messages.
 
     Raises:
-        UsageError: a corpus can't be read, or the folder is of another corpus or encoder, or has replies of another
-            model.
-        EngineError: the model's engine is gone.
+        UsageError: a corpus can't be read, or the folder has another corpus, encoder, or replies of another model.
+        EngineError: the model's engine is unreachable.
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
     sources = [_identity(Path(name), words) for corpus in corpora for name in check_corpus(corpus, words)]
@@ -83,10 +82,10 @@ def build_index(
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder while it is built; the lock goes with the process.
+    """Lock the folder during a build. The lock ends with the process.
 
     Raises:
-        UsageError: it can't be written, or another process builds in it.
+        UsageError: the folder is not writable, or another process is building in it.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

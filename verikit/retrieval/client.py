@@ -1,4 +1,4 @@
-"""Retrieval over HTTP, in the protocol of R1-Searcher's server: POST {queries, k} -> {answers: texts of each query}."""
+"""Retrieval over HTTP, in the protocol of R1-Searcher's server: POST {queries, k} -> {answers: strings per query}."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ class _Again(Exception):
 
 @dataclass(frozen=True)
 class Client:
-    """Asks a server; its passages come as texts, title and all."""
+    """Queries a server. Its passages are single strings that include the title."""
 
     url: str
-    """The end point itself, such as http://host:5004/queries."""
+    """The endpoint's URL, such as http://host:5004/queries."""
     timeout_s: float = 30.0
-    """Of one try."""
+    """Seconds per attempt."""
     retries: int = 4
-    """Most tries after the first; lost connections, time-outs, 429 and 5xx are tried again."""
+    """Maximum retries. Lost connections, timeouts, 429 and 5xx are retried."""
     pause_s: float = 0.5
-    """Before the second try; doubled each time."""
+    """Seconds before the first retry, doubled each time."""
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        """Ask for k passages of each query.
+        """Request k passages for each query.
 
         Raises:
-            RetrievalTimeout: no try was answered in time.
-            RetrievalError: the server failed to the last try, refused, or answered something else.
+            RetrievalTimeout: no attempt was answered in time.
+            RetrievalError: every attempt failed, or the server rejected the request or sent an invalid reply.
         """
         found: list[list[Passage]] = []
         for start in range(0, len(queries), AT_ONCE):

@@ -1,8 +1,7 @@
-"""A corpus as passages: rows of files in any format that is read, or plain text cut into pieces of so many words.
+"""A corpus as passages: rows of files in any supported format, or plain text cut into pieces of a given word count.
 
 A row has its text under `text` or `contents`, and may have `title` and `id`. In `contents` a first line in double
-quotes is the title, as in the corpora that FlashRAG and Search-R1 ship. A text file is one document; its name is the
-title.
+quotes is the title, as in the corpora of FlashRAG and Search-R1. A text file is one document, titled by its name.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _WORD = re.compile(r"\S+")
 
 
 def split(text: str, words: int = WORDS) -> list[str]:
-    """Cut a text before every `words`-th word; the pieces put together are the text again, white space included."""
+    """Cut a text before every `words`-th word. The concatenated pieces equal the text, including whitespace."""
     if words < 1:
         raise ValueError(f"a passage of {words} words")
     starts = [match.start() for number, match in enumerate(_WORD.finditer(text)) if number and number % words == 0]
@@ -36,15 +35,15 @@ def split(text: str, words: int = WORDS) -> list[str]:
 
 
 def read_corpus(path: str | Path, words: int | None = None) -> Iterator[Passage]:
-    """Read passages from a file, or from those that a pattern or a folder stands for.
+    """Read passages from a file, or from all files of a pattern or folder.
 
     Args:
-        path: JSON lines, one array, CSV, TSV, parquet, Arrow, or plain text; compressed or not.
-        words: Cut texts into passages of so many words. By default text files are cut into 100, rows are left whole.
+        path: JSON lines, one array, CSV, TSV, parquet, Arrow, or plain text. Files may be compressed.
+        words: Cut texts into passages of this many words. By default text files are cut into 100 and rows are not cut.
 
     Raises:
         UsageError: the file can't be read.
-        SchemaError: a row can't be used; names file, line and field.
+        SchemaError: a row is invalid. The error names the file, line and field.
     """
     for name in corpus_files(path):
         yield from _cut(name, words)
@@ -62,11 +61,11 @@ def _cut(name: str, words: int | None) -> Iterator[Passage]:
 
 
 def read_rows(name: str, make: Callable[[JsonRow, int], Made]) -> Iterator[Made]:
-    """Make something of each row and its line number; what is wrong with one is said with file and line.
+    """Call `make` with each row and its line number. Errors name the file and line.
 
     Raises:
         UsageError: the file can't be read.
-        SchemaError: a row can't be read, or `make` refused it.
+        SchemaError: a row can't be read, or `make` rejects it.
     """
     with opened(name) as stream:
         for line, data in cut(stream, name):
@@ -111,11 +110,11 @@ def _document(name: str) -> Passage:
 
 
 def check_corpus(path: str | Path, words: int | None = None) -> list[str]:
-    """The files that a corpus stands for, of each of which a first passage can be read.
+    """Return the files of a corpus after reading the first passage of each.
 
     Raises:
-        UsageError: one can't be read; says which.
-        SchemaError: its first row can't be used.
+        UsageError: a file can't be read. The error names it.
+        SchemaError: a file's first row is invalid.
     """
     files = corpus_files(path)
     for name in files:

@@ -1,8 +1,8 @@
-"""Dense retrieval: vectors in one memory-mapped file, searched exactly or through an index of faiss.
+"""Dense retrieval: vectors in one memory-mapped file, searched exactly or through a faiss index.
 
-`Flat` (the default) keeps no second copy: faiss multiplies the queries with the mapped file, block by block. Any other
-factory string (`IVF4096,PQ64`, `HNSW32`, …) makes that index over inner products. Building goes block by block and
-starts again where it stopped; vectors depend on their block alone, so the result is the same.
+`Flat` (the default) stores no second copy: faiss multiplies the queries with the mapped file, block by block. Any other
+factory string (`IVF4096,PQ64`, `HNSW32`, …) builds that index over inner products. A build proceeds block by block and
+resumes where it stopped. Vectors only depend on their block, so the result is the same.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from verikit.retrieval.types import Passage
 FOLDER = "dense"
 VECTORS, FAISS, SETTINGS = "vectors.f32", "index.faiss", "dense.json"
 BLOCK = 1024
-"""Passages encoded and written at once; what a stopped build loses."""
+"""Passages encoded and written together. An interrupted build loses at most one block."""
 TRAINED_ON = 256 * 4096
 """Most vectors that a faiss index is trained on, evenly spaced."""
 
 
 class DenseSettings(BaseModel):
-    """What was built."""
+    """Settings of the index that was built."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     encoder: EncoderSettings
     factory: str = "Flat"
     parameters: str = ""
-    """Of searching, as faiss writes them: `nprobe=32`, `efSearch=128`. May change without a new build."""
+    """faiss search parameters, such as `nprobe=32` or `efSearch=128`. May change without a new build."""
     dimension: int = 0
     digest: str = ""
-    """Of the passages."""
+    """Digest of the passages."""
 
 
 class Dense(Index):
     """A built index."""
 
     def __init__(self, folder: str | Path, encoder: Encoder | None = None) -> None:
-        """Open it, with the encoder it was built with.
+        """Open the index, with the encoder it was built with.
 
         Raises:
-            UsageError: there is none in the folder, it is not complete, or its encoder is code that was not given.
+            UsageError: the folder has no index, the index is incomplete, or its encoder is code that was not given.
         """
         passages = Passages(folder)
         self.passages: Sequence[Passage] = passages
@@ -99,11 +99,11 @@ def build_dense(
     parameters: str = "",
     encoder: Encoder | None = None,
 ) -> Dense:
-    """Build the index in the passages' folder, or go on with the one that is there.
+    """Build the index in the passages' folder, or resume an existing one.
 
     Raises:
-        ConfigError: the one there has another encoder or factory, or faiss doesn't know the factory.
-        RetrievalError: the encoder gave something unusable.
+        ConfigError: the existing index has another encoder or factory, or faiss does not support the factory.
+        RetrievalError: the encoder returned invalid vectors.
     """
     folder = passages.folder / FOLDER
     folder.mkdir(exist_ok=True)
@@ -127,10 +127,10 @@ def build_dense(
 
 
 def checked(vectors: np.ndarray, count: int, dimension: int | None) -> np.ndarray:
-    """Return vectors as faiss takes them.
+    """Return vectors in faiss's format.
 
     Raises:
-        RetrievalError: they have another shape, or hold what is not finite.
+        RetrievalError: they have another shape, or contain values that are not finite.
     """
     made = np.ascontiguousarray(vectors, dtype=np.float32)
     if made.ndim != 2 or len(made) != count or dimension not in (None, made.shape[1]):
@@ -143,10 +143,10 @@ def checked(vectors: np.ndarray, count: int, dimension: int | None) -> np.ndarra
 
 
 def _same_vectors(path: Path, first: np.ndarray) -> None:
-    """Refuse to go on with vectors that another encoder of the same name made.
+    """Reject stored vectors that another encoder of the same name produced.
 
     Raises:
-        ConfigError: the first vector there is not the encoder's.
+        ConfigError: the first stored vector differs from the encoder's.
     """
     stored = np.fromfile(path, np.float32, len(first)) if path.exists() else first[:0]
     if len(stored) == len(first) and not np.allclose(stored, first, rtol=1e-2, atol=1e-2 * float(np.abs(first).max())):

@@ -1,4 +1,4 @@
-"""Texts to vectors: any encoder of transformers, or your own."""
+"""Encodes texts as vectors, with any transformers encoder or a custom one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Role = Literal["query", "passage"]
 
 
 class Encoder(Protocol):
-    """Makes vectors whose inner products say how near texts are."""
+    """Encodes texts as vectors whose inner products measure similarity."""
 
     def encode(self, texts: Sequence[str], role: Role) -> np.ndarray:
         """Return float32 vectors, shape (len(texts), dimension)."""
@@ -29,21 +29,21 @@ class Encoder(Protocol):
 
 
 class EncoderSettings(BaseModel):
-    """Everything that decides a vector; saved in the index, so that queries are encoded as its passages were."""
+    """All settings that affect a vector. The index stores them, so queries are encoded like its passages."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     path: str
-    """A folder or hub name of transformers, or `package.module:name` of what makes an `Encoder`."""
+    """Folder or Hugging Face name of a transformers model, or `package.module:name` of an `Encoder` factory."""
     pooling: Literal["auto", "cls", "mean"] = "auto"
-    """auto: what the model's sentence-transformers files say, else mean."""
+    """auto: the pooling of the model's sentence-transformers files, or mean without them."""
     query_prefix: str = ""
     """`Represent this sentence for searching relevant passages: ` for BGE, `query: ` for E5."""
     passage_prefix: str = ""
     max_tokens: PositiveInt = 300
-    """Longer texts are cut (R1-Searcher's server); shorter where the model's own limit is."""
+    """Longer texts are cut (300 as in R1-Searcher's server). A lower limit of the model takes precedence."""
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Of the model's weights and products; vectors are kept in float32."""
+    """Data type of the model's weights and activations. Vectors are stored as float32."""
     normalize: bool = True
     """Scale vectors to length 1: inner products are then cosines."""
 
@@ -52,17 +52,17 @@ def make_encoder(settings: EncoderSettings, *, batch: int = 64) -> Encoder:
     """Load the encoder that settings describe.
 
     Raises:
-        SpecError: there is none.
+        SpecError: the encoder does not exist.
         MissingExtra: torch or transformers is not installed.
     """
     return own_encoder(settings.path) if ":" in settings.path else Transformer(settings, batch=batch)
 
 
 def own_encoder(name: str) -> Encoder:
-    """Make what `package.module:name` names, without arguments.
+    """Call `package.module:name` without arguments and return the encoder.
 
     Raises:
-        SpecError: there is none, or only a folder names it.
+        SpecError: it does not exist, or only a folder names it.
     """
     check_code(name)
     module, _, attribute = name.partition(":")
@@ -73,7 +73,7 @@ def own_encoder(name: str) -> Encoder:
 
 
 class Transformer:
-    """An encoder of transformers, on CUDA where there is one."""
+    """A transformers encoder, which runs on CUDA if available."""
 
     def __init__(self, settings: EncoderSettings, *, batch: int = 64) -> None:
         transformers = import_transformers(f"the encoder {settings.path}", "hf")
@@ -96,7 +96,7 @@ class Transformer:
         self._pooling = _saved_pooling(settings.path) if settings.pooling == "auto" else settings.pooling
 
     def encode(self, texts: Sequence[str], role: Role) -> np.ndarray:
-        """Encode in batches of texts of like length, and put the vectors back in order."""
+        """Encode in batches of texts of similar length, and return the vectors in the original order."""
         import numpy as np
 
         prefix = self._settings.query_prefix if role == "query" else self._settings.passage_prefix
@@ -127,10 +127,10 @@ class Transformer:
 
 
 def _saved_pooling(path: str) -> str:
-    """Return what a folder's sentence-transformers files say; mean where they say nothing.
+    """Return the pooling of a folder's sentence-transformers files, or mean if they set none.
 
     Raises:
-        ConfigError: they ask for something else than cls or mean.
+        ConfigError: they set a pooling other than cls or mean.
     """
     try:
         saved = json.loads((Path(path) / "1_Pooling" / "config.json").read_text("utf-8"))

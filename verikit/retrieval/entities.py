@@ -1,11 +1,11 @@
-"""What a model names in passages, for the graph: entities, and the words of the triples they stand in.
+"""Entities that a model finds in passages, for the graph, with the words of the triples they appear in.
 
-Each passage is one request (Gutiérrez et al. 2024, "HippoRAG", section 2.2, asks two: for the names, then for triples
-of them). Replies go to a file of the index's folder as those of `verikit sample` do, so that an interrupted build goes
-on to the same bytes, and what failed is asked again by the same command.
+Each passage is one request. Gutiérrez et al. 2024, "HippoRAG", section 2.2, sends two: one for the names, and one for
+triples of them. Replies are written to a file in the index's folder, as in `verikit sample`. An interrupted build
+therefore resumes to a byte-identical file, and rerunning the command retries failed requests.
 
-Nothing that a model writes is believed: a name is taken where its words stand in the passage, one after the other, and
-is known by how the passage writes it. A relation's words only say for which questions a name goes before others.
+The model's output is not trusted. A name is accepted only if its words appear consecutively in the passage, and it is
+stored as the passage spells it. A relation's words only affect for which questions a name is preferred.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from verikit.sampling.settings import SamplingSettings
 from verikit.types import Group, JsonObject
 
 REPLIES = "entities.jsonl"
-"""The replies, a row a passage, in the index's folder."""
+"""Name of the file of replies in the index's folder, with one row per passage."""
 MOST_ASKED = 24_000
 """Characters of a passage that a model reads."""
 MOST_TOKENS = 2048
-"""Of a reply."""
+"""Maximum tokens of a reply."""
 MOST_REPLY = 100_000
 """Characters of a reply that are read."""
 MOST_NAMES, MOST_TRIPLES = 64, 128
-"""Of a passage: the first ones."""
+"""Maximum names and triples per passage. Later ones are ignored."""
 MOST_CHARACTERS = 200
-"""Of a name or relation; a longer name is none."""
+"""Maximum length of a name or relation in characters. Longer names are dropped."""
 MOST_STARTS = 1000
-"""Where a name's first word stands in a passage that are tried."""
+"""Maximum number of occurrences of a name's first word that are tried."""
 SYSTEM = """\
 You build a graph of who and what is named in a collection of texts. For the passage that you are given, list
 
@@ -70,22 +70,22 @@ SCHEMA: JsonObject = {
     "required": ["entities", "triples"],
     "additionalProperties": False,
 }
-"""What an engine that can is held to."""
+"""JSON schema for engines that support constrained decoding."""
 _OPENED = re.compile(r'"(entities|triples)"\s{0,99}:\s{0,99}\[')
 _NEXT = re.compile(r"[\s,]{0,999}")
 
 
 class EntityMention(NamedTuple):
-    """A name that stands in a passage."""
+    """A name that appears in a passage."""
 
     hash: int
-    """Of its key; see `titles`."""
+    """Hash of its key; see `titles`."""
     words: Sequence[TitleWord]
-    """As the passage writes it."""
+    """Its words as the passage spells them."""
     before: Sequence[int]
     """Stems of the words before it."""
     relations: Sequence[int]
-    """Stems of the relations that it stands in."""
+    """Stems of the relations that the name appears in."""
 
 
 @dataclass(slots=True)
@@ -94,33 +94,33 @@ class EntityCounts:
 
     passages: int = 0
     failed: int = 0
-    """Requests without a reply: the same command asks again."""
+    """Requests without a reply. Rerunning the command retries them."""
     unread: int = 0
     """Replies without a list of entities."""
     names: int = 0
     dropped: int = 0
-    """Names that are none, or don't stand in their passage."""
+    """Names that are invalid or do not appear in their passage."""
 
 
 class EntityModel:
-    """Names the entities of an index's passages, by an engine that is loaded when there is something to ask."""
+    """Finds the entities of an index's passages with an engine, which is loaded only if requests are left."""
 
     def __init__(self, spec: str, options: Mapping[str, Any] | None = None, *, engine: Engine | None = None) -> None:
-        """Note who is to be asked.
+        """Set the engine.
 
         Args:
-            spec: The engine's; written down with the replies.
-            options: The engine's.
-            engine: One that is loaded already; must be what the spec describes.
+            spec: The engine's spec, which is stored with the replies.
+            options: The engine's options.
+            engine: An engine that is already loaded, which must match the spec.
         """
         self._spec, self._options, self._engine = spec, dict(options or {}), engine
         self.run: SamplingRun | None = None
-        """What was asked and spent, once it begins."""
+        """Requests and usage of the run, once it starts."""
         self.counts: EntityCounts | None = None
         """How the passages were read; None until they are."""
 
     def made(self) -> str:
-        """What decides the replies beside the passages, as a hash."""
+        """Return a hash of everything but the passages that determines the replies."""
         told = [strike(self._spec), self._shown(), SYSTEM, SCHEMA, MOST_ASKED, MOST_TOKENS]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:24]
 
@@ -128,11 +128,11 @@ class EntityModel:
         return {name: value for name, value in self._options.items() if name != "api_key"}
 
     def ask(self, passages: Passages, tell: Callable[[str], None]) -> None:
-        """Ask about every passage that has no reply yet.
+        """Send a request for every passage that has no reply yet.
 
         Raises:
-            EngineError: the engine is gone, or refuses such requests.
-            UsageError: the folder holds replies of another engine.
+            EngineError: the engine is unreachable or rejects such requests.
+            UsageError: the folder has replies of another engine.
         """
         plan = {"n": 1, "made": self.made(), "engine": strike(self._spec), "passages": passages.digest}
         path = passages.folder / REPLIES
@@ -156,7 +156,7 @@ class EntityModel:
                 tell(f"graph: entities in {self.run.done:,} / {len(passages):,} passages")
 
     def mentions(self, passages: Passages) -> Iterator[list[EntityMention]]:
-        """Yield what is named in each passage, and count it."""
+        """Yield the names found in each passage, and count them."""
         self.counts = counts = EntityCounts()
         with open(passages.folder / REPLIES, "rb") as rows:
             for passage, row in zip(passages, rows, strict=True):
@@ -174,7 +174,7 @@ class EntityModel:
                 yield found
 
     def told(self) -> JsonObject:
-        """What the graph's own file says of how it was made."""
+        """Return the entry of the graph's metadata file that describes how the graph was built."""
         return {"made": self.made(), "engine": strike(self._spec), **asdict(self.counts or EntityCounts())}
 
 
@@ -185,9 +185,9 @@ def _prompts(passages: Iterable[Passage]) -> Iterator[tuple[int, Group]]:
 
 
 def read_reply(text: str) -> dict[str, str] | None:
-    """Return the names of a reply and the relations each stands in, in its order; None where it lists no entities.
+    """Return a reply's names in order, each with its relations, or None if the reply has no list of entities.
 
-    Lists are read item by item, so one that was cut off, or is followed by anything, gives what stands whole before.
+    Lists are parsed item by item. A list that is cut off or followed by other text therefore yields its complete items.
     """
     text = reply_text(text[:MOST_REPLY])
     names: dict[str, list[str]] = {}
@@ -206,7 +206,7 @@ def read_reply(text: str) -> dict[str, str] | None:
 
 
 def _items(text: str, position: int, most: int) -> Iterator[Any]:
-    """The items of a JSON list from its first on, as long as they can be read; each character is read once."""
+    """Yield the items of a JSON list until one can't be parsed. Each character is read once."""
     decoder = json.JSONDecoder()
     for _ in range(most):
         if (match := _NEXT.match(text, position)) is not None:
@@ -219,7 +219,7 @@ def _items(text: str, position: int, most: int) -> Iterator[Any]:
 
 
 def _places(*texts: list[TitleWord]) -> dict[int, list[tuple[list[TitleWord], int]]]:
-    """Where each word stands: the text, and its number there."""
+    """Map each word's hash to its occurrences: the text and the word's position in it."""
     places: dict[int, list[tuple[list[TitleWord], int]]] = {}
     for words in texts:
         for at, word in enumerate(words):
@@ -238,9 +238,9 @@ def _add_triple(names: dict[str, list[str]], subject: str, relation: str, target
 
 
 def located(named: Mapping[str, str], passage: Passage) -> dict[int, EntityMention]:
-    """Return those names that stand in the passage, by their hashes.
+    """Return the names that appear in the passage, by their hashes.
 
-    A name has a word that begins with a capital, or is of a script without, and one of its words says something.
+    A name needs a capitalised word, or one in a script without case, and at least one word that is not a stop word.
     """
     text, title = tokens(passage.text[:MOST_ASKED]), tokens(passage.title[:MOST_ASKED])
     found: dict[int, EntityMention] = {}

@@ -1,11 +1,12 @@
-"""A graph of passages and the titles that stand in them, walked from what a query names: `graph:bm25:DIR`.
+"""A graph of passages and the titles they mention, walked from the titles that a query names: `graph:bm25:DIR`.
 
 Passages lead to the titles they mention, titles to their passages and, weakly, to passages that mention them. A query
-starts at the titles it names and at the first passages of an index; personalised PageRank from there ranks what is
-near, as in HippoRAG (Gutiérrez et al. 2024, section 2.3; 2025, "From RAG to Memory", section 3), but made without a
-model; what a model names may stand beside the titles (`entities.py`). The rarer a title is in texts, the more of the
-walk goes to it; a mention goes before others where words that stand before it are words of the query (`directed by` for
-`the director`).
+starts at the titles it names and at the top passages of an index. Personalised PageRank from there ranks the nodes
+nearby, as in HippoRAG (Gutiérrez et al. 2024, section 2.3; 2025, "From RAG to Memory", section 3). The graph is built
+without a model, but names found by a model can be added to the titles (`entities.py`).
+
+The rarer a title is in the passages, the more of the walk goes to it. A mention is preferred if the words before it are
+words of the query (`directed by` for `the director`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from verikit.retrieval.types import Passage
 
 FOLDER, ABOUT, FORMAT = "graph", "graph.json", 1
 BEFORE = 4
-"""Words before a mention that are kept with it."""
+"""Words before a mention that are stored with it."""
 MOST_MENTIONS = 64
 """Titles that a passage leads to: the first ones in it."""
 ARRAYS: dict[str, tuple[str, int]] = {
@@ -45,23 +46,23 @@ ARRAYS: dict[str, tuple[str, int]] = {
 }
 """Each file's type and dimensions."""
 DEPTH = 50
-"""First passages of the index at which the walk starts too."""
+"""Number of top passages of the index at which the walk also starts."""
 SHARE = 0.1
-"""Of the start that they have beside the titles of the query, by 1 / rank²; all of it where the query names none."""
+"""Fraction of the start mass that top passages get, by 1 / rank². They get all of it if the query names no title."""
 NAMED_ONLY = 0.5
-"""The same beside names that are no titles: a model's are many, and most say less of what is asked."""
+"""The same fraction if the query names only entities, not titles. A model finds many, and most are less relevant."""
 HOMONYMS = 0.05
-"""What each passage of a title starts with beside that, where several have it."""
+"""Base start weight of each passage of a title that several passages share."""
 DAMPING, HOPS = 0.5, 4
 """HippoRAG's damping; a hop is half the way from passage to passage."""
 LEAST = 0.012
-"""A node that holds less of the walk is not left: what bounds a query's time."""
+"""The walk does not leave a node with less mass than this, which bounds a query's time."""
 NAMED = 8.0
-"""A mention counts so much more where the query has a word that stands before it."""
+"""Increase of a mention's weight, as a multiple, if the query has a word that precedes the mention."""
 RIGHT_BEFORE = 0.3
-"""What such a word counts for where it stands right before a title in the query."""
+"""Weight of such a word if it directly precedes a title in the query."""
 BACK = 0.1
-"""What goes from a title to the passages that mention it, and from a passage to its own title."""
+"""Weight of the steps from a title to all passages that mention it, and from a passage to its own title."""
 
 Neighbours = Callable[[int], Sequence[tuple[int, float]]]
 
@@ -76,15 +77,15 @@ def walk(
 ) -> dict[int, float]:
     """Return the personalised PageRank of the nodes that are near.
 
-    It is `(1 - damping) * sum over i of damping^i * start * P^i`, to the power `hops`; what comes to a node that leads
-    nowhere, or holds less than `least`, stays there.
+    It is `(1 - damping) * sum over i of damping^i * start * P^i`, for i up to `hops`. Mass stays at a node that has no
+    neighbours or less than `least`.
 
     Args:
-        start: Shares of nodes.
-        neighbours: The nodes that one leads to, with weights above 0, of any sum.
-        damping: How much of what comes to a node goes on.
-        hops: The longest way.
-        least: What must have come to a node in a hop for it to be left.
+        start: Fraction of the start mass per node.
+        neighbours: Returns a node's neighbours with positive weights, which need no normalisation.
+        damping: Fraction of a node's mass that moves on.
+        hops: Maximum path length.
+        least: Minimum mass that a node must receive in a hop for the walk to leave it.
     """
     ranks: dict[int, float] = {}
     front = dict(start)
@@ -106,10 +107,10 @@ def walk(
 
 
 def asked(words: Sequence[TitleWord], named: Sequence[Mention]) -> dict[int, float]:
-    """Return the stems of a query that may say how its titles lead on, with weights up to 1.
+    """Return the stems of a query that may describe how its titles lead on, with weights up to 1.
 
-    A title's own words don't; the word right before it (`film` in `the director of the film …`) says more often what it
-    is.
+    A title's own words are excluded. The word directly before a title (`film` in `the director of the film …`) usually
+    describes the title itself.
     """
     within = {at for mention in named for at in range(mention.start, mention.start + mention.length)}
     before = {mention.start - 1 for mention in named}
@@ -121,14 +122,14 @@ def asked(words: Sequence[TitleWord], named: Sequence[Mention]) -> dict[int, flo
 
 
 class Graph(Index):
-    """An index asked for first passages, and the graph in its folder that is walked from there."""
+    """An index that supplies the top passages, and the graph in its folder that is walked from them."""
 
     def __init__(self, index: Index) -> None:
         """Open the graph in the index's folder.
 
         Raises:
             ConfigError: the index has no folder on this machine.
-            UsageError: the folder holds no graph, or a damaged one.
+            UsageError: the folder has no graph, or a damaged one.
         """
         if not isinstance(index.passages, Passages):
             raise ConfigError("a graph needs an index in a folder")
@@ -145,7 +146,7 @@ class Graph(Index):
         self._titles = titles
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """Rank what the walk reaches, then what else the index found. The first passages are the same for every k."""
+        """Rank the passages that the walk reaches, then the index's other hits. Top passages don't depend on k."""
         if not queries or k < 1:
             return [[] for _ in queries]
         first = self._index.rank(queries, max(k, DEPTH))
@@ -167,13 +168,13 @@ class Graph(Index):
         """The titles and entities that a question names."""
         any_case = not any(word.upper for word in words[1:])
         named = self._finder.find(words, any_case=any_case, below=self._titles)
-        if self._titles < len(self._weights):  # names of entities beside them: they swallow no title
+        if self._titles < len(self._weights):  # entity names are found separately: they do not hide a title
             entities = self._finder.find(words, any_case=any_case)
             named += [mention for mention in entities if mention.key >= self._titles]
         return named
 
     def _start(self, named: Sequence[int], rows: Sequence[int]) -> dict[int, float]:
-        """Titles share it by their weights; first passages have `SHARE` beside them, or all where none is named."""
+        """Split the start mass: titles by weight, top passages with `SHARE`, or all of it if no title is named."""
         found = {row: 1 / rank**2 for rank, row in enumerate(rows, 1)}
         keys = dict.fromkeys(named)
         start = self._start_of_titles(keys, found)
@@ -188,7 +189,7 @@ class Graph(Index):
         return {row: mass / whole for row, mass in start.items()}
 
     def _start_of_titles(self, keys: Iterable[int], found: Mapping[int, float]) -> dict[int, float]:
-        """The passages of titles share them by the titles' weights, and those of one title by what was found first."""
+        """Split the start mass over the titles' passages: by title weight, and per title by the index's ranking."""
         start: dict[int, float] = {}
         weights = sum([self._weights[key] for key in keys])
         for key in keys:
@@ -227,10 +228,10 @@ class Graph(Index):
 
 
 def _opened(passages: Passages) -> tuple[dict[str, np.ndarray], int]:
-    """Map the arrays, and say how many keys are titles; all is checked, since whoever wrote them may mean harm.
+    """Map the arrays and return them with the number of title keys. The files are untrusted, so all are checked.
 
     Raises:
-        UsageError: there are none, or they don't belong together.
+        UsageError: the arrays are missing or do not match each other.
     """
     folder = passages.folder / FOLDER
     try:

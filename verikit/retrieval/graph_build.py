@@ -1,8 +1,8 @@
-"""Build the graph of an index's folder: titles, then which of them stand in each passage. Same corpus, same bytes.
+"""Builds the graph of an index's folder: titles, then their mentions in each passage. The result is deterministic.
 
-With a model (`entities.py`) the names that it finds in passages stand beside the titles found by rules, so that a
-passage it could not read still has its titles. Names that are titles become further mentions of them; others become
-keys of their own, which lead to the passages that name them.
+With a model (`entities.py`), the names that it finds in passages are added to the titles found by rules. A passage that
+the model failed on therefore still has its titles. Names that are titles become further mentions of them. Other names
+become separate keys, which lead to the passages that mention them.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from verikit.types import JsonObject
 MOST_WORDS = 20_000
 """Words of a passage that are read for titles."""
 NAME = 0.1
-"""What a name that is no title counts beside one that is equally rare."""
+"""Weight of a name that is not a title, relative to an equally rare title."""
 
 
 def build_graph(passages: Passages, tell: Callable[[str], None], entities: EntityModel | None = None) -> None:
-    """Build the graph in the passages' folder, unless it is there; with a model, unless it is there whole from it.
+    """Build the graph in the passages' folder, unless it exists. With a model, it must be complete and from that model.
 
     Raises:
-        EngineError: the model's engine is gone.
-        UsageError: the folder holds replies of another model.
+        EngineError: the model's engine is unreachable.
+        UsageError: the folder has replies of another model.
     """
     folder = passages.folder / FOLDER
     if _done(folder / ABOUT, entities):
@@ -68,7 +68,7 @@ def build_graph(passages: Passages, tell: Callable[[str], None], entities: Entit
 
 
 def _done(path: Path, entities: EntityModel | None) -> bool:
-    """Whether the graph is there, with all that the model can give."""
+    """Whether the graph exists, with all results that the model can give."""
     if entities is None:
         return path.is_file()
     try:
@@ -79,7 +79,7 @@ def _done(path: Path, entities: EntityModel | None) -> bool:
 
 
 class _Mentions:
-    """Mentions of titles, and of names that are none, by passage, as they are read."""
+    """Collects mentions of titles and of other names, by passage."""
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
@@ -88,7 +88,7 @@ class _Mentions:
         self._named, self._named_rows, self._named_contexts = array("Q"), array("q"), array("H")
 
     def add(self, text: str, own: int, names: Sequence[EntityMention]) -> None:
-        """Read a passage: the titles in its text, then what a model named."""
+        """Add a passage: the titles in its text, then the names found by a model."""
         words = tokens(text)[:MOST_WORDS]
         related = {name.hash: name.relations for name in names}
         seen: set[int] = {own}
@@ -147,7 +147,7 @@ class _Mentions:
         }
 
     def _kept(self, titles: Keys) -> tuple[Keys, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Leave out names that stand in too many passages to lead anywhere; one passage's lead a query there only."""
+        """Drop names in too many passages to be useful. Names of a single passage only lead a query there."""
         rows = np.array(self._named_rows, np.int64)
         hashes, number, often = np.unique(np.array(self._named, np.uint64), return_inverse=True, return_counts=True)
         kept = often <= FAN
@@ -161,7 +161,7 @@ class _Mentions:
 
 
 def _context(relations: Sequence[int], before: Sequence[int]) -> list[int]:
-    """What is kept with a mention: stems of its relations, then of as many words before it as there is space for."""
+    """Return the stems stored with a mention: those of its relations, then as many words before it as fit."""
     stems = [*dict.fromkeys(filter(None, relations))][:BEFORE]
     stems += before[max(0, len(before) - BEFORE + len(stems)) :]
     return [0] * (BEFORE - len(stems)) + stems

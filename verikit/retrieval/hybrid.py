@@ -1,4 +1,4 @@
-"""Rankings put together: several indexes over the same passages, or one asked twice."""
+"""Combined rankings: several indexes over the same passages, or one queried twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fuse(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
 
 
 def interleave(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
-    """Return the first k of: each ranking's best, then each one's second, and so on; what was seen is passed over."""
+    """Return the first k of: each ranking's best, then each one's second, and so on. Repeated rows are skipped."""
     rows: dict[int, None] = {}
     for rank in range(max(map(len, rankings), default=0)):
         rows |= dict.fromkeys(ranking[rank].row for ranking in rankings if rank < len(ranking))
@@ -37,10 +37,10 @@ class Hybrid(Index):
     """Several indexes, fused."""
 
     def __init__(self, *indexes: Index) -> None:
-        """Take indexes over the same passages.
+        """Combine indexes over the same passages.
 
         Raises:
-            ConfigError: they have not the same number of them, or there are none.
+            ConfigError: they differ in the number of passages, or there are no indexes.
         """
         if len({len(index.passages) for index in indexes}) != 1:
             raise ConfigError("a hybrid needs indexes over the same passages")
@@ -56,14 +56,14 @@ class Hybrid(Index):
 
 
 class TwoStep(Index):
-    """An index asked by the query, then by the query with each of its first passages: two hops without a model."""
+    """An index queried with the query, then with the query and each of its top passages: two hops without a model."""
 
     def __init__(self, index: Index, feedback: int = 3) -> None:
         self._index, self._feedback = index, feedback
         self.passages: Sequence[Passage] = index.passages
 
     def rank(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """Interleave both steps' rankings: fused ranks would bury what only one of the second steps finds."""
+        """Interleave both steps' rankings: rank fusion would bury passages that only one of the second steps finds."""
         first = self._index.rank(queries, max(k, self._feedback))
         longer = [
             f"{query} {self.passages[hit.row].content}"

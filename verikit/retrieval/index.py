@@ -1,4 +1,4 @@
-"""What an index is: it ranks the rows of its passages for a query."""
+"""The interface of an index, which ranks the rows of its passages for a query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Hit(NamedTuple):
 
 
 class Index(ABC):
-    """Ranks passages. May be asked from several threads at once."""
+    """Ranks passages. Safe to call from several threads."""
 
     passages: Sequence[Passage]
 

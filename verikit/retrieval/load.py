@@ -1,14 +1,14 @@
 """Retrievers by spec.
 
-bm25:DIR   dense:DIR        an index that `verikit index build` made
+bm25:DIR   dense:DIR        an index built by `verikit index build`
 hybrid:DIR                  both, fused by reciprocal ranks
-dense:DIR#module:name       one whose encoder is your own code, as hybrid:DIR#…: a folder never names code to run
-two-step:SPEC               an index asked again with its first passages
-graph:SPEC                  an index whose folder has a graph of titles, walked from its first passages
+dense:DIR#module:name       one with a custom encoder, as hybrid:DIR#…: a folder never names code to run
+two-step:SPEC               an index queried again with its top passages
+graph:SPEC                  an index whose folder has a graph of titles, walked from its top passages
 http://HOST:PORT/queries    a server of R1-Searcher's protocol
-package.module:name         what that makes without arguments
+package.module:name         the object that it returns without arguments
 
-An `Index` is on this machine and ranks rows; what a server or your own code finds comes as passages only.
+An `Index` is on this machine and ranks rows. A server or custom code only returns passages.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ KINDS = ("bm25", "dense", "hybrid", "two-step", "graph")
 
 
 def load_retriever(spec: str) -> Retriever:
-    """Return what a spec describes.
+    """Return the retriever that a spec describes.
 
     Raises:
-        SpecError: it describes nothing.
-        UsageError: the folder holds no such index.
+        SpecError: the spec is invalid.
+        UsageError: the folder has no such index.
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
     kind, colon, rest = spec.partition(":")
@@ -53,7 +53,7 @@ def load_retriever(spec: str) -> Retriever:
 
 
 def table() -> dict[str, str]:
-    """Each form of a retriever's spec with what it is, for `verikit list`."""
+    """Return each format of a retriever's spec with its description, for `verikit list`."""
     return {
         "bm25:DIR": "The index of words that `verikit index build` made.",
         "dense:DIR": "The index of embeddings that `verikit index build` made.",
@@ -66,10 +66,10 @@ def table() -> dict[str, str]:
 
 
 def _client(url: str) -> Client:
-    """Ask a server; what names it is written down with a run.
+    """Return the client of a server. Its address is recorded with a run.
 
     Raises:
-        SpecError: a key stands in the address.
+        SpecError: the address contains a key.
     """
     if strike(url) != url:
         raise SpecError("put no key into a retriever's address", hint="let the server listen to this machine only")
@@ -80,8 +80,8 @@ def load_index(spec: str) -> Index:
     """Return an index on this machine.
 
     Raises:
-        SpecError: the spec is no index's.
-        UsageError: the folder holds no such index.
+        SpecError: the spec does not describe an index.
+        UsageError: the folder has no such index.
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
     kind, _, rest = spec.partition(":")

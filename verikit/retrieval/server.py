@@ -18,7 +18,7 @@ MOST_QUERIES, MOST_PASSAGES, MOST_BYTES = 1024, 1000, 8 * 2**20
 
 
 def app(retriever: Retriever) -> Starlette:
-    """Make the ASGI application. What is wrong with a request is its 400, the retriever's failure a 500."""
+    """Make the ASGI application. An invalid request gets a 400, and a failure of the retriever a 500."""
 
     async def answer(request: Request) -> JSONResponse:
         body = bytearray()

@@ -29,7 +29,7 @@ class Passages(Sequence[Passage]):
         """Open the folder.
 
         Raises:
-            UsageError: it holds no passages, other than were written, or a link that leads out of it.
+            UsageError: it has no passages, changed ones, or a link that leads outside.
         """
         self.folder: Path = Path(folder)
         refuse_links(self.folder)
@@ -65,16 +65,16 @@ class Passages(Sequence[Passage]):
 def write_passages(
     passages: Iterable[Passage], folder: Path, sources: Sequence[str], tell: Callable[[str], None]
 ) -> Passages:
-    """Write passages into a folder, or open those there that were read from the same sources.
+    """Write passages into a folder, or open existing ones that were read from the same sources.
 
     Args:
-        passages: What to write; read only if it must be.
-        folder: Where.
-        sources: What identifies the files they are read from, and how they are cut.
-        tell: Is told how far it is.
+        passages: The passages, which are only read if needed.
+        folder: The target folder.
+        sources: Identifies the source files, and how they are cut.
+        tell: Called with progress messages.
 
     Raises:
-        ConfigError: the folder holds passages of other sources, or there are no passages.
+        ConfigError: the folder has passages of other sources, or there are no passages.
     """
     try:
         before = json.loads((folder / ABOUT).read_text("utf-8"))["sources"]
@@ -105,10 +105,10 @@ def write_passages(
 
 
 def mapped(path: Path, kind: str, dimensions: int) -> np.ndarray:
-    """Map an array that somebody else may have written; one of objects is refused, never unpickled.
+    """Map an array from an untrusted file. An array of objects is rejected and never unpickled.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: the file does not exist.
         ValueError: it is damaged, or of another type or shape.
     """
     try:

@@ -1,9 +1,9 @@
-"""Titles found in texts: the longest that stands at a word, without a model.
+"""Finds titles in texts without a model: the longest title that starts at each word.
 
-A title is a key of words without accents and case: `Étienne de Crécy` is `etienne de crecy`. It is known in full
-(`Agni (2004 film)`), without what is in brackets behind it (`Agni`), and up to its first comma where that leaves two
-words or more and is no other title (`Albert III, Duke of Bavaria`). Keys are 64-bit hashes; all their beginnings are
-kept in one sorted array, so that a text is read as through a trie and nothing but arrays is needed, memory-mapped.
+A title is a key of words without accents and case: `Étienne de Crécy` is `etienne de crecy`. It is found in full (`Agni
+(2004 film)`) and without a trailing bracket (`Agni`). It is also found up to its first comma, if that leaves two or
+more words and is not another title (`Albert III, Duke of Bavaria`). Keys are 64-bit hashes. All their prefixes are
+stored in one sorted array, so a text is read as through a trie and only memory-mapped arrays are needed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 LONGEST = 16
-"""Words of a key; longer titles are known by so many of their first words."""
+"""Maximum words per key. Longer titles are cut to this many words."""
 FAN = 64
-"""Most passages of one title: a text cut into a million pieces has one title."""
+"""Maximum passages per title: a text cut into a million pieces has one title."""
 CACHED = 2**16
-"""Words whose hashes are kept."""
+"""Number of words whose hashes are cached."""
 _BASE, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
-_WORD = re.compile(r"\w{1,64}")  # what is longer is no word, and would fill the cache
+_WORD = re.compile(r"\w{1,64}")  # a longer match is not a word, and would fill the cache
 _STOP = frozenset(
     "the a an of in on at by to and or is was were are be for with from as his her its their he she it who which what"
     " when where that this did do does has have had".split()
@@ -38,11 +38,11 @@ class TitleWord(NamedTuple):
 
     hash: int
     stem: int
-    """16 bits of its first five letters; 0 for one that says nothing."""
+    """16 bits of the hash of the word's first five letters. 0 for stop words."""
     upper: bool
-    """It begins with a capital."""
+    """Whether it starts with a capital letter."""
     lower: bool
-    """It begins with a small letter."""
+    """Whether it starts with a lower-case letter."""
 
 
 class Mention(NamedTuple):
@@ -59,13 +59,13 @@ class Keys(NamedTuple):
     """All keys of a corpus, and the passages they are titles of."""
 
     beginnings: np.ndarray
-    """uint64, sorted: the hashes of keys and of all that keys begin with."""
+    """uint64, sorted: the hashes of keys and of all their prefixes."""
     numbers: np.ndarray
     """int32: the key that each is, or -1."""
     openers: np.ndarray
     """uint64, sorted: first words of titles that are written small."""
     small: np.ndarray
-    """bool, by key: it is written small somewhere, and may be so in texts."""
+    """bool, by key: whether it is written in lower case somewhere, so texts may write it so too."""
     titled_at: np.ndarray
     """int64: where each key's passages begin."""
     titled: np.ndarray
@@ -75,7 +75,7 @@ class Keys(NamedTuple):
 
 
 def spelled(text: str) -> list[str]:
-    """Return the words of a text as they are written, parallel to `tokens`."""
+    """Return the words of a text as written, parallel to `tokens`."""
     return _WORD.findall(unicodedata.normalize("NFC", text))
 
 
@@ -98,12 +98,12 @@ def _hash(text: str) -> int:
 
 
 def extended(beginning: int, token: TitleWord) -> int:
-    """Return the hash of a beginning and one more word."""
+    """Return the hash of a prefix extended by one word."""
     return (beginning * _BASE + token.hash) & _MASK
 
 
 class Finder:
-    """Finds keys in texts."""
+    """Finds the keys that appear in texts."""
 
     def __init__(self, beginnings: np.ndarray, numbers: np.ndarray, openers: np.ndarray, small: np.ndarray) -> None:
         self._beginnings, self._numbers = beginnings.data, numbers.data
@@ -117,12 +117,12 @@ class Finder:
         return self._numbers[row] if known else -1
 
     def find(self, words: Sequence[TitleWord], *, any_case: bool = False, below: int | None = None) -> list[Mention]:
-        """Return mentions from left to right, none within another, each the longest at its word, if not a stop word.
+        """Return non-overlapping mentions from left to right, each the longest at its word and not a stop word.
 
         Args:
             words: The text.
-            any_case: A mention may begin with a small letter, whatever its title does.
-            below: Find keys of lower numbers only; all by default.
+            any_case: Accept mentions that start with a lower-case letter, regardless of the title.
+            below: Find only keys with lower numbers. By default all are found.
         """
         below = len(self._small) if below is None else below
         found: list[Mention] = []
@@ -168,7 +168,7 @@ def collect(titles: Iterable[str]) -> Keys:
 
 
 class _Gathered:
-    """Keys as they come: hash, passage, and how each begins."""
+    """Collects keys: hash, passage, and each key's prefixes."""
 
     def __init__(self) -> None:
         self._hashes, self._rows = array("Q"), array("q")
@@ -178,7 +178,7 @@ class _Gathered:
         self._last: tuple[str, int, int, int] = ("", 0, 0, 0)
 
     def add(self, row: int, title: str) -> None:
-        if title != self._last[0]:  # pieces of a text follow each other
+        if title != self._last[0]:  # pieces of a text are consecutive
             self._last = (title, self._of(_bare(title)), self._of(title), self._of_comma(title))
         _, bare, full, comma = self._last
         self._own.append(bare)
@@ -223,7 +223,7 @@ class _Gathered:
 
 
 class Names:
-    """Names that are no titles, as they come; they become keys after the titles'."""
+    """Collects names that are not titles. They become keys after the titles."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
@@ -245,12 +245,12 @@ class Names:
             self._ends.append(hash)
 
     def beside(self, keys: Keys, names: np.ndarray, at: np.ndarray, rows: np.ndarray) -> Keys:
-        """Return the keys with those of names after them.
+        """Return the titles' keys, followed by keys for the names.
 
         Args:
-            keys: The titles'.
-            names: The hashes of the names that are kept, sorted.
-            at: Where each one's passages begin.
+            keys: The titles' keys.
+            names: The hashes of the names to include, sorted.
+            at: Where each name's passages start.
             rows: The passages.
         """
         ours = _unsigned(self._beginnings)[np.isin(_unsigned(self._ends), names)]
@@ -266,7 +266,7 @@ class Names:
 
 
 def _bare(title: str) -> str:
-    """A title without what is in brackets behind it. By hand: a pattern tries every run of spaces over and over."""
+    """Return a title without its trailing bracket. No regex is used, since it would backtrack over runs of spaces."""
     text = title.rstrip()
     before, bracket, inside = text[:-1].rpartition("(")
     return before.rstrip() if text.endswith(")") and bracket and ")" not in inside else title

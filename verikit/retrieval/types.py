@@ -1,4 +1,4 @@
-"""What every retriever takes and gives."""
+"""Types that all retrievers share."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Passage:
     title: str
     text: str
     id: str = ""
-    """Its name in the corpus; empty where a server gives texts only."""
+    """Its name in the corpus. Empty if a server only returns texts."""
 
     @property
     def content(self) -> str:
-        """Title and text in one line of thought: what is indexed, and what evidence shows."""
+        """Title and text as one string, which is indexed and shown as evidence."""
         return f"{self.title} {self.text}" if self.title else self.text
 
 
@@ -26,9 +26,9 @@ class Retriever(Protocol):
     """Finds passages."""
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        """Return at most k passages for each query, best first; an empty list says that nothing matches.
+        """Return at most k passages for each query, best first. An empty list means that nothing matches.
 
         Raises:
-            RetrievalError: it failed. A failure is never an empty result.
+            RetrievalError: the retrieval failed. A failure is never an empty result.
         """
         ...

@@ -1,4 +1,4 @@
-"""The server's paths: who may ask, how much, and what the answer's status is."""
+"""The server's paths: access, limits on requests, and the status of replies."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from verikit.serve.protocols import NATIVE, PROTOCOLS, RewardProtocol
 from verikit.serve.queue import Full, Queue, Ticket
 
 OPEN_PATHS = ("/health", "/ready")
-"""What needs no token: it says nothing but that the server is there."""
+"""Paths that need no token. They only show that the server is running."""
 LOOK_S = 0.5
-"""How long a request is under way before the server looks whether its client is still there."""
+"""Seconds until the server first checks whether a request's client is still connected."""
 Endpoint = Callable[[Request], Awaitable[Response]]
 _log = logging.getLogger("verikit.serve")
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What one request may cost."""
+    """Limits of one request."""
 
     body_bytes: int = 8 * 2**20
     body_s: float = 10.0
@@ -46,7 +46,7 @@ class RequestLimits:
 
 
 class RefusedRequest(UsageError):
-    """A request that is not served, with its HTTP status."""
+    """A rejected request, with its HTTP status."""
 
     def __init__(self, status: int, problem: str, *, hint: str = "", retry_s: int = 0) -> None:
         super().__init__(problem, hint=hint)
@@ -54,7 +54,7 @@ class RefusedRequest(UsageError):
         self.retry_s: int = retry_s
 
     def response(self) -> Response:
-        """The refusal as a reply; a body that was not read ends the connection."""
+        """Return the error as a reply. A body that was not read ends the connection."""
         headers = {"Retry-After": str(self.retry_s)} if self.retry_s else {}
         if self.status in (408, 413):
             headers["Connection"] = "close"
@@ -62,7 +62,7 @@ class RefusedRequest(UsageError):
 
 
 class Guard:
-    """Lets only requests with the token through, but for `OPEN_PATHS`; takes it as bearer or as basic password."""
+    """Rejects requests without the token, except for `OPEN_PATHS`. Accepts it as a bearer token or basic password."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self.app: ASGIApp = app
@@ -107,7 +107,7 @@ def make_app(
     limits: RequestLimits,
     more: Sequence[Route] = (),
 ) -> ASGIApp:
-    """Make the ASGI application over a queue that was started; `more` are paths beside those of the reward server."""
+    """Make the ASGI application over a started queue. `more` are paths in addition to the reward server's own."""
     metrics = queue.metrics
     metrics.gauge("verikit_waiting_samples", "Samples in the queue.", lambda: queue.waiting)
     metrics.gauge("verikit_workers_ready", "Scoring processes that are ready.", lambda: len(queue.workers))
@@ -144,7 +144,7 @@ def _protocol_routes(name: str, endpoint: Endpoint, limits: RequestLimits) -> li
 
 
 def _refusing(route: Route) -> Route:
-    """A path whose refusals are replies."""
+    """A path whose `RefusedRequest` errors become replies."""
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -185,7 +185,7 @@ def _endpoint(protocol: RewardProtocol, queue: Queue, unscored: float | None, li
         except UnscoredRollout as lost:
             return JSONResponse({"error": str(lost)}, lost.status)
         except ClientDisconnect:
-            return Response(status_code=499)  # nobody reads it
+            return Response(status_code=499)  # the client is disconnected
 
     return endpoint
 
@@ -195,10 +195,10 @@ def _status(row: bytes) -> str:
 
 
 async def read_object(request: Request, limits: RequestLimits) -> dict[str, Any]:
-    """The request's JSON object; `request.state.body_bytes` is its length from then on.
+    """Read the request's JSON object, and set `request.state.body_bytes` to its length.
 
     Raises:
-        RefusedRequest: it is too long, too slow, or no JSON object.
+        RefusedRequest: the body is too long, too slow, or not a JSON object.
     """
     too_long = RefusedRequest(413, f"a body has at most {limits.body_bytes} bytes", hint="send fewer samples at a time")
     length = request.headers.get("content-length", "0")

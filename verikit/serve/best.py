@@ -1,8 +1,8 @@
-"""Best of n behind OpenAI's chat endpoint: samples are drawn, verified and chosen among, and the client sees one reply.
+"""Best of n behind OpenAI's chat endpoint: samples are generated, verified and ranked, and the client gets one reply.
 
-Samples are drawn in threads, since engines wait; they are scored by the reward server's own processes and queue. What
-waits is bounded in samples, drawn and scored together. A request is answered within its deadline: three quarters of it
-are for sampling, after which the samples that are there are chosen among.
+Samples are generated in threads, since engines block, and scored by the reward server's processes and queue. The number
+of samples being generated, waiting or scored is bounded. A request is answered within its deadline. Three quarters of
+the deadline are for sampling, after which the finished samples are ranked.
 """
 
 from __future__ import annotations
@@ -37,42 +37,42 @@ from verikit.serve.queue import Full, Queue
 from verikit.types import Group, JsonObject, Sample, Score
 
 SAMPLING_SHARE = 0.75
-"""Of a request's time, until its samples must be there."""
+"""Fraction of a request's time that is for sampling."""
 TRIES_SHARE = 0.9
-"""Of the time for sampling, until a server's last try must have ended: the rest is for its error to arrive."""
+"""Fraction of the sampling time for an engine's attempts. The rest is for its error to arrive."""
 THREADS = 64
-"""Requests that sample at once; more wait."""
+"""Maximum number of requests that sample in parallel. The others wait."""
 PATH = "/v1/chat/completions"
 STATUSES = {"RateLimited": 429, "EngineTimeout": 504, "ContextOverflow": 400, "BadRequest": 400}
-"""HTTP statuses of an engine's errors, by their types' names; of all others 502."""
+"""HTTP statuses of an engine's errors by type name. Others are 502."""
 _log = logging.getLogger("verikit.serve")
 
 
 @dataclass(frozen=True, slots=True)
 class BestSettings:
-    """What stands behind the endpoint."""
+    """Configuration of the endpoint."""
 
     engine: Engine
     selector: Selector
     n: int = 8
-    """Samples to a request."""
+    """Samples per request."""
     rule: StopRule | None = None
-    """Ends a request's sampling early, where the client asks for one choice."""
+    """Ends a request's sampling early, if the client requests one choice."""
     temperature: float | None = None
-    """Of the samples, whatever the request says; None: what it says."""
+    """Sampling temperature, which overrides the request's. None uses the request's."""
     max_tokens: int = 1024
-    """Of a sample, where the request names no number."""
+    """Maximum tokens per sample, unless the request sets it."""
     ahead: int = 1
-    """Samples of a request to draw at once while a rule decides."""
+    """Samples of a request to generate in parallel while a stop rule is active."""
 
 
 class _Unwanted(Exception):
-    """Nobody waits for a request's samples any more."""
+    """No client is waiting for a request's samples any more."""
 
 
 @dataclass
 class _Drawing:
-    """One request's samples while they come."""
+    """Collects one request's samples as they arrive."""
 
     group: Group
     settings: SamplingSettings
@@ -85,12 +85,12 @@ class _Drawing:
         self.candidates[candidate["index"]] = candidate
 
     def good(self) -> list[JsonObject]:
-        """Those that did not fail, in order."""
+        """The samples that did not fail, in order."""
         return [found for _, found in sorted(self.candidates.copy().items()) if "error" not in found]
 
 
 class _LockedRule:
-    """A rule that is asked from one thread at a time."""
+    """A rule that is called from one thread at a time."""
 
     def __init__(self, rule: StopRule) -> None:
         self._rule, self._lock = rule, threading.Lock()
@@ -119,7 +119,7 @@ class BestOfEndpoint:
         return [*chats, Route("/v1/models", self._models), Route("/models", self._models)]
 
     def close(self) -> None:
-        """Begin nothing more, and close the engine."""
+        """Start no further requests, and close the engine."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._settings.engine.close()
 
@@ -145,7 +145,7 @@ class BestOfEndpoint:
         except RefusedRequest as refused:
             return chat.refusal(refused.status, str(refused), hint=refused.hint, retry_s=refused.retry_s)
         except ClientDisconnect:
-            return Response(status_code=499)  # nobody reads it
+            return Response(status_code=499)  # the client is disconnected
 
     async def _answer(self, request: Request) -> Response:
         deadline = monotonic() + self._queue.deadline_s
@@ -156,7 +156,7 @@ class BestOfEndpoint:
         samples = [sample_of(group, candidate) for candidate in drawn]
         scores = await self._scored(samples, request, deadline)
         order, reason = await self._ranked(group, samples, scores)
-        usage = _usage(drawing.good(), scores)  # what a rule stopped before was paid for as well
+        usage = _usage(drawing.good(), scores)  # samples generated before a rule stopped also cost tokens
         chosen = [drawn[index] for index in order[: asked.n]]
         headers = {
             "x-verikit-reason": chat.header_text(reason),
@@ -182,11 +182,11 @@ class BestOfEndpoint:
     async def _drawn(
         self, drawing: _Drawing, asked: chat.ChatRequest, request: Request, deadline: float
     ) -> list[JsonObject]:
-        """Draw the samples; those that came in time.
+        """Generate the samples and return those that finished in time.
 
         Raises:
-            RefusedRequest: too much waits already, or no sample came.
-            ClientDisconnect: the client went away.
+            RefusedRequest: too many samples are waiting, or no sample was generated.
+            ClientDisconnect: the client disconnected.
         """
         count = drawing.settings.n
         if self._drawing + self._queue.waiting + count > self._queue.max_waiting:
@@ -201,7 +201,7 @@ class BestOfEndpoint:
         finally:
             drawing.wanted = False
             self._drawing -= count
-            job.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody asks what became of it
+            job.add_done_callback(lambda done: done.cancelled() or done.exception())  # no caller reads its result
         problem = job.exception() if job.done() and not job.cancelled() else None
         if found := (job.result() if job.done() and problem is None else drawing.good()):
             return found
@@ -249,9 +249,9 @@ class BestOfEndpoint:
 
 
 def why_first(selector: Selector, scores: Sequence[Score], first: int) -> str:
-    """Why a ranking's first sample is first: its votes, if votes alone rank, and its score, if it has one.
+    """Explain why a ranking's first sample is first: its votes, if only votes rank, and its score, if it has one.
 
-    That it has no score is said only if the selector ranks by scores: a vote needs answers, not scores.
+    A missing score is mentioned only if the selector ranks by scores, since a vote uses answers instead.
     """
     about, found, score = f"{selector.name} of {len(scores)}", f"sample {first}", scores[first]
     votes = selector.votes(scores)
@@ -282,24 +282,24 @@ async def _finished(job: asyncio.Future[Any], request: Request, end: float) -> N
 
 
 def tries_s(deadline_s: float) -> float:
-    """Seconds that an engine's tries for a sample may take together, in a server that has so many for a request.
+    """Return the seconds that an engine's attempts at a sample may take in total, given a request's deadline.
 
-    An engine that tried longer would be cut off, and the error that kept it trying would be lost.
+    An engine that kept trying longer would be cut off, and the error behind the retries would be lost.
     """
     return TRIES_SHARE * SAMPLING_SHARE * deadline_s
 
 
 def _no_sample(problem: BaseException | None, drawing: _Drawing, last_failure: EngineError | None) -> RefusedRequest:
-    """Why there is nothing to choose among, as a status.
+    """Return the error for a request without a usable sample, with its HTTP status.
 
     Args:
-        problem: What ended the sampling; None if it had not ended in time, or ended without a sample.
-        drawing: The samples, of which none is good.
-        last_failure: The engine's. It counts where many requests wait for each other, so that the tries of none were
-            over in time.
+        problem: The exception that ended sampling. None if sampling did not end in time, or ended without a sample.
+        drawing: The samples, which have all failed.
+        last_failure: The engine's last error. It is used if many requests block each other and no attempt ended in
+            time.
     """
     if isinstance(problem, EngineError):
-        # An engine that is gone is raised with a hint for a command's run; the engine's own error is its cause.
+        # An unreachable engine is raised with a hint for a command's run. The engine's own error is its cause.
         own = problem.__cause__ if isinstance(problem.__cause__, EngineError) else problem
         return _engine_failed(type(own).__name__, str(own), hint=own.hint)
     if problem is not None:
@@ -322,7 +322,7 @@ def _engine_failed(kind: str, message: str, *, hint: str = "") -> RefusedRequest
 
 
 def _usage(drawn: Sequence[JsonObject], scores: Sequence[Score]) -> dict[str, Any]:
-    """Tokens of all samples, and what verifying them took where it tells."""
+    """Sum the tokens of all samples, and the tokens that verifying them used, if reported."""
     spent = [found.get("usage", {}) for found in drawn]
     prompt = sum(usage.get("prompt_tokens", 0) for usage in spent)
     completion = sum(usage.get("completion_tokens", 0) for usage in spent)
@@ -336,7 +336,7 @@ def _usage(drawn: Sequence[JsonObject], scores: Sequence[Score]) -> dict[str, An
 
 
 def _name(asked: chat.ChatRequest) -> str:
-    """An id: a seeded request's is a function of what it asks, so that it gets the same samples again."""
+    """Return a response id. For a seeded request it is a hash of the prompt, so that it gets the same samples again."""
     if asked.seed is None:
         return secrets.token_hex(8)
     return hashlib.sha256(json.dumps(asked.prompt, sort_keys=True).encode()).hexdigest()[:16]

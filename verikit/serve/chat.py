@@ -1,7 +1,7 @@
-"""OpenAI's chat completions, from the server's side: what a request asks, and a reply, whole or as a stream of events.
+"""The server side of OpenAI's chat completions: parses requests, and builds replies, whole or as an event stream.
 
-What is not done here is refused by name, never ignored: tools, forms of the reply, other modalities. Keys that only
-steer a provider (`user`, `store`, penalties of 0, …) are passed over.
+Unsupported features are rejected with an error that names them, never ignored: tools, reply formats, other modalities.
+Keys that only concern a provider (`user`, `store`, penalties of 0, …) are ignored.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ NEUTRAL: Mapping[str, Any] = {
     "frequency_penalty": 0,
     "response_format": {"type": "text"},
 }
-"""Values of refused keys that ask for nothing."""
+"""Values of unsupported keys that have no effect and are accepted."""
 PIECE = 48
-"""Characters to an event of a stream."""
+"""Characters per event of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a client asks."""
+    """A client's request."""
 
     prompt: Prompt
     n: int = 1
@@ -57,7 +57,7 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
     """Read a request.
 
     Raises:
-        UsageError: a field can't be used, or asks for what is not done here.
+        UsageError: a field is invalid, or requests something unsupported.
     """
     for key in (*REFUSED, *NEUTRAL):
         if body.get(key) not in (None, [], {}, NEUTRAL.get(key)):
@@ -86,10 +86,10 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
 
 
 def _refuse_parts(messages: Any) -> None:
-    """Refuse what is no text in a message, which reading it as text would leave out.
+    """Reject message parts that are not text, which would otherwise be dropped.
 
     Raises:
-        UsageError: names it.
+        UsageError: there is such a part. The error names it.
     """
     for index, message in enumerate(messages if isinstance(messages, list) else ()):
         parts = message.get("content") if isinstance(message, dict) else None
@@ -116,16 +116,16 @@ def _text(value: object) -> str:
 
 
 def settings_of(asked: ChatRequest, *, n: int, temperature: float | None, max_tokens: int) -> SamplingSettings:
-    """How to sample for a request.
+    """Return the sampling settings for a request.
 
     Args:
         asked: The request.
-        n: Samples to draw; a greedy request's are all the same, so one of them does.
-        temperature: What the server samples with; None: what the request says.
-        max_tokens: Of a sample, where the request names no number.
+        n: Number of samples. A greedy request gets one, since all its samples would be equal.
+        temperature: The server's temperature. None uses the request's.
+        max_tokens: Maximum tokens per sample, unless the request sets it.
 
     Raises:
-        UsageError: a value that no request can have.
+        UsageError: a value is invalid in any request.
     """
     warmth = asked.temperature if temperature is None else temperature
     return SamplingSettings(
@@ -176,7 +176,7 @@ def events(model: str, chosen: Sequence[JsonObject], usage: JsonObject | None) -
 
 
 def refusal(status: int, problem: str, *, hint: str = "", retry_s: int = 0) -> Response:
-    """A request that is not served, as OpenAI's clients read it."""
+    """A rejected request, in OpenAI's format."""
     kind = "invalid_request_error" if status in (400, 404, 413, 422) else "server_error"
     headers = {"Retry-After": str(retry_s)} if retry_s else {}
     if status in (408, 413):
@@ -193,7 +193,7 @@ def model_name(engine: str) -> str:
 
 
 def header_text(text: str, most: int = 300) -> str:
-    """A text as a header can hold it: one line of ASCII."""
+    """Convert a string to a valid header value: one line of ASCII."""
     line = " ".join(text.encode("ascii", "replace").decode().split())
     return "".join(char for char in line if char.isprintable())[:most]
 

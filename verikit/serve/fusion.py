@@ -1,7 +1,7 @@
-"""SandboxFusion's forms from the server's side: `/run_code`, and `/submit` for its `CommonOJDataset`.
+"""The server side of SandboxFusion's formats: `/run_code`, and `/submit` for its `CommonOJDataset`.
 
 Field names, statuses and the comparison of outputs are those of bytedance/SandboxFusion (`sandbox_api.py`,
-`online_judge_api.py`, `utils/testing.py`). Expected outputs stay here: a program never meets them.
+`online_judge_api.py`, `utils/testing.py`). Expected outputs are compared here and never passed to a program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from verikit.verifiers.code.languages import program as program_of
 from verikit.verifiers.reading.solution import solution
 
 CAPS = RunLimits(wall_s=1e6, memory_mb=8192, output_kb=8192, value_kb=1024, disk_mb=1024, files=65536, threads=256)
-"""What a request may ask for at most; more is narrowed to this."""
+"""Maximum limits that a request may set. Larger values are reduced to these."""
 _MOST_TESTS = 1000
 _SHOWN = 1000
 
@@ -44,7 +44,7 @@ class RunCodeRequest:
 
     @property
     def longest_s(self) -> float:
-        """What it may take."""
+        """Maximum seconds that the request may take."""
         return self.limits.wall_s + (self.compile_s if self.language != "python" else 0.0)
 
 
@@ -118,13 +118,13 @@ def _content(name: str, text: Any) -> bytes:
 
 
 def run_code(box: LocalSandbox, asked: RunCodeRequest, seconds: float) -> dict[str, Any]:
-    """Build and run it within so many seconds; the reply."""
+    """Build and run the program within `seconds`, and return the reply."""
     budget = Budget(asked.limits, seconds)
     return _run(box, asked, _ready(box, asked, budget), budget)
 
 
 def _ready(box: LocalSandbox, asked: RunCodeRequest, budget: Budget) -> BuiltProgram | dict[str, Any]:
-    """The program as it is run; or the reply that says why it can't be."""
+    """Return the program ready to run, or the reply that explains why it can't be."""
     if asked.language == "python":
         return BuiltProgram(asked.language)
     problem = box.programs.problem(asked.language)
@@ -169,14 +169,14 @@ def _reply(built: RunResult | None, run: RunResult | None) -> dict[str, Any]:
 
 
 def _exit_code_of(said: str) -> int:
-    """What a process exits with that calls `sys.exit` with a number or a message."""
+    """Return the exit code of a process that calls `sys.exit` with a number or a message."""
     return int(said) & 0xFF if said.lstrip("-").isdecimal() and len(said) < 10 else 1
 
 
 def _exit_code(result: RunResult) -> int | None:
-    """What the process would have exited with; None for one that took too long.
+    """Return the exit code that the process would have had. None for a timeout.
 
-    A program that broke a limit was killed; one that left without a word (`os._exit`) exited as it said.
+    A program that exceeded a limit was killed. One that called `os._exit` has its own code.
     """
     if result.status == "timeout":
         return None
@@ -211,7 +211,7 @@ class Submission:
     id: int | str
     run: RunCodeRequest
     tests: tuple[tuple[str, str], ...]
-    """Standard input, and what must come out."""
+    """Standard input and the expected output of each test."""
     all_cases: bool
     full_cases: bool
 
@@ -220,7 +220,7 @@ def read_submission(body: Mapping[str, Any]) -> Submission:
     """Read a request of `/submit`, whose tests are in `config.provided_data`.
 
     Raises:
-        SchemaError: a field can't be used, or it is of another data set than `CommonOJDataset`.
+        SchemaError: a field is invalid, or the dataset type is not `CommonOJDataset`.
     """
     config, id = body.get("config"), body.get("id")
     if not isinstance(config, Mapping) or isinstance(id, bool) or not isinstance(id, int | str):
@@ -265,9 +265,9 @@ def _tests(data: Any, id: int | str) -> tuple[tuple[str, str], ...]:
 
 
 def judge(box: LocalSandbox, asked: Submission, seconds: float) -> dict[str, Any]:
-    """Run the tests; the reply.
+    """Run the tests and return the reply.
 
-    All of them together have so many seconds: the time is the program's own, so what it has not done by then it fails.
+    All tests share `seconds`. It is the program's own time, so it fails the tests that have not finished by then.
     """
     done: list[dict[str, Any]] = []
     budget = Budget(asked.run.limits, seconds)

@@ -1,4 +1,4 @@
-"""The paths that NeMo-Gym asks beside `/verify`: sessions, of which nothing is kept, and metrics over rollouts."""
+"""NeMo-Gym's paths other than `/verify`: sessions, for which nothing is stored, and metrics over rollouts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from verikit.serve.nemo_gym import aggregated, encoded
 
 COOKIE = "verikit-session"
 ROLLOUT_PREFIX = "/ng-rollout/{rollout_id}"
-"""Before a path where NeMo-Gym records which rollout a request belongs to."""
+"""Path prefix with which NeMo-Gym records the rollout of a request."""
 
 
 def with_prefix(path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> list[Route]:
@@ -23,12 +23,12 @@ def with_prefix(path: str, endpoint: Callable[[Request], Awaitable[Response]]) -
 
 
 def routes(read_object: Callable[[Request], Awaitable[dict[str, Any]]]) -> list[Route]:
-    """What NeMo-Gym asks beside `/verify`; `read_object` reads a request's JSON within the server's limits."""
+    """Return NeMo-Gym's routes other than `/verify`. `read_object` reads a request's JSON within limits."""
 
     async def seed(request: Request) -> Response:
         body = await read_object(request)
         response = JSONResponse(_session(body))
-        if COOKIE not in request.cookies:  # environment servers refuse a seed that sets no cookie
+        if COOKIE not in request.cookies:  # environment servers reject a seed that sets no cookie
             response.set_cookie(COOKIE, uuid4().hex, httponly=True)
         return response
 

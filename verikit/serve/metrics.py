@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus."""
+"""The server's counters, for Prometheus."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ class Metrics:
         )
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        """Add a value that is asked for when it is read."""
+        """Add a value that is computed when it is read."""
         Gauge(name, text, registry=self.registry).set_function(value)

@@ -1,14 +1,14 @@
 """NeMo-Gym's resources server: the requests of its agents and environment servers, as nemo-gym 0.7.0 sends them.
 
-    POST /seed_session, /close_session   a rollout begins and ends; nothing is kept, so any session may come at any time
-    POST /verify                         the rollout, and the same with its reward
-    POST /aggregate_metrics              the rewards of many rollouts, summed up per task and over all
+    POST /seed_session, /close_session   a rollout starts and ends (stateless: sessions may come at any time)
+    POST /verify                         the rollout; the reply is the same with its reward
+    POST /aggregate_metrics              the rewards of many rollouts, aggregated per task and overall
     GET  /reverify_mode                  "stateless": stored rollouts may be verified again
 
-A rollout that could not be scored is an HTTP error, as when a server of NeMo-Gym raises. No version of it takes that
-for a reward: `gym eval run ++route_failures_to_sidecar=true` keeps it in `…_failures.jsonl` and asks again on resuming,
-and NeMo-RL tries the rollout again. The protocol `nemo-gym-mask` answers instead with the row that NeMo-Gym's own
-failed judges give (`mask_sample`, and the mark that keeps it out of the rollouts), which needs 0.7.
+A rollout that could not be scored is an HTTP error, as when a server of NeMo-Gym raises. No version treats that as a
+reward. `gym eval run ++route_failures_to_sidecar=true` stores it in `…_failures.jsonl` and retries it on resuming, and
+NeMo-RL retries the rollout. The protocol `nemo-gym-mask` returns the row that NeMo-Gym's own failed judges return
+(`mask_sample`, and the marker that excludes it from the rollouts). It requires 0.7.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from verikit.platform.numbers import number
 from verikit.types import Sample
 
 TASK, ROLLOUT = "_ng_task_index", "_ng_rollout_index"
-"""Under which NeMo-Gym numbers tasks and their repeats."""
+"""Keys of NeMo-Gym's task numbers and repeat numbers."""
 STATUS = {"abstained": 422, "timeout": 504, "error": 500}
-"""The HTTP status of a sample without a score: the row's fault, time, or ours."""
+"""HTTP status of an unscored sample: a bad row, a timeout, or a server error."""
 
 
 class UnscoredRollout(VerikitError):
-    """A rollout has no score, which NeMo-Gym hears as an HTTP error."""
+    """A rollout is unscored, which NeMo-Gym receives as an HTTP error."""
 
     def __init__(self, row: Mapping[str, Any]) -> None:
         super().__init__(f"{row['status']}: {row.get('reason') or 'no reason given'}")
@@ -38,10 +38,10 @@ class UnscoredRollout(VerikitError):
 
 
 def read(body: Mapping[str, Any]) -> list[Sample]:
-    """The sample of a `/verify` request: NeMo-Gym's own fields, the rest is the task's.
+    """Return the sample of a `/verify` request. Fields other than NeMo-Gym's own belong to the task.
 
     Raises:
-        SchemaError: it is no rollout.
+        SchemaError: the request is not a rollout.
     """
     try:
         return [rollout_sample(body)]
@@ -52,10 +52,10 @@ def read(body: Mapping[str, Any]) -> list[Sample]:
 
 
 def reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float | None) -> bytes:
-    """The request with its reward.
+    """Return the request with its reward.
 
     Raises:
-        UnscoredRollout: it has none.
+        UnscoredRollout: the rollout is unscored.
     """
     row = json.loads(rows[0])
     if row["value"] is None:
@@ -64,9 +64,9 @@ def reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float | None
 
 
 def masked_reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float | None) -> bytes:
-    """The request with its reward, or with the marks by which NeMo-Gym (0.7) keeps it out of what it counts.
+    """Return the request with its reward, or with the marks that exclude it from NeMo-Gym's (0.7) metrics.
 
-    NeMo-Gym reads `reward` as a number only, so the server that uses this is started with one for `unscored`.
+    NeMo-Gym requires a number as `reward`, so the server must be started with an `unscored` number.
     """
     row = json.loads(rows[0])
     if row["value"] is not None:
@@ -92,9 +92,9 @@ def _found(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def aggregated(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """NeMo-Gym's `AggregateMetrics` of verify responses: `mean/reward` and the like, per task, per repeat and over all.
+    """Return NeMo-Gym's `AggregateMetrics` of verify responses: `mean/reward` and others, per task, repeat and overall.
 
-    Every top-level number is summed up, as NeMo-Gym does. Masked rows count in `coverage/…` alone.
+    Every top-level number is aggregated, as in NeMo-Gym. Masked rows only count in `coverage/…`.
     """
     scored = [row for row in rows if not row.get("mask_sample")]
     coverage = _coverage(rows, scored)
@@ -140,7 +140,7 @@ def _number(row: Mapping[str, Any], key: str) -> int:
 
 
 def _columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """The finite numbers of the rows by name; those that begin with "_" are NeMo-Gym's own."""
+    """Return the finite numbers of the rows by name. Names that start with "_" are NeMo-Gym's own and are skipped."""
     columns: dict[str, list[float]] = {}
     for row in rows:
         for name, value in row.items():
@@ -160,5 +160,5 @@ def _statistics(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def encoded(value: Any) -> bytes:
-    """JSON as bytes; what is no Unicode in it becomes "?"."""
+    """Encode as JSON bytes. Invalid Unicode becomes "?"."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"

@@ -1,4 +1,4 @@
-"""An HTTP protocol for uvicorn that does not wait for ever, nor hold what has no end: headers, or unread replies."""
+"""An HTTP protocol for uvicorn with limits on slow clients: their headers, and replies that they do not read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEADERS_S = 10.0
 """Seconds from a connection's start, or a request's first byte, to the end of its headers."""
 READING_S = 30.0
-"""Seconds in which a client must read so much of a reply that more of it can be sent."""
+"""Seconds in which a client must read enough of a reply for more to be sent."""
 HEADERS_BYTES = 64 * 2**10
-"""Of one request, the first line included; also what a client may go on sending to which the reply was given."""
+"""Maximum bytes of a request's head, including its first line, and of data sent after the reply was given."""
 WAITING_BYTES = 32 * 2**20
-"""Of all requests together that nothing vouches for yet, since their headers are not complete."""
+"""Maximum bytes of all requests whose headers are incomplete, since no token has been checked for them."""
 CONNECTION_BYTES = 4 * 2**10
-"""What a connection counts for among these, before it has sent anything."""
+"""Bytes that a connection counts for before it has sent anything."""
 PIECE = 16 * 2**10
-"""Bytes read between two looks at the limits."""
+"""Bytes read between two checks of the limits."""
 
 
 class ServiceClock:
@@ -42,10 +42,10 @@ class ServiceClock:
 
 
 class Patience(HttpToolsProtocol):
-    """uvicorn's own, with limits for what a client does; a body has its own, in the application."""
+    """uvicorn's protocol, with limits on clients. The application limits bodies separately."""
 
     waiting: ClassVar[int] = 0
-    """Bytes of this process's requests that nothing vouches for."""
+    """Bytes of this process's requests whose headers are incomplete."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start to wait for headers."""
@@ -56,7 +56,7 @@ class Patience(HttpToolsProtocol):
         self._count(CONNECTION_BYTES)
 
     def data_received(self, data: bytes) -> None:
-        """Read in pieces; refuse what is too much before there is a request."""
+        """Read data in pieces, and reject too much of it before a request is complete."""
         for start in range(0, len(data), PIECE):
             piece = data[start : start + PIECE]
             super().data_received(piece)
@@ -83,12 +83,12 @@ class Patience(HttpToolsProtocol):
             return
         body = f'{{"error":"{problem}","hint":""}}'.encode()
         head = f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\nConnection: close\r\n"
-        if self._in_headers:  # else a reply to this request was given already
+        if self._in_headers:  # otherwise a reply to this request was already given
             self.transport.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Start to wait for headers, where the connection had a request before."""
+        """Start the timer for headers, if the connection had an earlier request."""
         super().on_message_begin()
         self._in_headers = True
         self._headers.start()

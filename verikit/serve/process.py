@@ -1,7 +1,6 @@
-"""A scoring process: batches of samples in on stdin, a line of JSON for each score out on stdout.
+"""A scoring process: reads batches of samples from stdin and writes a line of JSON per score to stdout.
 
-What comes in was pickled by the server; what goes out is read as bytes. It ends when its stdin does, and with its
-parent.
+Its input was pickled by the server. Its output is read as bytes. It ends when its stdin closes, and with its parent.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from verikit.types import Score
 
 HEAD = struct.Struct("!I")
 ROWS_PER_DEADLINE = 5
-"""How many rows that use up their budget fit into a request's deadline, one after the other."""
+"""Number of rows with an exhausted budget that fit into a request's deadline, one after the other."""
 CUT_SHORT = b"cut short"
-"""First line of the reply where a row of the batch had too little time."""
+"""First line of the reply if a row of the batch had too little time."""
 
 
 def row_of(score: Score) -> bytes:
@@ -36,10 +35,10 @@ def row_of(score: Score) -> bytes:
 
 
 def fit(verifier: Verifier, deadline_s: float) -> int:
-    """Bound what a sample takes by a request's deadline; how many are done in a quarter of it (0: not known).
+    """Limit a sample's time by a request's deadline. Returns how many fit into a quarter of it (0: unknown).
 
-    They may take half of it, so that a machine with other work still keeps the promise. A program that loops must get
-    its zero before the server gives up on it, which would leave it unscored.
+    They may take up to half of it, to allow for other load on the machine. A looping program must get its zero before
+    the server gives up on it, which would leave it unscored.
     """
     budget.set_ceiling(deadline_s / ROWS_PER_DEADLINE)
     slowest = sum(part.slowest_s for part in walk(verifier))
@@ -47,13 +46,13 @@ def fit(verifier: Verifier, deadline_s: float) -> int:
 
 
 def main(spec: str, deadline_s: float) -> None:
-    """Load the verifier, say that it is ready (or what is wrong), then answer each batch."""
+    """Load the verifier, report that it is ready (or the error), then answer each batch."""
     die_with_parent()
     tracing.configure()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's ^C goes to the server, which lets work finish
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what a verifier prints is no reply
+    os.dup2(2, 1)  # the verifier's own output is not a reply
 
     def reply(data: bytes) -> None:
         replies.write(HEAD.pack(len(data)) + data)

@@ -1,8 +1,8 @@
 """A server that runs programs for other machines: `verikit serve --sandbox`.
 
-`/run_code` and `/submit` are SandboxFusion's; `/run` is for our own client, which sends a child's payload as it is.
-Programs run in the local sandbox, whose properties are proved before the first request; the server's own process runs
-none of them.
+`/run_code` and `/submit` are SandboxFusion's. `/run` is for verikit's own client, which sends a child's payload
+unchanged. Programs run in the local sandbox, whose properties are verified before the first request. None of them runs
+in the server's own process.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from verikit.serve.turns import FairTurns
 
 _log = logging.getLogger("verikit.serve")
 _MARGIN_S = 2.0
-"""Of a deadline, for all but the program itself."""
+"""Seconds of a deadline reserved for everything but the program itself."""
 Work = Callable[[float], dict[str, Any]]
-"""Does the work within so many seconds; the reply."""
+"""Does the work within the given seconds and returns the reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramSettings:
-    """What `verikit serve --sandbox` can be told."""
+    """Settings of `verikit serve --sandbox`."""
 
     clients: Sequence[Tenant]
     workers: int
@@ -63,7 +63,7 @@ class ProgramSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRequest:
-    """A request that was read: what is done, how long it may take, and how many programs it is."""
+    """A parsed request: the work, its maximum time, and its number of programs."""
 
     work: Work
     longest_s: float
@@ -71,12 +71,12 @@ class ProgramRequest:
 
 
 def serve_programs(settings: ProgramSettings, started: Callable[[str], None]) -> None:
-    """Serve until a signal says to stop, then finish what is under way; `started` is told the address.
+    """Serve until a stop signal, then finish open requests. `started` is called with the address.
 
     Raises:
-        UsageError: the address is reachable from elsewhere and there is no token.
+        UsageError: the address is reachable from other machines and there is no token.
         SandboxUnavailable: this machine can't isolate programs.
-        VerikitError: the address can't be had.
+        VerikitError: the address is not available.
     """
     check_host(settings.host, has_token=all(client.token is not None for client in settings.clients))
     with (
@@ -166,17 +166,17 @@ async def _answer(
     except RefusedRequest as refused:
         return refused.response()
     except (ClientDisconnect, ConnectionError):
-        return Response(status_code=499)  # nobody reads it
+        return Response(status_code=499)  # the client is disconnected
 
 
 def _order(
     box: LocalSandbox, body: Mapping[str, Any], read: Callable[[LocalSandbox, Mapping[str, Any]], ProgramRequest],
     deadline_s: float,
 ) -> ProgramRequest:  # fmt: skip
-    """The request, read.
+    """Parse the request.
 
     Raises:
-        RefusedRequest: it can't be, or asks for more time than a request has.
+        RefusedRequest: the request is invalid, or needs more time than a request may take.
     """
     try:
         order = read(box, body)
@@ -218,7 +218,7 @@ def _stdin(body: Mapping[str, Any]) -> bytes:
 
 
 def _read_run(box: LocalSandbox, body: Mapping[str, Any]) -> ProgramRequest:
-    """A request of our own client."""
+    """Parse a request of verikit's own client."""
     payload, calls = body.get("payload"), body.get("calls")
     if not isinstance(payload, str) or type(calls) is not int or not isinstance(body.get("limits"), Mapping):
         raise SchemaError("must be a string, an integer and an object", field="payload, calls, limits")

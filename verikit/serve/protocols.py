@@ -1,7 +1,7 @@
-"""What a request's JSON holds, and what a reply says, in each protocol.
+"""Formats of requests and replies in each protocol.
 
-A sample without a score is `null`, and its status or `scored` is beside it. For NeMo-Gym it is an HTTP error or a
-masked row. Clients that can't read `null` get the number that the server was started with, `unscored`.
+An unscored sample is `null`, with its status or `scored` next to it. For NeMo-Gym it is an HTTP error or a masked row.
+Clients that can't read `null` get the server's `unscored` number.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Samples = Sequence[Sample | Score]
 
 @dataclass(frozen=True, slots=True)
 class RewardProtocol:
-    """How one kind of client asks and is answered."""
+    """The request and reply format of one kind of client."""
 
     path: str
     read: Callable[[Mapping[str, Any]], Samples]
     reply: Callable[[Mapping[str, Any], Sequence[bytes], float | None], bytes]
-    """Of the request, the rows, and what stands for no score: None (`null`) or a number."""
+    """Builds the reply from the request, the rows, and the value of unscored samples: None (`null`) or a number."""
     needs_number: bool = False
-    """Whether its clients refuse a reply with `null`."""
+    """Whether its clients reject a reply with `null`."""
 
 
 def _need(body: Mapping[str, Any], key: str, kind: type[list[Any]] | type[str]) -> Any:
@@ -41,7 +41,7 @@ def _need(body: Mapping[str, Any], key: str, kind: type[list[Any]] | type[str]) 
 
 
 def _samples(rows: Sequence[Any], name: str, given: Mapping[str, Any]) -> Samples:
-    """Samples of our schema; `name` is the list they stand in, `given` what they share."""
+    """Read samples in verikit's format. `name` is the list that contains them, and `given` has their shared keys."""
     samples = []
     for number, row in enumerate(rows):
         try:
@@ -53,7 +53,7 @@ def _samples(rows: Sequence[Any], name: str, given: Mapping[str, Any]) -> Sample
 
 
 def _sample(row: Any, given: Mapping[str, Any]) -> Sample:
-    """A sample of our schema; `given` is what the samples of a group share."""
+    """Read a sample in verikit's format. `given` has the keys that the samples of a group share."""
     if not isinstance(row, Mapping):
         raise SchemaError("a sample is an object", hint='{"prompt": …, "completion": …, "answer": …}')
     row = {**given, **row}
@@ -88,7 +88,7 @@ def _native(body: Mapping[str, Any]) -> Samples:
 
 
 def _candidate(value: Any) -> dict[str, Any]:
-    """A candidate as a sample's keys: an object with `text` has keys of its own."""
+    """Convert a candidate to a sample's keys. An object with `text` may have further keys."""
     if isinstance(value, Mapping) and "text" in value:
         own = dict(value)
         text = own.pop("text")
@@ -134,13 +134,13 @@ _ANSWERS = (
     "ASSISTANT:",
     "Assistant:",
 )
-"""By which chat templates begin an answer."""
+"""Markers with which chat templates start an answer."""
 
 
 def _llama_factory(body: Mapping[str, Any]) -> Samples:
-    """Whole conversations as texts, decoded with special tokens; the answer begins at the first of its marks.
+    """Whole conversations as strings, decoded with special tokens. The answer starts at its first marker.
 
-    Not at the last, which the answer itself could hold to have what is before it left out.
+    The last marker is not used: an answer could contain one to hide the text before it.
     """
     texts = _need(body, "messages", list)
     if not all(isinstance(text, str) for text in texts):
@@ -183,4 +183,4 @@ PROTOCOLS = {
     "nemo-gym": RewardProtocol("/verify", nemo_gym.read, nemo_gym.reply),
     "nemo-gym-mask": RewardProtocol("/verify", nemo_gym.read, nemo_gym.masked_reply, needs_number=True),
 }
-"""What is served beside ours, by name."""
+"""The protocols other than verikit's own, by name."""

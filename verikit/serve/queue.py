@@ -1,12 +1,12 @@
 """One bounded queue of samples in front of the scoring processes, which take them in batches.
 
-The samples of a process that died or took too long are tried again, each alone: one that dies alone is told why, one
-that takes too long goes behind the others and gets more time, until its deadline. A ticket is one request's samples:
-it is complete at its deadline at the latest.
+If a process dies or takes too long, its samples are retried one by one. A sample that dies again gets an error that
+explains it. A sample that takes too long is moved behind the others and gets more time, until its deadline. A ticket is
+one request's samples, and is complete at its deadline at the latest.
 
-The programs of a sample first have an equal part of the request's time, so that many which loop leave their neighbours
-theirs. A batch in which that was too little is tried again behind all others, with as much as a row may have. What the
-first try gave stands if the deadline comes before.
+On the first try, a sample's programs get an equal part of the request's time. Many looping programs therefore leave
+time for their neighbours. If that was too short, the batch is retried behind all others with the maximum time per row.
+The scores of the first try are used if the deadline comes first.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from verikit.serve.worker import Worker
 from verikit.types import Sample, Score
 
 AGAIN_S = 1.0
-"""Pause before another process is started where one could not be."""
+"""Seconds to wait before starting another process after a failed start."""
 ALONE_S = 1.0
-"""What a sample that is tried alone may take at least: a new process loads things at its first."""
+"""Minimum seconds for a sample that is tried alone, since a new process loads its models first."""
 LEAST_ROW_S = 1.0
-"""What the programs of a row have at the first try, however many rows a request has."""
+"""Minimum seconds for a row's programs on the first try, regardless of the request's number of rows."""
 _log = logging.getLogger("verikit.serve")
 
 
 class Full(VerikitError):
-    """More samples wait than may."""
+    """The queue has no room for the samples."""
 
     def __init__(self, waiting: int, seconds: int) -> None:
         super().__init__(f"{waiting} samples are waiting", hint=f"try again in {seconds} s")
         self.seconds = seconds
-        """After how long another try may succeed."""
+        """Seconds after which a retry may succeed."""
 
 
 class Overrun(HelperError):
@@ -50,7 +50,7 @@ class Overrun(HelperError):
 
 
 class Ticket:
-    """The samples of one request and, as they come, their scores as lines of JSON."""
+    """The samples of one request and their scores, as JSON lines, as they arrive."""
 
     def __init__(self, samples: Sequence[Sample | Score], deadline_s: float) -> None:
         loop = asyncio.get_running_loop()
@@ -63,7 +63,7 @@ class Ticket:
         """Scores of rows that had their part of the time, and may yet be given more."""
         part = deadline_s / 4 * processors() / max(1, self._missing)
         self.row_s: float = min(deadline_s / ROWS_PER_DEADLINE, max(LEAST_ROW_S, part))
-        """What the programs of a row may take at the first try."""
+        """Maximum seconds for a row's programs on the first try."""
         self.trace: dict[str, str] = tracing.carrier()
         """The request's span, for the process that scores its samples."""
         self._seconds = deadline_s
@@ -80,7 +80,7 @@ class Ticket:
                 self.close()
 
     def close(self) -> None:
-        """Take no more scores: every row is there, or nobody waits for them."""
+        """Accept no more scores: every row is scored, or the client no longer waits."""
         self._timer.cancel()
         if not self.done.done():
             self.done.set_result(None)
@@ -100,21 +100,21 @@ class _Item:
     sample: bytes
     """Pickled."""
     tried: bool = False
-    """Whether a process was lost with it."""
+    """Whether its process was lost."""
     again: bool = False
-    """Whether it had its part of the time, and is tried with more."""
+    """Whether it used up its part of the time and is retried with more."""
 
 
 class Queue:
-    """Batches what waits over the workers.
+    """Distributes waiting samples over the workers in batches.
 
     Args:
         spec: The verifier.
-        workers: Scoring processes.
-        max_batch: Samples to a batch, where the verifier does not want more.
-        max_waiting: Samples that may wait.
+        workers: Number of scoring processes.
+        max_batch: Samples per batch, unless the verifier sets a larger one.
+        max_waiting: Maximum number of waiting samples.
         deadline_s: Seconds a request may take.
-        metrics: What is counted.
+        metrics: Receives the counts.
     """
 
     def __init__(
@@ -127,16 +127,16 @@ class Queue:
         self.deadline_s: float = deadline_s
         self.metrics: Metrics = metrics
         self.workers: list[Worker] = []
-        """Those that are ready."""
+        """Workers that are ready."""
         self._items: deque[_Item] = deque()
         self._alone: deque[_Item] = deque()
-        """Those whose process was lost: they go first, one at a time."""
+        """Samples whose process was lost. They go first, one at a time."""
         self._again: deque[_Item] = deque()
-        """Those that may be given more time: they go last."""
+        """Samples that may get more time. They go last."""
         self._idle: deque[asyncio.Future[None]] = deque()
         self._drivers: list[asyncio.Task[None]] = []
         self._cost = 0.0
-        """Seconds a sample takes, about."""
+        """Running average of seconds per sample."""
 
     @property
     def waiting(self) -> int:
@@ -145,7 +145,7 @@ class Queue:
 
     @property
     def ready(self) -> bool:
-        """Whether samples that are handed in will be scored."""
+        """Whether submitted samples will be scored."""
         return bool(self.workers) and not any(driver.done() for driver in self._drivers)
 
     async def start(self) -> None:
@@ -164,7 +164,7 @@ class Queue:
         self._drivers = [asyncio.create_task(self._drive(worker)) for worker in self.workers]
 
     async def stop(self) -> None:
-        """End the workers. The requests that wait are those of nobody: the server let them finish before."""
+        """Stop the workers. No client waits for the remaining requests, since the server let them finish first."""
         for driver in self._drivers:
             driver.cancel()
         await asyncio.gather(*self._drivers, return_exceptions=True)
@@ -172,11 +172,11 @@ class Queue:
         self.workers = []
 
     def submit(self, samples: Sequence[Sample | Score]) -> Ticket:
-        """Hand in a request's samples; what is a score already is passed through.
+        """Enqueue a request's samples. Items that are already scores are passed through.
 
         Raises:
-            Full: they don't fit into the queue.
-            RecursionError: one is nested too deeply.
+            Full: the samples don't fit into the queue.
+            RecursionError: a sample is nested too deeply.
         """
         if self.waiting + len(samples) > self.max_waiting:
             seconds = self.waiting * self._cost / max(1, len(self.workers))
@@ -195,7 +195,7 @@ class Queue:
                 return
 
     async def _take(self) -> list[_Item]:
-        """Wait for samples, and take this worker's share of them."""
+        """Wait for samples, and take this worker's part of them."""
         while not any(map(self._drop_done, (self._alone, self._items, self._again))):
             idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._idle.append(idle)
@@ -216,7 +216,7 @@ class Queue:
 
     @staticmethod
     def _drop_done(items: deque[_Item]) -> bool:
-        """Drop what nobody waits for from the front; whether anything is left."""
+        """Drop items from the front whose ticket is done, and return whether any are left."""
         while items and items[0].ticket.done.done():
             items.popleft()
         return bool(items)
@@ -234,11 +234,11 @@ class Queue:
                 worker = await self._replace()
 
     async def _score(self, worker: Worker, batch: Sequence[_Item]) -> None:
-        """Score a batch, in half of a request's time: the other half is for another try.
+        """Score a batch within half of a request's time. The other half is for a retry.
 
         Raises:
             Overrun: the worker took too long.
-            HelperError: it died.
+            HelperError: the worker died.
         """
         begun = monotonic()
         most_s = self.deadline_s / ROWS_PER_DEADLINE
@@ -271,11 +271,11 @@ class Queue:
         return max(0.0, min(limit, left, slice_s))
 
     def _note_cost(self, seconds: float) -> None:
-        """Take in what a row of the last batch took."""
+        """Update the average with the seconds per row of the last batch."""
         self._cost = 0.8 * self._cost + 0.2 * seconds if self._cost else seconds
 
     def _lost(self, batch: Sequence[_Item], error: HelperError) -> None:
-        """Give the samples of a lost worker another try, or say what became of them."""
+        """Retry the samples of a lost worker, or record why they failed."""
         _log.warning("a scoring process was lost (%s) with %d samples", error, len(batch))
         for item in batch:
             if item.again:

@@ -1,4 +1,4 @@
-"""Who may have programs run, and how many: tokens and what each of them may use."""
+"""Clients that may run programs, and their limits: tokens with a quota each."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _PAIR = re.compile(r"(\w+)=([0-9]+(?:\.[0-9]+)?)")
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What one token may use; 0: as much as there is."""
+    """Limits of one token. 0 means unlimited."""
 
     at_once: int = 0
     """Programs that run at a time; more wait."""
     per_minute: int = 0
-    """Programs begun within any minute; more are refused with 429."""
+    """Programs started per minute. Further programs are rejected with 429."""
     cpu_s: float = 0.0
-    """Seconds of a processor used within any minute; when they are used up, more is refused with 429."""
+    """CPU seconds used per minute. Once they are used up, requests are rejected with 429."""
 
 
 def read_quota(text: str) -> Quota:
-    """Read `at_once=4,per_minute=600,cpu_s=60`; what is left out is not limited.
+    """Parse `at_once=4,per_minute=600,cpu_s=60`. A value that is omitted is unlimited.
 
     Raises:
-        UsageError: it says something else.
+        UsageError: the string has another format.
     """
     found: dict[str, float] = {}
     for part in filter(None, text.split(",")):
@@ -63,7 +63,7 @@ class Tenant:
     name: str
     quota: Quota
     token: bytes | None = None
-    """None: nobody needs one."""
+    """None if no token is required."""
     running: int = 0
     _begun: deque[float] = field(default_factory=deque)
     _used: deque[tuple[float, float]] = field(default_factory=deque)
@@ -74,17 +74,17 @@ class Tenant:
         return not self.quota.at_once or self.running < self.quota.at_once
 
     def _forget(self, before: float) -> None:
-        """Leave out what was begun or used before, or just then."""
+        """Drop entries from `before` or earlier."""
         while self._begun and self._begun[0] <= before:
             self._begun.popleft()
         while self._used and self._used[0][0] <= before:
             self._used.popleft()
 
     def admit(self, programs: int = 1) -> None:
-        """Count programs that are asked for.
+        """Count requested programs.
 
         Raises:
-            RefusedRequest: there were too many in the last minute; says when to come back.
+            RefusedRequest: there were too many in the last minute. The error has the time to wait.
         """
         now = monotonic()
         self._forget(now - MINUTE_S)
@@ -103,22 +103,22 @@ class Tenant:
         return RefusedRequest(429, f"the quota of {what} is used up", hint=f"try again in {seconds} s", retry_s=seconds)
 
     def spend(self, cpu_s: float) -> None:
-        """Count what a program used."""
+        """Count a program's CPU time."""
         self._used.append((monotonic(), cpu_s))
 
 
 class Clients:
-    """All that may ask.
+    """All permitted clients.
 
     Args:
-        clients: each with a token of its own; or one without.
+        clients: Either each with its own token, or a single one without a token.
     """
 
     def __init__(self, clients: Sequence[Tenant]) -> None:
         self._clients = tuple(clients)
 
     def find(self, headers: Mapping[bytes, bytes]) -> Tenant | None:
-        """Whose token a request has; takes as long whether it is right or wrong."""
+        """Find the client of a request's token. Takes the same time for valid and invalid tokens."""
         given = given_token(headers) or b""
         found = None
         for client in self._clients:
@@ -138,10 +138,10 @@ def _table(file: str) -> dict[str, Any]:
 
 
 def read_clients(file: str, usual: Quota) -> list[Tenant]:
-    """Read the file of tokens: `{"NAME": {"token": "…", "at_once": 4, …}}`; what it leaves out is as `usual` says.
+    """Read the file of tokens: `{"NAME": {"token": "…", "at_once": 4, …}}`. Omitted limits are taken from `usual`.
 
     Raises:
-        UsageError: it can't be read, or two have the same token.
+        UsageError: the file can't be read, or two clients have the same token.
     """
     found = []
     for name, given in _table(file).items():

@@ -25,7 +25,7 @@ from verikit.serve.queue import Queue
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What `verikit serve` can be told; the defaults are its own."""
+    """Settings of `verikit serve`, with its defaults."""
 
     spec: str
     host: str = "127.0.0.1"
@@ -38,21 +38,21 @@ class ServerSettings:
     max_body_mb: float = 8.0
     deadline_s: float = 60.0
     drain_s: float = 30.0
-    """How long requests under way may take after the signal to stop."""
+    """Seconds for open requests to finish after the stop signal."""
     unscored: float | None = None
-    """In the protocol's replies, the number for a sample without a score; None: `null`."""
+    """The number for an unscored sample in the protocol's replies. None sends `null`."""
     token: str | None = None
     best: BestSettings | None = None
     """Serve the best of several samples as chat completions, too."""
 
 
 def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
-    """Serve until a signal says to stop, then finish what is under way; `started` is told the address.
+    """Serve until a stop signal, then finish open requests. `started` is called with the address.
 
     Raises:
-        UsageError: the spec can't be loaded, the address is reachable from elsewhere and there is no token, or the
-            protocol needs a number for what has no score and there is none.
-        VerikitError: the address can't be had, or a scoring process can't start.
+        UsageError: the spec can't be loaded, the address is reachable from other machines and there is no token, or the
+            protocol needs a number for unscored samples and none is set.
+        VerikitError: the address is not available, or a scoring process can't start.
     """
     check_host(settings.host, has_token=settings.token is not None)
     _check_unscored(settings.protocol, settings.unscored)
@@ -61,10 +61,10 @@ def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
 
 
 def check_host(host: str, *, has_token: bool) -> None:
-    """Refuse an address that other machines reach unless a token is asked for.
+    """Reject an address that other machines can reach, unless a token is required.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no token is required.
     """
     if not has_token and not _is_loopback(host):
         raise UsageError(
@@ -74,10 +74,10 @@ def check_host(host: str, *, has_token: bool) -> None:
 
 
 def _check_unscored(protocol: str | None, unscored: float | None) -> None:
-    """Refuse what JSON or the protocol's clients can't read as a reward.
+    """Reject a value that JSON or the protocol's clients can't read as a reward.
 
     Raises:
-        UsageError: it is infinite or not a number, or missing where the protocol needs one.
+        UsageError: it is infinite or not a number, or missing although the protocol needs one.
     """
     if unscored is not None and number(unscored) is None:
         raise UsageError(f"--unscored must be a finite number, got {unscored}", hint="remove it to get null")
@@ -92,14 +92,14 @@ def listen(host: str, port: int) -> socket.socket:
     """Make the listening socket.
 
     Raises:
-        VerikitError: the address can't be had.
+        VerikitError: the address is not available.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise VerikitError(f"can't listen on {host}:{port}: {error.strerror}") from None
-    # Its connections inherit this; asyncio sets it for listeners of its own making only. Without it, each reply's body
+    # Its connections inherit this. asyncio sets it only for listeners that it creates. Without it, each reply's body
     # waits for the client's delayed ACK of its head: 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
@@ -134,7 +134,7 @@ async def _serve(settings: ServerSettings, listener: socket.socket, started: Cal
 async def host(
     app: ASGIApp, listener: socket.socket, started: Callable[[str], None], connections: int, drain_s: float
 ) -> None:
-    """Serve an application until a signal says to stop, then finish what is under way."""
+    """Serve an application until a stop signal, then finish open requests."""
     config = uvicorn.Config(
         app,
         http=Patience,
@@ -159,7 +159,7 @@ async def host(
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Leave signals to us: uvicorn raises them again once it has stopped, which would end us with their code."""
+        """Keep verikit's signal handlers: uvicorn's would raise signals again and exit with their code."""
         yield
 
 

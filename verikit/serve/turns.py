@@ -1,7 +1,7 @@
-"""Turns of programs on a bounded number of workers: first come, first served, but for clients at their quota.
+"""Turns of programs on a bounded number of workers: first come, first served, except for clients at their quota.
 
-What waits is bounded in number and in bytes; what has not begun in time is told so. A program that has begun ends by
-its own limits, whether its client is still there or not.
+Waiting requests are bounded in number and in bytes. A request that has not started in time gets an error. A program
+that has started runs to its own limits, whether or not its client is still connected.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from verikit.serve.quotas import Tenant
 
 T = TypeVar("T")
 MOST_BYTES = 256 << 20
-"""Of all requests that wait or run."""
+"""Maximum bytes of all requests that wait or run."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +43,7 @@ class FairTurns:
         self._bytes = 0
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="verikit-program")
         self._seconds = 0.1
-        """What a turn takes, about."""
+        """Running average of seconds per turn."""
 
     @property
     def waiting(self) -> int:
@@ -56,15 +56,15 @@ class FairTurns:
         """Wait for a turn and do the work in a thread.
 
         Args:
-            client: whose turn it is.
-            size: of the request, in bytes.
-            until: when it must have begun, of `time.monotonic`.
-            is_gone: whether nobody waits for it any more.
-            work: what is done.
+            client: The client whose turn it is.
+            size: Size of the request in bytes.
+            until: Latest time to start, as of `time.monotonic`.
+            is_gone: Returns whether the client has disconnected.
+            work: The work to do.
 
         Raises:
-            RefusedRequest: too much waits (429), or it could not begin in time (504).
-            ConnectionError: nobody waits for it.
+            RefusedRequest: too many requests wait (429), or it could not start in time (504).
+            ConnectionError: the client has disconnected.
         """
         if self.waiting >= self._max_waiting or (self._bytes + size > MOST_BYTES and self.running):
             seconds = max(1, min(60, round(self.waiting * self._seconds / self._workers)))

@@ -1,4 +1,4 @@
-"""A scoring process as the server sees it."""
+"""A scoring process, from the server's side."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from verikit.errors import HelperError, UsageError
 from verikit.serve.process import CUT_SHORT, HEAD
 
 START_S = 120.0
-"""How long a process may take to load its verifier."""
+"""Seconds that a process may take to load its verifier."""
 
 
 class Worker:
-    """Scores one batch at a time; made by `start`."""
+    """Scores one batch at a time. Created by `start`."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self.batch = 1
-        """Samples the verifier wants in one call."""
+        """Samples per call that the verifier prefers."""
         self.most = 0
         """Samples that are scored in a quarter of a request's time, however slow; 0: not known."""
 
@@ -35,8 +35,8 @@ class Worker:
         """Start a process and wait until it has loaded the verifier.
 
         Args:
-            spec: the verifier.
-            deadline_s: seconds a request may take.
+            spec: The verifier.
+            deadline_s: Seconds a request may take.
 
         Raises:
             UsageError: the spec can't be loaded.

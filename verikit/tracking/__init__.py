@@ -1,6 +1,6 @@
-"""Experiment trackers: Weights & Biases, TensorBoard, trackio and MLflow, each imported only where a run names it.
+"""Experiment trackers: Weights & Biases, TensorBoard, trackio and MLflow, each imported only if a run names it.
 
-A run's own files hold everything; what goes to a tracker is a copy, and a tracker that fails never costs the run.
+A run's own files are complete. A tracker receives a copy, and its failures do not affect the run.
 """
 
 from verikit.tracking.finished import track_run

@@ -14,7 +14,7 @@ from verikit.tracking.spec import TrackerSpec
 from verikit.tracking.trackers import STATE, Trackers
 
 COUNTS = "prompts candidates unscored bad_rows comparisons judged unread failed replies docs".split()
-"""Numbers of a summary that stand for themselves."""
+"""Numbers of a summary that are sent as they are, without an estimate."""
 
 
 def track_run(
@@ -25,17 +25,17 @@ def track_run(
     restart: bool = False,
     warn: Callable[[str], None],
 ) -> None:
-    """Send a finished run of score, eval or judge; a tracker's failure is told and costs nothing.
+    """Send a finished run of score, eval or judge. A tracker's failure is reported and does not affect the run.
 
     Args:
-        folder: The run's. A run that was sent before is brought up to date, not sent as another.
-        specs: The trackers; none sends nothing.
+        folder: The run's folder. A run that was sent before is updated, not sent as another.
+        specs: The trackers. Without any, nothing is sent.
         kept: Whether the folder stays.
-        restart: Begin new runs, whatever the folder was sent as.
-        warn: Told of a tracker that fails.
+        restart: Start new runs, even if the folder was sent before.
+        warn: Called with a tracker's failure.
 
     Raises:
-        UsageError: the folder holds no finished run.
+        UsageError: the folder does not have a finished run.
     """
     if not specs:
         return
@@ -43,7 +43,7 @@ def track_run(
         (folder / STATE).unlink(missing_ok=True)
     most = max(spec.samples for spec in specs)
     page = collect(folder, Options(samples=max(1, most)))
-    with redirect_stdout(sys.stderr):  # what a tracker prints is no result
+    with redirect_stdout(sys.stderr):  # the tracker's own output is not a result
         trackers = Trackers(specs, folder if kept else None, {"kind": page.kind, **page.settings}, warn=warn)
         trackers.finished(dict(run_metrics(folder, page.kind)), [_row(item) for item in page.items[:most]])
         trackers.close()
@@ -91,7 +91,7 @@ def _counts(summary: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, floa
 
 
 def _row(item: SampleItem) -> dict[str, Any]:
-    """A sample as a table shows it, with the texts that the report shows."""
+    """Return a sample as a row of a table, with the report's texts."""
     texts = {text.title: text.head + (f" … {text.tail}" if text.tail else "") for text in item.texts}
     reasons = {name: score.get("reason", "") for name, score in item.scores.items() if score.get("reason")}
     return {"id": item.id, "candidate": item.label, "value": item.value, "verdict": item.verdict, **texts} | (

@@ -1,4 +1,4 @@
-"""How a tracker is named: `wandb:project`, `tensorboard`, `trackio:project`, `mlflow:experiment`, and options."""
+"""Specs of trackers: `wandb:project`, `tensorboard`, `trackio:project`, `mlflow:experiment`, and options."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ TRACKERS: Mapping[str, str] = {
 }
 """Each tracker's name, and the module that it needs."""
 SAMPLES = 100
-"""Samples to a table, unless a spec says otherwise."""
+"""Default number of samples per table."""
 _FORMS = "wandb:PROJECT, tensorboard, trackio:PROJECT or mlflow:EXPERIMENT; behind it ,samples=N and ,name=RUN"
 
 
 @dataclass(frozen=True, slots=True)
 class TrackerSpec:
-    """A tracker, and where in it a run goes."""
+    """A tracker, and the project that receives the run."""
 
     kind: str
     project: str = ""
     """A project (`entity/project` for W&B), an experiment, or TensorBoard's folder; "" is `verikit`, or the run's."""
     samples: int = SAMPLES
-    """Most samples to a table; 0 sends no texts."""
+    """Maximum samples per table. 0 sends no texts."""
     name: str = ""
     """The run's name; "": its folder's."""
 
     @classmethod
     def read(cls, text: str) -> TrackerSpec:
-        """Read a spec.
+        """Parse a spec.
 
         Raises:
-            UsageError: it is none.
+            UsageError: the spec is invalid.
         """
         head, *options = text.split(",")
         kind, _, project = head.partition(":")
@@ -53,7 +53,7 @@ class TrackerSpec:
 
     @property
     def key(self) -> str:
-        """What tells it from a run's other trackers: its name and its project."""
+        """Identifies it among a run's trackers: its name and its project."""
         return f"{self.kind}:{self.project}" if self.project else self.kind
 
     def check(self) -> None:
@@ -69,11 +69,11 @@ class TrackerSpec:
 
 
 def read_trackers(specs: Iterable[str]) -> list[TrackerSpec]:
-    """Read specs, each of another tracker or project.
+    """Parse specs, each of another tracker or project.
 
     Raises:
-        UsageError: one is none, or two are the same.
-        MissingExtra: the package of one is not installed.
+        UsageError: a spec is invalid, or two are the same.
+        MissingExtra: a tracker's package is not installed.
     """
     found: dict[str, TrackerSpec] = {}
     for text in specs:

@@ -1,8 +1,8 @@
-"""A run's trackers: what it measures goes to each of them from one thread, and nothing that they do reaches the run.
+"""A run's trackers: metrics are sent to each from one thread, and a tracker's failures do not affect the run.
 
-The thread takes what was handed over in order. A tracker that raises is told of once; after `PATIENCE` failures in a
-row it is sent no more. `trackers.json` in the run's folder keeps each tracker's name of the run and the last step that
-it was sent, so that a run that is resumed goes on in the same place and sends no step twice.
+The thread sends calls in order. A tracker's first exception is reported, and after `PATIENCE` consecutive failures it
+receives no more calls. `trackers.json` in the run's folder stores each tracker's run name and the last step sent to it.
+A resumed run therefore continues the same tracker run and sends no step twice.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from verikit.tracking.vendors import TrackedRun, Tracker, open_tracker
 STATE = "trackers.json"
 """File of a run's folder."""
 PATIENCE = 3
-"""Failures in a row until a tracker is sent no more."""
+"""Consecutive failures after which a tracker receives no more calls."""
 MOST_WAITING = 10_000
-"""Calls that may wait for a slow tracker; those beyond are left out, and that is told."""
+"""Maximum number of calls that wait for a slow tracker. Further calls are dropped, with a warning."""
 CLOSE_S = 60.0
-"""How long the end of a run waits for its trackers."""
+"""Maximum seconds that the end of a run waits for its trackers."""
 CELL_CHARS = 4_000
-"""Of a text in a table; what is longer is cut."""
+"""Maximum characters of a string in a table. Longer strings are cut."""
 _log = logging.getLogger("verikit")
 
 
 class _Tracked:
-    """One tracker: its open run, what it was sent, how often it failed."""
+    """One tracker: its open run, the steps sent to it, and its number of failures."""
 
     def __init__(self, spec: TrackerSpec, kept: Mapping[str, Any]) -> None:
         self.spec = spec
@@ -68,14 +68,14 @@ class Trackers:
         name: str = "",
         warn: Callable[[str], None] = _log.warning,
     ) -> None:
-        """Begin each tracker's run, or go on with the one that the folder names.
+        """Start each tracker's run, or resume the run stored in the folder.
 
         Args:
             specs: The trackers, checked by `read_trackers`.
-            folder: The run's; None where nothing of it is kept.
-            config: The run's settings; keys are struck out.
-            name: The run's; "": its folder's.
-            warn: Told, once a tracker, that it failed; from another thread.
+            folder: The run's folder. None if nothing is stored.
+            config: The run's settings. API keys are redacted.
+            name: The run's name. "" uses its folder's name.
+            warn: Called once per tracker that fails, from another thread.
         """
         self._folder, self._config, self._warn = folder, strike_all(dict(config)), warn
         self._name = name or (folder.resolve().name if folder is not None else "") or "run"
@@ -95,11 +95,11 @@ class Trackers:
 
     @property
     def samples(self) -> int:
-        """Most samples that any of them takes to a table."""
+        """Largest number of samples that any tracker accepts per table."""
         return max((tracked.spec.samples for tracked in self._tracked), default=0)
 
     def log(self, metrics: Mapping[str, Any], step: int, stream: str = "") -> None:
-        """Send a step's numbers, unless an earlier session sent this step of this stream; what is no number stays."""
+        """Send a step's numbers, unless this step of this stream was already sent. Other values are not sent."""
         numbers = _numbers(metrics)
 
         def send(tracked: _Tracked) -> None:
@@ -123,7 +123,7 @@ class Trackers:
         self._hand_over(send)
 
     def finished(self, metrics: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]) -> None:
-        """Send the numbers and samples of a finished run, unless a tracker has these very ones."""
+        """Send the numbers and samples of a finished run, unless a tracker already has exactly these."""
         numbers, (columns, cells) = _numbers(metrics), _cells(samples)
         mark = crc32(json.dumps([numbers, cells], sort_keys=True).encode())
 
@@ -140,7 +140,7 @@ class Trackers:
         self._hand_over(send)
 
     def close(self) -> None:
-        """Wait until everything is handed in, for `CLOSE_S` at most; `trackers.json` then names the runs."""
+        """Wait until all calls are sent, for at most `CLOSE_S`. `trackers.json` then has the runs' names."""
         if self._thread is None:
             return
         self._calls.put(None)
@@ -194,7 +194,7 @@ class Trackers:
             return
         state = self._kept | {tracked.spec.key: tracked.state() for tracked in self._tracked if tracked.kept}
         new = self._folder / f".{STATE}"
-        with suppress(OSError):  # a full disk is the run's to tell
+        with suppress(OSError):  # the run itself reports a full disk
             new.write_text(json.dumps(state, indent=2) + "\n", "utf-8")
             os.replace(new, self._folder / STATE)
 
@@ -205,7 +205,7 @@ def _close(tracked: _Tracked) -> None:
 
 
 def _read(folder: Path | None) -> dict[str, Any]:
-    """What `trackers.json` holds; nothing where it can't be read."""
+    """Return the content of `trackers.json`, or an empty dict if it can't be read."""
     if folder is None:
         return {}
     try:

@@ -1,6 +1,6 @@
 """The trackers, each through its own package: metrics of a step, a run's summary, tables of samples.
 
-`import_module` stands for `import`: these packages are extras, looked up when a run names one.
+`import_module` replaces `import`: these packages are extras, imported when a run names one.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from verikit.platform.terminal import markdown_table
 from verikit.tracking.spec import TrackerSpec
 
 PROJECT = "verikit"
-"""Where runs go whose spec names no project."""
+"""Default project for specs that name none."""
 PARAMETER_CHARS = 500
-"""Of an MLflow parameter; the whole configuration is an artifact beside them."""
+"""Maximum characters of an MLflow parameter. The whole configuration is also logged as an artifact."""
 AT_ONCE = 100
-"""Parameters that MLflow takes in a request."""
+"""Maximum parameters per MLflow request."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrackedRun:
-    """What a tracker is told of a run when it is opened."""
+    """A run's data for opening a tracker."""
 
     name: str
     folder: Path | None
-    """The run's; None where nothing of it is kept."""
+    """The run's folder. None if nothing is stored."""
     config: Mapping[str, Any] = field(default_factory=dict)
     kept: str = ""
-    """The tracker's own name of the run that this one goes on with; "" begins one."""
+    """The tracker's own name of the run to resume. "" starts a new one."""
 
 
 class Tracker(ABC):
     """An open run of one tracker."""
 
     run: str = ""
-    """What `TrackedRun.kept` has to be for another process to go on with it."""
+    """Value of `TrackedRun.kept` with which another process can resume it."""
 
     @abstractmethod
     def log(self, metrics: Mapping[str, float], step: int) -> None:
@@ -64,7 +64,7 @@ class Tracker(ABC):
 
 
 def open_tracker(spec: TrackerSpec, run: TrackedRun) -> Tracker:
-    """Begin a tracker's run, or go on with it; raises whatever the tracker's package does."""
+    """Start or resume a tracker's run. Raises any exception of the tracker's package."""
     kinds: dict[str, Callable[[TrackerSpec, TrackedRun], Tracker]] = {
         "wandb": _WandB,
         "tensorboard": _TensorBoard,
@@ -112,7 +112,7 @@ class _WandB(Tracker):
 
 
 class _TensorBoard(Tracker):
-    """Event files: in `tensorboard/` of the run's folder, or in a folder of that name in the one that is named."""
+    """Event files, in `tensorboard/` in the run's folder, or in a folder with the run's name in the named folder."""
 
     def __init__(self, spec: TrackerSpec, run: TrackedRun) -> None:
         writer = import_module("tensorboard.summary.writer.event_file_writer")
@@ -180,13 +180,13 @@ class _Trackio(Tracker):
 
 
 class _MLflow(Tracker):
-    """MLflow: the store that `MLFLOW_TRACKING_URI` names, else files in `./mlruns`."""
+    """MLflow: the store that `MLFLOW_TRACKING_URI` names, or files in `./mlruns` by default."""
 
     def __init__(self, spec: TrackerSpec, run: TrackedRun) -> None:
         self._entities: Any = import_module("mlflow.entities")
         uri = os.environ.get("MLFLOW_TRACKING_URI") or Path("mlruns").resolve().as_uri()
         if uri.startswith("file:") or "://" not in uri:
-            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # else MLflow 3 asks for a database
+            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # otherwise MLflow 3 requires a database
         self._client: Any = import_module("mlflow.tracking").MlflowClient(uri)
         if run.kept:
             self.run = run.kept
@@ -206,7 +206,7 @@ class _MLflow(Tracker):
     def log(self, metrics: Mapping[str, float], step: int) -> None:
         now = time.time_ns() // 10**6
         heads = {name[:at] for name in metrics for at in range(len(name)) if name[at] == "/"}
-        # A store of files can't hold `reward` beside `reward/solver`: one is a file, the other in a folder.
+        # A file store can't have both `reward` and `reward/solver`: one is a file, the other in a folder.
         named = {f"{name}/all" if name in heads else name: value for name, value in metrics.items()}
         made = [self._entities.Metric(_name(name), float(value), now, step) for name, value in named.items()]
         self._client.log_batch(self.run, metrics=made)
@@ -224,7 +224,7 @@ class _MLflow(Tracker):
 
 
 def _name(text: str) -> str:
-    """A name in the letters that MLflow takes, `pass@8` and `pass^8` apart."""
+    """Return a name in characters that MLflow accepts. `pass@8` and `pass^8` stay distinct."""
     return re.sub(r"[^\w\-. :/]", "_", text.replace("@", "_at_").replace("^", "_hat_"))
 
 
@@ -242,5 +242,5 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(text: str) -> str:
-    """A text as a cell of Markdown."""
+    """Convert a string to a Markdown table cell."""
     return text.replace("\r", "").replace("\n", "<br>")
