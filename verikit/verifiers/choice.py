@@ -20,9 +20,9 @@ class Choice(TextVerifier):
     Places are searched in this order: the last box; the last sentence that calls a letter the answer, right or
     chosen ("The answer is (B).", "Option B is correct", "答案是B"), in a dozen languages; a last line that is only a
     letter, or a completion of one line that starts with "B." or "(B)". Denied letters ("D is not correct", "not A
-    but B") and alternatives ("A or B") are not choices. Neither are several letters for a gold of one letter. A
-    missing choice is 0.0, never a guess. Letters come from the sample's `options`, or are A to `last`. The texts of
-    options are read as part of their letters. The gold is a letter, or several ("A, C") that must all be chosen.
+    but B") and alternatives ("A or B") are not choices. Neither are several letters if the gold answer is one letter. A
+    missing choice is 0.0, never a guess. Letters come from the sample's `options`, or are A to `last`. An option's
+    string is read as part of its letter. The gold is a letter, or several ("A, C") that must all be chosen.
     """
 
     last: str = "J"
@@ -57,7 +57,7 @@ class Choice(TextVerifier):
 
 
 def _texts(options: object) -> list[str]:
-    """The texts of a row's options, in the order of their letters."""
+    """The strings of a row's options, in the order of their letters."""
     if isinstance(options, dict):
         options = list(options.values())
     return [str(option) for option in options] if isinstance(options, list | tuple) else []

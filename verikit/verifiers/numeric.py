@@ -1,4 +1,4 @@
-"""The last number of a text against a gold number, within a tolerance."""
+"""Compares the last number of a reply with a gold number, within a tolerance."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ class Numeric(TextVerifier):
     abs_tol: float = 0.0
     """Allowed |answer - gold|."""
     extract: AnswerIn = "stated"
-    """Where the number is read: from the answer that the reply has `stated`, or the whole reply if it states none; or
-    from another place."""
+    """Source of the number: the answer that the reply has `stated` (the whole reply if it does not state one), or another place."""
     name = "numeric"
 
     def __post_init__(self) -> None:
@@ -80,7 +79,7 @@ class Numeric(TextVerifier):
         return abs(value - gold) <= max(abs_tol, rel_tol * abs(gold))
 
     def equal(self, a: str, b: str) -> bool:
-        """Whether two answers are the same number, exactly; what is more than a number equals only itself."""
+        """Whether two answers are the same number, exactly; any other answer equals only itself."""
         if a == b:
             return True
         if not (_NUMBER.fullmatch(a.strip()) and _NUMBER.fullmatch(b.strip())):
@@ -103,8 +102,8 @@ def _without_denied_end(answer: str) -> str:
 def last_number(text: str) -> tuple[str, Fraction] | None:
     """The last number written in digits and its exact value, or None.
 
-    Thousands commas, exponents and fractions (`3/4`) are read. Where the last number is over the caps (400 digits,
-    exponents of 999) there is none: a piece of it, or the number before it, is not what the text says.
+    Thousands commas, exponents and fractions (`3/4`) are read. If the last number is over the caps (400 digits,
+    exponents of 999), the result is None: a piece of it, or the number before it, is not the stated number.
     """
     last = None
     for last in _NUMBER.finditer(text):  # noqa: B007 - the last match is what is wanted

@@ -23,7 +23,7 @@ def read(attempt: CodeAttempt) -> Sequence[Case]:
     """The cases of a row.
 
     Raises:
-        ValueError: there are none, or they can't be read.
+        ValueError: the row doesn't have any, or they can't be read.
     """
     sample, rules = attempt.sample, attempt.rules
     if rules.livecodebench:
@@ -90,7 +90,7 @@ class _CaseRuns:
         self._rules, self._box, self._budget = attempt.rules, attempt.box, attempt.budget()
 
     def problem(self, case: Case) -> str | Score:
-        """Empty if the case passes, else what went wrong; a score if that is not the program's fault."""
+        """Empty if the case passes, otherwise the problem; a score if the program is not the cause."""
         result = self._run(case)
         if result.status == "infra_error":
             return Score.error(f"sandbox error: {result.error}")
@@ -106,7 +106,7 @@ class _CaseRuns:
             return f"gives a value that can't be compared ({describe(problem)})"
 
     def _value_problem(self, case: Called | Driven | SharedCalls, result: RunResult) -> str:
-        """Empty if a run gave what the case expects, else what it gave."""
+        """Empty if a run gave the expected value, otherwise the value it gave."""
         if isinstance(case, Driven):
             return ""  # its asserts held, or the run would have failed
         if isinstance(case, Called):
@@ -148,7 +148,7 @@ class _CaseRuns:
         return budget.run(lambda limits: box.run(held, call=call, limits=livecodebench.room(limits, case)))
 
     def _run_apart(self, case: Driven) -> RunResult:
-        """Run the test code apart from the program; code that fails before it has met it is the row's fault."""
+        """Run the test code apart from the program; if the code fails before it reaches the program, the row is wrong."""
         if name := out_of_reach(case.code):
             return RunResult("infra_error", error=Failure("test code", OUT_OF_REACH.format(name)))
         far = FarProgram(self._program, self._box, self._budget, case.code)
@@ -178,7 +178,7 @@ def _located(call: FunctionCall, program: str) -> FunctionCall:
 
 
 def _called_names(attempt: CodeAttempt, cases: Sequence[Case]) -> set[str]:
-    """The names that the tests expect the program to define; LeetCode's form has the function in a class."""
+    """The names that the tests expect the program to define; in LeetCode's format the function is in a class."""
     names = attempt.wanted_names(set())
     for case in cases:
         if isinstance(case, Called):

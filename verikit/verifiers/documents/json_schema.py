@@ -1,8 +1,8 @@
 """Is the text JSON of the right shape?
 
-The library checks with `re` and compares items pair by pair, both of which a text can make take for ever. So what a
-text can slow down is replaced here (patterns, uniqueness), and every keyword looks at the processor time of its thread:
-a busy machine changes no verdict.
+The library checks with `re` and compares items pair by pair. A hostile document can make both take forever. So this
+module replaces the checks that a document can slow down (patterns, uniqueness). Every keyword checks the CPU time of
+its thread, so a busy machine does not change verdicts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from verikit.verifiers.reading.json_reply import document
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _DATA = ("const", "enum", "default", "examples", "example")
-"""Keywords that hold data, in which a `$ref` refers to nothing."""
+"""Keywords that contain data. A `$ref` in them is not a reference."""
 _SPARE_FRAMES = 200
 """How much of Python's stack a schema has to leave to documents and to who calls."""
 _DEADLINE: ContextVar[float] = ContextVar("deadline")
@@ -47,7 +47,7 @@ class JsonSchema(TextVerifier):
     timeout_s: float = 1.0
     """CPU seconds for checking one completion. One that needs more is 0.0, because the candidate wrote it."""
     key: str = "schema"
-    """The row's key that holds its schema, an object or JSON text. A row without it accepts any JSON, as "" does."""
+    """The row's key that contains its schema, an object or JSON text. A row without it accepts any JSON, as "" does."""
     name = "json_schema"
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class JsonSchema(TextVerifier):
 
         Args:
             value: JSON's types only.
-            body: What it was read from, for the score.
+            body: The text it was read from, for the score.
         """
         from jsonschema.exceptions import best_match
         from referencing.exceptions import Unresolvable
@@ -136,7 +136,7 @@ class JsonSchema(TextVerifier):
 
 
 def _references(schema: Any) -> Iterator[str]:
-    """Each `$ref` of a schema; none of a schema that changes the base of its references by an inner `$id`."""
+    """Each `$ref` of a schema; empty for a schema that changes the base of its references by an inner `$id`."""
     found, waiting = [], [schema]
     while waiting:
         value = waiting.pop()
@@ -152,10 +152,10 @@ def _references(schema: Any) -> Iterator[str]:
 
 
 def _resolve(schema: Mapping[str, Any], reference: str) -> None:
-    """Find what a reference leads to.
+    """Find the target of a reference.
 
     Raises:
-        Unresolvable: it leads nowhere.
+        Unresolvable: the target does not exist.
     """
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012
@@ -166,7 +166,7 @@ def _resolve(schema: Mapping[str, Any], reference: str) -> None:
 
 
 def _deeper(frames: int, call: Callable[[], object]) -> None:
-    """Make a call with so many frames more on the stack: what fits then fits wherever texts are scored."""
+    """Make a call with `frames` more frames on the stack; a schema that fits here fits during scoring."""
     if frames:
         _deeper(frames - 1, call)
     else:
@@ -211,7 +211,7 @@ def _ordered(name: str, check: Any) -> Any:
     """A bound that a NaN (YAML and TOML have it) does not meet: it compares as neither below nor above anything.
 
     Raises:
-        ValueError: out of the check as a whole, so that no `not` around the bound turns it into a yes.
+        ValueError: ends the whole check, so a `not` around the bound can't turn it into a match.
     """
 
     def keyword(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:

@@ -1,6 +1,6 @@
 """Is the text XML of the right shape?
 
-Read by expat, with every declaration of an entity refused before it could be used: nothing is expanded or fetched.
+Expat reads it and rejects every entity declaration before its use. Entities are neither expanded nor fetched.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _document(reply: str) -> str:
 
 
 def _parsed(body: str) -> tuple[str, str]:
-    """The root's name, and what is wrong with the document."""
+    """The root's name, and the problem with the document."""
     names: list[str] = []
     depth = deepest = 0
 

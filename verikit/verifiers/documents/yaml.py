@@ -69,7 +69,7 @@ def _loader() -> Any:
 
 
 def _check_mappings(root: Any, loader: Any) -> list[Any]:
-    """All mappings in the document's order; refuses keys that come twice as written, and merges that blow up."""
+    """All mappings in the document's order; rejects literally repeated keys, and merges that blow up."""
     waiting, known = [root], {id(root)}
     mappings: list[Any] = []
     sizes: dict[int, int] = {}
@@ -90,7 +90,7 @@ def _check_mappings(root: Any, loader: Any) -> list[Any]:
 
 
 def _check_keys(node: Any, loader: Any) -> None:
-    """Refuse keys that are one as JSON's text or as Python's value: `1` and `"1"`, `1` and `1.0`."""
+    """Reject keys that are equal as JSON text or as Python values: `1` and `"1"`, `1` and `1.0`."""
     texts: set[str] = set()
     values: set[Any] = set()
     for key, _ in node.value:
@@ -122,7 +122,7 @@ def _merged_size(node: Any, sizes: dict[int, int]) -> int:
 
 
 def _merged(key: Any, value: Any) -> list[Any]:
-    """The mappings that the pair `<<: value` merges; [] for any other pair, and for one the loader will refuse."""
+    """The mappings that the pair `<<: value` merges; [] for any other pair, and for one the loader will reject."""
     if key.tag != _MERGE or value.id == "scalar":
         return []
     parts = value.value if value.id == "sequence" else [value]
@@ -130,7 +130,7 @@ def _merged(key: Any, value: Any) -> list[Any]:
 
 
 def _write_merges_out(mappings: Iterable[Any]) -> None:
-    """Put the pairs of merged mappings in the place of each `<<`.
+    """Replace each `<<` with the pairs of the merged mappings.
 
     Of pairs with one key, the loader keeps the last. So the mapping's own pairs come last, and of several merged
     mappings the first one comes last. The loader's own merging is not used: PyYAML 6.0.4 lets a merged mapping's
@@ -158,7 +158,7 @@ def _write_merges_out(mappings: Iterable[Any]) -> None:
 
 
 def _shallow(events: Iterable[Any]) -> None:
-    """Refuse a text that nests too deeply, before what reads it would recurse."""
+    """Reject a document that nests too deeply, before its reader recurses."""
     depth = 0
     for event in events:
         kind = type(event).__name__

@@ -106,7 +106,7 @@ def _unchanged(path: str, workspace: Workspace, _: Sample) -> Score:
 
 
 def _concerns(pattern: str, path: str) -> bool:
-    """Whether a pattern names a path, or a folder that it lies in."""
+    """Whether a pattern matches a path, or a folder that contains it."""
     pattern = pattern.strip("/")
     return matches(pattern, path) or (not has_wildcards(pattern) and path.startswith(f"{pattern}/"))
 

@@ -102,7 +102,7 @@ def _treebank(text: str) -> list[str]:
 
 
 def _last_stop(text: str, closers: str, gap: str) -> str:
-    """Set a final full stop, and what closes after it, apart; from the end, as a pattern for it is quadratic."""
+    """Separate a final full stop and the closers after it. It scans from the end, since a pattern would be quadratic."""
     end = len(text.rstrip(_SPACES))
     start = end
     while start and text[start - 1] in closers:
@@ -113,7 +113,7 @@ def _last_stop(text: str, closers: str, gap: str) -> str:
 
 
 def runs(text: str) -> list[str]:
-    r"""Runs of word characters, `\w+` with combining marks: what IFEval and IFBench count as words."""
+    r"""Runs of word characters, `\w+` with combining marks: the words of IFEval and IFBench."""
     found: list[str] = _RUN.findall(text)
     return found
 
