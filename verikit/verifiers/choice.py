@@ -35,7 +35,7 @@ class Choice(TextVerifier):
             raise UsageError(f"last must be one letter from A to Z, got {self.last!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:

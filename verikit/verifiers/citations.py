@@ -95,7 +95,7 @@ class Citations(TextVerifier):
             raise UsageError("the least numbers of citations are at least 0")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:

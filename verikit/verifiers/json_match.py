@@ -50,7 +50,7 @@ class JsonMatch(TextVerifier):
     """True: all lists match in any order, as multisets. Or the paths of such lists: `("tags", "items[*].tags")`. `$` is
     the whole document."""
     extra: ExtraKeys = "refuse"
-    """Whether keys that the gold answer lacks are an error (`refuse`), or `ignore`d. Extra list items are always an error."""
+    """Whether keys missing from the gold answer are an error (`refuse`) or `ignore`d. Extra list items always are."""
     typed_numbers: bool = False
     """Whether 1 and 1.0 differ."""
     reward: Literal["all", "fraction"] = "all"
@@ -87,7 +87,7 @@ class JsonMatch(TextVerifier):
         return JsonRules(*tolerances, unordered, self.extra, self.typed_numbers)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:

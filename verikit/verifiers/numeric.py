@@ -38,7 +38,8 @@ class Numeric(TextVerifier):
     abs_tol: float = 0.0
     """Allowed |answer - gold|."""
     extract: AnswerIn = "stated"
-    """Source of the number: the answer that the reply has `stated` (the whole reply if it does not state one), or another place."""
+    """Source of the number: the answer that the reply has `stated`, or the whole reply if it does not state one; or
+    another place."""
     name = "numeric"
 
     def __post_init__(self) -> None:
@@ -48,7 +49,7 @@ class Numeric(TextVerifier):
             raise UsageError("tolerances are at least 0, and rel_tol is below 1")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:

@@ -148,7 +148,7 @@ class _CaseRuns:
         return budget.run(lambda limits: box.run(held, call=call, limits=livecodebench.room(limits, case)))
 
     def _run_apart(self, case: Driven) -> RunResult:
-        """Run the test code apart from the program; if the code fails before it reaches the program, the row is wrong."""
+        """Run the test code apart from the program; code that fails before it reaches the program is a row error."""
         if name := out_of_reach(case.code):
             return RunResult("infra_error", error=Failure("test code", OUT_OF_REACH.format(name)))
         far = FarProgram(self._program, self._box, self._budget, case.code)

@@ -91,10 +91,10 @@ class Code(TextVerifier):
             raise UsageError("a preset has its own way to run and to compare", hint="remove the other options")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself, as many at a time as the machine has processors.
+        """Score each sample separately, as many in parallel as the machine has CPU cores.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
         """
         box = chosen_sandbox(self.sandbox)
         if len(samples) < 2:

@@ -40,7 +40,7 @@ class StructuredText(TextVerifier):
         object.__setattr__(self, "schema", checker.schema)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample.completion) for sample in samples]
 
     def _score_sample(self, reply: str) -> Score:

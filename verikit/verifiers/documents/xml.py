@@ -55,7 +55,7 @@ class Xml(TextVerifier):
             _validator(self.schema)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself.
+        """Score each sample separately.
 
         Raises:
             MissingExtra: there is a schema, and lxml is not installed.

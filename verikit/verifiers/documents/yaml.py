@@ -32,7 +32,7 @@ class Yaml(StructuredText):
     labels: ClassVar[frozenset[str]] = frozenset({"yaml", "yml"})
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself.
+        """Score each sample separately.
 
         Raises:
             MissingExtra: PyYAML is not installed.

@@ -95,7 +95,7 @@ class Literals:
                 self._bound[id(name)] = slots[name.id]
 
     def change(self, node: ast.expr, variant: int) -> bool:
-        """Change the value bound to an expression's only name, in each row of a table; False if that is not possible."""
+        """Change the value bound to an expression's only name, in each row of a table; False if not possible."""
         while parts := parts_of(node) if isinstance(node, ast.Call) else []:
             node = parts[0]
         slots = self._bound.get(id(node), [])
@@ -147,7 +147,7 @@ def bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def difference(node: ast.expr) -> ast.BinOp | None:
-    """The subtraction whose magnitude an expression measures: `abs(a - b)`, `np.max(np.abs(a - b))`, `((a - b) ** 2).sum()`."""
+    """The subtraction that an expression measures: `abs(a - b)`, `np.max(np.abs(a - b))`, `((a - b) ** 2).sum()`."""
     sized = False
     while True:
         if isinstance(node, ast.Call) and called(node) in _LENGTHS:

@@ -42,14 +42,15 @@ class Html(WorkspaceVerifier):
     file: str = "*.html"
     """Path or pattern of the page, which must name one file."""
     steps: Sequence[Mapping[str, Any]] = ()
-    """The steps to take first: `{"click": "#go"}`, `{"type": "4", "into": "#n"}`, `{"press": "Enter"}`, `{"scroll": 400}`,
-    `{"wait": "Ready"}`, `{"dialog": true}`. Elements by CSS selector, `{"text": …}` or `{"role": …, "name": …}`."""
+    """Steps to take first: `{"click": "#go"}`, `{"type": "4", "into": "#n"}`, `{"press": "Enter"}`, `{"scroll": 400}`,
+    `{"wait": "Ready"}`, `{"dialog": true}`. Elements are a CSS selector, `{"text": …}` or `{"role": …, "name": …}`."""
     visible: Sequence[str] = ()
     """Strings that must be visible."""
     absent: Sequence[str] = ()
     """Strings that must not be visible."""
     dom: Mapping[str, Wanted] = field(default_factory=dict)
-    """CSS selectors, each with the number of elements, whether there is one, the visible text of the only one, the strings of all, or attributes of the only one."""
+    """CSS selectors, each with its expectation: the number of elements, or whether there is one. Or the visible text
+    or attributes of the only element, or the strings of all elements."""
     console: str | Sequence[str] = ()
     """`clean`: the console has no errors. Or strings that the page must print there."""
     requests: bool | Sequence[str] = True

@@ -61,7 +61,7 @@ class Instructions(TextVerifier):
             raise UsageError(f"max_chars must be at least 1, got {self.max_chars!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def score_missing(self, sample: Sample, reason: str) -> Score:

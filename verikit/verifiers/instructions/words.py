@@ -102,7 +102,7 @@ def _treebank(text: str) -> list[str]:
 
 
 def _last_stop(text: str, closers: str, gap: str) -> str:
-    """Separate a final full stop and the closers after it. It scans from the end, since a pattern would be quadratic."""
+    """Separate a final full stop and the closers after it. The scan starts at the end; a pattern is quadratic."""
     end = len(text.rstrip(_SPACES))
     start = end
     while start and text[start - 1] in closers:

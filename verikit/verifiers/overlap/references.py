@@ -40,7 +40,7 @@ class ReferenceVerifier(TextVerifier):
             raise UsageError(f"max_chars must be at least 1, got {self.max_chars!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself.
+        """Score each sample separately.
 
         Raises:
             MissingExtra: the package that measures is not installed.

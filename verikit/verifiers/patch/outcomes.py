@@ -22,11 +22,11 @@ _MOST_LINE = 4000
 
 
 def passed(form: str, outputs: Sequence[tuple[str, int, str]], files: Iterable[str] = ()) -> dict[str, bool]:
-    """Whether each test has passed, by name.
+    """Whether each test has passed, keyed by its name.
 
     Args:
         form: one of `FORMS`.
-        outputs: (command, exit code, what it printed) of each command.
+        outputs: (command, exit code, output) of each command.
         files: reports that the commands wrote (JUnit).
 
     Raises:
@@ -85,7 +85,7 @@ def _unittest(text: str) -> Iterable[tuple[str, bool]]:
 
 
 def _junit(text: str) -> list[tuple[str, bool]]:
-    """The cases of a report, as `class.name`; entities are not read. What is cut short holds what came before."""
+    """The cases of a report, as `class.name`; entities are not read. A truncated report keeps the cases before the cut."""
     found: list[tuple[str, bool]] = []
     parser = expat.ParserCreate()
 

@@ -1,4 +1,4 @@
-"""Where the old lines of a hunk are in a file: at their line, at the nearest other one, and with fuzz as in `patch`."""
+"""The place of a hunk's old lines in a file: at their line, at the nearest other one, or with fuzz as in `patch`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MOST_SEARCHED = 1 << 30
 
 @dataclass(slots=True)
 class Hunk:
-    """Old lines and what they become, from a line of the old file on (0: an empty one)."""
+    """Old lines and their replacements, starting at a line of the old file (0: an empty file)."""
 
     start: int
     old: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
     before: int = 0
-    """Lines of context at the beginning."""
+    """Lines of context at the start."""
     after: int = 0
     """Lines of context at the end."""
 
@@ -37,7 +37,7 @@ class Place:
 
 
 class HunkSearch:
-    """A file in which the places of hunks are looked for, in order."""
+    """A file that is searched for the places of hunks, in order."""
 
     def __init__(self, content: bytes) -> None:
         self._text = b"\n" + content
@@ -49,10 +49,11 @@ class HunkSearch:
         self._searched = 0
 
     def place(self, hunk: Hunk, done: int, *, fuzzy: bool) -> Place | None:
-        """Where a hunk applies behind the byte `done`; None if nowhere.
+        """The place at which a hunk applies after the byte `done`; None if there isn't one.
 
-        Word for word first: at the end of the file if the hunk ends without context and the file ends so, as git has
-        it, else at the stated line or the nearest other one. Then, if `fuzzy`, without more and more lines of context.
+        Exact matches come first: at the end of the file if the hunk ends without context and the file ends that way, as
+        in git. Otherwise they are at the stated line or the nearest other one. Then, if `fuzzy`, more and more lines of
+        context are dropped.
 
         Raises:
             PatchError: too much was searched.
@@ -76,7 +77,7 @@ class HunkSearch:
         self, hunk: Hunk, before: int, after: int, at: int, done: int,
         *, to_end: bool = False, only_end: bool = False, only: int | None = None,
     ) -> Place | None:  # fmt: skip
-        """The place of a hunk without so many lines of context at its ends."""
+        """The place of a hunk without `before` and `after` lines of context at its ends."""
         old, new = _cut(hunk.old, before, after), _cut(hunk.new, before, after)
         if before:  # the lines that are not looked at have their places, too
             done = self._start_of(bisect_left(self._starts, done) + before)
@@ -95,7 +96,7 @@ class HunkSearch:
         return self._starts[line] if line < len(self._starts) else self._size
 
     def _nearest(self, old: bytes, wanted: int, done: int) -> int | None:
-        """Where lines are: at a byte, else at the nearest line behind or before it."""
+        """The position of lines: at a byte, or else at the nearest line after or before it."""
         if wanted >= done and self._is_at(old, wanted):
             return wanted
         if not old:

@@ -19,7 +19,7 @@ def patched(tree: Tree, reply: str) -> dict[str, TreeFile]:
     """The tree with the patch of a reply.
 
     Raises:
-        PatchError: there is none, it can't be read, or it does not apply.
+        PatchError: the patch is missing, can't be read, or does not apply.
     """
     if len(reply) > MOST_WRITTEN:
         raise PatchError(f"longer than {MOST_WRITTEN} characters")

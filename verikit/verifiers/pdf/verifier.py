@@ -1,4 +1,4 @@
-"""Does the PDF show what it should? Text counts where the rendered page shows it."""
+"""Does the PDF show the expected content? Text counts only if the rendered page shows it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Pdf(WorkspaceVerifier):
         return scores[0]
 
     def _decided(self, checks: Iterator[tuple[str, Found]]) -> Score:
-        """0.0 by the first that fails; without a value if one is doubtful."""
+        """0.0 from the first check that fails; unscored if one is doubtful."""
         doubtful = ""
         for fault, result in checks:
             if result == "no":
@@ -173,7 +173,7 @@ def _shows(name: str, wanted: str, one: Mapping[str, Any]) -> tuple[str, Found]:
 
 
 def _elsewhere(pages: Sequence[Page], text: str) -> str:
-    """Why a text that is not in sight is hidden, if it is there."""
+    """Why text that is not visible is hidden, if the PDF contains it."""
     close = "".join(text.split())
     for page in pages:
         for hidden in page["hidden"]:

@@ -1,7 +1,7 @@
 """Is a proposed Absolute Zero task valid? Structure, safety, integrity, determinism, in this order.
 
-The list of banned imports is the paper's (figure 10): it keeps tasks deterministic and self-contained. It is no
-sandbox; the sandbox is.
+The list of banned imports is the paper's (figure 10): it keeps tasks deterministic and self-contained. It does not
+replace the sandbox.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REPOSITORY_ADDS = ("hmac",)
 
 
 class InvalidProposal(ValueError):
-    """What the model wrote breaks a rule; says which."""
+    """The model's proposal breaks a rule; the message names it."""
 
 
 class OurFault(ValueError):

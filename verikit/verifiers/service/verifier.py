@@ -1,4 +1,4 @@
-"""Does the server reply as it should? It is started in a box of its own and called over the box's loopback."""
+"""Does the server reply as it should? It is started in its own box and called over the box's loopback."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CLIENTS: Mapping[str, Mapping[str, str]] = {
 """Who sends the requests. Each gets a fresh box, and a service must serve both alike."""
 _STOP_S = 10.0
 _ENDING_TICKS = 10
-"""After a reply that is none: how long a program that is about to end may take, so that the reason can say so."""
+"""Wait after a missing reply, so the reason can report a program that is about to end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Service(WorkspaceVerifier):
     ask: Sequence[Mapping[str, Any]] = ()
     """Requests in order, such as `{"get": "/a", "expect": {"status": 200, "json": …}}`, and `{"restart": "kill"}`."""
     port: int = 8000
-    """The port where the program listens. The program gets it as the environment variable `PORT`."""
+    """The port that the program listens on. The program receives it in the environment variable `PORT`."""
     ready: str = ""
     """A path that is requested until its status is 2xx, before the first request. Without it, the port must be open."""
     stop_ok: bool = False
@@ -131,7 +131,7 @@ class _Visit:
         self._kept: dict[str, str | int] = {}
 
     def parts(self) -> Iterator[tuple[str, Score]]:
-        """The score of each step; what ends the program, or a reply that is none, is the last."""
+        """The score of each step; the last one is the step that ends the program or does not get a valid reply."""
         asks = read_asks(self._service.ask)
         name = "start"
         try:
@@ -182,7 +182,7 @@ class _Visit:
         return ""
 
     def _ask(self, ask: DeclaredRequest) -> str:
-        """Send a request; what is wrong with the reply.
+        """Send a request; return the problem with the reply.
 
         Raises:
             AgentFault: there is no reply, or none that can be read.

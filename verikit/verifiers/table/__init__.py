@@ -90,7 +90,7 @@ class LeftTable(WorkspaceVerifier):
         """The expected table.
 
         Raises:
-            WorkspaceError: there is none, or it is no table.
+            WorkspaceError: it is missing, or is not a table.
         """
         told = sample.answer if self.expected is None else self.expected
         if isinstance(told, str) and told.startswith("before:"):
@@ -104,7 +104,7 @@ class LeftTable(WorkspaceVerifier):
 
 
 def _parsed(text: str) -> TypedTable:
-    """A row's answer as a table: JSON, or CSV whose cells are texts."""
+    """A row's answer as a table: JSON, or CSV whose cells are strings."""
     if text.lstrip()[:1] in ("[", "{"):
         try:
             return _of_objects(json.loads(text))

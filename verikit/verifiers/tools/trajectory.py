@@ -1,4 +1,4 @@
-"""Did the model call the tools of the reference, and end where it should?"""
+"""Did the model call the tools of the reference, and reach the expected state?"""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Trajectory(Verifier):
     The reference is a conversation (its messages) or a list of calls. `strict`: the same calls in the same order, for
     messages the same roles with the same calls. `unordered`: the same calls. `subset`: only calls of the reference.
     `superset`: every call of the reference. `f1`: the harmonic mean of precision and recall over calls. A breach of a
-    limit is 0.0. So is an unreadable call, if tools are forbidden or `match` is `none`. The rules are those of
-    agentevals, but calls are paired optimally.
+    limit is 0.0. So is an unreadable call, if tools are forbidden or `match` is `none`. The rules follow agentevals,
+    but calls are paired optimally.
     """
 
     match: TrajectoryMode = "strict"
@@ -49,8 +49,8 @@ class Trajectory(Verifier):
     state: str | StateFunction | None = None
     """A function `file.py:name` (or `package.module:name`) of the calls, each with name and arguments, and the sample.
     It returns the last state. The state must equal the sample's `final_state`, or the function's result for the
-    reference's calls if there is none. If it raises only on the model's calls, the value is 0.0. If it also raises on
-    the reference's (without a reference: on no calls), the sample is unscored."""
+    reference's calls if the sample doesn't have one. If it raises only on the model's calls, the value is 0.0. If it
+    also raises on the reference's (without a reference: on no calls), the sample is unscored."""
     never_writes: Sequence[str] = ()
     """Paths and patterns that no step may change. Checked by the difference between `before` and `after` of a
     workspace, and by the commands and calls of the steps, which also show edits that were reverted."""
@@ -86,7 +86,7 @@ class Trajectory(Verifier):
         self._watch()
 
     def _watch(self) -> StepRules | None:
-        """The rules for paths and programs; None where there are none."""
+        """The rules for paths and programs; None if there aren't any."""
         never = [
             *_rules("writes", self.never_writes),
             *_rules("reads", self.never_reads),
@@ -97,7 +97,7 @@ class Trajectory(Verifier):
         return StepRules(tuple(never), read_order(self.order), self.max_steps, self.undecided, self.root)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         function = self._function()
         return [self._score_sample(sample, function) for sample in samples]
 
@@ -201,7 +201,7 @@ class Trajectory(Verifier):
         return all(key in more and same(value, more[key]) for key, value in less.items())
 
     def __repr__(self) -> str:
-        """All options; of the state's function its source too."""
+        """All options, and the source of the state's function."""
         function = self._function()
         told = None if function is None else describe_function(function)
         return (
@@ -223,7 +223,7 @@ def _role(message: CompletionMessage) -> Any:
 
 
 def _reference(told: Any, sample: Sample) -> tuple[list[ToolCall], Sequence[CompletionMessage] | None, str]:
-    """A reference's calls, its messages where it has those, and what is wrong with it."""
+    """A reference's calls, its messages if it has any, and the problem with it."""
     if isinstance(told, str):
         value, problem = load_json(told)
         if problem and (calls := text_calls(told)):
@@ -244,7 +244,7 @@ def _reference(told: Any, sample: Sample) -> tuple[list[ToolCall], Sequence[Comp
 
 
 def _reached(function: StateFunction, made: Sequence[ToolCall], wanted: Sequence[ToolCall], sample: Sample) -> Score:
-    """Whether the calls lead to the expected state; none, if the function takes the reference's calls and not these."""
+    """Whether the calls lead to the expected state; 0.0 if the function accepts the reference's calls and not these."""
     broken = next((call.problem for call in made if call.problem), "")
     if broken:
         return Score(0.0, reason=broken)
