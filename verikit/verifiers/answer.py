@@ -218,7 +218,7 @@ def _by_json(completion: str, golds: list[str], rules: Equality) -> tuple[list[s
 
 
 def _json_verdict(reply: str, gold: str, wanted: JsonGold, rules: Equality) -> AnswerVerdict | None:
-    """A reply against one JSON gold; None leaves a list to the other readings of it."""
+    """The verdict on a reply against one JSON gold answer; None leaves a list to the other ways to read it."""
     if len(reply) > MAX_JSON:
         return AnswerVerdict("limit", "the reply is too long for JSON", "json", gold=gold)
     is_list = isinstance(wanted.value, list)
@@ -245,7 +245,7 @@ def _json_difference(gold: Any, value: Any, rules: Equality) -> str:
 
 
 def _balanced(text: str) -> bool:
-    """Whether as many brackets are closed as are opened."""
+    """Whether all brackets are balanced."""
     return text.count("[") == text.count("]") and text.count("{") == text.count("}")
 
 
@@ -257,7 +257,7 @@ def _said(reply: str) -> str | None:
 
 @dataclass(frozen=True)
 class Math(Answer):
-    """`answer` for mathematical golds only: a single letter is a symbol, and it abstains if the gold is prose."""
+    """`answer` for mathematical gold answers only: a single letter is a symbol, and prose gold answers are unscored."""
 
     name = "math"
     _letters: ClassVar[bool] = False
@@ -271,7 +271,7 @@ class Math(Answer):
 
 
 def _may_be_mathematics(gold: str) -> bool:
-    """Whether a gold is mathematics, or can't be read, which `answer` reports."""
+    """Whether a gold answer is mathematics, or can't be read, which `answer` reports."""
     json_value, read = gold_json(gold), read_gold(gold)
     return (json_value is None or json_value.kind == "numbers") and (read.tree is not None or bool(read.problem))
 

@@ -64,6 +64,6 @@ def _texts(options: object) -> list[str]:
 
 
 def _letters(gold: str) -> frozenset[str]:
-    """The letters that a gold names: one ("B", "(b)."), or several where several are to be chosen ("A, C")."""
+    """The letters of a gold answer: one ("B", "(b)."), or several that must all be chosen ("A, C")."""
     plain = gold.strip().strip("().").upper()
     return frozenset(plain) if len(plain) == 1 else choices.several_letters(gold.strip().upper())

@@ -1,6 +1,6 @@
 """Do quotations really occur in the passages given, and do numbered references resolve?
 
-Linear in the reply and the passages, but for the search of each quotation in each passage.
+Linear in the reply and the passages, except for the search of each quotation in each passage.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PASSAGE_KEYS = ("passages", "contexts", "context", "documents", "docs", "ctxs", 
 _TEXT_KEYS = ("text", "content", "contents", "passage", "page_content", "body", "paragraph_text", "snippet")
 _NUMBERS = r"\^?[0-9]{1,4}(?:\s{0,3}[–-]\s{0,3}\^?[0-9]{1,4})?"
 _REFERENCE = re.compile(
-    r"[\[【]\s{0,3}(?![0-9]{4}[–-](?:0[1-9]|1[0-2])[\]】])"  # a month, as in [2024-01], is no reference
+    r"[\[【]\s{0,3}(?![0-9]{4}[–-](?:0[1-9]|1[0-2])[\]】])"  # a month, as in [2024-01], is not a reference
     rf"({_NUMBERS}(?:\s{{0,3}}[,;]\s{{0,3}}{_NUMBERS}){{0,20}})\s{{0,3}}(?:†[^】\]\n]{{0,40}})?[\]】]"
 )
 _FENCE = re.compile(
@@ -40,14 +40,14 @@ _ON_WITH_CODE = re.compile(r"[ \t]{0,3}(?:[-+*/%]?=(?!>)|[<>]=|\+[ \t]?[\w(]|\.[
 _VARIABLES = frozenset(
     "arr vec nums lst buf ptr dp idx mat argv args kwargs str tmp obj dict val vals elem elems".split()
 )
-"""Names that programs give and prose does not."""
+"""Names that occur in programs and not in prose."""
 _NEXT = re.compile(r"""[\s.,;:!?)"”»'’]{0,4}(?=[\[【])""")
 _GAP = re.compile(r"\[?(?:\.\.\.|…)\]?")
 _MOST_QUOTES = 300
 _UNSPACED = "\u0e00"
 """First code point of scripts (Thai, Chinese, Japanese) that mostly do not put spaces between words."""
 _SPAN = 60
-"""The most passages that a range like [1-60] may name."""
+"""Maximum passages in a range such as [1-60]."""
 
 
 class Citation(NamedTuple):
@@ -209,7 +209,7 @@ def reference_marks(reply: str) -> list[re.Match[str]]:
 
 
 def _indexes(match: re.Match[str], names: Container[str]) -> bool:
-    """Whether brackets index a variable, by the word that they are set to and by the operators after them."""
+    """Whether brackets index a variable, by the word before them and the operators after them."""
     if match[0][0] != "[" or match.string[max(match.start() - 1, 0) : match.start()].isspace():
         return False
     before = _GLUED.search(match.string[max(match.start() - 80, 0) : match.start()])
@@ -251,7 +251,7 @@ def _in_order(pieces: Sequence[str], passage: str) -> bool:
 
 
 def _cuts(passage: str, start: int, end: int) -> bool:
-    """Whether a span begins or ends within a word; scripts without spaces between words have no bounds."""
+    """Whether a span starts or ends within a word; scripts without spaces between words have no bounds."""
     edges = (passage[max(at - 1, 0) : at + 1] for at in (start, end))
     return any(len(edge) == 2 and edge[0].isalnum() and edge[1].isalnum() and max(edge) < _UNSPACED for edge in edges)
 

@@ -16,7 +16,7 @@ from verikit.types import Sample, Score
 from verikit.verifiers.reading.gold import AnswerIn, check_choice, taken
 from verikit.verifiers.reading.stated import stands
 
-# A sign belongs to the number unless something stands right before it: "x=-5" is negative, "10-20" a range.
+# A sign belongs to the number unless something comes right before it: "x=-5" is negative, "10-20" a range.
 _NUMBER = re.compile(
     r"(?:(?<![\w)\]}])[-+−])?"
     r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|(?<!\d)\.\d+)(?:[eE][-+−]?\d+)?(?:/\d+)?"

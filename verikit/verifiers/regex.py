@@ -47,7 +47,7 @@ class Regex(TextVerifier):
         return [self._score_sample(sample) for sample in samples]
 
     def _found(self, text: str) -> Any:
-        """The match that counts: the last one if it is compared with the gold answer, otherwise the first one; None if nothing matches."""
+        """The match that counts: the last if compared with the gold answer, otherwise the first; None if no match."""
         last = None
         for last in self._compiled.finditer(text, timeout=self.timeout_s):  # noqa: B007
             if not self.match_answer:

@@ -76,7 +76,7 @@ class _Appended:
     setup: str
 
     def whole(self, tests: str = "", last: str = "") -> str:
-        """One source of the program and its tests, or others, and an assertion after them."""
+        """One source of the program, its tests (or other tests), and an assertion after them."""
         tests = tests or self.tests
         return forms.whole(self.language, self.prompt, self.program, tests, self.stops, self.setup, last)
 
@@ -109,7 +109,7 @@ def _appended(sample: Sample, language: str, tests: str) -> _Appended:
 def _confirmed(
     found: Score, true: BuiltProgram, false: Sequence[BuiltProgram], row: ForeignRow, box: LocalSandbox, budget: Budget
 ) -> Score:
-    """The score of a program that has passed once: its pass, if it is one of the tests."""
+    """The score of a program that has passed once: its pass, if the tests caused it."""
     order = [True] * _TRUE + [False] * _FALSE
     secrets.SystemRandom().shuffle(order)
     for number, is_true in enumerate(order):

@@ -68,7 +68,7 @@ def _joined(prompt: str, program: str) -> Iterator[str]:
     yield head + textwrap.indent(textwrap.dedent(program), indent)
     body = program.lstrip("\n")
     end = _TOP_LEVEL.search(body, 1)
-    if end:  # a base model runs on until it is cut off
+    if end:  # a base model continues until it is cut off
         yield head + body[: end.start()]
 
 

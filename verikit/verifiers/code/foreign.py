@@ -1,4 +1,4 @@
-"""Programs of other languages than Python against their tests: compiled once, each case in a fresh process."""
+"""Programs in languages other than Python against their tests: compiled once, each case in a fresh process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verikit.verifiers.code.cases import Piped
 from verikit.verifiers.code.python_cases import output_problem
 
 _CHUNKS = (2, 8, 32)
-"""How many cases go together: few at first, since a wrong program mostly fails one of them."""
+"""Cases per run: few at first, since a wrong program usually fails one of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from verikit.verifiers.code.cases import Called, Piped
 from verikit.verifiers.code.packed import pairs, unpacked
 
 METHOD = "verikit_method"
-"""Under this name the program's function is called."""
+"""The name that calls the program's function."""
 OUTPUT_KB = 65_536
 """Minimum output cap of a program, in KiB; the benchmark's own runner doesn't have a cap."""
 VALUE_BYTES = 32
@@ -107,7 +107,7 @@ def same_value(value: Any, expected: Any) -> bool:
     """
     value = plain(value)
     if isinstance(value, Array):
-        # Of several items the comparison has no truth value there.
+        # With several items, the comparison does not have a truth value there.
         return len(value.items) == 1 and list(value.items) == expected
     return bool((list(value) if isinstance(value, tuple) else value) == expected)
 

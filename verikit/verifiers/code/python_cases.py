@@ -1,4 +1,4 @@
-"""Run a Python program against the cases of its row, one after the other, and judge what each gives."""
+"""Run a Python program against the cases of its row, one by one, and judge each result."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def score(attempt: CodeAttempt, cases: Sequence[Case]) -> Score:
 
 
 def output_problem(attempt: CodeAttempt, case: Piped, result: RunResult) -> str | Score:
-    """Empty if an output is right: equal to one that is, or taken by the row's checker."""
+    """Empty if an output is right: equal to the expected one, or accepted by the row's checker."""
     rules = attempt.rules
     if case.checker and not rules.livecodebench:
         return checked(case, result.stdout, attempt.box, rules.limits)
@@ -108,7 +108,7 @@ class _CaseRuns:
     def _value_problem(self, case: Called | Driven | SharedCalls, result: RunResult) -> str:
         """Empty if a run gave the expected value, otherwise the value it gave."""
         if isinstance(case, Driven):
-            return ""  # its asserts held, or the run would have failed
+            return ""  # its asserts passed, or the run would have failed
         if isinstance(case, Called):
             return "" if self._holds(case, result.value) else f"gives {show(result.value)}"
         for called, value in zip(case.cases, result.value, strict=True):

@@ -170,7 +170,7 @@ def judged(suite: SuiteFile, result: RunResult, *, met: bool) -> dict[str, Score
         return told if met else Score.error(f"the row's tests can't run: {told}")
     try:
         rows = [(str(name), str(outcome), str(message)) for name, outcome, message in result.value]
-    except (TypeError, ValueError):  # in process, the program writes what it likes
+    except (TypeError, ValueError):  # in process, the program can write anything
         return "the record of its tests can't be read"
     broken = next((message for _, outcome, message in rows if outcome == "broken"), None)
     if broken is not None:

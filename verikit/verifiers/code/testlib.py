@@ -26,7 +26,7 @@ _HEADER = "testlib.h"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]{1,200})[">][^\n]*$', re.MULTILINE)
 _GIVEN = re.compile(r"\bpoints(?:_info)?[ \t]+(-?\d{1,300}(?:\.\d{1,300})?)")
 _BUILD = replace(BUILD, wall_s=600.0, cpu_s=60.0)
-"""A compiler waits for nothing but a busy machine, so its wall clock is far off."""
+"""A compiler only waits on a busy machine, so its wall-clock limit is generous."""
 _MOST = 8 << 20
 """Of a header, in bytes."""
 

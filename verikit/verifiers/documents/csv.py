@@ -55,7 +55,7 @@ class Csv(StructuredText):
 
     def parse(self, text: str) -> Any:
         """The rows as objects by column."""
-        space = " \t\r\n".replace(self.delimiter, "")  # a delimiter at the end stands before an empty cell
+        space = " \t\r\n".replace(self.delimiter, "")  # a delimiter at the end precedes an empty cell
         try:
             lines = list(csv.reader(io.StringIO(text.strip(space), newline=""), delimiter=self.delimiter, strict=True))
         except csv.Error as problem:

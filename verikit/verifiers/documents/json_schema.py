@@ -128,7 +128,7 @@ class JsonSchema(TextVerifier):
             return Score.error(f"the JSON schema has an unresolvable $ref: {str(error)[:200]}")
         except TimeoutError:
             return Score(0.0, answer=body, reason=f"the check ran out of {self.timeout_s} s on this text")
-        except (RecursionError, ArithmeticError, ValueError) as error:  # ValueError: a number too long to be written
+        except (RecursionError, ArithmeticError, ValueError) as error:  # ValueError: a number too long to write
             return Score(0.0, answer=body, reason=f"can't be checked (nesting, or a number): {str(error)[:80]}")
         if fault is not None:
             return Score(0.0, answer=body, reason=f"{fault.json_path[:80]}: {fault.message[:120]}")
@@ -237,7 +237,7 @@ def _matches(pattern: str, text: str) -> bool:
     while True:
         try:
             return regex.search(pattern, text, timeout=max(_DEADLINE.get() - time.thread_time(), 0.001)) is not None
-        except TimeoutError:  # by the time of the whole process, other threads' too
+        except TimeoutError:  # the time of the whole process, including other threads
             if time.thread_time() > _DEADLINE.get():
                 raise
 

@@ -85,7 +85,7 @@ def _check_mappings(root: Any, loader: Any) -> list[Any]:
         parts = [part for pair in node.value for part in pair] if node.id == "mapping" else node.value
         new = [part for part in parts if id(part) not in known] if node.id != "scalar" else []
         known.update(map(id, new))
-        waiting += reversed(new)  # in the document's order, so that what is merged has its size already
+        waiting += reversed(new)  # in the document's order, so merged mappings already have their sizes
     return mappings
 
 

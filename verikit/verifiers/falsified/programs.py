@@ -142,7 +142,7 @@ class _Reader:
         """All expectations."""
         for found in _ASSERTION.finditer(self.text):
             arguments = self._arguments(found.end() - 1)
-            if arguments and self._shown(arguments[0]) == "t":  # Go's, which is no value
+            if arguments and self._shown(arguments[0]) == "t":  # Go's, which is not a value
                 arguments = arguments[1:]
             name = found[1]
             if name.removeprefix("assert.").lower() in _EQUALITIES and len(arguments) > 1:

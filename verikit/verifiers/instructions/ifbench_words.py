@@ -184,7 +184,7 @@ def syllables(value: str, arguments: Arguments) -> bool:
         import syllapy
     except ImportError:
         raise MissingExtra("counting syllables", "instructions") from None
-    # A word of very many hyphens would send the package's recursion too deep; without punctuation there are none.
+    # A word with very many hyphens would exceed the package's recursion limit, so punctuation is removed.
     parities = [syllapy.count(word) % 2 for word in words.unpunctuated(value).lower().split()]
     return all(before != after for before, after in itertools.pairwise(parities))
 

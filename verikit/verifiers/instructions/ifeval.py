@@ -145,7 +145,7 @@ def _lines_with(mark: str, value: str) -> int:
         if value[head] == mark and (mark == "-" or value[end : end + 1] not in ("", "*")):
             found += 1
             end += mark == "*"
-        # The next match begins at a line; the end of this one is one if the star's second character was the break.
+        # The next match starts at a line; this one ends at one if the star's second character was the line break.
         if end < len(value) and end > head + 1 and value[end - 1] == "\n" and value[end] == "\n":
             begin = end
             continue

@@ -167,7 +167,7 @@ def _options(value: str, arguments: Arguments) -> bool:
 
 
 def _emoji(value: str, arguments: Arguments) -> bool:
-    # Flags, keycaps and tagged flags are several characters, none of which is an emoji alone.
+    # Flags, keycaps and tagged flags have several characters, and none of these is an emoji on its own.
     return forms.emoji(_FLAG.sub("\u2b50", value), arguments)
 
 

@@ -17,7 +17,7 @@ import regex
 
 from verikit.verifiers.instructions.data import word_lists
 
-# Rules of google-research's `split_into_sentences`: a full stop that ends no sentence is hidden as <prd>.
+# Rules of google-research's `split_into_sentences`: a full stop that does not end a sentence is hidden as <prd>.
 _HIDE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), to)
     for pattern, to in (
@@ -195,6 +195,6 @@ def _starts(token: _Token, kind: str) -> bool | None:
         return False
     if token.text[0].isupper():
         return True if kind in word_lists("punkt.txt")["lower"] else None
-    # Four words stood in lower case at the head of sentences only, and tell nothing.
+    # Four words were in lower case only at the start of sentences, so they are no evidence.
     known = ("z-holiday", "administrators", "r-revised", "b-week")
     return False if token.text[0].islower() and kind not in known else None

@@ -17,7 +17,7 @@ _SPACES = (
 )
 _RUN = regex.compile(r"\w+")
 
-# NLTK's word tokenizer for English, which follows the Penn Treebank's sed script: replacements one after the other.
+# NLTK's word tokenizer for English, which follows the Penn Treebank's sed script: replacements in order.
 _BEFORE: tuple[tuple[regex.Pattern[str], str], ...] = tuple(
     (regex.compile(pattern), to)
     for pattern, to in (
@@ -59,7 +59,7 @@ _AFTER: tuple[tuple[regex.Pattern[str], str], ...] = tuple(
         (r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ", r"\1 \2 "),
     )
 )
-# These alone NLTK compiles with `re`, for which a combining mark ends a word.
+# NLTK compiles only these with `re`, where a combining mark ends a word.
 _CONTRACTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), to)
     for pattern, to in (

@@ -85,7 +85,7 @@ def _unittest(text: str) -> Iterable[tuple[str, bool]]:
 
 
 def _junit(text: str) -> list[tuple[str, bool]]:
-    """The cases of a report, as `class.name`; entities are not read. A truncated report keeps the cases before the cut."""
+    """The cases of a report, as `class.name`, without reading entities; a truncated report keeps its complete cases."""
     found: list[tuple[str, bool]] = []
     parser = expat.ParserCreate()
 

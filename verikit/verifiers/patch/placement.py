@@ -79,7 +79,7 @@ class HunkSearch:
     ) -> Place | None:  # fmt: skip
         """The place of a hunk without `before` and `after` lines of context at its ends."""
         old, new = _cut(hunk.old, before, after), _cut(hunk.new, before, after)
-        if before:  # the lines that are not looked at have their places, too
+        if before:  # the skipped lines have their places too
             done = self._start_of(bisect_left(self._starts, done) + before)
         line = at + before
         wanted = self._start_of(line)

@@ -186,7 +186,7 @@ def applied(tree: Tree, changes: list[FileChange], *, fuzzy: bool = False) -> di
     edited = Edited(tree)
     for change in changes:
         if change.source not in edited.files and change.source == change.target and _only_adds(change):
-            change = FileChange("", change.target, change.hunks)  # `patch` makes this file, too
+            change = FileChange("", change.target, change.hunks)  # `patch` creates this file too
         held = edited.read(change.source) if change.source else TreeFile(b"")
         if change.target and change.target != change.source and change.target in edited.files:
             raise PatchError(f"{change.target} exists already")

@@ -110,7 +110,7 @@ class Patch(TextVerifier):
             try:
                 for ended in as_completed(running):
                     yield running[ended], ended.result()
-            finally:  # of an interrupted run, what has not begun is not begun
+            finally:  # after an interruption, do not start further work
                 threads.shutdown(wait=False, cancel_futures=True)
 
     def key(self, sample: Sample) -> str:
@@ -221,7 +221,7 @@ class Patch(TextVerifier):
         return _alarms(self._run(task, tree, box)) if tree else {}
 
     def _row_fault(self, task: PatchTask, box: LocalSandbox) -> str:
-        """Why no candidate could pass the row's tests here; empty if one can, or if that is unknown. Found once per row."""
+        """Why no candidate could pass the row's tests here; empty if one can, or if unknown. Found once per row."""
         return _faults.of(_digest(self, task), lambda: self._find_fault(task, box))
 
     def _find_fault(self, task: PatchTask, box: LocalSandbox) -> str:

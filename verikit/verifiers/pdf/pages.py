@@ -52,7 +52,7 @@ def plain(text: str) -> str:
 
 
 def flowing(page: Page) -> Iterator[tuple[str, set[int]]]:
-    """The text of a page with its doubtful positions, in two forms: words cut by a hyphen joined with and without it."""
+    """The text of a page with its doubtful positions, in two forms: cut words joined with and without their hyphen."""
     for hyphen in ("-", ""):
         parts: list[str] = []
         doubtful: set[int] = set()

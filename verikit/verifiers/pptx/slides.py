@@ -67,7 +67,7 @@ def holds(block: Block, text: str) -> Found:
     wanted = plain(text)
     if not is_doubtful(block):
         return "yes" if wanted in shown(block, doubtful=False) else "no"
-    # What doubtful runs part is not one text: it may be cut by what they show.
+    # Text on both sides of doubtful runs is not one text: they may show something in between.
     for doubtful, runs in groupby(block["runs"], key=lambda run: bool(run["doubt"]) and not run["hidden"]):
         if not doubtful and wanted in shown({"runs": list(runs)}, doubtful=False):
             return "yes"

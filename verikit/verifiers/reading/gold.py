@@ -28,7 +28,9 @@ class GoldVerifier(TextVerifier):
     normalizer: Normalizer = "squad"
     """`squad`, `hotpotqa`, `r1-searcher`, or `none` (surrounding space only)."""
     extract: AnswerIn = "stated"
-    """The part of the reply to compare. `stated`: the marked answer (a tag, a box, "the answer is …", the only bold words), or else all of it. `whole`, `boxed`, `answer_tag` and `last_line` are literal. A stated answer that the reply denies, or offers among others ("Paris, or maybe Rome"), is 0.0."""
+    """The part of the reply to compare. `stated` is the marked answer (in a tag, a box, "the answer is …", the only
+    bold words), or the whole reply if nothing is marked. `whole`, `boxed`, `answer_tag` and `last_line` are literal. A
+    stated answer that the reply denies, or offers among others ("Paris, or maybe Rome"), is 0.0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -76,7 +76,7 @@ _Patterns = tuple[re.Pattern[str], re.Pattern[str] | None]
 
 @lru_cache(maxsize=64)
 def _closing(mark: str) -> tuple[_Patterns, _Patterns]:
-    """The patterns that close an opening mark, with its own closing marks and with others; at any place, and at word ends."""
+    """Patterns that close an opening mark, with its own closers and with others: at any place, and at word ends."""
     own, other = (
         "|".join(map(re.escape, marks)) for marks in (tuple(_CLOSERS[mark]), _DOUBLE if mark in _DOUBLE else ())
     )

@@ -31,7 +31,7 @@ class Stated(NamedTuple):
 
 
 def stated(reply: str) -> Stated:
-    """The answer that a reply marks (a tag, a box, "the answer is …", ####, its only bold words), or else the whole reply.
+    """The answer that a reply marks (a tag, a box, "the answer is …", ####, its only bold words), or the whole reply.
 
     If a reply retracts an answer ("Rome. Wait, Paris."), the text after the retraction counts.
     """

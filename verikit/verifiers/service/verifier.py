@@ -172,7 +172,7 @@ class _Visit:
         try:
             left = max(deadline - time.monotonic(), 0.1)
             return 200 <= call(self._box, request, min(left, self._service.reply_s)).status < 300
-        except AgentFault:  # whatever is wrong before it is ready: it gets another chance until the deadline
+        except AgentFault:  # errors before it is ready: retry until the deadline
             return False
 
     def _restart(self, restart: Restart) -> str:

@@ -1,4 +1,4 @@
-"""A reward by correctness and length: right answers better short, wrong ones better long."""
+"""A reward by correctness and length: short right answers and long wrong ones score higher."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def cosine_length(
 
     Args:
         part: A verifier that decides whether the completion is right (0.5 or more).
-        max_length: The length where the reward stops changing.
+        max_length: The reward is constant beyond this length.
         right: The rewards of a right completion of length 0, and of `max_length`.
         wrong: The same for a wrong one.
         exceeded: The reward of a completion longer than `max_length`, right or wrong. None: the reward at `max_length`.

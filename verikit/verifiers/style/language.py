@@ -92,7 +92,7 @@ def _factory() -> Any:
 
 
 def _detected(text: str) -> dict[str, float]:
-    """Languages with their probabilities, likeliest first; empty if no language is detected."""
+    """Languages with their probabilities, likeliest first; empty if detection fails."""
     from langdetect.lang_detect_exception import LangDetectException
 
     detector = detector_factory().create()

@@ -22,9 +22,9 @@ class SoftOverlong(TextVerifier):
     """
 
     max_length: int = 20480
-    """L_max: the length where the punishment is full."""
+    """L_max: the length with the full punishment."""
     cache: int = 4096
-    """L_cache: the length of the interval where the punishment grows."""
+    """L_cache: the length of the interval with a growing punishment."""
     unit: LengthUnit = "tokens"
     """`tokens`, `words` or `chars`."""
     tokenizer: str = ""

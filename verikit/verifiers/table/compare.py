@@ -81,7 +81,7 @@ class Fit:
     texts: bool
     """Whether the values found are cells of CSV, which are read as the expected types."""
     all_texts: bool
-    """Whether the expected ones are CSV cells too: then they are equal as strings, or as numbers within the tolerance."""
+    """Whether the expected ones are CSV cells too; then compare as strings, or as numbers within a tolerance."""
 
     def __call__(self, value: Any, wanted: Any) -> bool:
         """Whether it is."""

@@ -20,7 +20,7 @@ from verikit.workspaces.tree import Blob
 Format = Literal["auto", "csv", "tsv", "json", "jsonl", "parquet", "sqlite"]
 Lax = Literal["bom", "nan", "duplicates"]
 MAX_MB = 16
-"""MiB of a table that is read here."""
+"""Maximum MiB of a table."""
 ENDINGS: dict[str, Format] = {
     ".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
     ".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite",

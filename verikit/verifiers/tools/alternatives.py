@@ -166,7 +166,7 @@ class _Parameter:
         if self._convert is not None:
             if type(value) is not str:
                 raise _NotText
-            null = value == "null" and None in self._accepted  # otherwise text as any other word
+            null = value == "null" and None in self._accepted  # otherwise text like any other word
             return None if null else self._convert(value, self._stated, self._nested)
         if type(value) is tuple and self._type is list:
             return list(value)

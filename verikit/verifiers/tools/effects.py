@@ -15,7 +15,8 @@ from verikit.calls import ToolCall
 from verikit.verifiers.tools.shell import Script, SimpleCommand, Word, parsed, without_assignments
 
 Does = Literal["reads", "writes", "runs", "names", "hides", "opaque"]
-"""`names`: an unknown program has it as an argument. `hides`: the text doesn't show the effect. `opaque`: a text in another language decides the effect on the paths that it mentions."""
+"""`names`: an unknown program has the path as an argument. `hides`: the text doesn't show the effect.
+`opaque`: code in another language decides the effect on the paths that it mentions."""
 MAX_NESTED = 8
 SHELLS = frozenset("sh bash zsh dash ksh ash fish".split())
 INTERPRETERS = frozenset("python python3 perl ruby node php lua Rscript pypy3 deno bun".split())
@@ -23,7 +24,7 @@ _WRAPPERS = {
     "sudo": "ugph", "env": "uC", "nohup": "", "time": "fo", "timeout": "ks", "nice": "n", "stdbuf": "ioe", "exec": "a",
     "command": "", "builtin": "", "setsid": "", "ionice": "cn", "doas": "u", "unbuffer": "", "chroot": "",
 }  # fmt: skip
-"""Programs that run the rest of their words, and which of their options take a value."""
+"""Programs that run the rest of their words, with their options that take a value."""
 _READS = frozenset(
     """cat head tail less more nl tac rev wc sort uniq cut paste column fold od xxd hexdump strings md5sum sha1sum
     sha256sum sha512sum cksum diff cmp comm bat view base64 source . zcat gunzip bzcat xzcat jq awk gawk sed

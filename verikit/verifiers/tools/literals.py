@@ -251,7 +251,7 @@ def _within(text: str, opening: re.Pattern[str]) -> list[str] | None:
 
 
 def _between(text: str, position: int) -> list[str] | None:
-    """The expressions from behind a bracket to its closing one, which ends the text."""
+    """The expressions from after a bracket to its closing one, which ends the text."""
     if text[-1:] != _CLOSING[text[position - 1]] or len(text) <= position:
         return None
     return pieces(text[position:-1])

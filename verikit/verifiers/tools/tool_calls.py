@@ -21,7 +21,7 @@ _quoted = json.encoder.encode_basestring
 
 
 def _encoder() -> Callable[[Any, int], Sequence[str]]:
-    """The encoder that `_encode` would otherwise create for each value; creating it costs more than most arguments do."""
+    """The encoder that `_encode` would otherwise create for each value; that costs more than most arguments do."""
     made = getattr(json.encoder, "c_make_encoder", None)
     if made is None:
         return lambda value, _: (_encode(value),)
@@ -43,7 +43,7 @@ Prepared = tuple[Expected, ...] | str
 
 
 class _Memory(dict[Any, tuple[Any, Any, Prepared]]):
-    """Expected calls, tools and both prepared; a copy in another process begins empty."""
+    """Expected calls, tools and both prepared; a copy in another process starts empty."""
 
     def __reduce__(self) -> Any:
         return _Memory, ()
@@ -199,7 +199,7 @@ def _schema(tools: Mapping[str, Mapping[str, Any]] | None, name: str) -> Mapping
 
 
 def judged(made: Sequence[ToolCall], wanted: Prepared, order: Order = "any") -> Score:
-    """1.0 if the calls made are the wanted ones, with the first difference as the reason."""
+    """1.0 if the calls are the expected ones, with the first difference as the reason."""
     answer = _answer(made)
     if isinstance(wanted, str):
         readable = any(not call.problem for call in made)

@@ -22,7 +22,7 @@ from verikit.workspaces.grading import part
 TrajectoryMode = Literal["strict", "unordered", "subset", "superset", "f1", "none"]
 Arguments = Literal["exact", "ignore", "subset", "superset"]
 StateFunction = Callable[[list[dict[str, Any]], Sample], Any]
-"""Of the calls (`name` and `arguments`) and the sample: the state they lead to, a JSON value."""
+"""Maps the calls (`name` and `arguments`) and the sample to the resulting state, a JSON value."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +63,7 @@ class Trajectory(Verifier):
     order: Sequence[str] = ()
     """Actions that must happen in this order: `["runs pytest", "writes src/**", "runs pytest"]`."""
     undecided: float | None = None
-    """The value if a command's text doesn't show its effect (`$d`, `eval`). None: no value."""
+    """The value if a command's text doesn't show its effect (`$d`, `eval`). None: unscored."""
     root: str = "/workspace"
     """The workspace's path on the agent's machine. Steps start there."""
     name = "trajectory"
@@ -109,7 +109,7 @@ class Trajectory(Verifier):
 
     def _score_sample(self, sample: Sample, function: StateFunction | None) -> Score:
         made = calls_of(sample)
-        # By limits alone, the gold answer is some other verifier's.
+        # With limits only, the gold answer belongs to another verifier.
         fallback = None if self.match == "none" and function is None else sample.answer
         told: Any = sample.meta.get(self.reference, fallback)
         wanted, turns, problem = _reference(told, sample) if told is not None else ([], None, "")
@@ -162,7 +162,7 @@ class Trajectory(Verifier):
             value = 2 * here / total if total else 1.0
             return Score(value, reason=f"{here} of {there} expected calls, {len(made)} made")
         complete = here == there
-        # Both directions: as in agentevals, the model's arguments take the reference's part when those are looked for.
+        # Both directions: as in agentevals, the model's arguments act as the reference in the second one.
         within = len(pairs(made, wanted, self._fits)) == len(made)
         right = {"superset": complete, "subset": within, "unordered": complete and within}[self.match]
         return Score(float(right), reason=f"{here} of {there} expected calls, {len(made)} made")
@@ -189,7 +189,7 @@ class Trajectory(Verifier):
         return ""
 
     def _fits(self, wanted: ToolCall, made: ToolCall) -> bool:
-        """Whether a call is the wanted one."""
+        """Whether a call is the expected one."""
         if made.name != wanted.name or made.problem or wanted.problem:
             return False
         if self.arguments == "ignore":
@@ -252,7 +252,7 @@ def _reached(function: StateFunction, made: Sequence[ToolCall], wanted: Sequence
     try:
         state = function(_plain(made), sample)
     except Exception as error:  # noqa: BLE001  # the user's function, on the model's arguments
-        function(_plain(wanted), sample)  # where this raises too, the function is at fault
+        function(_plain(wanted), sample)  # if this raises too, the function is wrong
         return Score(0.0, reason=f"the calls can't be carried out: {type(error).__name__}: {str(error)[:120]}")
     right = same(state, expected)
     return Score(float(right), reason="the expected last state" if right else f"another last state: {_short(state)}")

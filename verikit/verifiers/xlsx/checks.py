@@ -64,9 +64,9 @@ class Checks:
 
     Args:
         book: The workbook.
-        tolerance: Of numbers.
-        seed: Of hidden inputs.
-        mutations: How many sets of hidden inputs a check draws.
+        tolerance: The tolerance of numbers.
+        seed: The seed of hidden inputs.
+        mutations: The number of sets of hidden inputs per check.
     """
 
     def __init__(self, book: SeenWorkbook, tolerance: float, seed: str, mutations: int) -> None:

@@ -89,7 +89,7 @@ def _run(
 
 
 def verdict(found: Mapping[str, Found], right: Callable[[Found], bool]) -> Verdict:
-    """Whether a cell has the expected value: yes if two engines give it and no more than that differ; no if no engine gives it."""
+    """Whether a cell has the expected value: yes by two engines and a majority, no if all engines deny it."""
     known = [one for one in found.values() if not one.unknown]
     gives = sum(right(one) for one in known)
     denies = len(known) - gives

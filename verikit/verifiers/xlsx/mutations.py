@@ -10,7 +10,7 @@ Content = str | bool | float | None
 
 
 def generator(*parts: str) -> Random:
-    """A generator of numbers that the same parts always seed alike."""
+    """A random generator with a seed derived from the parts."""
     return Random(hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest())
 
 

@@ -85,7 +85,7 @@ class SeenWorkbook:
         """The cells of a reference.
 
         Raises:
-            AgentFault: its sheet is not there.
+            AgentFault: its sheet does not exist.
         """
         found = self.cells.get(name, ())
         if not found:
@@ -96,7 +96,7 @@ class SeenWorkbook:
         """The cell of a reference.
 
         Raises:
-            AgentFault: its sheet is not there.
+            AgentFault: its sheet does not exist.
         """
         return self.asked(name)[0]
 

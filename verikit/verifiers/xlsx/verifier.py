@@ -1,4 +1,4 @@
-"""Is the workbook right? Its cells are recalculated, and its formulas tried on inputs that the agent has not seen."""
+"""Is the workbook right? Its cells are recalculated, and its formulas are tried on hidden inputs."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ class Xlsx(WorkspaceVerifier):
                 raise UsageError(f"{piece.text!r} of follows[{name!r}] is not a plain reference", hint="A2:A100")
 
     def _asked(self) -> list[str]:
-        """All references, but those that a right formula has."""
+        """All references, except for references in right formulas."""
         cases = [name for case in self.then for key in ("set", "values") for name in case.get(key, ())]
         seen = [] if isinstance(self.visible, bool) else self.visible
         return [*self.values, *self.formula, *self.follows, *self.shows, *self.format, *seen, *self.unchanged, *cases]
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
-        """Read the workbook in the sandbox and put it through the checks."""
+        """Read the workbook in the sandbox and run the checks."""
         return of_row(self, sample, "xlsx").checked(workspace, sample)
 
     def checked(self, workspace: Workspace, sample: Sample) -> Score:

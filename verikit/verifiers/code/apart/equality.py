@@ -1,6 +1,6 @@
 """Comparisons that only the program's own methods can decide: `==` of objects, `in` an object, `<` and other orderings.
 
-A program without an answer can return an object that claims to be equal to everything. So the claim is tested. The
+A program can avoid the work and return an object that claims to be equal to everything. So the claim is tested. The
 conversation so far is replayed in fresh children, each with one comparison: with the value that the test compares, and
 with others that differ from it. The program can't distinguish the test's comparison from the others. Each comparison
 has its own child, so nothing carries over to the child whose answers count. A claim that is also true of every other
@@ -28,11 +28,11 @@ from verikit.sandbox.proxies.near import near
 from verikit.sandbox.session import Conversation
 
 _MOST_OTHERS = 6
-"""Other values that one comparison is tried with."""
+"""Maximum other values tried per comparison."""
 _MOST_TESTED = 20
 """Maximum comparisons tested per run of the tests; later ones are only sent to the program."""
 _MOST_PLACES, _MOST_RETOLD = 8, 24
-"""Values of a conversation that are replaced for one claim, and conversations with another value."""
+"""Maximum values replaced per claim, and maximum conversations with another value."""
 _MAKING = ("call", "method", "setattr", "special")
 _ASKING = ("__eq__", "__contains__", "__lt__", "__le__", "__gt__", "__ge__")
 _UNDECIDED, _SPENT = (json.dumps({"status": "turn", "value": ["named", name]}) for name in ("Ellipsis", "MISSING"))
@@ -48,7 +48,7 @@ MADE = ["made"]
 Path = tuple[int, ...]
 """The position of a value in an operation."""
 Recipe = list[list[Any]]
-"""Operations: one that makes an object, and others on it."""
+"""Operations: one that creates an object, and others on it."""
 
 
 class Asked(NamedTuple):
@@ -144,7 +144,7 @@ class ObjectEquality:
         return count > 0
 
     def _against_remade(self, said: list[str], left: Any, right: Any, born: list[str]) -> Iterator[Any]:
-        """Comparisons with objects that were made like one of the two, but of other values."""
+        """Comparisons with objects that are created like one of the two, but from other values."""
         recipes = itertools.chain(
             ((left, recipe) for recipe in _recipes(said, right, int(born[1]) - 1)),
             ((right, recipe) for recipe in _recipes(said, left, int(born[0]) - 1)),
@@ -185,7 +185,7 @@ class ObjectEquality:
     def _questioned(
         self, session: Conversation, answer: str | RunResult, asked: Sequence[Asked], lent: set[str]
     ) -> str | RunResult:
-        """A child's answer after its questions, which it may go on with for ever."""
+        """A child's answer after its questions, which may never end."""
         waiting = iter(asked)
         while isinstance(answer, str) and (question := question_of(answer)):
             known = next(waiting, Asked("", _EMPTY))
@@ -304,7 +304,7 @@ def _operation(line: str) -> list[Any]:
 
 
 def _recipes(said: list[str], packed: Any, first: int) -> Iterator[Recipe]:
-    """Ways to make an object like one that was made: the same operations with one of their values changed."""
+    """Ways to create an object like an existing one: the same operations with one value changed."""
     if not 0 <= first < len(said):
         return
     reference = ["yours", packed[1]]
@@ -344,7 +344,7 @@ def _retold(said: list[str], compared: Any) -> Iterator[list[str]]:
 
 
 def _instead(node: Any, compared: list[Any]) -> list[Any]:
-    """Other values of the same type: around those that are compared, near to this one, larger and smaller."""
+    """Other values of the same type: around the compared ones, near this one, larger and smaller."""
     value = _decoded(node)
     alike = [other for part in compared if type(other := _decoded(part)) is type(value)]
     found: list[Any] = []

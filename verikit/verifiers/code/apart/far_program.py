@@ -142,7 +142,7 @@ class _Talk:
         """Seconds of the children that the row's budget has been charged with."""
         self.met = False
         self.plain = True
-        """Whether the program gave nothing but values that are equal to one value only, however they are compared."""
+        """Whether the program returned only values that equal a single value under any comparison."""
         self.infra: RunResult | None = None
 
     @property
@@ -224,14 +224,14 @@ def _gone(why: str) -> str:
 
 
 def is_plain_line(line: str) -> bool:
-    """Whether a line of a program brings nothing that other code could find equal to several values."""
+    """Whether a program's line has only values that can't appear equal to several others."""
     message = json.loads(line)
     if "value" not in message:
         return True
     try:
         return not message.get("sync") and is_plain(message["value"])
     except (ValueError, TypeError, IndexError, KeyError, RecursionError):
-        return False  # not well-formed: the tests refuse it
+        return False  # not well-formed: the tests reject it
 
 
 def is_plain(node: Any) -> bool:
@@ -256,7 +256,7 @@ def _is_plain_scalar(node: Any) -> bool:
 
 
 def _alarms(result: RunResult) -> dict[str, str]:
-    """The alarms of changed tests: of a whole program under no name, of a test file by the names of its tests."""
+    """The alarms of changed tests: unnamed for a whole program, by test name for a test file."""
     if result.error is not None:
         return {"": result.error.message} if result.error.type == ALARM else {}
     told = {name: message.partition(f"{ALARM}: ") for name, _, message in result.value or ()}

@@ -32,7 +32,7 @@ _FILES = frozenset({"tmp_path", "tmpdir", "tmp_path_factory"})
 _CARRIED = (
     "builtins.print", "builtins.input", "sys.stdout", "sys.stderr", "sys.stdin", "sys.argv", "os.environ",
 )  # fmt: skip
-"""What tests may replace, since it is carried over."""
+"""Targets that tests may replace, since the replacement is carried over."""
 _PATCHES = frozenset({"patch", "setattr", "object", "dict", "multiple", "delattr", "setitem"})
 
 

@@ -38,7 +38,7 @@ def _end(language: str, text: str, found: re.Match[str]) -> int:
     if mark == "`":
         return _after(text, "`", found.end()) if language == "go" else found.end()
     if mark == "'":
-        # A lone one is a lifetime, or stands between digits.
+        # A lone one is a lifetime, or is between digits.
         literal = None if text[max(0, start - 1) : start].isdigit() else _CHARACTER.match(text, start)
         return literal.end() if literal else found.end()
     if mark[0] == "R" and language in ("c", "cpp"):

@@ -58,7 +58,7 @@ _BRACED = frozenset({"c", "cpp", "java", "rust", "go"})
 _ASSIGNED = re.compile(r"^[ \t]*(?:const|let|var)[ \t]+(\w+)[ \t]*=")
 _NAME = re.compile(r"([A-Za-z_]\w*)[ \t]*(?:<[^<>\n]*>)?[ \t]*\(")
 _SCRIPT = r"\bfunction[ \t*]+{name}\b|^(?:export[ \t]+)?(?:const|let|var)[ \t]+{name}\b"
-"""A variable counts at the start of a line only: one of the function's own may have its name."""
+"""A variable counts only at the start of a line: the function may have a local one of the same name."""
 _DEFINES = {
     "javascript": _SCRIPT, "typescript": _SCRIPT,
     "rust": r"\bfn[ \t]+{name}\b", "go": r"^func[ \t]+{name}\b",
@@ -181,7 +181,7 @@ def _go(prompt: str, program: str, tests: str, stops: Sequence[str], setup: str,
 
 
 def _ended(language: str, tests: str, last: str) -> str:
-    """The tests with an assertion after all others, and what writes the word that it reads, at their end."""
+    """The tests with an assertion after all others, followed by the code that writes the word it reads."""
     ending = f"{last}\n{_WRITE[language]}" if last else _WRITE[language]
     end = _END.get(language)
     if end is None:

@@ -56,7 +56,7 @@ def goes_on(language: str, prompt: str, program: str, stops: Sequence[str], *, c
     opened = depth(blanked(language, prompt))
     if closes or depth(blank) == -opened:
         return program
-    if (end := closing(blank, level=opened - 1)) >= 0:  # a base model runs on until it is cut off
+    if (end := closing(blank, level=opened - 1)) >= 0:  # a base model continues until it is cut off
         return program[: end + 1]
     return program + "\n" + "}" * max(0, opened + depth(blank))
 
