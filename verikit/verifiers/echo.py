@@ -44,7 +44,7 @@ MAX_FORMULAS = 400
 """Maximum formulas of a prompt that are checked."""
 _SIMPLE = ("num", "sym", "const")
 _REPEATING = re.compile(r"\\(?:overline|dot|bar)")
-"""A repeating decimal, which is a formula though its tree is a number."""
+"""A repeating decimal, which is a formula although its tree is a number."""
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[A-Za-z]+|\d+(?:\.\d+)?|\S", re.DOTALL)
 _SKIPPED = frozenset((r"\left", r"\right", r"\displaystyle", r"\,", r"\;", r"\!", r"\:", r"\ ", r"\quad", r"\qquad"))
 _SAME = {r"\dfrac": r"\frac", r"\tfrac": r"\frac", r"\cdot": "*", r"\times": "*", r"\leq": r"\le", r"\geq": r"\ge"}
@@ -114,7 +114,7 @@ def _edge(token: str) -> bool:
 
 
 def _stands_in(formula: str, prompt: str) -> bool:
-    """Whether a formula is a whole formula of the prompt, spacing and delimiters aside."""
+    """Whether a formula is a whole formula of the prompt, ignoring spacing and delimiters."""
     wanted = [token for token in _tokens(formula.strip().rstrip(".,;:?")) if token != "$"]
     there = _tokens(prompt)
     for start in range(len(there) - len(wanted) + 1) if wanted else ():

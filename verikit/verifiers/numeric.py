@@ -1,4 +1,4 @@
-"""Compares the last number of a reply with a gold number, within a tolerance."""
+"""Compares the last number of a reply with the gold answer, within a tolerance."""
 
 from __future__ import annotations
 

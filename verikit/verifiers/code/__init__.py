@@ -1,4 +1,4 @@
-"""Does the program pass its tests? `verifier` selects the format of the tests. Each format has its own reader, runner and judge."""
+"""Does the program pass its tests? `verifier` selects the test format, and each format has its own runner and judge."""
 
 from verikit.verifiers.code.verifier import Code
 

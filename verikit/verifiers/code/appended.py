@@ -33,7 +33,7 @@ _KEY = secrets.token_bytes(16)
 
 
 def score(attempt: CodeAttempt, language: str, tests: str) -> Score:
-    """The score of a program with its test program appended, and what the score does not show.
+    """The score of a program with its test program appended, with the limits of a pass.
 
     Args:
         attempt: the sample's attempt.

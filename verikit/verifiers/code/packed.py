@@ -27,7 +27,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 def pairs(text: str) -> list[tuple[str, str]]:
     """The inputs and outputs of tests: a JSON list of objects that contain only strings.
 
-    Anything else is rejected where it occurs, so the result takes little more memory than its text.
+    Anything else is rejected during reading, so the result takes little more memory than its text.
 
     Raises:
         ValueError: it is not such a list.

@@ -19,7 +19,7 @@ from verikit.verifiers.code.rows import free_names
 
 SuiteForm = Literal["pytest", "unittest", "doctest"]
 _MODULES = ("solution", "main", "candidate", "submission", "program", "answer", "your_module", "module")
-"""Module names that test files use to import the program, regardless of what is installed."""
+"""Module names that test files use to import the program, regardless of installed packages."""
 _RUNNERS = ("pytest", "unittest", "doctest")
 
 

@@ -26,7 +26,7 @@ _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multip
 _DATA = ("const", "enum", "default", "examples", "example")
 """Keywords that contain data. A `$ref` in them is not a reference."""
 _SPARE_FRAMES = 200
-"""How much of Python's stack a schema has to leave to documents and to who calls."""
+"""Stack frames that a schema must leave for documents and callers."""
 _DEADLINE: ContextVar[float] = ContextVar("deadline")
 
 
@@ -189,7 +189,7 @@ def _for_row(text: str, bare: bool, max_chars: int, timeout_s: float) -> JsonSch
 
 @lru_cache(maxsize=16)
 def _validator(schema: str) -> Any:
-    """The library's validator for a schema, with the keywords below and no way to the network."""
+    """The library's validator for a schema, with the keywords below and without network access."""
     from jsonschema import Draft202012Validator, validators
     from referencing.jsonschema import EMPTY_REGISTRY
 
@@ -281,7 +281,7 @@ def _unique_items(validator: Any, wanted: bool, instance: Any, schema: Any) -> I
 
 
 def _canonical(value: Any) -> Any:
-    """The same JSON value written one way: 1.0 is 1."""
+    """The canonical form of a JSON value: 1.0 is 1."""
     if isinstance(value, list):
         return [_canonical(item) for item in value]
     if isinstance(value, dict):

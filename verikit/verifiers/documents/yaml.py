@@ -16,7 +16,7 @@ from verikit.verifiers.documents.structured import StructuredText
 _MOST_OPEN = 200
 """How deep a document may nest."""
 _MOST_VALUES = 100_000
-"""A document of more values than that, aliases and merges written out, is not looked at."""
+"""Maximum values of a document, with aliases and merges expanded; a larger one is rejected."""
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -106,7 +106,7 @@ def _check_keys(node: Any, loader: Any) -> None:
 
 
 def _merged_size(node: Any, sizes: dict[int, int]) -> int:
-    """How many pairs a mapping has, its merges (`<<`) written out."""
+    """The number of pairs of a mapping, with its merges (`<<`) expanded."""
     if id(node) in sizes:
         if sizes[id(node)] < 0:
             raise ValueError("a merge contains itself")
@@ -169,7 +169,7 @@ def _shallow(events: Iterable[Any]) -> None:
 
 
 def _plain(value: Any, count: list[int]) -> Any:
-    """YAML's values as JSON's types, aliases written out as far as the cap on values allows."""
+    """YAML's values as JSON's types, with aliases expanded up to the cap on values."""
     count[0] += 1
     if count[0] > _MOST_VALUES:
         raise ValueError(

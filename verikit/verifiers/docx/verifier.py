@@ -80,7 +80,7 @@ class Docx(WorkspaceVerifier):
                 raise UsageError(f"style[{name!r}] has no {unknown!r}", hint=", ".join(_STYLES))
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
-        """Read the document in the sandbox and put it through the checks."""
+        """Read the document in the sandbox and run the checks."""
         return of_row(self, sample, "docx").checked(workspace)
 
     def checked(self, workspace: Workspace) -> Score:

@@ -21,7 +21,7 @@ from verikit.verifiers.falsified.expected_values import Given, Literals, called,
 ALARM = "VerikitAlarm"
 """The name of the exception that a changed test raises for a check that still passes."""
 VARIANTS = 2
-"""How many other values there are: by chance one of them may be equal in the tests' own sense (modulo, a tolerance)."""
+"""Number of other values: one of them may happen to be equal in the tests' own sense (modulo, a tolerance)."""
 _PREDICATES = frozenset({"allclose", "isclose", "array_equal", "array_equiv"})
 _NUMPY_CHECKS = frozenset(
     """assert_allclose assert_array_equal assert_almost_equal assert_array_almost_equal assert_equal assert_approx_equal
@@ -102,7 +102,7 @@ class _Place:
 
 
 class _Turned(ast.NodeTransformer):
-    """Changes checks so that they must fail; `count` is the number of changed statements and comparisons."""
+    """Changes checks to ones that must fail; `count` is the number of changed statements and comparisons."""
 
     def __init__(self, tree: ast.Module, variant: int, guarded: bool) -> None:
         self.count = 0
@@ -164,7 +164,7 @@ class _Turned(ast.NodeTransformer):
     # ---- statements -----------------------------------------------------------------------------------------------
 
     def _turn(self, statement: ast.stmt, place: _Place) -> ast.stmt:
-        """The check with another value to expect, which has to fail."""
+        """The check with another expected value, which has to fail."""
         expected = place.read()
         if not self._literals.change(expected, self._variant):
             place.write(_other(expected, self._variant))

@@ -119,7 +119,7 @@ def expectations(language: str, tests: str, names: Sequence[str]) -> list[Expect
 
 @dataclass(slots=True)
 class _Reader:
-    """Finds expectations in a test program of a language of C's kin."""
+    """Finds expectations in a test program of a C-like language."""
 
     language: str
     tests: str
@@ -205,7 +205,7 @@ class _Reader:
                 yield Expected(*self._stripped(self._that_counts(written)), kind, self._call(called))
 
     def _that_counts(self, span: tuple[int, int]) -> tuple[int, int]:
-        """A span, or of a comma operator in it (`(a, b)` is `b`) the last operand."""
+        """A span, or the last operand of a comma operator in it (`(a, b)` is `b`)."""
         if self.language not in _COMMA_OPERATOR:
             return span
         at, end = span

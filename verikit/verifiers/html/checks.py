@@ -9,7 +9,7 @@ from verikit.artifacts.browser.session import Page
 from verikit.artifacts.browser.sight import holds, lines, plain
 
 Wanted = bool | int | str | Sequence[str] | Mapping[str, str]
-"""Whether there is an element, how many, the text in sight of the only one, of each, or attributes of the only one."""
+"""Whether there is an element, the number of them, the visible text of the only one or of each, or its attributes."""
 
 
 def texts(page: Page, wanted: Sequence[str]) -> Iterator[str]:

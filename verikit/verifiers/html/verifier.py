@@ -25,7 +25,7 @@ from verikit.workspaces.grading import WorkspaceVerifier, all_hold
 
 _VISITORS: Sequence[Visitor] = ("person", "driver")
 _CALM = 4
-"""How many readings in a row must be alike before it is believed that nothing more comes."""
+"""Consecutive equal readings after which the page is considered stable."""
 _LONG_CALM = 30
 """The same if a string that must not be visible is still on the page: only its pixels show whether it is covered."""
 
@@ -35,7 +35,7 @@ class Html(WorkspaceVerifier):
     """1.0 if a page that an agent left passes every requested check.
 
     Chromium opens the page twice, as a person's browser and as one that a program drives, and both must pass. There is
-    no network: the page gets files of the workspace only. Text counts if its pixels are visible. Checks are repeated
+    no network: the page gets files of the workspace only. Only text with visible pixels counts. Checks are repeated
     for five seconds. A row's own options are under its key `html`.
     """
 

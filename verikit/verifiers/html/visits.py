@@ -14,7 +14,7 @@ from verikit.workspaces import Workspace
 from verikit.workspaces.names import matches, shown
 
 _CALM = 4
-"""How many readings in a row must be alike before it is believed that nothing more comes."""
+"""Consecutive equal readings after which the page is considered stable."""
 
 
 def page_files(workspace: Workspace) -> Callable[[str], bytes | None]:

@@ -1,7 +1,7 @@
 """Similarity of two pictures: the worst block decides, so a large background of one colour has no effect.
 
-Each picture is reduced to its difference from its own background, the usual colour of its border. Content is where that
-difference is visible. The pictures are aligned by their content, cut into blocks, and compared block by block:
+Each picture is reduced to its difference from its own background, the usual colour of its border. Pixels with a visible
+difference are content. The pictures are aligned by their content, cut into blocks, and compared block by block:
 
 - overlap: the fraction of each picture's content at most two pixels from content of the other,
 - colour: the mean difference from the background over the content of both,
@@ -14,7 +14,7 @@ import math
 from typing import Any, NamedTuple
 
 SEEN = 24
-"""Of 255: a difference from the ground that can be seen."""
+"""Minimum visible difference from the background, of 255."""
 BLOCK = 32
 """Pixels of a block's side; a picture's longer side has 768."""
 SHIFT = 4
@@ -22,7 +22,7 @@ SHIFT = 4
 LEAST_CONTENT = 1e-4
 """Minimum fraction of content pixels; a picture below it is blank."""
 OTHER_GROUND = 40
-"""Of 255: grounds that differ by more are different colours."""
+"""Maximum difference of backgrounds of the same colour, of 255."""
 _REACH = 2
 """Maximum distance, in pixels, between matching content of the two pictures."""
 _FEW = 40
@@ -84,7 +84,7 @@ def content(difference: Any) -> Any:
 
 
 def aligned(own: Any, wanted: Any) -> Any:
-    """The picture, shifted so that most of its content is in the rows and columns of the other's content."""
+    """The picture, shifted to put most of its content in the rows and columns of the other's content."""
     strong, other = (abs(difference).max(axis=2) for difference in (own, wanted))
     down, right = (_shift(strong.sum(axis=axis), other.sum(axis=axis)) for axis in (1, 0))
     return _between(_between(own, down, 0), right, 1)
@@ -114,7 +114,7 @@ def _between(image: Any, shift: float, axis: int) -> Any:
 
 
 def _moved(image: Any, down: int, right: int) -> Any:
-    """An image shifted over ground."""
+    """An image shifted over background."""
     import numpy
 
     moved = numpy.zeros_like(image)

@@ -72,7 +72,7 @@ class Image(WorkspaceVerifier):
                 raise UsageError(f"{option} is a width and a height")
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
-        """Decode the picture in the sandbox and put it through the checks."""
+        """Decode the picture in the sandbox and run the checks."""
         told = sample.meta.get("image")
         like = told.get("like", "") if isinstance(told, Mapping) else ""
         if not isinstance(like, str) or (like and not like.startswith(_EMBEDDED)):

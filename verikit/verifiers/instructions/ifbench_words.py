@@ -118,7 +118,7 @@ def sentence_balance(value: str, arguments: Arguments) -> bool:
 
 
 def overlap(value: str, arguments: Arguments) -> bool:
-    """N percent (± 2) of the text's character trigrams are in a reference."""
+    """N percent (± 2) of the character trigrams are in a reference."""
     reference, share = text(arguments, "reference_text"), number(arguments, "percentage")
     own, after = ({part[i : i + 3] for i in range(len(part) - 2)} for part in (value, reference))
     return bool(own) and share - 2 <= len(own & after) / len(own) * 100 <= share + 2
@@ -179,7 +179,7 @@ def repeats(value: str, arguments: Arguments) -> bool:
 
 
 def syllables(value: str, arguments: Arguments) -> bool:
-    """Words with an odd and with an even number of syllables take turns."""
+    """Words with odd and even numbers of syllables alternate."""
     try:
         import syllapy
     except ImportError:

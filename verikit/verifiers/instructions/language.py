@@ -11,7 +11,7 @@ from verikit.verifiers.style.language import detector_factory
 
 @lru_cache(maxsize=64)
 def language(text: str) -> str | None:
-    """The language code of the text (`en`, `zh-cn`); None if no language is detected."""
+    """The language code of the text (`en`, `zh-cn`); None if detection fails."""
     if find_spec("langdetect") is None:
         raise MissingExtra("detecting the language of a reply", "instructions")
     detector = detector_factory().create()

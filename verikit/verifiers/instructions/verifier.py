@@ -65,7 +65,7 @@ class Instructions(TextVerifier):
         return [self._score_sample(sample) for sample in samples]
 
     def score_missing(self, sample: Sample, reason: str) -> Score:
-        """All instructions count as not followed; a row that can't be judged is unscored here too."""
+        """The score with all instructions not followed; a row that can't be judged is unscored here too."""
         score = self._score_sample(sample)
         return score if score.value is None else replace(score, answer=None, reason=reason)
 

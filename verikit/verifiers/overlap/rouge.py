@@ -13,7 +13,7 @@ from verikit.verifiers.reading.gold import check_choice
 
 _WORD = re.compile(r"[a-z0-9]+", re.IGNORECASE)
 _MOST_CELLS = 4_000_000
-"""Maximum table cells for the longest common subsequence of two texts' words; these take a second or two."""
+"""Maximum table cells for the longest common subsequence of words; filling them takes a second or two."""
 Measure = Literal["fmeasure", "precision", "recall"]
 
 

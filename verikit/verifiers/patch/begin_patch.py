@@ -12,7 +12,7 @@
 
 Chunks apply in order, each at the first place after the one before. Whitespace at the end of lines does not count, and
 neither does the indent of an `@@` line. A chunk of new lines only goes to the end of the file, as in Codex. If its `@@`
-names a line, it is rejected, because programs insert it in different places.
+has a line, it is rejected, because programs insert it in different places.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _updated(content: bytes, section: PatchSection) -> bytes:
 
 
 def _place(lines: FileLines, chunk: PatchChunk, done: int, path: str) -> tuple[int, list[str], list[str]]:
-    """The line at which a chunk applies, and its old and new lines."""
+    """The index of the line that a chunk applies to, and its old and new lines."""
     start = done
     for below in chunk.below:
         found = lines.find_bare(below, start)

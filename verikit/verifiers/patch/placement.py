@@ -49,7 +49,7 @@ class HunkSearch:
         self._searched = 0
 
     def place(self, hunk: Hunk, done: int, *, fuzzy: bool) -> Place | None:
-        """The place at which a hunk applies after the byte `done`; None if there isn't one.
+        """The place of a hunk after the byte `done`; None if there isn't one.
 
         Exact matches come first: at the end of the file if the hunk ends without context and the file ends that way, as
         in git. Otherwise they are at the stated line or the nearest other one. Then, if `fuzzy`, more and more lines of

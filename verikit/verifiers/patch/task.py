@@ -107,7 +107,7 @@ def _tests(meta: Mapping[str, Any], original: Tree) -> tuple[Tree, set[str]]:
 
 
 def _with_mode_of(before: TreeFile | None, file: TreeFile) -> TreeFile:
-    """A file that is given as text, with the mode of the one that it replaces."""
+    """A file given as text, with the mode of the one that it replaces."""
     return TreeFile(file.content, before.executable) if before else file
 
 

@@ -15,7 +15,8 @@ MOST_BYTES = 256 << 20
 MOST_WRITTEN = 4 << 20
 """Of a candidate, in bytes."""
 MOST_READ = 256 << 20
-"""Of files that the edits of one reply may read together, in bytes and 16 a line: many of a large file take long."""
+"""Maximum size of files that the edits of one reply may read, in bytes plus 16 per line; many edits of a large
+file take long."""
 _LEFT_OUT = frozenset({".git", "__pycache__", ".tox", ".venv", "node_modules", ".pytest_cache", ".mypy_cache"})
 
 
@@ -35,10 +36,10 @@ Tree = Mapping[str, TreeFile]
 
 
 def inside(path: str) -> str:
-    """A path below the tree, plainly written.
+    """A path within the tree, in its plain form.
 
     Raises:
-        PatchError: it leads out, or into git's own folder.
+        PatchError: it leads out of the tree, or into git's own folder.
     """
     parts = path.split("/")
     if not path or path.startswith("/") or "\0" in path or "\\" in path or ".." in parts or len(path) > 1000:
@@ -86,7 +87,7 @@ class Edited:
         self.files[name] = TreeFile(content, executable)
 
     def delete(self, name: str) -> None:
-        """Take a file away.
+        """Delete a file.
 
         Raises:
             PatchError: there is no such file.

@@ -139,7 +139,7 @@ def _read_hunk(lines: list[str], at: int, change: FileChange) -> int:
 
 
 def _cut_newline(hunk: Hunk, before: str) -> None:
-    """The mark of a missing newline at the end speaks of the line before it."""
+    """Apply the mark of a missing final newline to the line before it."""
     mark = before[:1] or " "
     for side, marks in ((hunk.old, " -"), (hunk.new, " +")):
         if mark in marks and side:

@@ -16,7 +16,7 @@ _FENCE = re.compile(r"[ \t]{0,3}(?:`{3,}|~{3,})[ \t]*([^`\n]{0,500})")
 _PATH = re.compile(r"(?:\./)?[\w.+-]+(?:/[\w.+-]+)*\.\w{1,10}")
 _LABELS = ("file", "path", "filename", "title")
 _EDIT = re.compile(r"[<>]{5,9} [A-Z]|\*\*\* (?:Begin|End) Patch|\*\*\* (?:Update|Add|Delete) File:|@@(?: .*)?$")
-"""How a line begins that belongs to an edit and not to a file."""
+"""The start of a line that belongs to an edit and not to a file."""
 _LEFT_OUT = re.compile(
     r"[ \t]{0,40}(?:#|//|--|/\*|<!--|;)?[ \t]{0,9}(?:\.\.\.|…)[ \t]{0,9}\(?(?:the )?"
     r"(?:rest|existing|unchanged|remaining|previous|other)\b",

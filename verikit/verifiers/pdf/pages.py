@@ -104,7 +104,7 @@ def _replaced(piece: Mapping[str, Any], doubt: str) -> str:
 
 
 def has_table(pages: Sequence[Page], wanted: Sequence[Sequence[str]]) -> Found:
-    """Whether lines that follow each other have the cells of a table, each within its line's wide gaps."""
+    """Whether consecutive lines have the cells of a table, separated by wide gaps."""
     rows = [[plain(str(cell)) for cell in row] for row in wanted]
     best = "no"
     for page in pages:

@@ -1,4 +1,4 @@
-"""Does the PDF show the expected content? Text counts only if the rendered page shows it."""
+"""Does the PDF show the expected content? Only text on the rendered page counts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Pdf(WorkspaceVerifier):
     scan: bool = False
     """Whether invisible text over a picture is used, as scanners write it."""
     undecided: float | None = None
-    """The value if a string depends on characters whose shape cannot be identified. None: no value."""
+    """The value if a string depends on characters whose shape cannot be identified. None: unscored."""
     name = "pdf"
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class Pdf(WorkspaceVerifier):
             raise UsageError("pages is a number, or the least and the most")
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
-        """Read the PDF in the sandbox and put it through the checks."""
+        """Read the PDF in the sandbox and run the checks."""
         return of_row(self, sample, "pdf").checked(workspace, sample)
 
     def checked(self, workspace: Workspace, sample: Sample) -> Score:
@@ -113,7 +113,7 @@ class Pdf(WorkspaceVerifier):
         )
 
     def _graded(self, verifier: Verifier, pages: Sequence[Page], sample: Sample) -> Score:
-        """The verifier's score of the text in sight, if characters without a clear shape make no difference."""
+        """The verifier's score of the visible text, if characters of unknown shape make no difference."""
         texts = list(dict.fromkeys((seen.lines(pages), seen.lines(pages, "\N{REPLACEMENT CHARACTER}"))))
         scores = score_all(verifier, [replace(sample, completion=text, thoughts="", messages=()) for text in texts])
         if len({score.value for score in scores}) > 1:

@@ -56,7 +56,7 @@ def best(results: Iterable[Found]) -> Found:
 
 
 def both(*results: Found) -> Found:
-    """Found, if all are; not found, if one is not."""
+    """Found if all are; not found if one is not."""
     if "no" in results:
         return "no"
     return "doubtful" if "doubtful" in results else "yes"
@@ -142,7 +142,7 @@ def _same(cells: Sequence[Sequence[Block]], rows: Sequence[Sequence[str]]) -> Fo
 
 
 def lines(slides: Sequence[Slide], *, doubtful: bool) -> str:
-    """All text in sight in reading order: a line for each paragraph, and a blank one between slides."""
+    """All visible text in reading order: one line per paragraph, and a blank line between slides."""
     told = []
     for slide in slides:
         told += [text for block in slide["blocks"] if (text := shown(block, doubtful=doubtful))]

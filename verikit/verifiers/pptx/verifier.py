@@ -1,4 +1,4 @@
-"""Does the deck show the expected content? Text counts only if a person sees it in the show."""
+"""Does the deck show the expected content? Only text that a person sees in the show counts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Pptx(WorkspaceVerifier):
     visible: bool = False
     """Whether everything must be visible: True rejects hidden slides and invisible text."""
     undecided: float | None = None
-    """The value if only a renderer can decide whether a string is visible. None: no value."""
+    """The value if only a renderer can decide whether a string is visible. None: unscored."""
     name = "pptx"
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ class Pptx(WorkspaceVerifier):
             raise UsageError("slides is a number, or the least and the most")
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
-        """Read the deck in the sandbox and put it through the checks."""
+        """Read the deck in the sandbox and run the checks."""
         return of_row(self, sample, "pptx").checked(workspace, sample)
 
     def checked(self, workspace: Workspace, sample: Sample) -> Score:

@@ -26,7 +26,7 @@ Task = Literal["deduction", "abduction", "induction", "propose"]
 _RUNS_OF_PROPOSAL = 4
 """How often `validate` runs a proposed program."""
 _COMPANY = 2
-"""Minimum calls that share a child."""
+"""Minimum number of calls for a shared child."""
 _REPOSITORY_NAMES: dict[str, Task] = {"code_o": "deduction", "code_i": "abduction", "code_f": "induction"}
 
 
@@ -46,7 +46,7 @@ class Program(TextVerifier):
     preset: Preset = "paper"
     """`azr-repo`: induction checks only the hidden half, and proposals follow the repository's structural rules."""
     numeric: bool = False
-    """Compare as `==` does (1 == 1.0 == True) instead of type by type."""
+    """Compare with `==` (1 == 1.0 == True) instead of requiring the same types."""
     wall_s: float = 10.0
     """Seconds for one run of a program."""
     memory_mb: int = 512
@@ -207,7 +207,7 @@ class _Shared:
 
 
 class _Row:
-    """The sandbox as one row has it: all its runs share a budget."""
+    """The sandbox for one row: all its runs share a budget."""
 
     def __init__(self, options: Program, shared: _Shared) -> None:
         self.box, self.shared = shared.box, shared
@@ -261,7 +261,7 @@ class _Row:
 
 
 def _questions(task: Any, sample: Sample) -> list[Question]:
-    """The strings of a sample to read; empty if one of its own checks comes first."""
+    """The strings of a sample to read; empty if a check of the sample comes first."""
     try:
         text, meta = _answer(sample), sample.meta
         if task == "deduction":

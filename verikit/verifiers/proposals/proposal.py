@@ -105,7 +105,7 @@ def _guest(box: LocalSandbox, how: str, text: str, limits: RunLimits) -> Any:
 
 
 def _structure(facts: dict[str, Any], preset: Preset) -> None:
-    """The rules that can be read off the program's text."""
+    """The rules that can be checked from the program's text."""
     if not facts["has_f"]:
         raise InvalidProposal("structure: no function f at the top level")
     if not facts["returns"]:
@@ -127,7 +127,7 @@ def as_literal(value: Any) -> str:
     """A value as Python literal text, for prompts and rows.
 
     Raises:
-        Invalid: it has no literal, or none of a reasonable length.
+        Invalid: it does not have a literal of a reasonable length.
     """
     if _foreign(value):
         raise InvalidProposal("integrity: returns a value that no literal stands for")

@@ -21,15 +21,15 @@ AnswerIn = Literal["stated", "whole", "boxed", "answer_tag", "last_line"]
 class GoldVerifier(TextVerifier):
     """Compares the extracted answer with each accepted gold and takes the best.
 
-    A completion without an answer scores 0.0; a row without a gold answer is unscored. Invisible characters (zero-width
-    ones, joiners, controls) are removed from both.
+    If an answer is missing, the score is 0.0. If the gold answer is missing, the sample is unscored. Invisible
+    characters (zero-width ones, joiners, controls) are removed from both.
     """
 
     normalizer: Normalizer = "squad"
     """`squad`, `hotpotqa`, `r1-searcher`, or `none` (surrounding space only)."""
     extract: AnswerIn = "stated"
     """The part of the reply to compare. `stated` is the marked answer (in a tag, a box, "the answer is …", the only
-    bold words), or the whole reply if nothing is marked. `whole`, `boxed`, `answer_tag` and `last_line` are literal. A
+    bold words), or else the whole reply. `whole`, `boxed`, `answer_tag` and `last_line` are literal. A
     stated answer that the reply denies, or offers among others ("Paris, or maybe Rome"), is 0.0."""
 
     def __post_init__(self) -> None:

@@ -68,7 +68,7 @@ def _is_one_fence(body: str, blocks: Sequence[tuple[str, str]]) -> bool:
 
 
 def parsed(text: str) -> Document:
-    """The document that a text is, with its value or its problem."""
+    """The whole text as a document, with its value or its problem."""
     try:
         return Document(text, json.loads(text, parse_constant=refuse_constant, object_pairs_hook=distinct))
     except (ValueError, RecursionError) as error:
@@ -84,7 +84,7 @@ def _problem(text: str, error: Exception) -> str:
 
 
 def _among_prose(text: str) -> list[Document]:
-    """The outermost documents of a text, including broken ones; adjacent ones are one broken document."""
+    """The outermost documents of the text, including broken ones; adjacent ones are one broken document."""
     decoder = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=distinct)
     found: list[Document] = []
     position = 0
@@ -101,7 +101,7 @@ def _among_prose(text: str) -> list[Document]:
 
 
 def _end(text: str, start: int) -> int:
-    """The position where the bracket at `start` is closed; the end of the text if it is not."""
+    """The position of the bracket that closes the one at `start`; the end of the text if it is not closed."""
     depth = 0
     for piece in _PIECE.finditer(text, start):
         depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(piece[0], 0)

@@ -1,4 +1,4 @@
-"""The parts of a text in quotation marks, in quoted lines, or after a mark that is never closed."""
+"""Parts of text in quotation marks, in quoted lines, or after a mark that is never closed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CLOSERS = {
 }  # fmt: skip
 """Opening marks with what closes each."""
 _DOUBLE = ('"', "“", "”", "„", "‟", "＂", "〝", "〞", "〟", "❝", "❞", "«", "»", "''", "``")
-"""What closes a double mark that its own closing mark doesn't."""
+"""Further marks that close a double mark, in addition to its own closing mark."""
 _OPENING = re.compile(r"^[ \t]{0,3}>[ \t]?(?=\S)|''|``|[\"“”„‟＂〝❝«»「『‹›‘‚❛']", re.MULTILINE)
 _APOSTROPHES = ("'", "‘")
 _CLOSING_TOO = ('"', "”", "＂", "«", "»", "‹", "›", "''")
@@ -26,7 +26,7 @@ _PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\Z")
 
 
 class Quoted(NamedTuple):
-    """A quoted piece of a text."""
+    """A quoted piece of text."""
 
     said: str
     end: int
@@ -34,7 +34,7 @@ class Quoted(NamedTuple):
 
 
 def quoted(text: str) -> Iterator[Quoted]:
-    """The quoted pieces of a text, including empty ones, in order; a piece within another is part of that.
+    """The quoted pieces of the text, including empty ones, in order; a piece within another is part of that.
 
     A quotation ends at its closing mark, in its line or its paragraph, or otherwise with the paragraph.
     """

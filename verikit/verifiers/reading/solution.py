@@ -33,7 +33,7 @@ _READS = re.compile(r"\binput\(|\bstdin\b|\bopen\(0")
 _PROGRAM = re.compile(r"^(?:from|import|def|class|async|for|while|if|with|try|@)\b|\b(?:print|input)\(", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MARK = re.compile(r"^[ \t]*\[(BEGIN|DONE)\](?=\s|\Z|(?<=BEGIN\])\w)", re.MULTILINE)
-"""What few-shot prompts of MBPP put around a program, each at the start of a line."""
+"""Marks around a program in MBPP's few-shot prompts, each at the start of a line."""
 _INDENTED_OR_DEFINITION = re.compile(r"[ \t#@)\]}]|(?:async[ \t]+)?(?:def|class|from|import)\b|[A-Z_]+[ \t]*=")
 
 
@@ -43,7 +43,7 @@ class SolutionCode(NamedTuple):
     program: str
     """The program; empty if there isn't one."""
     language: str = ""
-    """The language of the only program there is, if that is one there is no runner for."""
+    """The language of the only program, if it is one without a runner."""
 
 
 def solution(reply: str, wanted: Collection[str] = ()) -> SolutionCode:
@@ -112,7 +112,7 @@ def _defined(block: str) -> list[str]:
 
 
 def named(block: str) -> set[str]:
-    """Names that a block gives a meaning to at its top level."""
+    """Names that a block binds at its top level."""
     imported = (name for line in _IMPORTS.findall(block) for name in _WORD.findall(line))
     return {*_defined(block), *_ASSIGNS.findall(block), *imported}
 

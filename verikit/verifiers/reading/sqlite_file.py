@@ -53,7 +53,7 @@ class Database:
 
     tables: Mapping[str, StoredTable] = field(default_factory=dict)
     schema: frozenset[tuple[str, str, str, str]] = frozenset()
-    """Kind, name, table and text of everything that is declared in it."""
+    """Kind, name, table and text of all its declarations."""
 
 
 def database(workspace: Workspace, path: str, side: Side = "after", max_rows: int = MAX_ROWS) -> Database:

@@ -30,7 +30,7 @@ CLIENTS: Mapping[str, Mapping[str, str]] = {
         "Accept-Language": "en-US,en;q=0.5",
     },
 }  # fmt: skip
-"""Who sends the requests. Each gets a fresh box, and a service must serve both alike."""
+"""The clients that send the requests. Each gets a fresh box, and a service must serve both alike."""
 _STOP_S = 10.0
 _ENDING_TICKS = 10
 """Wait after a missing reply, so the reason can report a program that is about to end."""
@@ -115,7 +115,7 @@ class Service(WorkspaceVerifier):
         return files
 
     def _named(self, program: ServiceProgram) -> Iterator[str]:
-        """The file that the command names first: if it was not collected, that is not the agent's doing."""
+        """The file that the command names first: if it was not collected, the agent is not the cause."""
         command = list(self.start)
         if program.file:
             yield program.file
@@ -185,7 +185,7 @@ class _Visit:
         """Send a request; return the problem with the reply.
 
         Raises:
-            AgentFault: there is no reply, or none that can be read.
+            AgentFault: the reply is missing or can't be read.
         """
         reply = self._call(ask)
         rules = self._service.rules

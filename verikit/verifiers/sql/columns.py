@@ -13,13 +13,13 @@ from verikit.errors import VerikitError
 
 Ids = tuple[int, ...]
 _MOST_WORK = 4_000_000
-"""Cells looked at while columns are refined, and again while orders are tried: some seconds."""
+"""Maximum cells read while columns are refined, and again while orders are tried: some seconds."""
 _PER_TRY = 20
 """The cost of a try in addition to its rows."""
 
 
 class TooManyOrders(VerikitError):
-    """Columns look so alike that the bound is reached before an order is found."""
+    """Columns are so similar that the bound is reached before an order is found."""
 
 
 def column_order(
@@ -74,14 +74,14 @@ def _bag_of(column: Ids, blocks: Sequence[int]) -> int:
 
 
 def _refined(lines: Sequence[Ids], old: Sequence[int], across: Sequence[int]) -> list[int]:
-    """The classes of lines by their own and by the bag of their cells with the classes across."""
+    """New classes of lines, from their classes and the bag of their cells with the crossing classes."""
     return [hash((kind, sum(map(hash, zip(line, across, strict=True))))) for kind, line in zip(old, lines, strict=True)]
 
 
 def _tried(
     first: Sequence[Ids], second: Sequence[Ids], blocks: Sequence[int], classes: tuple[list[int], list[int]]
 ) -> Ids | None:
-    """Depth first over the gold's columns; each step has to keep the beginnings of rows the same bag."""
+    """Depth first over the gold's columns; each step has to keep the row prefixes equal as bags."""
     mine, hers = [*zip(*first, strict=True)], [*zip(*second, strict=True)]
     alike: dict[Ids, int] = {}
     content = [alike.setdefault(column, len(alike)) for column in hers]
@@ -120,7 +120,7 @@ def _tried(
 
 
 def _step(begun: tuple[list[int], list[int]], column: Ids, other: Ids) -> tuple[list[int], list[int]] | None:
-    """The beginnings of rows with one more column, as ids that both tables share; None if the bags differ."""
+    """The row prefixes with one more column, as ids that both tables share; None if the bags differ."""
     known: dict[tuple[int, int], int] = {}
     first = [known.setdefault(pair, len(known)) for pair in zip(begun[0], column, strict=True)]
     try:

@@ -131,7 +131,7 @@ def _statement(text: str) -> str:
 
 
 def _names_table(text: str) -> bool:
-    """Whether a query has a FROM with something behind it, as inline code that only names a clause has not."""
+    """Whether a query has a FROM with something after it, unlike inline code that only names a clause."""
     return "from" in [token.word for token in tokens(text)][1:-1]
 
 
@@ -205,7 +205,7 @@ def sort_keys(sql: str) -> SortKeys | None:
 
 
 def _parts(found: Sequence[SqlToken], begin: int, stop: int) -> list[list[SqlToken]]:
-    """The tokens between two offsets, cut at the commas that are in no brackets."""
+    """The tokens between two offsets, split at the commas outside brackets."""
     inside = [token for token in found if begin <= token.start < stop]
     parts: list[list[SqlToken]] = [[]]
     for token in inside:

@@ -106,7 +106,7 @@ class SQL(TextVerifier):
 
     @property
     def slowest_s(self) -> float:
-        """The budget of the candidate's query and as much for the gold's."""
+        """The budget of the candidate's query, plus the same for the gold query."""
         return 2 * row_seconds(self.wall_s, self.row_s)
 
     def environment(self) -> dict[str, Any]:

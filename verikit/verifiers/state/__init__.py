@@ -1,4 +1,4 @@
-"""Does the database that an agent left differ from the one it was given by the rows that it should, and no others?"""
+"""Did an agent change exactly the expected rows of a database, and no others?"""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _problem(change: object) -> str:
 
 
 def _table(before: Database, change: Mapping[str, Any]) -> str:
-    """The table of a change, in any case of letters, as sqlite has it."""
+    """The table of a change, matched without case, as in sqlite."""
     found = next((name for name in before.tables if name.lower() == change["table"].lower()), None)
     if found is None:
         raise WorkspaceError(f"the database that the agent was given has no table {change['table']!r}")

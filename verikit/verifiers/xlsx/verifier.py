@@ -54,7 +54,7 @@ class Xlsx(WorkspaceVerifier):
     locale: Locale = "en"
     """The separators of `shows`: `en` or `de`."""
     undecided: float | None = None
-    """The value if the engines do not decide a formula's result (`RAND`, `OFFSET`). None: no value. An agent chooses
+    """The value if the engines do not decide a formula's result (`RAND`, `OFFSET`). None: unscored. An agent chooses
     its formulas, so set 0.0 for training rewards."""
     seed: str = ""
     """Additional text for the seed of hidden inputs, which is derived from the row's id and prompt."""

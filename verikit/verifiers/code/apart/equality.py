@@ -108,7 +108,7 @@ class ObjectEquality:
     def founded(
         self, said: list[str], asked: list[Asked], left: Any, name: str, right: Any, others: list[Any]
     ) -> str | RunResult:
-        """The line that answers whether a claim of the program's own child is more than a claim it makes of everything.
+        """The line that answers whether a claim of the program's own child is not one that it claims of every value.
 
         If the row's time is over before that is known, the result of a row that is late.
 

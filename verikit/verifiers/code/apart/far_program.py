@@ -49,7 +49,7 @@ class FarProgram:
         program: its source.
         box: runs the program and the tests.
         budget: the row's budget.
-        tests: the test code, which determines what must be loaded.
+        tests: the test code, which determines the modules to load.
     """
 
     def __init__(self, program: str, box: LocalSandbox, budget: Budget, tests: str) -> None:

@@ -1,4 +1,4 @@
-"""The row's own solution, on which its tests are tried once."""
+"""The row's own solution, which is run once against its tests."""
 
 from __future__ import annotations
 

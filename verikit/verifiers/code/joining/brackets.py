@@ -1,4 +1,4 @@
-"""Where the braces of a source text close, in C-like languages. One pass, since the text may be a candidate's."""
+"""Matching braces of a source text in C-like languages. One pass, since the text may be a candidate's."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def closing(blank: str, start: int = 0, level: int = 0) -> int:
 
 
 def match(blank: str, opening: int) -> int:
-    """The position where the brace opened at `opening` is closed; -1 if it is not closed."""
+    """The position of the brace that closes the one at `opening`; -1 if it is not closed."""
     return closing(blank, opening + 1)
 
 

@@ -58,7 +58,7 @@ _BRACED = frozenset({"c", "cpp", "java", "rust", "go"})
 _ASSIGNED = re.compile(r"^[ \t]*(?:const|let|var)[ \t]+(\w+)[ \t]*=")
 _NAME = re.compile(r"([A-Za-z_]\w*)[ \t]*(?:<[^<>\n]*>)?[ \t]*\(")
 _SCRIPT = r"\bfunction[ \t*]+{name}\b|^(?:export[ \t]+)?(?:const|let|var)[ \t]+{name}\b"
-"""A variable counts only at the start of a line: the function may have a local one of the same name."""
+"""A variable must be at the start of a line: the function may have a local one of the same name."""
 _DEFINES = {
     "javascript": _SCRIPT, "typescript": _SCRIPT,
     "rust": r"\bfn[ \t]+{name}\b", "go": r"^func[ \t]+{name}\b",

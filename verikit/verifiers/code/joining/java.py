@@ -62,7 +62,7 @@ def goes_on(language: str, prompt: str, program: str, stops: Sequence[str], *, c
 
 
 def _renamed_main(program: str) -> str:
-    """A program whose own main method has another name: the tests have one."""
+    """A program with its own main method renamed, since the tests have one."""
     places = [found.end() for found in _MAIN.finditer(blanked("java", program))]
     for end in reversed(places):
         program = f"{program[: end - 4]}verikitMain{program[end:]}"
@@ -83,7 +83,7 @@ def _closed_up(program: str) -> str:
 
 
 def _joined(prompt: str, program: str, tests: str, name: str, *, closes: bool) -> str:
-    """A program that has the method, with the tests in the prompt's class or behind it."""
+    """A program that has the method, with the tests in the prompt's class or after it."""
     blank = blanked("java", program)
     opening = _CLASS.search(blanked("java", prompt))
     own = tops(blank, _CLASS)

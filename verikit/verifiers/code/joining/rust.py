@@ -14,7 +14,7 @@ _FIRST = re.compile(r"\A(?:\s*(?:#!\[[^\n]*\]|//[^\n]*(?:\n|\Z)))*")
 
 
 def without_crates(prompt: str, program: str, tests: str) -> tuple[str, str]:
-    """A prompt and a program without the prompt's imports of crates that no compiler brings with it.
+    """A prompt and a program without the prompt's imports of external crates.
 
     Raises:
         ValueError: the tests use one.
