@@ -148,7 +148,7 @@ class JsonMatch(TextVerifier):
         return score.value == 1.0
 
     def doubts(self, score: Score) -> bool:
-        """Never: a difference between two values is proof."""
+        """Always False: a difference between two values is certain."""
         return False
 
 

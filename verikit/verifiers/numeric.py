@@ -90,7 +90,7 @@ class Numeric(TextVerifier):
 
 
 def _without_denied_end(answer: str) -> str:
-    """An answer up to the last number that it does not deny: of "7, as 4 is wrong" the 7."""
+    """An answer up to the last number that it does not deny: "7" for "7, as 4 is wrong"."""
     numbers = list(_NUMBER.finditer(answer[-_MAX_END:]))
     offset = max(0, len(answer) - _MAX_END)
     end = len(answer)
@@ -114,7 +114,7 @@ def last_number(text: str) -> tuple[str, Fraction] | None:
 
 
 def _value(number: str) -> Fraction | None:
-    """The exact value of what `_NUMBER` matched; None over the caps or for a zero denominator."""
+    """The exact value of a match of `_NUMBER`; None over the caps or for a zero denominator."""
     if len(number) > _MAX_DIGITS:
         return None
     top, _, bottom = number.replace(",", "").replace("−", "-").lower().partition("/")

@@ -42,7 +42,7 @@ class CodeAttempt:
     box: LocalSandbox
 
     def budget(self) -> Budget:
-        """The seconds of a row, none of them spent."""
+        """The full budget of a row."""
         return Budget(self.rules.limits, self.rules.row_s)
 
     def completed(self, program: str) -> str:

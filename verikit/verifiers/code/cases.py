@@ -28,7 +28,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Piped:
-    """Standard input, and all that must appear on standard output."""
+    """Standard input, and the whole expected standard output."""
 
     stdin: str
     stdout: str

@@ -48,7 +48,7 @@ def _truth(value: Any) -> bool | None:
 
 
 def _listed(value: Any) -> Any:
-    """The same value as JSON would have it: tuples are lists."""
+    """The same value as in JSON: tuples become lists."""
     if isinstance(value, list | tuple):
         return [_listed(item) for item in value]
     if isinstance(value, dict):

@@ -82,7 +82,7 @@ def _first_compiled(ways: Sequence[str], box: LocalSandbox, limits: RunLimits) -
 
 
 def _with_imports(program: str, entry: str, prompts: Sequence[str]) -> str:
-    """A program after those imports and helpers of the prompt that it uses and does not have."""
+    """A program preceded by the prompt's imports and helpers that it uses and lacks."""
     if "from __future__" in program:
         return program
     missing = words(program) - named(program) - {entry}
@@ -102,7 +102,7 @@ def _body(prompt: str) -> list[ast.stmt]:
 
 
 def _names(node: ast.stmt) -> set[str]:
-    """The names that a statement gives a meaning to."""
+    """The names that a statement binds."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

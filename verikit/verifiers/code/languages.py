@@ -74,7 +74,7 @@ def _of_language(blocks: Sequence[tuple[str, str]], language: str) -> list[str]:
 
 
 def _fitting(blocks: Sequence[str], language: str, wanted: Sequence[str]) -> list[str]:
-    """The blocks that define the required names, or those that start a program if no names are required."""
+    """The blocks that define the required names, or those that start a program if names are not required."""
     if wanted:
         words = set(wanted)
         return [content for content in blocks if words & set(re.findall(r"\w+", content))]

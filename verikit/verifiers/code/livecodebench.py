@@ -25,7 +25,7 @@ METHOD = "verikit_method"
 OUTPUT_KB = 65_536
 """Minimum output cap of a program, in KiB; the benchmark's own runner doesn't have a cap."""
 VALUE_BYTES = 32
-"""Of a value as it leaves the sandbox, for each byte of it as JSON: no value that takes more is equal."""
+"""Maximum bytes of a value leaving the sandbox, per byte of its JSON; equal values never need more."""
 
 TESTS = ("public_test_cases", "private_test_cases")
 _reading = threading.Lock()

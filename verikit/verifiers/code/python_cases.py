@@ -171,7 +171,7 @@ def _grouped(cases: Sequence[Case]) -> list[Case]:
 
 
 def _located(call: FunctionCall, program: str) -> FunctionCall:
-    """The call as the program needs it: LeetCode's form puts the function into `class Solution`."""
+    """The call in the form of the program: LeetCode's format has the function in `class Solution`."""
     name, args, kwargs = call
     inside = "class Solution" in program and "." not in name and f"\ndef {name}" not in "\n" + program
     return (f"Solution().{name}" if inside else name), args, kwargs

@@ -41,7 +41,7 @@ def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> 
 
 
 def _read(meta: Mapping[str, Any], answer: Gold, lift: bool) -> list[Case]:
-    """The cases in the form that the row's keys show: the first of these that there is."""
+    """The cases in the first of these formats that the row's keys show."""
     if "tests" in meta:
         return _any_form(meta["tests"], meta, lift)
     if contests := [meta[key] for key in _CONTESTS if isinstance(meta.get(key), Mapping)]:
@@ -116,7 +116,7 @@ def _any_form(tests: Any, meta: Mapping[str, Any], lift: bool) -> list[Case]:
 
 
 def _parallel(tests: Mapping[str, Any], meta: Mapping[str, Any], lift: bool) -> list[Case]:
-    """Inputs and outputs in two parallel lists, as APPS and TACO keep them."""
+    """Inputs and outputs in two parallel lists, as in APPS and TACO."""
     inputs, outputs = tests.get("inputs"), tests.get("outputs")
     if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
         raise ValueError("tests as an object need lists `inputs` and `outputs` of one length")
@@ -192,7 +192,7 @@ def _human_eval(test: str, entry_point: str, lift: bool) -> list[Case]:
 
 
 def checked_name(node: ast.stmt) -> str:
-    """The name that a statement `check(name)` hands to the test; empty for other statements."""
+    """The name that a statement `check(name)` passes to the test; empty for other statements."""
     match node:
         case ast.Expr(ast.Call(ast.Name("check"), [ast.Name(name)], [])):
             return name
@@ -229,7 +229,7 @@ def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
 
 
 def _shadowed(tree: ast.Module) -> dict[str, str]:
-    """Python's own names that are the program's here: those that a test calls which would not test it otherwise."""
+    """Python's own names that are the program's here: names that a test calls which otherwise would not test it."""
     if free_names(tree):
         return {}
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}

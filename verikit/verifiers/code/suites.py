@@ -32,7 +32,7 @@ class SuiteFile:
     functions: tuple[str, ...]
     """Names of the program that the file uses."""
     modules: tuple[str, ...]
-    """Modules that it imports and that are the program's."""
+    """Modules of the program that it imports."""
     group: str = ""
     """`public` or `hidden` if a row has both."""
 

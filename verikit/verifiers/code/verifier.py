@@ -56,7 +56,7 @@ class Code(TextVerifier):
     equality: Equality | None = None
     """How values are compared. None: as the test is written (`==` for asserts, exact for `call`, JSON for `fn`)."""
     tolerance: float = 0.0
-    """Numbers may differ by this much, absolutely or relatively."""
+    """Allowed difference of numbers, absolute or relative."""
     children: Literal["case", "row"] = "case"
     """One child per call (calls are isolated), or one for all calls of a row. The latter is faster and as strict about
     values, but the calls share the program's state, as in HumanEval's own script."""

@@ -23,7 +23,7 @@ _LABELS = frozenset({"xml", "svg", "xhtml", "html", "rss", "xsd", "xsl"})
 _START = re.compile(r"<(?:\?xml\b|!DOCTYPE\b|!--|[A-Za-z_])")
 _MOST_OPEN = 200
 _SEPARATOR = "\x01"
-"""Between a name's namespace, local part and prefix: a character that no XML contains."""
+"""Separates a name's namespace, local part and prefix; a character that XML can't contain."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _parsed(body: str) -> tuple[str, str]:
 
 
 def _qualified(name: str) -> str:
-    """A name as the document has it, from expat's triple of namespace, local part and prefix."""
+    """A name as written in the document, from expat's triple of namespace, local part and prefix."""
     parts = name.split(_SEPARATOR)
     return f"{parts[-1]}:{parts[-2]}" if len(parts) > 2 else parts[-1]
 

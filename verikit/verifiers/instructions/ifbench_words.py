@@ -88,7 +88,7 @@ def pronouns(value: str, arguments: Arguments) -> bool:
 
 
 def keywords_multiple(value: str, arguments: Arguments) -> bool:
-    """Five keywords, also inside words, 1, 2, 3, 5 and 7 times."""
+    """Five keywords occur 1, 2, 3, 5 and 7 times, including inside words."""
     lower = value.lower()
     return all(lower.count(text(arguments, key).strip().lower()) == count for key, count in KEYWORDS.items())
 
@@ -106,13 +106,13 @@ def _endings(value: str) -> Counter[str]:
 
 
 def sentence_type(value: str, arguments: Arguments) -> bool:
-    """Twice as many statements as questions."""
+    """There are twice as many statements as questions."""
     ends = _endings(value)
     return ends["."] == 2 * ends["?"]
 
 
 def sentence_balance(value: str, arguments: Arguments) -> bool:
-    """As many statements as questions as exclamations."""
+    """There are equal numbers of statements, questions and exclamations."""
     ends = _endings(value)
     return ends["."] == ends["?"] == ends["!"]
 
@@ -201,7 +201,7 @@ def last_first(value: str, arguments: Arguments) -> bool:
 
 
 def paragraph_last_first(value: str, arguments: Arguments) -> bool:
-    """Each line begins and ends with the same word."""
+    """Each line starts and ends with the same word."""
     lines = [line.strip().lower() for line in value.split("\n") if line.strip()]
     found = [words.stripped(line).split() for line in lines]
     return all(line and line[0] == line[-1] for line in found)
@@ -223,7 +223,7 @@ def keywords_specific_position(value: str, arguments: Arguments) -> bool:
 
 
 def words_position(value: str, arguments: Arguments) -> bool:
-    """A keyword is the second and the last but one word, punctuation counted."""
+    """A keyword is the second and the second-last word; punctuation marks are words."""
     found = words.tokenize(value)
     return _at(found, 1) == _at(found, len(found) - 2) == text(arguments, "keyword").strip()
 
@@ -233,7 +233,7 @@ def _at(found: Sequence[str], index: int) -> str | None:
 
 
 def alliteration_increment(value: str, arguments: Arguments) -> bool:
-    """Each sentence has more words that alliterate with a neighbour than the one before."""
+    """Each sentence has more alliterating neighbour words than the previous one."""
     last = -1
     for sentence in split_by_rules(value):
         stripped = (word.lstrip(words.PUNCTUATION + " ") for word in sentence.lower().split())

@@ -44,7 +44,7 @@ def frequency(value: str, arguments: Arguments) -> bool:
 
 
 def forbidden_words(value: str, arguments: Arguments) -> bool:
-    """None of some words occurs as a word."""
+    """None of the given words occurs as a word."""
     return not any(occurs(rf"\b{word}\b", value) for word in texts(arguments, "forbidden_words"))
 
 
@@ -133,7 +133,7 @@ def number_bullet_lists(value: str, arguments: Arguments) -> bool:
 
 
 def _lines_with(mark: str, value: str) -> int:
-    r"""The matches of `^\s*\*[^\*].*$` or `^\s*-.*$`, which may run over lines, in linear time."""
+    r"""The matches of `^\s*\*[^\*].*$` or `^\s*-.*$`, which may span lines, in linear time."""
     found = begin = 0
     while begin < len(value):
         head = begin
@@ -174,7 +174,7 @@ def multiple_sections(value: str, arguments: Arguments) -> bool:
 
 
 def json_format(value: str, arguments: Arguments) -> bool:
-    """The whole text, a fence around it aside, is JSON."""
+    """The whole text is JSON, ignoring a fence around it."""
     body = value.strip()
     for fence in ("```json", "```Json", "```JSON", "```"):
         body = body.removeprefix(fence)
@@ -209,7 +209,7 @@ def repeat_prompt(value: str, arguments: Arguments) -> bool:
 
 
 def end_checker(value: str, arguments: Arguments) -> bool:
-    """The text ends with a phrase, case and quotes aside."""
+    """The text ends with a phrase, ignoring case and quotes."""
     return value.strip().strip('"').lower().endswith(text(arguments, "end_phrase").strip().lower())
 
 

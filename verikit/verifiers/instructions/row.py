@@ -18,7 +18,7 @@ from verikit.verifiers.instructions.arguments import Arguments, BadArgument
 IDS = ("instruction_id_list", "instruction_id", "instruction_ids")
 GIVEN = ("ground_truth", "reward_model.ground_truth", "label")
 MAX_CHARS = 200_000
-"""A longer text of instructions is not read."""
+"""Maximum characters of an instruction string; a longer one is not read."""
 Given = list[tuple[str, Arguments]]
 
 

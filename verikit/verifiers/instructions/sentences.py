@@ -148,7 +148,7 @@ class _Token:
 
 
 def _breaks(context: str) -> bool:
-    """Whether any but the last of a few words ends a sentence."""
+    """Whether any of a few words, except the last, ends a sentence."""
     tokens = [_token(word) for line in context.split("\n") if line.strip() for word in _TOKEN.findall(line)]
     for token, following in itertools.pairwise(tokens):
         if token.text.endswith("."):

@@ -58,7 +58,7 @@ class Instruction:
 
 
 COUNTING = (counts.keyword, counts.keywords_specific_position, counts.words_japanese)
-"""Checks whose numbers count from 1."""
+"""Checks whose numbers start at 1."""
 PATTERNED = (
     ifeval.existence,
     ifeval.frequency,
@@ -205,4 +205,4 @@ TRAINING = _rows(
 )
 
 INSTRUCTIONS: dict[str, Instruction] = IFEVAL | IFBENCH | TRAINING
-"""All instructions by their ids, which no two benchmarks use for different ones."""
+"""All instructions by their ids, which are unique across benchmarks."""

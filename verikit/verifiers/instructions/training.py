@@ -46,7 +46,7 @@ def changed(phrase: list[str], asked: list[str]) -> int:
 
 
 def phrases(value: str, first: str, last: str) -> Iterator[str]:
-    """What begins and ends with two words on one line, the shortest from the left."""
+    """The shortest spans on one line, from the left, that start and end with two given words."""
     if not _PLAIN.fullmatch(first + last):
         yield from (match[0] for match in occurrences(f"{first} .*? {last}", value, cased=True))
         return
@@ -58,7 +58,7 @@ def phrases(value: str, first: str, last: str) -> Iterator[str]:
 
 
 def copy(value: str, arguments: Arguments) -> bool:
-    """The request and nothing else, case aside."""
+    """The request and nothing else, ignoring case."""
     return value.strip().lower() == text(arguments, "prompt_to_repeat").strip().lower()
 
 
@@ -87,7 +87,7 @@ def square_brackets(value: str, arguments: Arguments) -> bool:
 
 
 def word_once(value: str, arguments: Arguments) -> bool:
-    """A keyword, as a pattern and also inside words, exactly once."""
+    """A keyword, read as a pattern and also found inside words, occurs exactly once."""
     return count(text(arguments, "keyword").strip(), value) == 1
 
 
@@ -124,13 +124,13 @@ def begins(value: str, word: str) -> bool:
 
 
 def last_word_sent(value: str, arguments: Arguments) -> bool:
-    """Each sentence ends with a word, punctuation aside."""
+    """Each sentence ends with a given word, ignoring punctuation."""
     wanted = text(arguments, "last_word").strip().lower()
     return all(last_word(sentence) == wanted for sentence in split_by_rules(value))
 
 
 def last_word_answer(value: str, arguments: Arguments) -> bool:
-    """The text ends with a word, punctuation aside."""
+    """The text ends with a given word, ignoring punctuation."""
     return last_word(value) == text(arguments, "last_word").strip().lower()
 
 
@@ -185,22 +185,22 @@ def counting_composition(value: str, arguments: Arguments) -> bool:
 
 
 def count_unique(value: str, arguments: Arguments) -> bool:
-    """No word, and no mark of punctuation, twice."""
+    """No word or punctuation mark occurs twice."""
     found = words.tokenize(value)
     return len(found) == len(set(found))
 
 
 def count_increment_word(value: str, arguments: Arguments) -> bool:
-    """One keyword once and another twice, as patterns and also inside words."""
+    """One keyword occurs once and another twice, read as patterns and also found inside words."""
     return all(count(text(arguments, key).strip(), value) == n for n, key in enumerate(("keyword1", "keyword2"), 1))
 
 
 def palindrome(value: str, arguments: Arguments) -> bool:
-    """A word that reads the same backwards, be it of one letter."""
+    """A word that reads the same backwards, even a single letter."""
     return any(word == word[::-1] for word in value.split())
 
 
 def start_end(value: str, arguments: Arguments) -> bool:
-    """The first word is the last, case aside."""
+    """The first word is the last, ignoring case."""
     found = words.tokenize(value)
     return len(found) > 1 and found[0].lower() == found[-1].lower()

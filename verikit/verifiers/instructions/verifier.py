@@ -18,7 +18,7 @@ from verikit.verifiers.reading.gold import check_choice
 
 HOW = ("strict", "loose")
 LEVELS = (("prompt", "prompts", "prompts_judged"), ("instruction", "followed", "instructions"))
-"""The levels that accuracies are given at: of whole prompts, and of all instructions together."""
+"""The levels of accuracies: whole prompts, and all instructions together."""
 Preset = Literal["official", "repaired"]
 Value = Literal["all", "share"]
 

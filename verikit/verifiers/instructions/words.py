@@ -1,4 +1,4 @@
-"""Words as the official scorers cut them: NLTK's `word_tokenize`, runs of word characters, and counts of them."""
+"""Words as the official scorers split them: NLTK's `word_tokenize`, runs of word characters, and counts of them."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ class ReferenceVerifier(TextVerifier):
     """
 
     extract: AnswerIn = "whole"
-    """What of the reply is measured: the `whole`, or the `stated`, `boxed`, `answer_tag` or `last_line` answer."""
+    """The part of the reply to measure: the `whole`, or the `stated`, `boxed`, `answer_tag` or `last_line` answer."""
     max_chars: int = 20_000
-    """A longer text is 0.0 unread (of a rate: more than any that it can have): measures take more than linear time."""
+    """A longer text is 0.0 without being read (as a rate: above the possible maximum): metrics take more than linear time."""
     package: ClassVar[str] = ""
     """The module that measures; the extra `text` installs it."""
 
@@ -104,10 +104,10 @@ def normalized(references: Sequence[str], normalizer: Normalizer) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorRate(ReferenceVerifier):
-    """A rate of errors, 0 for no error, more than 1 for more errors than the reference is long."""
+    """An error rate: 0 without errors, above 1 with more errors than the reference has units."""
 
     rate: bool = False
-    """Give the rate itself, where less is better, instead of 1 - rate and at least 0."""
+    """Return the rate itself, which is better if lower, instead of max(0, 1 - rate)."""
 
     @property
     def no_text(self) -> float:
@@ -120,7 +120,7 @@ class ErrorRate(ReferenceVerifier):
         return max(1.0, len(text) / shortest) if self.rate else 0.0
 
     def measure(self, text: str, references: Sequence[str]) -> tuple[float, str]:
-        """The rate against the references, or the similarity it leaves."""
+        """The rate against the references, or the similarity derived from it."""
         rate = self.error_rate(text, references)
         return (rate if self.rate else max(0.0, 1.0 - rate)), f"{self.name} {rate:.4g}"
 

@@ -1,4 +1,4 @@
-"""Summaries' measure as the package rouge-score has it."""
+"""The summarization metric ROUGE, from the package rouge-score."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Rouge(ReferenceVerifier):
     measure_of: Measure = "fmeasure"
     """F1, `precision` or `recall`."""
     stemmer: bool = False
-    """Whether words are cut to their stems (Porter)."""
+    """Whether words are reduced to their stems (Porter)."""
     name = "rouge"
     package = "rouge_score"
 

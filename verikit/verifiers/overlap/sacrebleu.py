@@ -111,7 +111,7 @@ class Ter(ErrorRate):
             raise UsageError(f"timeout_s must be greater than 0, got {self.timeout_s!r}")
 
     def error_rate(self, text: str, references: Sequence[str]) -> float:
-        """Edits, moves of words among them, by the length of the references."""
+        """Edits, including moves of words, divided by the length of the references."""
         options = {
             "normalized": self.normalized,
             "no_punct": not self.punctuation,
@@ -128,7 +128,7 @@ class Ter(ErrorRate):
 
 
 def ter_rate(text: str, references: Sequence[str], options: Mapping[str, bool]) -> float:
-    """TER as sacrebleu has it under its options."""
+    """TER of sacrebleu with its options."""
     return float(_metric("TER", **options).sentence_score(text, list(references)).score) / 100
 
 

@@ -1,4 +1,4 @@
-"""Speech's measures as jiwer has them: words and characters that were got wrong."""
+"""Speech recognition metrics of jiwer: word and character error rates."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _read(sections: list[PatchSection], line: str, mark: str, number: int) -> No
 
 
 def _read_change(section: PatchSection, line: str, mark: str, number: int) -> None:
-    """A line of an updated file: the head of a chunk, its end, or one of its lines."""
+    """Read a line of an updated file: the head of a chunk, its end, or one of its lines."""
     chunks = section.chunks
     chunk = chunks[-1] if chunks else None
     if line.startswith("@@"):
@@ -195,5 +195,5 @@ def _place(lines: FileLines, chunk: PatchChunk, done: int, path: str) -> tuple[i
 
 
 def _without_end(chunk: PatchChunk) -> tuple[list[str], list[str]]:
-    """A chunk's lines without the bare ones at its end, which may only set it apart from the next."""
+    """A chunk's lines without the bare ones at its end, which may only separate it from the next."""
     return chunk.old[: len(chunk.old) - chunk.bare], chunk.new[: len(chunk.new) - chunk.bare]

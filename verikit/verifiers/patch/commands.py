@@ -42,7 +42,7 @@ _PASS_ON = frozenset("tee cat head tail less more sed awk sort ts".split())
 _COMPARES = frozenset("diff cmp comm".split())
 _CODE = ("-c", "-e", "-p", "-r", "--eval", "--print")
 _NOT_TESTED = ("--cov", "--ignore", "--exclude", "--deselect", "--omit", "--source", "--include")
-"""Options whose values are code under test, or files that are passed over."""
+"""Options whose values are code under test, or ignored files."""
 _SETTINGS = (".mocharc.json", ".jasmine.json", "jest.config.json", "spec/support/jasmine.json")
 _SUFFIXES = ("", ".js", ".mjs", ".cjs", ".ts", "/index.js", "/__main__.py", "/__init__.py")
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".C", ".m", ".f", ".f90", ".s", ".S")
@@ -55,7 +55,7 @@ _MOST_DEEP = 8
 
 
 def is_testlike(name: str) -> bool:
-    """Whether a word of a file's name or of its folders' names marks it as a test's."""
+    """Whether a word in a file's name or its folders' names marks it as a test file."""
     return any(word.lower() in _TEST_WORDS for word in _WORD.findall(name))
 
 
@@ -64,7 +64,7 @@ class NamedFiles:
     """The files that the test commands of a row name."""
 
     tests: set[str] = field(default_factory=set)
-    """Files that decide a verdict, in the tree or not."""
+    """Files that decide a verdict, whether or not they are in the tree."""
     sources: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
     """Folders that a runner searches for tests."""
@@ -239,7 +239,7 @@ class _Reader:
     # ---- operands ---------------------------------------------------------------------------------------------------
 
     def _add_dotted(self, dotted: str) -> None:
-        """The file of a dotted name: of the longest of its beginnings that is a module."""
+        """Add the file of a dotted name: the longest prefix that is a module."""
         path = dotted.replace(".", "/")
         while "/" in path and f"{path}.py" not in self._tree:
             path = path.rpartition("/")[0]
@@ -339,7 +339,7 @@ def _pipe(later: list[Command]) -> int:
 
 
 def _joined(folder: str, word: str) -> str:
-    """A path of a command as one of the tree."""
+    """A path of a command as a path of the tree."""
     parts: list[str] = []
     for part in f"{folder}/{word}".split("/"):
         if part == ".." and parts:

@@ -1,7 +1,8 @@
-"""Which files of a repository belong to the row's tests, and not to a candidate.
+"""The files of a repository that belong to the row's tests, and not to a candidate.
 
-These are the files that the row's tests write, those that the names of its tests lead to, those that its test commands
-name, and by their names all tests, what configures them, and what Python or a runner would load instead of them.
+They are the files of the row's tests, the files that the names of its tests lead to, and the files that its test
+commands name. By their names, all tests and their configuration belong to it too, and so do files that Python or a
+runner would load instead of them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _CLASSES = (".java", ".kt", ".scala", ".groovy")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The files that a row declares to be its tests'."""
+    """The files that a row declares as files of its tests."""
 
     names: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
@@ -140,7 +141,7 @@ def declared(
 
 
 def of_ids(ids: Sequence[str], tree: Tree) -> set[str]:
-    """The files that names of tests lead to: by path, as a Python or Rust module, as a class of Java or Kotlin."""
+    """The files that test names lead to: a path, a Python or Rust module, or a Java or Kotlin class."""
     found: set[str] = set()
     by_class = _by_class(tree)
     for test in ids:
@@ -156,7 +157,7 @@ def of_ids(ids: Sequence[str], tree: Tree) -> set[str]:
 
 
 def _by_class(tree: Tree) -> dict[str, list[str]]:
-    """The files of Java and Kotlin by the class that each is named for."""
+    """Java and Kotlin files by their class name."""
     files: dict[str, list[str]] = {}
     for name in tree:
         if name.endswith(_CLASSES):
@@ -165,7 +166,7 @@ def _by_class(tree: Tree) -> dict[str, list[str]]:
 
 
 def _path_of(piece: str) -> str:
-    """A part of a test's name as a path, without the number of a line."""
+    """A part of a test's name as a path, without its line number."""
     line = _LINES.match(piece.rstrip(":"))
     return (line[1] if line else piece.rstrip(":")).removeprefix("./")
 

@@ -112,7 +112,7 @@ def _python(text: str, name: str) -> frozenset[str]:
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[str, int]]:
-    """Dotted names of modules that a statement may import, and how many folders up they begin."""
+    """Dotted names of modules that a statement may import, and the number of folders up they start at."""
     if isinstance(node, ast.Import):
         yield from ((alias.name, 0) for alias in node.names)
     elif isinstance(node, ast.ImportFrom):

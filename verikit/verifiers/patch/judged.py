@@ -14,7 +14,7 @@ from verikit.verifiers.patch.tree import PatchError, Tree, TreeFile, folders_of
 
 _RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "py", "iniconfig", "unittest", "doctest"})
 MOST_CHANGED = 5_000
-"""Files that a candidate may change."""
+"""Maximum files that a candidate may change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,11 @@ class JudgedTree:
 
     files: Tree
     put_back: tuple[str, ...] = ()
-    """Files of the candidate that are not in it as the candidate left them."""
+    """Files whose content differs from the candidate's version."""
     changed: frozenset[str] = frozenset()
     """Files in it that the candidate changed."""
     helpers: tuple[str, ...] = ()
-    """Of these, files that only tests load."""
+    """The changed files that only tests load."""
 
 
 def judged(original: Tree, candidate: Tree, tests: Tree, declared: Declared) -> JudgedTree:
@@ -66,7 +66,7 @@ def _rows_own(changed: set[str], original: Tree, declared: Declared) -> set[str]
 
 
 def _restored(candidate: Tree, original: Tree, tests: Tree, put_back: set[str]) -> dict[str, TreeFile]:
-    """A candidate's tree with the row's tests, and with some files as the row has them."""
+    """A candidate's tree with the row's tests, and with the row's version of some files."""
     tree = dict(candidate)
     of_tests = {name for name in {*tests, *original} if tests.get(name) != original.get(name)}
     for name in put_back | of_tests:

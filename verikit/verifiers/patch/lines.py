@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from verikit.verifiers.patch.tree import PatchError
 
 MOST_SEARCHED = 1 << 30
-"""Bytes of a file that the edits of a reply may search: many of them in one large file would take long."""
+"""Maximum bytes of a file that the edits of a reply may search: many edits of a large file take long."""
 
 
 class FileLines:

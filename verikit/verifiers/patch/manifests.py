@@ -29,7 +29,7 @@ def package(file: TreeFile | None) -> dict[str, Any]:
 
 
 def scripts(file: TreeFile | None, name: str) -> list[str]:
-    """A script of a `package.json` with those that run before and after it."""
+    """A script of a `package.json` with its pre and post scripts."""
     held = package(file).get("scripts")
     held = held if isinstance(held, Mapping) else {}
     return [held[key] for key in (f"pre{name}", name, f"post{name}") if isinstance(held.get(key), str)]

@@ -1,6 +1,7 @@
-"""What test commands print or write: go test, JUnit's XML, pytest and unittest, as names that passed or not.
+"""Output and reports of test commands (go test, JUnit XML, pytest, unittest), as test names that passed or not.
 
-A report is the word of the process that wrote it. A name that is reported twice has passed if it did so each time.
+A report is only as trustworthy as the process that wrote it. A name that is reported twice passes if it passed each
+time.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from verikit.verifiers.patch.tree import PatchError
 
 MOST_FUZZ = 5
-"""Lines of context at either end that need not be there: SWE-bench's `patch --fuzz=5`."""
+"""Maximum lines of context at either end that may differ: SWE-bench's `patch --fuzz=5`."""
 MOST_SEARCHED = 1 << 30
-"""Bytes of a file that its hunks may search: many misplaced hunks in a large file would take long."""
+"""Maximum bytes of a file that its hunks may search: many misplaced hunks in a large file take long."""
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The bytes of a file that a hunk exchanges, and those that it puts there."""
+    """The bytes of a file that a hunk replaces, and their replacement."""
 
     start: int
     end: int
@@ -113,7 +113,7 @@ class HunkSearch:
         return back if nearer else ahead
 
     def _behind(self, old: bytes, wanted: int, done: int) -> int | None:
-        """The last place before a byte: a search from the other end, which is linear where `rfind` is not."""
+        """The last place before a byte. It searches from the other end, which is linear, unlike `rfind`."""
         if wanted <= done:
             return None
         self._back = self._back or self._text[::-1]
@@ -131,7 +131,7 @@ class HunkSearch:
         return found if found >= 0 else None
 
     def _is_at(self, old: bytes, at: int) -> bool:
-        """Whether whole lines are at a byte."""
+        """Whether lines match completely at a byte."""
         whole = not old or old.endswith(b"\n") or at + len(old) == self._size
         return at >= 0 and whole and self._text.startswith(b"\n" + old, at)
 

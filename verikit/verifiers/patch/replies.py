@@ -1,6 +1,6 @@
-"""A reply's patch, in whichever form it is written.
+"""A reply's patch, in any supported format.
 
-One form is read of a reply. The first of these that it has counts: JSON of whole files, `*** Begin Patch`,
+One format is read per reply, the first of these that it contains: JSON of whole files, `*** Begin Patch`,
 SEARCH/REPLACE blocks, a unified diff, whole files in blocks.
 """
 

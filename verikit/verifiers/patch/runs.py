@@ -1,4 +1,4 @@
-"""One run of a row's commands and tests on a tree: the job of the supervisor inside, and its sealed record read."""
+"""One run of a row's commands and tests on a tree: the job of the supervisor inside, and its sealed record."""
 
 from __future__ import annotations
 
@@ -167,5 +167,5 @@ def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
 
 
 def _problem(runs: Sequence[tuple[str, str, str]]) -> str:
-    """What went wrong first in a test's phases (when, outcome, message); "" if all passed."""
+    """The first problem in a test's phases (when, outcome, message); "" if all passed."""
     return next((f"{outcome}: {message}" for _, outcome, message in runs if outcome != "passed"), "")

@@ -60,7 +60,7 @@ class SQL(TextVerifier):
     columns: Columns = "position"
     """Columns are matched by `position`, by `name`, or in `any` order that makes the results equal (Spider's rule)."""
     tolerance: float = 1e-9
-    """Numbers may differ by this much, absolutely or relatively. Two integers may not."""
+    """Allowed difference of numbers, absolute or relative. Two integers must be equal."""
     max_rows: int = 100_000
     """A query that returns more is 0.0."""
     result_mb: int = 16

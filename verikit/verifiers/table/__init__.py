@@ -43,7 +43,7 @@ class LeftTable(WorkspaceVerifier):
     order: Order = "any"
     """Whether rows may be in `any` order, or must be in the `given` one."""
     tolerance: float = 0.0
-    """Numbers may differ by this much, absolutely or relatively."""
+    """Allowed difference of numbers, absolute or relative."""
     allow: Sequence[Lax] = ()
     """Features that are rejected by default: `bom` a byte order mark, `nan` NaN and Infinity, `duplicates` a duplicate
     JSON key (the last is used)."""

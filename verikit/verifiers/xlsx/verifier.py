@@ -48,7 +48,7 @@ class Xlsx(WorkspaceVerifier):
     macros: bool = False
     """Whether macros are allowed. They never run."""
     tolerance: float = 1e-9
-    """Numbers may differ by this much, absolutely or relatively."""
+    """Allowed difference of numbers, absolute or relative."""
     mutations: int = 4
     """Number of sets of hidden inputs for `formula` and `follows`, at least 3."""
     locale: Locale = "en"

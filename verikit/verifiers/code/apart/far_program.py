@@ -139,7 +139,7 @@ class _Talk:
         self._ended = ""
         self._equality = ObjectEquality(self._fresh, self._late)
         self._charged_s = 0.0
-        """Seconds of the children that the row's budget has been charged with."""
+        """Seconds of the children already charged to the row's budget."""
         self.met = False
         self.plain = True
         """Whether the program returned only values that equal a single value under any comparison."""
