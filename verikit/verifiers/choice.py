@@ -17,12 +17,17 @@ from verikit.types import Sample, Score
 class Choice(TextVerifier):
     """1.0 if the completion chooses the gold's option letter.
 
-    Places are searched in this order: the last box; the last sentence that calls a letter the answer, right or
-    chosen ("The answer is (B).", "Option B is correct", "答案是B"), in a dozen languages; a last line that is only a
-    letter, or a completion of one line that starts with "B." or "(B)". Denied letters ("D is not correct", "not A
-    but B") and alternatives ("A or B") are not choices. Neither are several letters if the gold answer is one letter. A
-    missing choice is 0.0, never a guess. Letters come from the sample's `options`, or are A to `last`. An option's
-    string is read as part of its letter. The gold is a letter, or several ("A, C") that must all be chosen.
+    Places are searched in this order:
+
+    - the last box,
+    - the last sentence, in a dozen languages, that calls a letter the answer, right or chosen ("The answer is (B).",
+      "Option B is correct", "答案是B"),
+    - a last line that is only a letter, or a completion of one line that starts with "B." or "(B)".
+
+    Denied letters ("D is not correct", "not A but B") and alternatives ("A or B") are not choices. Neither are several
+    letters if the gold answer is one letter. A missing choice is 0.0, never a guess. Letters come from the sample's
+    `options`, or are A to `last`. An option's string is read as part of its letter. The gold answer is a letter, or
+    several ("A, C") that must all be chosen.
     """
 
     last: str = "J"

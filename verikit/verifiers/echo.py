@@ -4,10 +4,10 @@ r"""The echo guard: no reward for a formula of the question as its answer, or fo
 rewarded for it learns to copy. Both rules check the form of the answer and ignore neutral parts and invisible
 characters.
 
-An answer is an echo if it contains a right formula of the prompt: a whole formula, a side of a relation or an element
-of a list. It is not an echo if the gold answer has that form too (the same tree, or it appears in the prompt itself).
-Nor is it one if the question is a choice among listed answers. Only formulas can be echoes: a word, a symbol or a
-number in digits from the prompt may well be the answer.
+An answer is an echo if it contains a right formula of the prompt. This can be a whole formula, a side of a relation or
+an element of a list. It is not an echo if the gold answer has that form too (the same tree, or it appears in the prompt
+itself). Nor is it one if the question is a choice among listed answers. Only formulas can be echoes: a word, a symbol
+or a number in digits from the prompt may well be the answer.
 
 An answer is unevaluated if it leaves more to compute than the gold answer: `\gcd(84, 36)` for 12. This rule applies if
 the gold answer is a plain number or the question requires computing a value. See `verikit.answers.forms`.

@@ -104,7 +104,7 @@ def last_number(text: str) -> tuple[str, Fraction] | None:
     """The last number written in digits and its exact value, or None.
 
     Thousands commas, exponents and fractions (`3/4`) are read. If the last number is over the caps (400 digits,
-    exponents of 999), the result is None: a piece of it, or the number before it, is not the stated number.
+    exponents of 999), the result is None. A piece of it, or the number before it, is not the stated number.
     """
     last = None
     for last in _NUMBER.finditer(text):  # noqa: B007 - the last match is what is wanted

@@ -1,7 +1,7 @@
 """Tests of a programming problem, read from a row into cases whose verdict is computed outside the sandbox.
 
 A literal assert (`assert f(2) == 4`) is lifted to a call and an expected value that never meets the program. Tests that
-do more (loops, helpers, exceptions) become a `Driven` case: they run in their own sandbox and reach the program only
+do more (loops, helpers, exceptions) become a `Driven` case. They run in their own sandbox and reach the program only
 through calls that carry plain data. Rows of HumanEval, MBPP and LiveCodeBench are recognised by their keys. A row that
 can't be read raises ValueError: a data error, never the candidate's.
 """

@@ -1,7 +1,7 @@
 """Test files as test forms of `code`: pytest, unittest and doctest, each test scored by its name.
 
-The file runs in its own sandbox and reaches the program through calls that carry plain data, as test programs do
-(`rows.Driven`): the program never runs in the process of the asserts, so it can neither skip, patch nor report a test.
+The file runs in its own sandbox and reaches the program through calls that carry plain data, like test programs
+(`rows.Driven`). The program never runs in the process of the asserts, so it can't skip, patch or report a test.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ class ReferenceVerifier(TextVerifier):
     extract: AnswerIn = "whole"
     """The part of the reply to measure: the `whole`, or the `stated`, `boxed`, `answer_tag` or `last_line` answer."""
     max_chars: int = 20_000
-    """A longer text is 0.0 without being read (as a rate: above the possible maximum): metrics take more than linear time."""
+    """A longer text is 0.0 without being read (as a rate: above the possible maximum), since metrics take more than
+    linear time."""
     package: ClassVar[str] = ""
     """The module that measures; the extra `text` installs it."""
 

@@ -23,7 +23,7 @@ class JudgedTree:
 
     files: Tree
     put_back: tuple[str, ...] = ()
-    """Files whose content differs from the candidate's version."""
+    """Restored files, whose content differs from the candidate's version."""
     changed: frozenset[str] = frozenset()
     """Files in it that the candidate changed."""
     helpers: tuple[str, ...] = ()

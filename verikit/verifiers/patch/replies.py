@@ -1,6 +1,6 @@
 """A reply's patch, in any supported format.
 
-One format is read per reply, the first of these that it contains: JSON of whole files, `*** Begin Patch`,
+One format is read per reply, the first that it contains. The order is JSON of whole files, `*** Begin Patch`,
 SEARCH/REPLACE blocks, a unified diff, whole files in blocks.
 """
 

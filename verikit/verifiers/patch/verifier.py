@@ -1,6 +1,6 @@
 """Does a patch make a repository's tests pass? Each candidate has a fresh copy of the tree, without network access.
 
-The diff is applied outside, the row's tests and their configuration are restored, and the tests run in the sandbox as
+The diff is applied outside, and the row's tests and their configuration are restored. The tests run in the sandbox as
 processes of a supervisor that the repository can't reach. Tests share their process with the code under test, so their
 verdicts are not proof, and scores report that. `docs/sandbox.md` lists the guarantees and their limits.
 """

@@ -79,9 +79,14 @@ def query(reply: str) -> str:
     """The query of a reply, without its closing semicolon; "" if there isn't one.
 
     The search covers the last `<answer>` or `<sql>` tag, or else the whole reply. The first of these that occurs
-    counts, and its last instance: a fence labelled as SQL, another fence that starts like a query, a JSON object with
-    the key `sql` or `query`, the whole text if it starts like one, and a place in prose. That is inline code, a line
-    that starts with SELECT or WITH, or the text after a label such as "Answer:", up to a semicolon or an empty line.
+    counts, and its last instance:
+
+    - a fence labelled as SQL,
+    - another fence that starts like a query,
+    - a JSON object with the key `sql` or `query`,
+    - the whole text if it starts like a query,
+    - a place in prose, up to a semicolon or an empty line: inline code, a line that starts with SELECT or WITH, or the
+      text after a label such as "Answer:".
     """
     for name in ("answer", "sql"):
         if (inner := tagged(reply, name)) is not None:

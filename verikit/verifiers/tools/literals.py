@@ -1,6 +1,6 @@
 """Values of Java and JavaScript expressions, as BFCL's simple Java and JavaScript items expect them.
 
-Numbers, truth values, strings, arrays, collections and maps are read; an expression that is not a literal of the
+Numbers, truth values, strings, arrays, collections and maps are read. An expression that is not a literal of the
 described type stays text (a variable, a call, a function). Within collections a name and a string are both text, as
 BFCL writes both. Nesting costs one pass a level, at most `MAX_LEVELS` of them.
 """

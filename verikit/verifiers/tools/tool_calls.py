@@ -53,11 +53,12 @@ class _Memory(dict[Any, tuple[Any, Any, Prepared]]):
 class ToolCalls(Verifier):
     """1.0 if the calls are the expected ones: the same tools with the same arguments, none missing, none extra.
 
-    Calls are read from the messages' `tool_calls`, or from the reply's text if the messages don't have any: JSON,
-    Python-style calls, or the tags of the common model families. Expected calls are OpenAI's (`{"name", "arguments"}`),
-    Python-style text, or BFCL's `{name: {parameter: [alternatives]}}`. The latter are compared by BFCL's rules (strings
-    without case and punctuation, types as described). An empty list means that a reply without calls is right, `"any"`
-    that any readable call is. A sample without expected calls abstains. Unreadable expected calls are an error.
+    Calls are read from the messages' `tool_calls`, or from the reply's text if the messages don't have any. The text
+    may have JSON, Python-style calls, or the tags of the common model families. Expected calls are OpenAI's (`{"name",
+    "arguments"}`), Python-style text, or BFCL's `{name: {parameter: [alternatives]}}`. The latter are compared by
+    BFCL's rules (strings without case and punctuation, types as described). An empty list means that a reply without
+    calls is right, `"any"` that any readable call is. A sample without expected calls abstains. Unreadable expected
+    calls are an error.
     """
 
     calls: str = "calls"
