@@ -25,7 +25,7 @@ from verikit.workspaces.grading import WorkspaceVerifier, all_hold
 
 _VISITORS: Sequence[Visitor] = ("person", "driver")
 _CALM = 4
-"""Consecutive equal readings after which the page is considered stable."""
+"""The page is considered stable after this many consecutive equal readings."""
 _LONG_CALM = 30
 """The same if a string that must not be visible is still on the page: only its pixels show whether it is covered."""
 

@@ -14,7 +14,7 @@ from verikit.workspaces import Workspace
 from verikit.workspaces.names import matches, shown
 
 _CALM = 4
-"""Consecutive equal readings after which the page is considered stable."""
+"""The page is considered stable after this many consecutive equal readings."""
 
 
 def page_files(workspace: Workspace) -> Callable[[str], bytes | None]:

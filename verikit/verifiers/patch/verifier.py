@@ -83,7 +83,7 @@ class Patch(TextVerifier):
         return [scores[i] for i in range(len(samples))]
 
     def score_as_they_end(self, samples: Sequence[Sample]) -> Iterator[tuple[int, Score]]:
-        """Score each sample separately; yield its index and score as soon as it is scored.
+        """Score each sample separately; yield its index and score as soon as the score is ready.
 
         Raises:
             SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
@@ -94,7 +94,7 @@ class Patch(TextVerifier):
         """Score the patch without changes, regardless of the completions; a sound row scores it 0.0.
 
         Yields:
-            The index and the score of each sample, as soon as it is scored.
+            The index and the score of each sample, as soon as the score is ready.
 
         Raises:
             SandboxUnavailable: this machine can't isolate programs; the message names the missing part.

@@ -172,7 +172,7 @@ _QUOTATION = re.compile(r'["“][^"“”\n]{1,400}["”]')
 
 
 def refusal(text: str) -> str:
-    """The refusing words of a reply; "" if it does not refuse. Quoted words do not count."""
+    """The words of a refusal; "" if there isn't one. Quoted words do not count."""
     if not _QUOTATION.fullmatch(text.strip()):
         text = _QUOTATION.sub('"…"', text)
     plain = " ".join(text.lower().replace("’", "'").replace("`", "'").split())
