@@ -1,1 +1,1 @@
-"""The verifiers, one file each; in Python as in specs they go by their lower-case names."""
+"""The verifiers, one file each. Their names in Python and in specs are lower-case."""

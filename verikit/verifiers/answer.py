@@ -1,7 +1,7 @@
-"""`answer`: the final answer of a text against a gold, compared by what the gold is; `math`: mathematical golds only.
+"""`answer` compares final answers by the type of the gold answer; `math` accepts mathematical gold answers only.
 
-The work is in `verikit.answers`. Blame: a wrong, missing, undecided or oversized answer is 0.0 with the reason; a gold
-that can't be read and a helper process that won't start have no value.
+The work is in `verikit.answers`. Blame: a wrong, missing, undecided or oversized answer is 0.0 with the reason. An
+unreadable gold answer or a helper process that does not start leaves the sample unscored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from verikit.verifiers.reading.stated import stated
 MAX_JSON = 1_000_000
 """Characters of a reply that are read as JSON."""
 MAX_BARE = 300
-"""Characters of a reply that is an answer without marking one, where there is no gold."""
+"""Maximum characters of a reply that is read as an answer without a marked one, if there isn't a gold answer."""
 
 
 @lru_cache(maxsize=8)
@@ -51,7 +51,7 @@ class Answer(Equality, TextVerifier):
     """1.0 if the completion's final answer equals the gold: numbers, formulas, sets, units, option letters, short text.
 
     The gold is `sample.answer`, a string or several accepted ones. `sample.prompt` is the question. `sample.meta` may
-    have `options`, the texts of multiple-choice options.
+    have `options`, the option strings of a multiple-choice question.
     """
 
     undecided: Literal["zero", "abstain"] = "zero"
@@ -76,11 +76,11 @@ class Answer(Equality, TextVerifier):
 
     @cached_property
     def rules(self) -> Equality:
-        """The options that decide equality, by themselves."""
+        """Only the options that decide equality."""
         return Equality(**{field.name: getattr(self, field.name) for field in fields(Equality)})
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself; those that need computer algebra share its budget."""
+        """Score each sample separately; samples that need computer algebra share its budget."""
         if not self.tail_seconds:
             return [self._score_sample(sample) for sample in samples]
         asked: dict[tuple[str, ...], set[tuple[Node, Node]]] = {}
@@ -108,17 +108,17 @@ class Answer(Equality, TextVerifier):
         return "\n".join((told, *(f"claim: {claim}" for claim in claims(sample.completion))))
 
     def _tail_of(self, tail: bool | TailCall) -> TailCall | None:
-        """What decides the pairs that the rules leave open; None: nothing does."""
+        """The call that decides pairs which the rules leave open; None if they stay open."""
         if not self.tail_seconds or tail is False:
             return None
         return _tail(self.tail_seconds) if tail is True else tail
 
     def verdict(self, sample: Sample, *, tail: bool | TailCall = True) -> AnswerVerdict:
-        """The whole verdict on a sample; without `tail`, computer algebra is not asked.
+        """The whole verdict on a sample; without `tail`, computer algebra is not called.
 
         Args:
-            sample: what is scored.
-            tail: whether undecided pairs go to computer algebra, or what decides them instead.
+            sample: the sample to score.
+            tail: whether undecided pairs go to computer algebra, or the call that decides them instead.
 
         Raises:
             HelperError: the helper process could not be started or died.
@@ -162,9 +162,9 @@ class Answer(Equality, TextVerifier):
         return Score(float(verdict.equal), answer=verdict.extracted, reason=reason, seconds=seconds)
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Whether two answers are the same in both directions; None where neither could be shown.
+        """Whether two answers are the same in both directions; None if neither equality nor inequality could be shown.
 
-        Decided in process alone: n answers make up to n² / 2 pairs, and computer algebra may take seconds over each.
+        Decided in process only: n answers form up to n² / 2 pairs, and computer algebra may take seconds over each.
         """
         if a == b:
             return True
@@ -186,7 +186,7 @@ class Answer(Equality, TextVerifier):
         return score.value == 1.0
 
     def doubts(self, score: Score) -> bool:
-        """Whether texts were compared by their words, or nothing was decided: numbers, formulas, letters are proof."""
+        """Whether strings were compared by words, or stayed undecided; numbers, formulas and letters leave no doubt."""
         return score.reason.startswith("undecided") or score.reason.rpartition("(")[2].startswith("text")
 
     def _direction(self, a: str, b: str) -> bool | None:
@@ -197,13 +197,13 @@ class Answer(Equality, TextVerifier):
 
 
 def _note(pairs: set[tuple[Node, Node]], gold: Node, answer: Node) -> EqualityResult:
-    """Leave a pair undecided, and note that computer algebra would have been asked."""
+    """Leave a pair undecided, and note that computer algebra would have been called."""
     pairs.add((gold, answer))
     return undecided("not asked yet")
 
 
 def _by_json(completion: str, golds: list[str], rules: Equality) -> tuple[list[str], AnswerVerdict | None]:
-    """Compare a reply with the golds that are JSON: the golds left to decide, and the best verdict on the others."""
+    """Compare a reply with the JSON gold answers; return the other gold answers, and the best verdict on these."""
     left: list[str] = []
     best: AnswerVerdict | None = None
     reply = extract.within_marks(completion if completion.isascii() else without_unseen(completion))
@@ -218,7 +218,7 @@ def _by_json(completion: str, golds: list[str], rules: Equality) -> tuple[list[s
 
 
 def _json_verdict(reply: str, gold: str, wanted: JsonGold, rules: Equality) -> AnswerVerdict | None:
-    """A reply against one JSON gold; None leaves a list to the other readings of it."""
+    """The verdict on a reply against one JSON gold answer; None leaves a list to the other ways to read it."""
     if len(reply) > MAX_JSON:
         return AnswerVerdict("limit", "the reply is too long for JSON", "json", gold=gold)
     is_list = isinstance(wanted.value, list)
@@ -245,19 +245,19 @@ def _json_difference(gold: Any, value: Any, rules: Equality) -> str:
 
 
 def _balanced(text: str) -> bool:
-    """Whether as many brackets are closed as are opened."""
+    """Whether all brackets are balanced."""
     return text.count("[") == text.count("]") and text.count("{") == text.count("}")
 
 
 def _said(reply: str) -> str | None:
-    """What a reply gives as its answer, where no gold says what to look for; None for a long one that marks none."""
+    """The answer of a reply if there isn't a gold answer to look for; None for a long reply that does not mark one."""
     found = stated(reply)
     return None if found.form == "whole" and (not found.text or len(found.text) > MAX_BARE) else found.text
 
 
 @dataclass(frozen=True)
 class Math(Answer):
-    """`answer` for mathematical golds only: a single letter is a symbol, and it abstains if the gold is prose."""
+    """`answer` for mathematical gold answers only: a single letter is a symbol, and prose gold answers are unscored."""
 
     name = "math"
     _letters: ClassVar[bool] = False
@@ -271,7 +271,7 @@ class Math(Answer):
 
 
 def _may_be_mathematics(gold: str) -> bool:
-    """Whether a gold is mathematics, or can't be read, which `answer` reports."""
+    """Whether a gold answer is mathematics, or can't be read, which `answer` reports."""
     json_value, read = gold_json(gold), read_gold(gold)
     return (json_value is None or json_value.kind == "numbers") and (read.tree is not None or bool(read.problem))
 

@@ -17,12 +17,17 @@ from verikit.types import Sample, Score
 class Choice(TextVerifier):
     """1.0 if the completion chooses the gold's option letter.
 
-    Places are searched in this order: the last box; the last sentence that calls a letter the answer, right or
-    chosen ("The answer is (B).", "Option B is correct", "答案是B"), in a dozen languages; a last line that is only a
-    letter, or a completion of one line that starts with "B." or "(B)". Denied letters ("D is not correct", "not A
-    but B") and alternatives ("A or B") are not choices. Neither are several letters for a gold of one letter. A
-    missing choice is 0.0, never a guess. Letters come from the sample's `options`, or are A to `last`. The texts of
-    options are read as part of their letters. The gold is a letter, or several ("A, C") that must all be chosen.
+    Places are searched in this order:
+
+    - the last box,
+    - the last sentence, in a dozen languages, that calls a letter the answer, right or chosen ("The answer is (B).",
+      "Option B is correct", "答案是B"),
+    - a last line that is only a letter, or a completion of one line that starts with "B." or "(B)".
+
+    Denied letters ("D is not correct", "not A but B") and alternatives ("A or B") are not choices. Neither are several
+    letters if the gold answer is one letter. A missing choice is 0.0, never a guess. Letters come from the sample's
+    `options`, or are A to `last`. An option's string is read as part of its letter. The gold answer is a letter, or
+    several ("A, C") that must all be chosen.
     """
 
     last: str = "J"
@@ -35,7 +40,7 @@ class Choice(TextVerifier):
             raise UsageError(f"last must be one letter from A to Z, got {self.last!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
@@ -57,13 +62,13 @@ class Choice(TextVerifier):
 
 
 def _texts(options: object) -> list[str]:
-    """The texts of a row's options, in the order of their letters."""
+    """The strings of a row's options, in the order of their letters."""
     if isinstance(options, dict):
         options = list(options.values())
     return [str(option) for option in options] if isinstance(options, list | tuple) else []
 
 
 def _letters(gold: str) -> frozenset[str]:
-    """The letters that a gold names: one ("B", "(b)."), or several where several are to be chosen ("A, C")."""
+    """The letters of a gold answer: one ("B", "(b)."), or several that must all be chosen ("A, C")."""
     plain = gold.strip().strip("().").upper()
     return frozenset(plain) if len(plain) == 1 else choices.several_letters(gold.strip().upper())

@@ -1,6 +1,6 @@
 """Do quotations really occur in the passages given, and do numbered references resolve?
 
-Linear in the reply and the passages, but for the search of each quotation in each passage.
+Linear in the reply and the passages, except for the search of each quotation in each passage.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from verikit.verifiers.reading.gold import check_choice
 from verikit.verifiers.reading.quoted import quoted
 
 PASSAGE_KEYS = ("passages", "contexts", "context", "documents", "docs", "ctxs", "sources", "retrieved")
-"""Keys of a row that hold the passages, in the order of their numbers."""
+"""Keys of a row that contain the passages, in the order of their numbers."""
 _TEXT_KEYS = ("text", "content", "contents", "passage", "page_content", "body", "paragraph_text", "snippet")
 _NUMBERS = r"\^?[0-9]{1,4}(?:\s{0,3}[–-]\s{0,3}\^?[0-9]{1,4})?"
 _REFERENCE = re.compile(
-    r"[\[【]\s{0,3}(?![0-9]{4}[–-](?:0[1-9]|1[0-2])[\]】])"  # a month, as in [2024-01], is no reference
+    r"[\[【]\s{0,3}(?![0-9]{4}[–-](?:0[1-9]|1[0-2])[\]】])"  # a month, as in [2024-01], is not a reference
     rf"({_NUMBERS}(?:\s{{0,3}}[,;]\s{{0,3}}{_NUMBERS}){{0,20}})\s{{0,3}}(?:†[^】\]\n]{{0,40}})?[\]】]"
 )
 _FENCE = re.compile(
@@ -40,18 +40,18 @@ _ON_WITH_CODE = re.compile(r"[ \t]{0,3}(?:[-+*/%]?=(?!>)|[<>]=|\+[ \t]?[\w(]|\.[
 _VARIABLES = frozenset(
     "arr vec nums lst buf ptr dp idx mat argv args kwargs str tmp obj dict val vals elem elems".split()
 )
-"""Names that programs give and prose does not."""
+"""Names that occur in programs and not in prose."""
 _NEXT = re.compile(r"""[\s.,;:!?)"”»'’]{0,4}(?=[\[【])""")
 _GAP = re.compile(r"\[?(?:\.\.\.|…)\]?")
 _MOST_QUOTES = 300
 _UNSPACED = "\u0e00"
-"""Scripts from here on (Thai, Chinese, Japanese) mostly set no spaces between words."""
+"""First code point of scripts (Thai, Chinese, Japanese) that mostly do not put spaces between words."""
 _SPAN = 60
-"""The most passages that a range like [1-60] may name."""
+"""Maximum passages in a range such as [1-60]."""
 
 
 class Citation(NamedTuple):
-    """A quotation or a reference of a reply, and what is wrong with it."""
+    """A quotation or a reference of a reply, and its problem."""
 
     shown: str
     problem: str
@@ -95,7 +95,7 @@ class Citations(TextVerifier):
             raise UsageError("the least numbers of citations are at least 0")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
@@ -126,10 +126,10 @@ class Citations(TextVerifier):
 
 
 def passages_of(meta: Mapping[str, Any]) -> list[str]:
-    """The texts of a row's passages, titles before them.
+    """The strings of a row's passages, preceded by their titles.
 
     Raises:
-        ValueError: there are none.
+        ValueError: the row doesn't have any.
     """
     given = next((meta[key] for key in PASSAGE_KEYS if meta.get(key)), None)
     if isinstance(given, str | Mapping):
@@ -151,13 +151,13 @@ def _text(passage: object) -> str | None:
 
 
 def quotations(reply: str, passages: Sequence[str], min_words: int, min_piece: int) -> list[Citation]:
-    """The quotations of a reply with what is wrong with each.
+    """The quotations of a reply, each with its problem.
 
     Args:
         reply: The text that quotes.
-        passages: Plain texts to be quoted.
-        min_words: Shorter ones are left out.
-        min_piece: The words of a piece beside an ellipsis.
+        passages: Plain strings to quote from.
+        min_words: Shorter quotations are skipped.
+        min_piece: Minimum words of a piece next to an ellipsis.
     """
     found = []
     for said, end in quoted(reply):
@@ -177,7 +177,7 @@ def quotations(reply: str, passages: Sequence[str], min_words: int, min_piece: i
 
 
 def _place_problem(pieces: Sequence[str], passages: Sequence[str], numbers: Sequence[int]) -> str:
-    """What is wrong with where a quotation is said to be; without numbers any passage will do."""
+    """The problem with the stated place of a quotation; without numbers, any passage is accepted."""
     named = [passages[n - 1] for n in numbers if 0 < n <= len(passages)] if numbers else passages
     if any(_in_order(pieces, passage) for passage in named):
         return ""
@@ -192,7 +192,7 @@ def without_fences(reply: str) -> str:
 
 
 def reference_marks(reply: str) -> list[re.Match[str]]:
-    """The references of a reply; brackets that index or belong to code are none."""
+    """The references of a reply; brackets that index or belong to code are not references."""
     names = {*_VARIABLES, *(name for fence in _FENCE.finditer(reply) for name in _NAME.findall(fence[0]))}
     reply = without_fences(reply)
     code = [match for match in _INLINE_CODE.finditer(reply) if _REFERENCE.sub("", match[1]).strip()]
@@ -209,7 +209,7 @@ def reference_marks(reply: str) -> list[re.Match[str]]:
 
 
 def _indexes(match: re.Match[str], names: Container[str]) -> bool:
-    """Whether brackets index a variable, by the word that they are set to and by the operators after them."""
+    """Whether brackets index a variable, by the word before them and the operators after them."""
     if match[0][0] != "[" or match.string[max(match.start() - 1, 0) : match.start()].isspace():
         return False
     before = _GLUED.search(match.string[max(match.start() - 80, 0) : match.start()])
@@ -251,7 +251,7 @@ def _in_order(pieces: Sequence[str], passage: str) -> bool:
 
 
 def _cuts(passage: str, start: int, end: int) -> bool:
-    """Whether a span begins or ends within a word; scripts that set no spaces between words have no bounds."""
+    """Whether a span starts or ends within a word; scripts without spaces between words have no bounds."""
     edges = (passage[max(at - 1, 0) : at + 1] for at in (start, end))
     return any(len(edge) == 2 and edge[0].isalnum() and edge[1].isalnum() and max(edge) < _UNSPACED for edge in edges)
 
@@ -272,7 +272,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _plain(text: str) -> str:
-    """A text in one case, with plain quotes and dashes and single spaces."""
+    """The text in one case, with plain quotes and dashes and single spaces."""
     text = unicodedata.normalize("NFKC", without_unseen(text)).translate(_SAME).replace("''", '"').replace("``", '"')
     return " ".join(text.casefold().split())
 

@@ -56,10 +56,10 @@ class Column(Verifier):
 
 
 def value_at(meta: Mapping[str, Any], key: str) -> object:
-    """The value under a key; `a.b` looks into objects where there is no key of that very name.
+    """The value under a key; `a.b` looks into objects if there isn't a key of that exact name.
 
     Raises:
-        KeyError: there is none.
+        KeyError: the key is missing.
     """
     value: object = meta
     for part in [key] if key in meta else key.split("."):

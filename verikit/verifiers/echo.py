@@ -1,15 +1,16 @@
-r"""The echo guard: no pay for a formula of the question handed back as its answer, nor for one left to compute.
+r"""The echo guard: no reward for a formula of the question as its answer, or for an answer left to compute.
 
-"Compute $(1+2i)6-3i$." answered by `\boxed{(1+2i)6-3i}` equals the gold and shows no thought; a policy that is paid
-for it learns to copy. Both rules look at the form of the answer, with neutral parts and invisible characters left out.
+"Compute $(1+2i)6-3i$." answered by `\boxed{(1+2i)6-3i}` equals the gold answer without any work. A policy that is
+rewarded for it learns to copy. Both rules check the form of the answer and ignore neutral parts and invisible
+characters.
 
-An answer is an echo if it holds a formula of the prompt that is right: a whole formula, a side of a relation or an
-element of a list. It is not one if the gold has that form too (the same tree, or it stands in the prompt itself), or
-the question asks to choose from what it lists. Only formulas can be echoes: a word, a symbol or a number in digits that
-stands in the prompt may well be the answer.
+An answer is an echo if it contains a right formula of the prompt. This can be a whole formula, a side of a relation or
+an element of a list. It is not an echo if the gold answer has that form too (the same tree, or it appears in the prompt
+itself). Nor is it one if the question is a choice among listed answers. Only formulas can be echoes: a word, a symbol
+or a number in digits from the prompt may well be the answer.
 
-An answer is unevaluated if more is left to compute in it than in the gold, where a gold is a plain number or the
-question asks to compute a value: `\gcd(84, 36)` for 12. See `verikit.answers.forms`.
+An answer is unevaluated if it leaves more to compute than the gold answer: `\gcd(84, 36)` for 12. This rule applies if
+the gold answer is a plain number or the question requires computing a value. See `verikit.answers.forms`.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ from verikit.stats import Estimate, mean_interval
 from verikit.types import Prompt, Sample, Score
 
 MAX_CHARS = 2_000
-"""Characters of an answer that is looked for in the prompt. A longer formula is unevaluated."""
+"""Maximum characters of an answer that is searched for in the prompt. A longer formula is unevaluated."""
 REFUSED = ("echoes", "unevaluated")
-"""Keys of `Score.usage` that say why an answer was refused."""
+"""Keys of `Score.usage` that show why an answer was rejected."""
 MAX_REMEMBERED = 300
-"""Characters of an answer whose refusal is kept; its question may have ten times as many."""
+"""Maximum characters of an answer whose rejection is cached; its question may have ten times as many."""
 MAX_FORMULAS = 400
-"""Formulas of a prompt that are looked at."""
+"""Maximum formulas of a prompt that are checked."""
 _SIMPLE = ("num", "sym", "const")
 _REPEATING = re.compile(r"\\(?:overline|dot|bar)")
-"""A repeating decimal, which is a formula though its tree is a number."""
+"""A repeating decimal, which is a formula although its tree is a number."""
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[A-Za-z]+|\d+(?:\.\d+)?|\S", re.DOTALL)
 _SKIPPED = frozenset((r"\left", r"\right", r"\displaystyle", r"\,", r"\;", r"\!", r"\:", r"\ ", r"\quad", r"\qquad"))
 _SAME = {r"\dfrac": r"\frac", r"\tfrac": r"\frac", r"\cdot": "*", r"\times": "*", r"\leq": r"\le", r"\geq": r"\ge"}
 _EDGES = frozenset((*"$,;:.?!=<>&\"'`", r"\\", r"\[", r"\]", r"\(", r"\)", r"\le", r"\ge"))
-"""What may stand beside a whole formula, as words may."""
+"""Characters that may appear next to a whole formula, as words may."""
 _CHOICE = re.compile(
     r"(?:^|[.?!:;]\s{0,3}|\b(?:determine|decide|find|say|tell|state|identify|out)\s{1,3})which\b"
     r"|\b(?:choose|select|pick|options?|choices?|(?:one|any|all|either) of (?:the|these)|true or false)\b"
@@ -59,7 +60,7 @@ _FORMULA = re.compile(r"\$\$([^$]+)\$\$|\$([^$]+)\$|\\\[(.{1,2000}?)\\\]|\\\((.{
 
 
 def is_echo(answer: str, prompt: Prompt, golds: Iterable[str]) -> bool:
-    """Whether an answer holds a right formula of the question in a form that the gold does not have."""
+    """Whether an answer contains a right formula of the question in a form that the gold answer does not have."""
     text, answer, golds = without_unseen(_text(prompt)), without_unseen(answer).strip(), list(golds)
     if len(answer) > MAX_CHARS or NUMERAL.fullmatch(answer) or _CHOICE.search(text):
         return False
@@ -75,7 +76,7 @@ def is_echo(answer: str, prompt: Prompt, golds: Iterable[str]) -> bool:
 
 
 def _copied(claim: Node, text: str, golds: Sequence[Node]) -> bool:
-    """Whether a value of an answer holds a formula of a text that is right, or is one, but for neutral parts."""
+    """Whether a value of an answer is or contains a right formula of the text, ignoring neutral parts."""
     if any(plain(gold) == plain(claim) for gold in golds):
         return False
     whole = ordered(claim)
@@ -87,7 +88,7 @@ def _copied(claim: Node, text: str, golds: Sequence[Node]) -> bool:
 
 @lru_cache(maxsize=256)
 def _formulas(text: str) -> tuple[Node, ...]:
-    """The formulas of a text that are more than a number or a letter, whole ones and parts, their terms in order."""
+    """The formulas of the text that are more than a number or a letter, whole ones and parts, their terms in order."""
     pieces = dict.fromkeys(next(filter(None, found)).strip() for found in _FORMULA.findall(text))
     pieces.update(dict.fromkeys(_between_edges(text)))
     found: dict[Node, None] = {}
@@ -99,7 +100,7 @@ def _formulas(text: str) -> tuple[Node, ...]:
 
 
 def _between_edges(text: str) -> Iterator[str]:
-    """The pieces of a text between what may stand beside a whole formula."""
+    """The pieces of the text between characters that may appear next to a whole formula."""
     start = 0
     for match in _TOKEN.finditer(text):
         if _edge(match[0]):
@@ -113,7 +114,7 @@ def _edge(token: str) -> bool:
 
 
 def _stands_in(formula: str, prompt: str) -> bool:
-    """Whether a formula is a whole formula of the prompt, spacing and delimiters aside."""
+    """Whether a formula is a whole formula of the prompt, ignoring spacing and delimiters."""
     wanted = [token for token in _tokens(formula.strip().rstrip(".,;:?")) if token != "$"]
     there = _tokens(prompt)
     for start in range(len(there) - len(wanted) + 1) if wanted else ():
@@ -138,7 +139,7 @@ def _text(prompt: Prompt) -> str:
 
 @dataclass(frozen=True)
 class EchoGuard(Verifier):
-    """A verifier that pays nothing for a formula of the question or an unevaluated answer; see `echo_guard`."""
+    """A verifier that gives 0.0 for a formula of the question or an unevaluated answer; see `echo_guard`."""
 
     part: Verifier
     evaluated: bool = True
@@ -148,13 +149,13 @@ class EchoGuard(Verifier):
     tallied: ClassVar[tuple[str, ...]] = REFUSED
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score, then take the value of what is refused; rows with `options` are left alone."""
+        """Score, then set rejected answers to 0.0; rows with `options` are unchanged."""
         return [
             self.guarded(sample, score) for sample, score in zip(samples, score_all(self.part, samples), strict=True)
         ]
 
     def guarded(self, sample: Sample, score: Score) -> Score:
-        """The part's score of a sample, or 0.0 where its answer is an echo or is not evaluated."""
+        """The part's score of a sample, or 0.0 if its answer is an echo or is not evaluated."""
         if not score.value or score.value < 0 or score.answer is None or sample.meta.get("options"):
             return score
         golds, asked = tuple(accepted(sample.answer)), _text(sample.prompt)
@@ -166,24 +167,24 @@ class EchoGuard(Verifier):
         return replace(score, value=0.0, reason=reason, usage={**score.usage, kind: 1.0})
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Ask the part."""
+        """Delegate to the part."""
         return self.part.equal(a, b)
 
     def matches(self, score: Score) -> bool:
-        """Ask the part."""
+        """Delegate to the part."""
         return self.part.matches(score)
 
     def doubts(self, score: Score) -> bool:
-        """What is refused stays refused whatever a judge says; of the rest the part."""
+        """Rejected answers stay rejected regardless of a judge; for the others, the part decides."""
         return not refusals(score) and self.part.doubts(score)
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
-        """Ask the part."""
+        """Delegate to the part."""
         return self.part.keys(answer)
 
 
 def _refusal(answer: str, asked: str, golds: tuple[str, ...], evaluated: bool) -> tuple[str, str] | None:
-    """The kind and the reason of what is refused; None where nothing is."""
+    """The kind and the reason of a rejection; None if the answer is not rejected."""
     if is_echo(answer, asked, golds):
         return "echoes", "echo: the answer is a formula of the question"
     if evaluated and (left := unevaluated(without_unseen(answer), golds, asked)):
@@ -196,7 +197,7 @@ _remembered = lru_cache(maxsize=2048)(_refusal)
 
 
 def refusals(score: Score) -> float:
-    """How often the guard refused in a score, its parts' own included: 0 or more."""
+    """How often the guard rejected an answer in a score, including its parts: 0 or more."""
     return sum(score.usage.get(kind, 0.0) for kind in REFUSED)
 
 
@@ -204,8 +205,9 @@ def echo_guard(part: Part, evaluated: bool = True) -> EchoGuard:
     """Give 0.0 to an answer that is a formula of the question, and to one that is not evaluated.
 
     A formula of the question is accepted if the gold has that form, or the question requires a choice. An answer is not
-    evaluated if a gold is a plain number, or the question requires computing a value, and the answer has operations of
-    a kind that no gold has (a sum, gcd, an integral, a root, …) or more operations than a simple form has.
+    evaluated if a gold answer is a plain number, or the question requires computing a value. In addition, the answer
+    must have kinds of operations that the gold answers don't have (a sum, gcd, an integral, a root, …), or more
+    operations than a simple form.
 
     Args:
         part: A verifier that returns the answer it read (`Score.answer`).
@@ -216,15 +218,16 @@ def echo_guard(part: Part, evaluated: bool = True) -> EchoGuard:
 
 
 def echo_rate(verifier: str | Verifier, samples: Iterable[Sample]) -> Estimate:
-    r"""How often a verifier pays for the question's last formula in a box: a policy's score for copying alone.
+    r"""How often a verifier rewards the question's last formula in a box: the score of a policy that only copies.
 
     Args:
         verifier: A verifier or its spec, with or without `echo_guard`.
-        samples: Questions with their golds; completions are not looked at. One without a formula can't be echoed.
+        samples: Questions with their gold answers; completions are not read. A question without a formula can't be
+            echoed.
 
     Raises:
         SpecError: the spec can't be read.
-        UsageError: there are no samples, or none has a score.
+        UsageError: there are no samples, or all are unscored.
     """
     asked = list(samples)
     last = [_last_formula(_text(sample.prompt)) for sample in asked]

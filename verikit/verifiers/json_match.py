@@ -28,7 +28,7 @@ from verikit.verifiers.reading.json_reply import Document, documents, parsed
 
 SeveralDocuments = Literal["last", "reject"]
 MAX_PARTS = 500
-"""Fields that become parts; those beyond count, and are not shown one by one."""
+"""Maximum fields that become parts; further fields count, but are not listed."""
 _TOLD = 3
 _MAX_NAME = 200
 _MAX_ANSWER = 20_000
@@ -50,7 +50,7 @@ class JsonMatch(TextVerifier):
     """True: all lists match in any order, as multisets. Or the paths of such lists: `("tags", "items[*].tags")`. `$` is
     the whole document."""
     extra: ExtraKeys = "refuse"
-    """Whether keys that the gold lacks are an error (`refuse`), or `ignore`d. Extra list items are always an error."""
+    """Whether keys missing from the gold answer are an error (`refuse`) or `ignore`d. Extra list items always are."""
     typed_numbers: bool = False
     """Whether 1 and 1.0 differ."""
     reward: Literal["all", "fraction"] = "all"
@@ -59,7 +59,7 @@ class JsonMatch(TextVerifier):
     several: SeveralDocuments = "last"
     """If there are several documents, the `last` is used. `reject`: 0.0 if an earlier one differs from it."""
     expected: str = "expected"
-    """The row's key with the gold as JSON or a JSON string. If a row has none, its gold answer is used."""
+    """The row's key with the gold as JSON or a JSON string. If a row doesn't have that key, its gold answer is used."""
     max_chars: int = 1_000_000
     """A longer completion is 0.0 without being read."""
     name = "json_match"
@@ -87,7 +87,7 @@ class JsonMatch(TextVerifier):
         return JsonRules(*tolerances, unordered, self.extra, self.typed_numbers)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
@@ -123,7 +123,7 @@ class JsonMatch(TextVerifier):
         return canonical(other.value, self.rules) == canonical(last.value, self.rules)
 
     def equal(self, a: str, b: str) -> bool:
-        """Whether two documents are equal in both directions; other texts equal only themselves."""
+        """Whether two documents are equal in both directions; other strings equal only themselves."""
         if a == b:
             return True
         first, second = parsed(a.strip()), parsed(b.strip())
@@ -137,7 +137,7 @@ class JsonMatch(TextVerifier):
         return not any(field.problem for field in both)
 
     def keys(self, answer: str) -> tuple[str] | None:
-        """The document's canonical text; None under tolerances, with which equality is not transitive."""
+        """The document's canonical text; None under tolerances, since equality is then not transitive."""
         document = parsed(answer.strip())
         if self.rel_tol or self.abs_tol or document.problem or unfit(document.value):
             return None
@@ -148,12 +148,12 @@ class JsonMatch(TextVerifier):
         return score.value == 1.0
 
     def doubts(self, score: Score) -> bool:
-        """Never: a difference between two values is proof."""
+        """Always False: a difference between two values is certain."""
         return False
 
 
 def _accepted(gold: Any) -> list[str]:
-    """The texts of a row's golds: of one, of several accepted ones, or of a value that is JSON itself."""
+    """The strings of a row's gold answers: one, several accepted ones, or a value that is JSON itself."""
     if gold is None:
         return []
     if isinstance(gold, str):
@@ -168,14 +168,14 @@ def _accepted(gold: Any) -> list[str]:
 
 @lru_cache(maxsize=256)
 def read_gold_json(text: str) -> Document:
-    """The gold as JSON, with the problem that makes it no gold. Nobody changes its value."""
+    """The gold answer as JSON, with the problem if it is unusable. Callers must not change its value."""
     document = parsed(text.strip())
     problem = document.problem or unfit(document.value)
     return document._replace(problem=f"the gold can't be compared: {problem}" if problem else "")
 
 
 def unclaimed(reply: str, document: Document) -> str:
-    """Why a document among prose is no answer, "" if it is: its sentence denies it, or offers it beside another."""
+    """Why a document among prose is not an answer ("" if it is): its sentence denies it, or offers alternatives."""
     if document.text == reply.strip():
         return ""
     start = reply.rfind(document.text)

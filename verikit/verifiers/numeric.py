@@ -1,4 +1,4 @@
-"""The last number of a text against a gold number, within a tolerance."""
+"""Compares the last number of a reply with the gold answer, within a tolerance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verikit.types import Sample, Score
 from verikit.verifiers.reading.gold import AnswerIn, check_choice, taken
 from verikit.verifiers.reading.stated import stands
 
-# A sign belongs to the number unless something stands right before it: "x=-5" is negative, "10-20" a range.
+# A sign belongs to the number unless something comes right before it: "x=-5" is negative, "10-20" a range.
 _NUMBER = re.compile(
     r"(?:(?<![\w)\]}])[-+−])?"
     r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|(?<!\d)\.\d+)(?:[eE][-+−]?\d+)?(?:/\d+)?"
@@ -38,8 +38,8 @@ class Numeric(TextVerifier):
     abs_tol: float = 0.0
     """Allowed |answer - gold|."""
     extract: AnswerIn = "stated"
-    """Where the number is read: from the answer that the reply has `stated`, or the whole reply if it states none; or
-    from another place."""
+    """Source of the number: the answer that the reply has `stated`, or the whole reply if it does not state one; or
+    another place."""
     name = "numeric"
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class Numeric(TextVerifier):
             raise UsageError("tolerances are at least 0, and rel_tol is below 1")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
@@ -80,7 +80,7 @@ class Numeric(TextVerifier):
         return abs(value - gold) <= max(abs_tol, rel_tol * abs(gold))
 
     def equal(self, a: str, b: str) -> bool:
-        """Whether two answers are the same number, exactly; what is more than a number equals only itself."""
+        """Whether two answers are the same number, exactly; any other answer equals only itself."""
         if a == b:
             return True
         if not (_NUMBER.fullmatch(a.strip()) and _NUMBER.fullmatch(b.strip())):
@@ -90,7 +90,7 @@ class Numeric(TextVerifier):
 
 
 def _without_denied_end(answer: str) -> str:
-    """An answer up to the last number that it does not deny: of "7, as 4 is wrong" the 7."""
+    """An answer up to the last number that it does not deny: "7" for "7, as 4 is wrong"."""
     numbers = list(_NUMBER.finditer(answer[-_MAX_END:]))
     offset = max(0, len(answer) - _MAX_END)
     end = len(answer)
@@ -103,8 +103,8 @@ def _without_denied_end(answer: str) -> str:
 def last_number(text: str) -> tuple[str, Fraction] | None:
     """The last number written in digits and its exact value, or None.
 
-    Thousands commas, exponents and fractions (`3/4`) are read. Where the last number is over the caps (400 digits,
-    exponents of 999) there is none: a piece of it, or the number before it, is not what the text says.
+    Thousands commas, exponents and fractions (`3/4`) are read. If the last number is over the caps (400 digits,
+    exponents of 999), the result is None. A piece of it, or the number before it, is not the stated number.
     """
     last = None
     for last in _NUMBER.finditer(text):  # noqa: B007 - the last match is what is wanted
@@ -114,7 +114,7 @@ def last_number(text: str) -> tuple[str, Fraction] | None:
 
 
 def _value(number: str) -> Fraction | None:
-    """The exact value of what `_NUMBER` matched; None over the caps or for a zero denominator."""
+    """The exact value of a match of `_NUMBER`; None over the caps or for a zero denominator."""
     if len(number) > _MAX_DIGITS:
         return None
     top, _, bottom = number.replace(",", "").replace("−", "-").lower().partition("/")

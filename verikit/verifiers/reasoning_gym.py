@@ -1,7 +1,7 @@
-"""reasoning_gym's data sets (Stojanovski et al. 2025, arXiv 2505.24760): each row's own scorer, in the sandbox.
+"""reasoning_gym's datasets (Stojanovski et al. 2025, arXiv 2505.24760): each row's own scorer, in the sandbox.
 
-The package's scorers run answers as Python in places, so all run in a child of the sandbox with a deadline, and there
-answers are read as literals and plain formulas alone (`sandbox/guest/gym_score.py`).
+Some of the package's scorers run answers as Python. So all of them run in a sandboxed child with a deadline, which
+reads answers as literals and plain formulas only (`sandbox/guest/gym_score.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from verikit.sandbox.guest import source
 from verikit.types import Gold, Sample, Score
 
 MAX_CHARS = 20_000
-"""Of an answer; a longer one is none."""
+"""Maximum characters of an answer; a longer one is not an answer."""
 _FULL = 1.0 - 1e-9
 
 
@@ -48,11 +48,11 @@ class ReasoningGym(TextVerifier):
     name = "reasoning_gym"
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample in a child of its own, as many at a time as the machine has processors.
+        """Score each sample in its own child, as many in parallel as the machine has CPU cores.
 
         Raises:
             MissingExtra: reasoning_gym is not installed.
-            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
         """
         if not _installed():
             raise MissingExtra("reasoning_gym", "reasoning-gym")

@@ -43,11 +43,11 @@ class Regex(TextVerifier):
         return regex.compile(self.pattern)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _found(self, text: str) -> Any:
-        """The match that counts: the last one if it is compared with the gold, else the first one; None if none."""
+        """The match that counts: the last if compared with the gold answer, otherwise the first; None if no match."""
         last = None
         for last in self._compiled.finditer(text, timeout=self.timeout_s):  # noqa: B007
             if not self.match_answer:

@@ -1,8 +1,8 @@
-"""R1-Searcher's rewards of searching: is the format kept, and did it search?
+"""R1-Searcher's search rewards: does the completion follow the format, and did it search?
 
-A row's `meta` says who wrote what: `evidence` holds [start, end) of each evidence block in the completion, in
-characters (`SearchTrace.evidence_spans`), and `finished` is false where a limit cut the text off. Without `evidence` a
-block counts as evidence where it directly follows a closed query, which a model can imitate.
+A row's `meta` separates evidence from the model's text. `evidence` has [start, end) of each evidence block in the
+completion, in characters (`SearchTrace.evidence_spans`). `finished` is false if a limit cut the text off. Without
+`evidence`, a block is treated as evidence if it directly follows a closed query, which a model can imitate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _RolloutVerifier(Verifier):
     reads: ClassVar[Reads | None] = "all"
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
@@ -41,12 +41,12 @@ class _RolloutVerifier(Verifier):
 
 @dataclass(frozen=True)
 class SearchFormat(_RolloutVerifier):
-    """1.0 if a text that searches keeps R1-Searcher's format, otherwise 0.0 with every error."""
+    """1.0 if a completion that searches follows R1-Searcher's format, otherwise 0.0 with every error."""
 
     preset: Preset = "paper"
     """`paper`, or the repository's formats `repo-llama` and `repo-qwen`, which invented documents pass."""
     must_search: bool = False
-    """Whether a text without a search is wrong."""
+    """Whether a completion without a search is wrong."""
     thinks: bool = True
     """Whether the prompt opened `<think>`. False: the completion must open it."""
     name = "search_format"
@@ -75,7 +75,7 @@ class Searched(_RolloutVerifier):
 
 
 def _are_spans(value: Any, length: int) -> bool:
-    """Whether it is a list of pairs in order, without overlap, within a text of so many characters."""
+    """Whether it is a list of pairs in order, without overlap, within text of `length` characters."""
     if not isinstance(value, (list, tuple)):
         return False
     flat = [0]

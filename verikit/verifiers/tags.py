@@ -28,14 +28,14 @@ class Tags(Verifier):
     reads: ClassVar[Reads | None] = "all"
 
     def __init__(self, *names: str, strict: bool = True) -> None:
-        """Take the tags.
+        """Set the tags.
 
         Args:
-            *names: Names of the tags, in the order in which they have to stand.
-            strict: Whether nothing but space may stand between and around them.
+            *names: Names of the tags, in the required order.
+            strict: Whether only whitespace may appear between and around them.
 
         Raises:
-            UsageError: a name is none or stands twice.
+            UsageError: a name is invalid or occurs twice.
         """
         bad = [name for name in names if not re.fullmatch(r"[\w-]+", name)]
         if not names:
@@ -48,7 +48,7 @@ class Tags(Verifier):
         object.__setattr__(self, "strict", strict)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_text(sample.completion) for sample in samples]
 
     def _score_text(self, text: str) -> Score:

@@ -1,4 +1,4 @@
-"""Does the program pass its tests? `verifier` picks the form of the tests; each form reads, runs and judges its own."""
+"""Does the program pass its tests? `verifier` selects the test format, and each format has its own runner and judge."""
 
 from verikit.verifiers.code.verifier import Code
 

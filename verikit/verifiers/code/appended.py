@@ -1,8 +1,9 @@
 """Programs of other languages with their test program appended: in one process, which the program owns.
 
-What such a process says proves little by itself. So a program that passes is run again, among runs under a test program
-that is false in one place, in an order that nobody tells it. It has to pass the true ones and fail the false ones, and
-what tells them apart is the answers alone: the two look alike, and each run is given a word of its own to write.
+The output of such a process is weak evidence on its own. So a program that passes runs again several times, in a hidden
+order. Some of these runs use a test program that is false in one place. The program has to pass the true test programs
+and fail the false ones. Only the answers distinguish the two: they look alike, and each run receives its own word to
+write.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from verikit.verifiers.code.joining import forms
 from verikit.verifiers.falsified.programs import falsified
 
 _TRUE, _FALSE = 2, 3
-"""Runs of a program that has passed once; with that one they are as many as a row has time for (`FULL_RUNS`).
+"""Further runs of a program that has passed once; with that run they fill the row's time (`FULL_RUNS`).
 
-A program that tosses a coin in each of them passes once in 64 times."""
+A program that answers at random in each run passes once in 64 times."""
 _KEY = secrets.token_bytes(16)
 
 
 def score(attempt: CodeAttempt, language: str, tests: str) -> Score:
-    """The score of a program with its test program appended, and of what it shows.
+    """The score of a program with its test program appended, with the limits of a pass.
 
     Args:
-        attempt: the sample.
-        language: of the program.
+        attempt: the sample's attempt.
+        language: the program's language.
         tests: the row's test program.
     """
     if language not in forms.FORMS:
@@ -75,15 +76,15 @@ class _Appended:
     setup: str
 
     def whole(self, tests: str = "", last: str = "") -> str:
-        """One source of the program and its tests, or others, and an assertion after them."""
+        """One source of the program, its tests (or other tests), and an assertion after them."""
         tests = tests or self.tests
         return forms.whole(self.language, self.prompt, self.program, tests, self.stops, self.setup, last)
 
     def falsified(self) -> Iterator[str]:
-        """Sources of the program and test programs that are false, the better ones first; the same for equal programs.
+        """Sources of the program with false test programs, the better ones first; the same for equal programs.
 
         Raises:
-            ValueError: as `whole`.
+            ValueError: see `whole`.
         """
         content = "\0".join([self.program, self.tests]).encode("utf-8", "replace")
         draw = random.Random(hashlib.blake2b(content, key=_KEY).digest())
@@ -108,7 +109,7 @@ def _appended(sample: Sample, language: str, tests: str) -> _Appended:
 def _confirmed(
     found: Score, true: BuiltProgram, false: Sequence[BuiltProgram], row: ForeignRow, box: LocalSandbox, budget: Budget
 ) -> Score:
-    """The score of a program that has passed once: its pass, if it is one of the tests."""
+    """The score of a program that has passed once: its pass, if the tests caused it."""
     order = [True] * _TRUE + [False] * _FALSE
     secrets.SystemRandom().shuffle(order)
     for number, is_true in enumerate(order):
@@ -134,7 +135,7 @@ def _run(program: BuiltProgram, box: LocalSandbox, budget: Budget) -> tuple[RunR
 def _false_programs(
     appended: _Appended, row: ForeignRow, box: LocalSandbox, budget: Budget
 ) -> list[BuiltProgram] | Score:
-    """The program with false tests: several where nothing is compiled, else the first one that can be."""
+    """The program with false tests: several if the language is not compiled, otherwise the first that compiles."""
     wanted, programs = _FALSE if row.language in forms.SCRIPTS else 1, list[BuiltProgram]()
     for text in appended.falsified():
         built = build(row, text, box, budget)
@@ -152,5 +153,5 @@ def _word() -> str:
 
 
 def _came_to_the_end(result: RunResult, word: str) -> bool:
-    """Whether the last line of what a program wrote is the word that it was given."""
+    """Whether the last line of a program's output is the word that it received."""
     return result.stdout.rstrip().rpartition("\n")[2].strip() == word

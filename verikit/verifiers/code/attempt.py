@@ -20,9 +20,9 @@ class Rules:
     row_s: float
     """Seconds for all tests of a row together."""
     compile_s: float
-    """Seconds of a processor for the compiler."""
+    """CPU seconds for the compiler."""
     fraction: bool
-    """The score is the share of tests passed; else it is 1.0 if all pass."""
+    """The score is the fraction of tests passed; otherwise it is 1.0 if all pass."""
     in_process: bool
     """Tests run inside the program's process, which can forge the verdict."""
     shared_calls: bool
@@ -42,11 +42,11 @@ class CodeAttempt:
     box: LocalSandbox
 
     def budget(self) -> Budget:
-        """The seconds of a row, none of them spent."""
+        """The full budget of a row."""
         return Budget(self.rules.limits, self.rules.row_s)
 
     def completed(self, program: str) -> str:
-        """The program with what it takes from the prompt."""
+        """The program with the code it needs from the prompt."""
         return completed(program, self.sample.prompt, self.sample.meta, self.box, self.rules.limits)
 
     def wanted_names(self, names: set[str]) -> set[str]:
@@ -59,7 +59,7 @@ OUT_OF_REACH = "the tests {}, which can't be carried over from another process: 
 
 
 def other_language(language: str) -> Score:
-    """The score of a reply whose only program is in a language that the row does not ask for."""
+    """The score of a reply whose only program is in a language other than the row's."""
     return Score(0.0, reason=f"no Python program in the completion, only one in {language}")
 
 

@@ -1,4 +1,4 @@
-"""What a test of a program is: a call with what must come out, an input with an output, or test code."""
+"""The tests of a program: a call with its expected value, an input with its expected output, or test code."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Literal
 from verikit.sandbox import FunctionCall
 
 Equality = Literal["python", "exact", "json"]
-"""`python`: as `==` says. `exact`: of the same types all the way down. `json`: as `==`, tuples being lists."""
+"""`python`: by `==`. `exact`: also of the same types at every level. `json`: by `==`, with tuples as lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call and what must come out."""
+    """A call and its expected value."""
 
     call: FunctionCall
     expected: Any
@@ -23,12 +23,12 @@ class Called:
     """Of `close`, absolute."""
     text: str = ""
     wrapped: bool = False
-    """Whether the one item of an expected list will do too: APPS wraps what must come out, but not always."""
+    """Whether the only item of an expected list is accepted too: APPS often wraps the expected value in a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piped:
-    """Standard input, and all that must appear on standard output."""
+    """Standard input, and the whole expected standard output."""
 
     stdin: str
     stdout: str
@@ -36,9 +36,9 @@ class Piped:
     others: tuple[str, ...] = ()
     """Outputs that are right too."""
     checker: str = ""
-    """Python that defines `check(input, expected, output)`, or C++ as testlib's; empty: the outputs are compared."""
+    """Python that defines `check(input, expected, output)`, or a testlib checker in C++; empty: compare outputs."""
     checker_files: tuple[tuple[str, str], ...] = ()
-    """Names and texts of what a checker in C++ includes."""
+    """Names and contents of the files that a C++ checker includes."""
 
 
 @dataclass(frozen=True, slots=True)

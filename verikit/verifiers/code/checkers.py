@@ -12,11 +12,11 @@ _faults = RowFaults()
 
 
 def checked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> str | Score:
-    """Empty if the case's checker takes the output, else what it says; a score if the checker itself is at fault.
+    """Empty if the case's checker accepts the output, otherwise its message; a score if the checker itself failed.
 
-    One in Python defines `check(input, expected, output)` and returns True (or 1) for a right output. One in C++ ends
-    with testlib's exit codes. One that fails is the row's fault, unless it takes what is expected: then the output made
-    it fail.
+    A Python checker defines `check(input, expected, output)` and returns True (or 1) for a right output. A C++ checker
+    ends with testlib's exit codes. A checker that fails is the row's error, unless it accepts the expected output: then
+    the candidate's output made it fail.
     """
     if testlib.is_cpp(case.checker):
         return _checked_by_cpp(case, output, box, limits)
@@ -32,7 +32,7 @@ def checked(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> s
 
 
 def _by_points(case: Piped, given: float | None, box: LocalSandbox, limits: RunLimits) -> str | Score:
-    """The checker's points, measured by those of the expected output."""
+    """The checker's points, relative to its points for the expected output."""
     full = testlib.points(testlib.run(case, case.stdout, box, limits)) if case.stdout else None
     if full is None or given is None:
         return Score.error("the checker gives points, and none for the expected output to measure them by")
@@ -62,17 +62,17 @@ def _checked_by_cpp(case: Piped, output: str, box: LocalSandbox, limits: RunLimi
 
 
 def _ended(result: RunResult, code: int) -> bool:
-    """Whether a checker ended by itself, with an exit code."""
+    """Whether a checker ended on its own, with an exit code."""
     return result.status in ("ok", "error") and result.exit_code == code
 
 
 def _gave_verdict(result: RunResult) -> bool:
-    """Whether a checker said that an output is wrong, rather than crashed."""
+    """Whether a checker rejected an output, rather than crashed."""
     return result.status == "error" and result.exit_code in (1, 2, 4, 8, *range(testlib.PARTLY, testlib.PARTLY + 201))
 
 
 def _cpp_fault(case: Piped, box: LocalSandbox, limits: RunLimits) -> str:
-    """Why a checker in C++ does not take the expected output; "" if it does. Without one any verdict will do."""
+    """Why a C++ checker rejects the expected output, "" if it accepts it; without one, any verdict is accepted."""
     own = testlib.run(case, case.stdout or "0\n", box, limits)
     if _ended(own, testlib.OK) or _ended(own, testlib.POINTS) or (not case.stdout and _gave_verdict(own)):
         return ""
@@ -80,7 +80,7 @@ def _cpp_fault(case: Piped, box: LocalSandbox, limits: RunLimits) -> str:
 
 
 def _fault(case: Piped, box: LocalSandbox, limits: RunLimits) -> str:
-    """Why a checker does not take the expected output; "" if it does. If none is expected, judging one is enough."""
+    """Why a checker rejects the expected output, "" if it accepts it; without one, any verdict is enough."""
     own = _asked(case, case.stdout or "0\n", box, limits)
     if own.status != "ok":
         return f"{own.status}, {own.error}"

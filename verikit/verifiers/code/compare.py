@@ -1,4 +1,4 @@
-"""Compare what a program gave with what a test expects: values as data, outputs as text."""
+"""Compare a program's results with a test's expectations: values as data, outputs as text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from verikit.verifiers.code.cases import Called, Equality
 
 
 def holds(case: Called, value: Any, equality: Equality | None, tolerance: float) -> bool:
-    """Whether a value is what the case expects; numbers of numpy and sympy are taken for the plain ones they equal.
+    """Whether a value is the one the case expects; numpy and sympy numbers are treated as the plain numbers they equal.
 
     Args:
-        case: what was called and what must come out.
-        value: what came out of the sandbox.
+        case: the call and its expected value.
+        value: the value that the sandbox returned.
         equality: instead of the case's own.
-        tolerance: by which numbers may differ, absolutely or relatively to what is expected.
+        tolerance: how far numbers may differ, absolutely or relative to the expected value.
 
     Raises:
         ValueError: the value was made to be hard to compare.
@@ -39,7 +39,7 @@ def holds(case: Called, value: Any, equality: Equality | None, tolerance: float)
 
 
 def _truth(value: Any) -> bool | None:
-    """Whether a value counts as true; None where that is not known or Python would raise."""
+    """The truth value of a value; None if it is not known or Python would raise."""
     if isinstance(value, OpaqueValue | Symbolic):
         return None
     if isinstance(value, Array):
@@ -48,7 +48,7 @@ def _truth(value: Any) -> bool | None:
 
 
 def _listed(value: Any) -> Any:
-    """The same value as JSON would have it: tuples are lists."""
+    """The same value as in JSON: tuples become lists."""
     if isinstance(value, list | tuple):
         return [_listed(item) for item in value]
     if isinstance(value, dict):
@@ -57,9 +57,9 @@ def _listed(value: Any) -> Any:
 
 
 def close(value: Any, expected: Any, tolerance: float, *, relative: bool = True) -> bool:
-    """Whether a value is what is expected up to a tolerance on its numbers, absolute or (if allowed) relative.
+    """Whether a value equals the expected one up to a tolerance on its numbers, absolute or (if allowed) relative.
 
-    Infinity is close to itself only, and how large the value is does not widen what is accepted.
+    Infinity is close to itself only. The size of the value does not widen the tolerance.
     """
     if isinstance(value, list | tuple) and isinstance(expected, list | tuple):
         return len(value) == len(expected) and all(
@@ -75,7 +75,7 @@ def close(value: Any, expected: Any, tolerance: float, *, relative: bool = True)
 
 
 def same_output(got: str, wanted: str, tolerance: float) -> bool:
-    """Compare whole outputs, trailing space aside; with a tolerance, word by word."""
+    """Compare whole outputs, ignoring trailing spaces; with a tolerance, compare word by word."""
     a, b = ([line.rstrip() for line in text.rstrip().split("\n")] for text in (got, wanted))
     if a == b or not tolerance:
         return a == b

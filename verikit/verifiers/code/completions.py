@@ -1,7 +1,7 @@
 """A Python completion with its prompt as one program (HumanEval, BigCodeBench).
 
-A reply has the whole function, or goes on with the prompt. Indents and line breaks at the seam get lost on the way from
-a model, so there are several ways to join the two: the first that compiles counts. They are compiled in the sandbox.
+A reply has the whole function, or continues the prompt. Models often lose indents and line breaks at the seam, so there
+are several ways to join the two. The first that compiles in the sandbox is used.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from verikit.verifiers.reading.fences import fenced
 from verikit.verifiers.reading.solution import named, words
 
 _PROMPTS = ("prompt", "complete_prompt", "code_prompt")
-"""Keys under which rows have the code that a completion goes on with."""
+"""Keys of rows for the code that a completion continues."""
 _TOP_LEVEL = re.compile(r"^(?![ \t\r\n#)\]}])", re.MULTILINE)
 
 
 def completed(program: str, prompt: Prompt, meta: Mapping[str, Any], box: LocalSandbox, limits: RunLimits) -> str:
-    """A program that defines the row's `entry_point`, with what it takes from the prompt.
+    """A program that defines the row's `entry_point`, with the code it needs from the prompt.
 
     Args:
-        program: the candidate's.
-        prompt: of the sample.
-        meta: of the row.
-        box: where the ways to join them are compiled.
-        limits: of that.
+        program: the candidate's program.
+        prompt: the sample's prompt.
+        meta: the row's meta.
+        box: compiles the ways to join them.
+        limits: the limits of that compilation.
     """
     entry = meta.get("entry_point")
     if not isinstance(entry, str) or not entry:
@@ -47,7 +47,7 @@ def completed(program: str, prompt: Prompt, meta: Mapping[str, Any], box: LocalS
 
 
 def prompts(prompt: Prompt, meta: Mapping[str, Any]) -> list[str]:
-    """The texts of a row that a program may go on with."""
+    """The strings of a row that a program may continue."""
     texts = [text for text in (prompt, *(meta.get(key) for key in _PROMPTS)) if isinstance(text, str)]
     return list(dict.fromkeys(texts))
 
@@ -58,7 +58,7 @@ def _defines(entry: str, text: str) -> bool:
 
 
 def _joined(prompt: str, program: str) -> Iterator[str]:
-    """The prompt and what goes on with it, as they are and with what may have been lost or be too much."""
+    """The prompt and its continuation: unchanged, then with lost indents or line breaks restored, or extra ones cut."""
     head = prompt if prompt.endswith("\n") else f"{prompt}\n"
     last = prompt.rstrip().rpartition("\n")[2]
     indent = last[: len(last) - len(last.lstrip())] + ("    " if last.rstrip().endswith(":") else "")
@@ -68,12 +68,12 @@ def _joined(prompt: str, program: str) -> Iterator[str]:
     yield head + textwrap.indent(textwrap.dedent(program), indent)
     body = program.lstrip("\n")
     end = _TOP_LEVEL.search(body, 1)
-    if end:  # a base model runs on until it is cut off
+    if end:  # a base model continues until it is cut off
         yield head + body[: end.start()]
 
 
 def _first_compiled(ways: Sequence[str], box: LocalSandbox, limits: RunLimits) -> int:
-    """The number of the first text that is Python; the first of all if none is."""
+    """The index of the first string that is Python; 0 if none of them is."""
     asked = [["compiled", way] for way in ways]
     result = box.run(source("reading"), call=("several", [asked], {}), limits=limits)
     if result.status != "ok" or not isinstance(result.value, list):
@@ -82,7 +82,7 @@ def _first_compiled(ways: Sequence[str], box: LocalSandbox, limits: RunLimits) -
 
 
 def _with_imports(program: str, entry: str, prompts: Sequence[str]) -> str:
-    """A program after those imports and helpers of the prompt that it uses and does not have."""
+    """A program preceded by the prompt's imports and helpers that it uses and lacks."""
     if "from __future__" in program:
         return program
     missing = words(program) - named(program) - {entry}
@@ -92,7 +92,7 @@ def _with_imports(program: str, entry: str, prompts: Sequence[str]) -> str:
 
 
 def _body(prompt: str) -> list[ast.stmt]:
-    """The statements of a prompt, whose last function may have no body; none where it is no code."""
+    """The statements of a prompt, whose last function may lack a body; empty if the prompt is not code."""
     for text in (prompt, f"{prompt.rstrip()}\n    pass"):
         try:
             return ast.parse(text).body
@@ -102,7 +102,7 @@ def _body(prompt: str) -> list[ast.stmt]:
 
 
 def _names(node: ast.stmt) -> set[str]:
-    """The names that a statement gives a meaning to."""
+    """The names that a statement binds."""
     if isinstance(node, ast.Import | ast.ImportFrom):
         return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -1,4 +1,4 @@
-"""Programs of other languages than Python against their tests: compiled once, each case in a fresh process."""
+"""Programs in languages other than Python against their tests: compiled once, each case in a fresh process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verikit.verifiers.code.cases import Piped
 from verikit.verifiers.code.python_cases import output_problem
 
 _CHUNKS = (2, 8, 32)
-"""How many cases go together: few at first, since a wrong program mostly fails one of them."""
+"""Cases per run: few at first, since a wrong program usually fails one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,16 @@ class ForeignRow:
     compile_s: float
     fraction: bool
     judge: Callable[[Piped, RunResult], str | Score]
-    """Empty if a run that ended well gave what the case expects, else what it gave; a score if that can't be said."""
+    """Empty if a completed run gave the expected output, otherwise its output; a score if that can't be decided."""
 
 
 def score(attempt: CodeAttempt, language: str, cases: Sequence[Piped], total: int) -> Score:
     """The score of a program in another language, whose tests are standard input and output.
 
     Args:
-        attempt: the sample.
-        language: of the program, as `LANGUAGES` names it.
-        cases: the row's cases of that form.
+        attempt: the sample's attempt.
+        language: the program's language, as in `LANGUAGES`.
+        cases: the row's cases with standard input and output.
         total: how many cases the row has.
     """
     if len(cases) < total:
@@ -63,16 +63,16 @@ def row_of(
 
 
 Confirm = Callable[[Score, BuiltProgram, Budget], Score]
-"""The score of a program that passed, given its score so far, the program, and what is left of its row's seconds."""
+"""The score of a program that passed, given its score so far, the program, and the row's remaining budget."""
 
 
 def score_row(row: ForeignRow, box: LocalSandbox, confirm: Confirm | None = None) -> Score:
-    """The score of one program; without a value where this machine can't run its language.
+    """The score of one program; unscored if this machine can't run its language.
 
     Args:
         row: the program and its cases.
         box: runs it.
-        confirm: asked about a program that passed everything.
+        confirm: called for a program that passed everything.
     """
     try:
         if problem := box.programs.problem(row.language):
@@ -88,13 +88,13 @@ def score_row(row: ForeignRow, box: LocalSandbox, confirm: Confirm | None = None
 
 
 def build(row: ForeignRow, text: str, box: LocalSandbox, budget: Budget) -> BuiltProgram | Score:
-    """The program of a source text, or the score of one that its compiler refused."""
+    """The program of a source text, or the score of one that its compiler rejected."""
     built = budget.build(lambda limits: box.programs.build(row.language, text, limits), row.compile_s)
     return _not_built(built, text) if isinstance(built, RunResult) else built
 
 
 def _not_built(result: RunResult, program: str) -> Score:
-    """The score of a program that its compiler refused; without a value where that is not the program's fault."""
+    """The score of a program that its compiler rejected; unscored if the program is not the cause."""
     if result.status == "infra_error":
         return Score.error(f"sandbox error: {result.error}")
     if was_too_busy(result):

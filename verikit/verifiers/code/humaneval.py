@@ -1,4 +1,4 @@
-"""Rows of HumanEval's form: the function that is tested, and helpers of the prompt that the tests use."""
+"""Rows in HumanEval's format: the function that is tested, and helpers of the prompt that the tests use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verikit.verifiers.code.rows import checked_name, free_functions, module_of
 
 
 def with_entry_point(meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row of HumanEval's form with its `entry_point`: HumanEval-X names it only in `check(f)` at the test's end."""
+    """A row in HumanEval's format with its `entry_point`: HumanEval-X names it only in `check(f)` at the test's end."""
     test = meta.get("test", meta.get("tests"))
     if "entry_point" in meta or not isinstance(test, str) or "def check(" not in test:
         return meta
@@ -29,7 +29,7 @@ def _whole_functions(nodes: Sequence[ast.stmt]) -> set[str]:
 def with_helpers(case: Case, prompt: str) -> Case:
     """A test program after the code of the prompt, if it calls functions that are whole there (HumanEval's `poly`).
 
-    They are the prompt's and not the program's: tests that check an answer by them don't trust the program for it.
+    They come from the prompt and not from the program, so tests that use them do not rely on the program.
     """
     if not isinstance(case, Driven) or "def " not in prompt:
         return case

@@ -11,7 +11,7 @@ from verikit.verifiers.reading.fences import fenced
 from verikit.verifiers.reading.solution import LANGUAGES
 
 _FENCES = {label: language for label, language in ALIASES.items() if language not in ("python", "bash")} | {"c": "c"}
-"""Labels that say the language by themselves; a block of shell lines beside an answer is no program."""
+"""Labels that identify the language on their own; a block of shell lines next to an answer is not a program."""
 _CODE = re.compile(r"[a-z]{2}")
 """Codes of spoken languages, as rows have them under the same keys: `cs` is Czech, `pl` Polish."""
 _STARTS = {
@@ -22,7 +22,7 @@ _STARTS = {
 
 
 def row_language(meta: Mapping[str, Any]) -> str:
-    """The language that a row names: by `language`, `lang`, or HumanEval-X's `task_id` (`CPP/0`); empty if none."""
+    """The language that a row names in `language`, `lang` or HumanEval-X's `task_id` (`CPP/0`); empty if missing."""
     for key in ("language", "lang"):
         name = meta.get(key)
         if isinstance(name, str) and name.strip().lower() in ALIASES:
@@ -41,7 +41,7 @@ def unknown_language(meta: Mapping[str, Any]) -> str:
 
 
 def fence_language(reply: str) -> str:
-    """The language of a reply's only programs: empty if there is Python among them, or no label says it."""
+    """The language of a reply's only programs: empty if there is Python among them, or the labels don't show it."""
     labels = [label for label, content in fenced(reply) if content.strip()]
     if any(ALIASES.get(label) == "python" for label in labels):
         return ""
@@ -49,14 +49,14 @@ def fence_language(reply: str) -> str:
 
 
 def program(reply: str, language: str, wanted: Sequence[str] = ()) -> str:
-    """The program of a reply: the last block of the language that starts a program, or defines what is wanted.
+    """The program of a reply: the last block of the language that starts a program or defines the required names.
 
     Blocks of that label come before unlabelled ones; without any fence the whole reply is the program.
 
     Args:
-        reply: of the model.
-        language: as `ALIASES` names it.
-        wanted: names that the tests call; none where the program reads standard input.
+        reply: the model's reply.
+        language: a language of `ALIASES`.
+        wanted: names that the tests call; empty if the program reads standard input.
     """
     blocks = [(label, content) for label, content in fenced(reply) if content.strip()]
     if not blocks:
@@ -68,13 +68,13 @@ def program(reply: str, language: str, wanted: Sequence[str] = ()) -> str:
 
 
 def _of_language(blocks: Sequence[tuple[str, str]], language: str) -> list[str]:
-    """The contents of blocks labelled as the language, else of those without a label."""
+    """The contents of blocks labelled as the language, or of unlabelled blocks if there aren't any."""
     labelled = [content for label, content in blocks if _of(label, language)]
     return labelled or [content for label, content in blocks if not label]
 
 
 def _fitting(blocks: Sequence[str], language: str, wanted: Sequence[str]) -> list[str]:
-    """Those that define what is wanted; where nothing is, those that start a program."""
+    """The blocks that define the required names, or those that start a program if names are not required."""
     if wanted:
         words = set(wanted)
         return [content for content in blocks if words & set(re.findall(r"\w+", content))]
@@ -83,6 +83,6 @@ def _fitting(blocks: Sequence[str], language: str, wanted: Sequence[str]) -> lis
 
 
 def _of(label: str, language: str) -> bool:
-    """Whether a fence's label stands for a language; C++ is often called C, and TypeScript JavaScript."""
+    """Whether a fence's label means a language; C++ is often called C, and TypeScript JavaScript."""
     said = ALIASES.get(label, "")
     return said == language or (said, language) in (("c", "cpp"), ("javascript", "typescript"), ("cpp", "c"))

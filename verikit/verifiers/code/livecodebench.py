@@ -1,6 +1,7 @@
 """LiveCodeBench's own rules (Jain et al. 2024, arXiv 2403.07974; `lcb_runner`): tests, program, run and comparison.
 
-Programs run in the sandbox, below the same stand-ins for standard input and output; values and texts are compared here.
+Programs run in the sandbox, with the same replacements for standard input and output. This module compares values and
+outputs.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from verikit.verifiers.code.cases import Called, Piped
 from verikit.verifiers.code.packed import pairs, unpacked
 
 METHOD = "verikit_method"
-"""Under this name the program's function is called."""
+"""The name that calls the program's function."""
 OUTPUT_KB = 65_536
-"""Least cap of what a program may print, in KiB: the benchmark's own runner has none."""
+"""Minimum output cap of a program, in KiB; the benchmark's own runner doesn't have a cap."""
 VALUE_BYTES = 32
-"""Of a value as it leaves the sandbox, for each byte of it as JSON: no value that takes more is equal."""
+"""Maximum bytes of a value leaving the sandbox, per byte of its JSON; equal values never need more."""
 
 TESTS = ("public_test_cases", "private_test_cases")
 _reading = threading.Lock()
 
 
 def cases(meta: Mapping[str, Any]) -> tuple[Called | Piped, ...]:
-    """The cases of a row as it is published; its metadata alone say whether a function is called.
+    """The cases of a published row; only its metadata shows whether a function is called.
 
-    Rows are read one at a time, and the last ones are kept: the replies to a problem share its tests, which may be
+    Rows are read one at a time, and the last ones are cached: the replies to a problem share its tests, which may be
     long.
 
     Raises:
-        ValueError: it holds no tests, or they can't be read.
+        ValueError: it does not contain tests, or they can't be read.
     """
     if not any(meta.get(key) for key in TESTS):
         raise ValueError(f"not a LiveCodeBench row: it must have {' or '.join(TESTS)}")
@@ -79,19 +80,19 @@ def _parsed(text: str, what: str) -> Any:
 
 
 def solution(reply: str) -> str:
-    """What stands between the last two lines with fences; nothing where there are no two."""
+    """The text between the last two lines with fences; empty if there are fewer than two."""
     lines = reply.split("\n")
     fences = [number for number, line in enumerate(lines) if "```" in line]
     return "\n".join(lines[fences[-2] + 1 : fences[-1]]) if len(fences) > 1 else ""
 
 
 def runner(program: str, function: str = "") -> str:
-    """The program within its runner; `METHOD` is then its function, where one is named."""
+    """The program within its runner; `METHOD` is then its function, if one is named."""
     return f"{source('livecodebench')}\n{METHOD} = run({program!r}, {function!r})\n"
 
 
 def room(limits: RunLimits, case: Called | Piped) -> RunLimits:
-    """The limits under which every right output of a case fits."""
+    """Limits that fit every right output of a case."""
     if isinstance(case, Piped):
         return replace(limits, output_kb=max(OUTPUT_KB, 4 * len(case.stdout.encode("utf-8", "replace")) >> 10))
     size = VALUE_BYTES * len(json.dumps(case.expected))
@@ -99,14 +100,14 @@ def room(limits: RunLimits, case: Called | Piped) -> RunLimits:
 
 
 def same_value(value: Any, expected: Any) -> bool:
-    """Whether a value equals what is expected; a tuple counts as a list, but not within others.
+    """Whether a value equals the expected one; a tuple equals a list, but not inside other values.
 
     Raises:
         ValueError: the value was made to be hard to compare.
     """
     value = plain(value)
     if isinstance(value, Array):
-        # Of several items the comparison has no truth value there.
+        # With several items, the comparison does not have a truth value there.
         return len(value.items) == 1 and list(value.items) == expected
     return bool((list(value) if isinstance(value, tuple) else value) == expected)
 

@@ -1,6 +1,6 @@
 """LiveCodeBench's packed tests: base64 of zlib of a pickled text, read without any unpickling.
 
-A pickle is a program; of its instructions only those that a single text is written by are known here.
+A pickle is a program. Only the instructions that write a single string are supported here.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ MAX_BYTES = 512 * 2**20
 """Of unpacked tests."""
 _TEXTS = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
 _OTHERS = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP"})
-"""They change nothing of what comes out."""
+"""Instructions that do not change the result."""
 _INSTRUCTIONS = 16
-"""More than a text needs; the rest is not read."""
+"""More instructions than a string needs; the rest is not read."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
-    """The inputs and outputs of tests: a JSON list of objects that hold texts alone.
+    """The inputs and outputs of tests: a JSON list of objects that contain only strings.
 
-    Anything else is refused as it comes, so that what is read takes little more memory than its text.
+    Anything else is rejected during reading, so the result takes little more memory than its text.
 
     Raises:
-        ValueError: it is no such list.
+        ValueError: it is not such a list.
     """
     found: list[tuple[str, str]] = []
     at = _after(text, 0, "[")
@@ -52,7 +52,7 @@ def pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _texts(text: str, at: int) -> tuple[dict[str, str], int]:
-    """An object whose values are texts, and where what follows begins."""
+    """An object whose values are strings, and the position after it."""
     found: dict[str, str] = {}
     at = _after(text, at, "{")
     while True:
@@ -74,7 +74,7 @@ def _text(text: str, at: int) -> tuple[str, int]:
 
 
 def _after(text: str, at: int, mark: str) -> int:
-    """Where what follows a mark begins."""
+    """The position after a mark."""
     at = _space(text, at)
     if not text.startswith(mark, at):
         raise ValueError(f"{mark!r} is expected at character {at}: tests are a list of objects with input and output")
@@ -90,7 +90,7 @@ def unpacked(text: str) -> str:
     """The text that was packed.
 
     Raises:
-        ValueError: it is not packed so, holds anything but one text, or is longer than `MAX_BYTES`.
+        ValueError: it is not packed this way, contains anything but one string, or is longer than `MAX_BYTES`.
     """
     try:
         stream = zlib.decompressobj()

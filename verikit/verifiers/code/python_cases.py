@@ -1,4 +1,4 @@
-"""Run a Python program against the cases of its row, one after the other, and judge what each gives."""
+"""Run a Python program against the cases of its row, one by one, and judge each result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read(attempt: CodeAttempt) -> Sequence[Case]:
     """The cases of a row.
 
     Raises:
-        ValueError: there are none, or they can't be read.
+        ValueError: the row doesn't have any, or they can't be read.
     """
     sample, rules = attempt.sample, attempt.rules
     if rules.livecodebench:
@@ -69,7 +69,7 @@ def score(attempt: CodeAttempt, cases: Sequence[Case]) -> Score:
 
 
 def output_problem(attempt: CodeAttempt, case: Piped, result: RunResult) -> str | Score:
-    """Empty if an output is right: equal to one that is, or taken by the row's checker."""
+    """Empty if an output is right: equal to the expected one, or accepted by the row's checker."""
     rules = attempt.rules
     if case.checker and not rules.livecodebench:
         return checked(case, result.stdout, attempt.box, rules.limits)
@@ -90,7 +90,7 @@ class _CaseRuns:
         self._rules, self._box, self._budget = attempt.rules, attempt.box, attempt.budget()
 
     def problem(self, case: Case) -> str | Score:
-        """Empty if the case passes, else what went wrong; a score if that is not the program's fault."""
+        """Empty if the case passes, otherwise the problem; a score if the program is not the cause."""
         result = self._run(case)
         if result.status == "infra_error":
             return Score.error(f"sandbox error: {result.error}")
@@ -106,9 +106,9 @@ class _CaseRuns:
             return f"gives a value that can't be compared ({describe(problem)})"
 
     def _value_problem(self, case: Called | Driven | SharedCalls, result: RunResult) -> str:
-        """Empty if a run gave what the case expects, else what it gave."""
+        """Empty if a run gave the expected value, otherwise the value it gave."""
         if isinstance(case, Driven):
-            return ""  # its asserts held, or the run would have failed
+            return ""  # its asserts passed, or the run would have failed
         if isinstance(case, Called):
             return "" if self._holds(case, result.value) else f"gives {show(result.value)}"
         for called, value in zip(case.cases, result.value, strict=True):
@@ -148,7 +148,7 @@ class _CaseRuns:
         return budget.run(lambda limits: box.run(held, call=call, limits=livecodebench.room(limits, case)))
 
     def _run_apart(self, case: Driven) -> RunResult:
-        """Run the test code apart from the program; code that fails before it has met it is the row's fault."""
+        """Run the test code apart from the program; code that fails before it reaches the program is a row error."""
         if name := out_of_reach(case.code):
             return RunResult("infra_error", error=Failure("test code", OUT_OF_REACH.format(name)))
         far = FarProgram(self._program, self._box, self._budget, case.code)
@@ -171,14 +171,14 @@ def _grouped(cases: Sequence[Case]) -> list[Case]:
 
 
 def _located(call: FunctionCall, program: str) -> FunctionCall:
-    """The call as the program needs it: LeetCode's form puts the function into `class Solution`."""
+    """The call in the form of the program: LeetCode's format has the function in `class Solution`."""
     name, args, kwargs = call
     inside = "class Solution" in program and "." not in name and f"\ndef {name}" not in "\n" + program
     return (f"Solution().{name}" if inside else name), args, kwargs
 
 
 def _called_names(attempt: CodeAttempt, cases: Sequence[Case]) -> set[str]:
-    """The names that the tests expect the program to define; LeetCode's form has the function in a class."""
+    """The names that the tests expect the program to define; in LeetCode's format the function is in a class."""
     names = attempt.wanted_names(set())
     for case in cases:
         if isinstance(case, Called):

@@ -1,9 +1,9 @@
 """Tests of a programming problem, read from a row into cases whose verdict is computed outside the sandbox.
 
 A literal assert (`assert f(2) == 4`) is lifted to a call and an expected value that never meets the program. Tests that
-do more (loops, helpers, exceptions) become a `Driven` case: they run in a sandbox of their own and reach the program
-only through calls that carry plain data. Rows of HumanEval, MBPP and LiveCodeBench are recognised by their keys. A row
-that can't be read raises ValueError: the data's fault, never the candidate's.
+do more (loops, helpers, exceptions) become a `Driven` case. They run in their own sandbox and reach the program only
+through calls that carry plain data. Rows of HumanEval, MBPP and LiveCodeBench are recognised by their keys. A row that
+can't be read raises ValueError: a data error, never the candidate's.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from verikit.verifiers.code.packed import unpacked
 def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> list[Case]:
     """The cases of a row; without `lift`, asserts stay test programs.
 
-    verl's data sets keep the tests as JSON in the gold answer.
+    verl's datasets store the tests as JSON in the gold answer.
 
     Raises:
-        ValueError: there are none, or they can't be read; says which keys were seen.
+        ValueError: the row doesn't have any, or they can't be read; the message lists the keys that were found.
     """
     checker = meta.get("checker")
     cases = _read(meta, answer, lift)
@@ -41,7 +41,7 @@ def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> 
 
 
 def _read(meta: Mapping[str, Any], answer: Gold, lift: bool) -> list[Case]:
-    """The cases in the form that the row's keys show: the first of these that there is."""
+    """The cases in the first of these formats that the row's keys show."""
     if "tests" in meta:
         return _any_form(meta["tests"], meta, lift)
     if contests := [meta[key] for key in _CONTESTS if isinstance(meta.get(key), Mapping)]:
@@ -116,7 +116,7 @@ def _any_form(tests: Any, meta: Mapping[str, Any], lift: bool) -> list[Case]:
 
 
 def _parallel(tests: Mapping[str, Any], meta: Mapping[str, Any], lift: bool) -> list[Case]:
-    """Inputs and outputs in two parallel lists, as APPS and TACO keep them."""
+    """Inputs and outputs in two parallel lists, as in APPS and TACO."""
     inputs, outputs = tests.get("inputs"), tests.get("outputs")
     if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
         raise ValueError("tests as an object need lists `inputs` and `outputs` of one length")
@@ -154,7 +154,7 @@ def _object(test: Any, meta: Mapping[str, Any]) -> Case:
 
 
 def _functional(function: str, given: Any, expected: Any, *, wrapped: bool = False) -> Called:
-    """A call with its arguments in a list, or in a text with one to a line as JSON."""
+    """A call with its arguments in a list, or in a string with one JSON value per line."""
     if isinstance(given, str):
         given = [json.loads(line) for line in given.split("\n") if line.strip()]
         expected = json.loads(expected) if isinstance(expected, str) else expected
@@ -192,7 +192,7 @@ def _human_eval(test: str, entry_point: str, lift: bool) -> list[Case]:
 
 
 def checked_name(node: ast.stmt) -> str:
-    """The name that a statement `check(name)` hands to the test; empty for other statements."""
+    """The name that a statement `check(name)` passes to the test; empty for other statements."""
     match node:
         case ast.Expr(ast.Call(ast.Name("check"), [ast.Name(name)], [])):
             return name
@@ -213,7 +213,7 @@ def driven(case: Case) -> Driven | None:
 
 
 def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
-    """Each text lifted where that is possible, else driven, with the setup before it."""
+    """Each test lifted if possible, otherwise driven, with the setup before it."""
     cases: list[Case] = []
     for test in tests:
         tree = module_of(str(test))
@@ -229,7 +229,7 @@ def _asserts(tests: Iterable[Any], setup: str, lift: bool) -> list[Case]:
 
 
 def _shadowed(tree: ast.Module) -> dict[str, str]:
-    """Python's own names that are the program's here: those that a test calls which would not test it otherwise."""
+    """Python's own names that are the program's here: names that a test calls which otherwise would not test it."""
     if free_names(tree):
         return {}
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
@@ -237,7 +237,7 @@ def _shadowed(tree: ast.Module) -> dict[str, str]:
 
 
 def module_of(text: str) -> ast.Module:
-    """The syntax tree of a test; a ValueError if it is no Python."""
+    """The syntax tree of a test; a ValueError if it is not Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -306,8 +306,8 @@ def _call(node: ast.expr, names: Mapping[str, str] | None = None) -> FunctionCal
     """A call of a plain function with literal arguments; None for anything else.
 
     Args:
-        node: what may be one.
-        names: what the program calls some names of the test; Python's own names among them are the program's here.
+        node: the expression that may be one.
+        names: the program's names for some names of the test; Python's own names among them are the program's here.
     """
     names = names or {}
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
@@ -332,9 +332,9 @@ def _literal(node: ast.expr) -> Any:
 
 
 def free_functions(tree: ast.Module) -> tuple[str, ...]:
-    """The functions a test calls but does not define: those of the program.
+    """The functions a test calls but does not define: the program's functions.
 
-    Where it calls none, those it only names (`map(f, …)`).
+    If it does not call any, the functions it only names (`map(f, …)`).
     """
     called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     free = free_names(tree)

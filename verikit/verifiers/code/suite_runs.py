@@ -1,4 +1,4 @@
-"""Run a row's test files beside the program and score each test: the files in one sandbox, the program in another."""
+"""Run a row's test files next to the program and score each test: the files in one sandbox, the program in another."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def score(attempt: CodeAttempt, files: Sequence[SuiteFile]) -> Score:
 
 
 def _failed(attempt: CodeAttempt, suite: SuiteFile, program: str, result: RunResult, found: str | Score) -> Score:
-    """The score of a program with which a test file did not run to its end: 0.0, unless it never does."""
+    """The score if a test file did not run to its end with this program: 0.0, unless it never does."""
     reason = found.reason if isinstance(found, Score) else found
     fault = reason if result.status == "infra_error" else _fault(attempt, suite)
     if fault:
@@ -56,7 +56,7 @@ def _failed(attempt: CodeAttempt, suite: SuiteFile, program: str, result: RunRes
 
 
 def _fault(attempt: CodeAttempt, suite: SuiteFile) -> str:
-    """Why a test file has no test that runs, whatever the program is; "" if the program decides that."""
+    """Why no test of a file can run with any program; "" if that depends on the program."""
     limits = attempt.rules.limits
 
     def find() -> str:
@@ -70,7 +70,7 @@ def _fault(attempt: CodeAttempt, suite: SuiteFile) -> str:
 
 
 def _run(attempt: CodeAttempt, suite: SuiteFile, program: str, budget: Budget) -> tuple[RunResult, bool]:
-    """Run a test file; also whether it came as far as the program."""
+    """Run a test file; also return whether it reached the program."""
     box, code = attempt.box, source("suite")
     functions, modules = list(suite.functions), list(suite.modules)
     if attempt.rules.in_process:

@@ -1,7 +1,7 @@
 """Test files as test forms of `code`: pytest, unittest and doctest, each test scored by its name.
 
-The file runs in a sandbox of its own and reaches the program through calls that carry plain data, as test programs do
-(`rows.Driven`): the program never runs beside the asserts, so it can neither skip, patch nor report a test.
+The file runs in its own sandbox and reaches the program through calls that carry plain data, like test programs
+(`rows.Driven`). The program never runs in the process of the asserts, so it can't skip, patch or report a test.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from verikit.verifiers.code.rows import free_names
 
 SuiteForm = Literal["pytest", "unittest", "doctest"]
 _MODULES = ("solution", "main", "candidate", "submission", "program", "answer", "your_module", "module")
-"""Names under which test files import the program, whatever is installed."""
+"""Module names that test files use to import the program, regardless of installed packages."""
 _RUNNERS = ("pytest", "unittest", "doctest")
 
 
@@ -32,16 +32,16 @@ class SuiteFile:
     functions: tuple[str, ...]
     """Names of the program that the file uses."""
     modules: tuple[str, ...]
-    """Modules that it imports and that are the program's."""
+    """Modules of the program that it imports."""
     group: str = ""
-    """`public` or `hidden` where a row has both."""
+    """`public` or `hidden` if a row has both."""
 
 
 def suites(meta: Mapping[str, Any]) -> list[SuiteFile]:
     """The test files of a row: `tests` or `test` (hidden), `public_tests`; empty if its tests have another form.
 
     Raises:
-        ValueError: it names a form that is none.
+        ValueError: it names an unknown form.
     """
     said = meta.get("test_form")
     if said is not None and said not in _RUNNERS:
@@ -115,9 +115,9 @@ def _suite(form: SuiteForm, text: str, meta: Mapping[str, Any], group: str) -> S
 
 
 def with_imports(suite: SuiteFile, prompts: Iterable[str]) -> SuiteFile:
-    """A test file that imports what it takes from the imports of a row's prompt, as BigCodeBench's do (`plt`).
+    """A test file with the imports it uses from a row's prompt, as in BigCodeBench (`plt`).
 
-    The names are the row's and not the program's, so that no program can put another module in their place.
+    The names are the row's and not the program's, so programs can't replace their modules.
     """
     found = {name: line for prompt in prompts for name, line in _imports(prompt).items() if name in suite.functions}
     if not found:
@@ -127,7 +127,7 @@ def with_imports(suite: SuiteFile, prompts: Iterable[str]) -> SuiteFile:
 
 
 def _imports(prompt: str) -> dict[str, str]:
-    """Names that the imports of a prompt bind, each with its own import; none where the prompt is no Python."""
+    """Names that the imports of a prompt bind, each with its own import; empty if the prompt is not Python."""
     try:
         body = ast.parse(prompt).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -144,7 +144,7 @@ def _imports(prompt: str) -> dict[str, str]:
 
 
 def _examples(text: str) -> str:
-    """The source of a text's examples, without what they print."""
+    """The source of a string's doctest examples, without their output."""
     import doctest
 
     return "".join(example.source for example in doctest.DocTestParser().get_examples(text))
@@ -156,12 +156,12 @@ def wanted(files: Sequence[SuiteFile]) -> set[str]:
 
 
 def judged(suite: SuiteFile, result: RunResult, *, met: bool) -> dict[str, Score] | str | Score:
-    """Each test's score by name; a text if the run as a whole failed, a score if that is the row's fault.
+    """Each test's score, keyed by its name; a string if the whole run failed, a score if the row caused that.
 
     Args:
-        suite: what ran.
-        result: of its run.
-        met: whether it came as far as the program.
+        suite: the test file that ran.
+        result: the result of its run.
+        met: whether it reached the program.
     """
     if result.status == "infra_error":
         return Score.error(f"sandbox error: {result.error}")
@@ -170,7 +170,7 @@ def judged(suite: SuiteFile, result: RunResult, *, met: bool) -> dict[str, Score
         return told if met else Score.error(f"the row's tests can't run: {told}")
     try:
         rows = [(str(name), str(outcome), str(message)) for name, outcome, message in result.value]
-    except (TypeError, ValueError):  # in process, the program writes what it likes
+    except (TypeError, ValueError):  # in process, the program can write anything
         return "the record of its tests can't be read"
     broken = next((message for _, outcome, message in rows if outcome == "broken"), None)
     if broken is not None:
@@ -184,7 +184,7 @@ def judged(suite: SuiteFile, result: RunResult, *, met: bool) -> dict[str, Score
 
 
 def without(result: RunResult, found: Mapping[str, str]) -> RunResult:
-    """What a test file came to if tests that pass with other expected values, too, have failed."""
+    """The result of a test file if tests that also pass with other expected values are failures."""
     rows = [
         [name, "failed", found[name]] if outcome == "passed" and name in found else [name, outcome, message]
         for name, outcome, message in result.value
@@ -194,7 +194,7 @@ def without(result: RunResult, found: Mapping[str, str]) -> RunResult:
 
 
 def total(tests: Mapping[str, Mapping[str, Score]], program: str, *, fraction: bool) -> Score:
-    """The score of all test files: parts are the tests, or `public` and `hidden` with the tests as theirs."""
+    """The score of all test files; the parts are the tests, or `public` and `hidden` with the tests as their parts."""
     every = {f"{group}/{name}" if group else name: s for group, named in tests.items() for name, s in named.items()}
     failed = [f"{name}: {score.reason}" for name, score in every.items() if not score.value]
     passed = len(every) - len(failed)

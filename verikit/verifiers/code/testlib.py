@@ -1,7 +1,7 @@
-"""Special judges in C++, as testlib's are: compiled in the sandbox, run there as `checker input output answer`.
+"""Special judges in C++, as in testlib: compiled in the sandbox, run there as `checker input output answer`.
 
-Nothing of the candidate's program is there: a checker reads its output from a file. `testlib.h` is no part of verikit:
-a row brings it (`checker_files`), or `VERIKIT_TESTLIB` says where it is.
+The candidate's program is not in that sandbox: a checker reads its output from a file. `testlib.h` is not part of
+verikit. A row provides it (`checker_files`), or `VERIKIT_TESTLIB` gives its path.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from verikit.sandbox.programs import BUILD, BuiltProgram
 from verikit.verifiers.code.cases import Piped
 
 OK, FAIL, POINTS = 0, 3, 7
-"""Exit codes of testlib; 1, 2, 4 and 8 say that the output is wrong."""
+"""Exit codes of testlib; 1, 2, 4 and 8 mean that the output is wrong."""
 PARTLY = 50
-"""From here on an exit code is of an output that is right in part."""
+"""Exit codes of this value or more mean that the output is partly right."""
 VARIABLE = "VERIKIT_TESTLIB"
 _HEADER = "testlib.h"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]{1,200})[">][^\n]*$', re.MULTILINE)
 _GIVEN = re.compile(r"\bpoints(?:_info)?[ \t]+(-?\d{1,300}(?:\.\d{1,300})?)")
 _BUILD = replace(BUILD, wall_s=600.0, cpu_s=60.0)
-"""A compiler waits for nothing but a busy machine, so its wall clock is far off."""
+"""A compiler only waits on a busy machine, so its wall-clock limit is generous."""
 _MOST = 8 << 20
 """Of a header, in bytes."""
 
@@ -37,7 +37,7 @@ def is_cpp(checker: str) -> bool:
 
 
 def source(checker: str, files: Mapping[str, str]) -> str:
-    """A checker as one source text, each file of the row's put where it is first included.
+    """A checker as one source text, with each file of the row inserted at its first include.
 
     Raises:
         ValueError: it needs `testlib.h`, and neither the row nor the machine has it.
@@ -78,7 +78,7 @@ def run(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> RunRe
     """The run of a case's checker on an output; `infra_error` if it can't be compiled or run.
 
     Raises:
-        ValueError: as `source`.
+        ValueError: see `source`.
     """
     text = source(case.checker, dict(case.checker_files))
     try:
@@ -96,7 +96,7 @@ def run(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> RunRe
 
 
 def points(result: RunResult) -> float | None:
-    """The points that a checker gave, of any scale; None if it gave none."""
+    """The points that a checker gave, on any scale; None if it did not give any."""
     if result.exit_code != POINTS:
         return None
     found = _GIVEN.search(result.stderr) or _GIVEN.search(result.stdout)
@@ -104,7 +104,7 @@ def points(result: RunResult) -> float | None:
 
 
 def said(result: RunResult) -> str:
-    """What a checker wrote, on one line."""
+    """The output of a checker, on one line."""
     return " ".join((result.stderr or result.stdout).split())[:200]
 
 

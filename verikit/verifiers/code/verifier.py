@@ -1,8 +1,8 @@
-"""Does the program pass its tests? Each case runs in a sandboxed child of its own; the verdict is computed outside.
+"""Does the program pass its tests? Each case runs in its own sandboxed child; the verdict is computed outside.
 
-What the program does (crash, hang, cheat) is its own 0.0; a row without readable tests, or a sandbox that fails, is
-unscored. Expected values never enter the child, so there is nothing to forge, save with `in_process=True` and in test
-programs of other languages (`appended`).
+A program that crashes, hangs or cheats scores 0.0. A row without readable tests, or a sandbox failure, is unscored.
+Expected values never enter the child, so there is nothing to forge, save with `in_process=True` and in test programs of
+other languages (`appended`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Code(TextVerifier):
     equality: Equality | None = None
     """How values are compared. None: as the test is written (`==` for asserts, exact for `call`, JSON for `fn`)."""
     tolerance: float = 0.0
-    """Numbers may differ by this much, absolutely or relatively."""
+    """Allowed difference of numbers, absolute or relative."""
     children: Literal["case", "row"] = "case"
     """One child per call (calls are isolated), or one for all calls of a row. The latter is faster and as strict about
     values, but the calls share the program's state, as in HumanEval's own script."""
@@ -91,10 +91,10 @@ class Code(TextVerifier):
             raise UsageError("a preset has its own way to run and to compare", hint="remove the other options")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself, as many at a time as the machine has processors.
+        """Score each sample separately, as many in parallel as the machine has CPU cores.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
         """
         box = chosen_sandbox(self.sandbox)
         if len(samples) < 2:
@@ -112,7 +112,7 @@ class Code(TextVerifier):
         return {"sandbox": chosen_sandbox(self.sandbox).report.as_dict()}
 
     def _score_row(self, sample: Sample, box: LocalSandbox) -> Score:
-        """The score of a sample; none if its row's own solution fails tests that use objects, too."""
+        """The score of a sample; unscored if the row's own solution also fails tests that use objects."""
         found = self._score_sample(sample, box)
         if found.value is None or found.value == 1.0 or self.in_process or self.preset:
             return found
@@ -129,7 +129,7 @@ class Code(TextVerifier):
         return Score.error(fault) if fault else found
 
     def _uses_objects(self, sample: Sample, box: LocalSandbox) -> bool:
-        """Whether tests run beside the program instead of being calls with an expected value."""
+        """Whether tests run next to the program instead of being calls with an expected value."""
         try:
             cases = python_cases.read(CodeAttempt(self._rules(), sample, box))
             return bool(suites.suites(sample.meta)) or any(isinstance(case, Driven) for case in cases)

@@ -1,1 +1,1 @@
-"""Is the reply a document of this form? JSON by schema, YAML, TOML, CSV, XML."""
+"""Is the reply a well-formed document? JSON by schema, YAML, TOML, CSV, XML."""

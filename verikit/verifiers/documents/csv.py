@@ -24,7 +24,7 @@ class Csv(StructuredText):
     """
 
     columns: tuple[str, ...] = ()
-    """The header, in order; (): any."""
+    """The header, in order; (): any header."""
     delimiter: str = ","
     """One character."""
     min_rows: int = 0
@@ -43,7 +43,7 @@ class Csv(StructuredText):
             raise UsageError(f"csv requires 0 <= min_rows <= max_rows, got {self.min_rows} and {self.max_rows}")
 
     def _check_shape(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Raise if columns or rows are not those that are asked for."""
+        """Raise if columns or rows are not the requested ones."""
         if len(set(header)) < len(header):
             raise ValueError("column names that come twice")
         if self.columns and tuple(header) != self.columns:
@@ -55,7 +55,7 @@ class Csv(StructuredText):
 
     def parse(self, text: str) -> Any:
         """The rows as objects by column."""
-        space = " \t\r\n".replace(self.delimiter, "")  # a delimiter at the end stands before an empty cell
+        space = " \t\r\n".replace(self.delimiter, "")  # a delimiter at the end precedes an empty cell
         try:
             lines = list(csv.reader(io.StringIO(text.strip(space), newline=""), delimiter=self.delimiter, strict=True))
         except csv.Error as problem:
@@ -88,7 +88,7 @@ def _types(schema: Mapping[str, Any], name: str) -> Sequence[str]:
 
 
 def _read(cell: str, kinds: Sequence[str]) -> Any:
-    """The cell as the first of the types that it is written as; else the text, which the schema then refuses."""
+    """The cell as the first type that its text fits; otherwise the text, which the schema then rejects."""
     text = cell.strip()
     written = text if text.isascii() and "_" not in text else "no number"
     if "null" in kinds and not text:

@@ -1,8 +1,8 @@
 """Is the text JSON of the right shape?
 
-The library checks with `re` and compares items pair by pair, both of which a text can make take for ever. So what a
-text can slow down is replaced here (patterns, uniqueness), and every keyword looks at the processor time of its thread:
-a busy machine changes no verdict.
+The library checks with `re` and compares items pair by pair. A hostile document can make both take forever. So this
+module replaces the checks that a document can slow down (patterns, uniqueness). Every keyword checks the CPU time of
+its thread, so a busy machine does not change verdicts.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from verikit.verifiers.reading.json_reply import document
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _DATA = ("const", "enum", "default", "examples", "example")
-"""Keywords that hold data, in which a `$ref` refers to nothing."""
+"""Keywords that contain data. A `$ref` in them is not a reference."""
 _SPARE_FRAMES = 200
-"""How much of Python's stack a schema has to leave to documents and to who calls."""
+"""Stack frames that a schema must leave for documents and callers."""
 _DEADLINE: ContextVar[float] = ContextVar("deadline")
 
 
@@ -47,7 +47,7 @@ class JsonSchema(TextVerifier):
     timeout_s: float = 1.0
     """CPU seconds for checking one completion. One that needs more is 0.0, because the candidate wrote it."""
     key: str = "schema"
-    """The row's key that holds its schema, an object or JSON text. A row without it accepts any JSON, as "" does."""
+    """The row's key that contains its schema, an object or JSON text. A row without it accepts any JSON, as "" does."""
     name = "json_schema"
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class JsonSchema(TextVerifier):
 
         Args:
             value: JSON's types only.
-            body: What it was read from, for the score.
+            body: The text it was read from, for the score.
         """
         from jsonschema.exceptions import best_match
         from referencing.exceptions import Unresolvable
@@ -128,7 +128,7 @@ class JsonSchema(TextVerifier):
             return Score.error(f"the JSON schema has an unresolvable $ref: {str(error)[:200]}")
         except TimeoutError:
             return Score(0.0, answer=body, reason=f"the check ran out of {self.timeout_s} s on this text")
-        except (RecursionError, ArithmeticError, ValueError) as error:  # ValueError: a number too long to be written
+        except (RecursionError, ArithmeticError, ValueError) as error:  # ValueError: a number too long to write
             return Score(0.0, answer=body, reason=f"can't be checked (nesting, or a number): {str(error)[:80]}")
         if fault is not None:
             return Score(0.0, answer=body, reason=f"{fault.json_path[:80]}: {fault.message[:120]}")
@@ -136,7 +136,7 @@ class JsonSchema(TextVerifier):
 
 
 def _references(schema: Any) -> Iterator[str]:
-    """Each `$ref` of a schema; none of a schema that changes the base of its references by an inner `$id`."""
+    """Each `$ref` of a schema; empty for a schema that changes the base of its references by an inner `$id`."""
     found, waiting = [], [schema]
     while waiting:
         value = waiting.pop()
@@ -152,10 +152,10 @@ def _references(schema: Any) -> Iterator[str]:
 
 
 def _resolve(schema: Mapping[str, Any], reference: str) -> None:
-    """Find what a reference leads to.
+    """Find the target of a reference.
 
     Raises:
-        Unresolvable: it leads nowhere.
+        Unresolvable: the target does not exist.
     """
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012
@@ -166,7 +166,7 @@ def _resolve(schema: Mapping[str, Any], reference: str) -> None:
 
 
 def _deeper(frames: int, call: Callable[[], object]) -> None:
-    """Make a call with so many frames more on the stack: what fits then fits wherever texts are scored."""
+    """Make a call with `frames` more frames on the stack; a schema that fits here fits during scoring."""
     if frames:
         _deeper(frames - 1, call)
     else:
@@ -189,7 +189,7 @@ def _for_row(text: str, bare: bool, max_chars: int, timeout_s: float) -> JsonSch
 
 @lru_cache(maxsize=16)
 def _validator(schema: str) -> Any:
-    """The library's validator for a schema, with the keywords below and no way to the network."""
+    """The library's validator for a schema, with the keywords below and without network access."""
     from jsonschema import Draft202012Validator, validators
     from referencing.jsonschema import EMPTY_REGISTRY
 
@@ -211,7 +211,7 @@ def _ordered(name: str, check: Any) -> Any:
     """A bound that a NaN (YAML and TOML have it) does not meet: it compares as neither below nor above anything.
 
     Raises:
-        ValueError: out of the check as a whole, so that no `not` around the bound turns it into a yes.
+        ValueError: ends the whole check, so a `not` around the bound can't turn it into a match.
     """
 
     def keyword(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:
@@ -237,7 +237,7 @@ def _matches(pattern: str, text: str) -> bool:
     while True:
         try:
             return regex.search(pattern, text, timeout=max(_DEADLINE.get() - time.thread_time(), 0.001)) is not None
-        except TimeoutError:  # by the time of the whole process, other threads' too
+        except TimeoutError:  # the time of the whole process, including other threads
             if time.thread_time() > _DEADLINE.get():
                 raise
 
@@ -281,7 +281,7 @@ def _unique_items(validator: Any, wanted: bool, instance: Any, schema: Any) -> I
 
 
 def _canonical(value: Any) -> Any:
-    """The same JSON value written one way: 1.0 is 1."""
+    """The canonical form of a JSON value: 1.0 is 1."""
     if isinstance(value, list):
         return [_canonical(item) for item in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What the verifiers of YAML, TOML and CSV share: the document in a reply, caps, and a JSON Schema for its value."""
+"""Shared by the verifiers of YAML, TOML and CSV: the document in a reply, caps, and a JSON Schema for its value."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from verikit.verifiers.reading.fences import fenced
 class StructuredText(TextVerifier):
     """1.0 if the document in the completion is well-formed and the schema accepts it.
 
-    That is the last fence with the format's label, else the only fence, else the whole completion.
+    The document is the last fence with the format's label. Without one it is the only fence, or the whole completion.
     """
 
     schema: str | Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """A JSON Schema for the document's value, or the path of a JSON file that holds it; {} accepts any document."""
+    """A JSON Schema for the document's value, or the path of a JSON file that contains it; {} accepts any document."""
     max_chars: int = 100_000
     """A longer completion is 0.0 unread."""
     timeout_s: float = 1.0
-    """Processor seconds for the check against the schema. A document that needs more is 0.0."""
+    """CPU seconds for the check against the schema. A document that needs more is 0.0."""
     labels: ClassVar[frozenset[str]] = frozenset()
-    """Labels of fences that hold such a document."""
+    """Labels of fences that contain such a document."""
     _schema: JsonSchema = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -40,7 +40,7 @@ class StructuredText(TextVerifier):
         object.__setattr__(self, "schema", checker.schema)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample.completion) for sample in samples]
 
     def _score_sample(self, reply: str) -> Score:
@@ -70,7 +70,7 @@ class StructuredText(TextVerifier):
 
 
 def fenced_or_whole(reply: str, labels: frozenset[str]) -> str:
-    """The last fence with one of these labels, else the only fence, else the whole reply."""
+    """The last fence with one of these labels, or else the only fence, or else the whole reply."""
     blocks = fenced(reply)
     marked = [content for label, content in blocks if label in labels]
     if marked:

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 from verikit.verifiers.documents.structured import StructuredText
 
 _MOST_PARTS = 200
-"""A dotted key of more parts is refused: reading one takes quadratic time."""
+"""A dotted key with more parts is rejected: reading it takes quadratic time."""
 _STRING = re.compile(
     r'"""(?:[^"\\]|\\.|""?(?!"))*+(?:""")?|"(?:[^"\\\n]|\\.)*+"?'
     r"|'''(?:[^']|''?(?!'))*+(?:''')?|'[^'\n]*+'?|#[^\n]*+",
     re.DOTALL,
 )
-"""Strings and comments, also those that never end: so no character is looked at twice."""
+"""Strings and comments, including ones that never end, so each character is read once."""
 _LONG_KEY = re.compile(rf"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){{{_MOST_PARTS}}}")
 
 

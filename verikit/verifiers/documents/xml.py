@@ -1,6 +1,6 @@
 """Is the text XML of the right shape?
 
-Read by expat, with every declaration of an entity refused before it could be used: nothing is expanded or fetched.
+Expat reads it and rejects every entity declaration before its use. Entities are neither expanded nor fetched.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LABELS = frozenset({"xml", "svg", "xhtml", "html", "rss", "xsd", "xsl"})
 _START = re.compile(r"<(?:\?xml\b|!DOCTYPE\b|!--|[A-Za-z_])")
 _MOST_OPEN = 200
 _SEPARATOR = "\x01"
-"""Between a name's namespace, local part and prefix: a character that no XML contains."""
+"""Separates a name's namespace, local part and prefix; a character that XML can't contain."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Xml(TextVerifier):
             _validator(self.schema)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself.
+        """Score each sample separately.
 
         Raises:
             MissingExtra: there is a schema, and lxml is not installed.
@@ -85,7 +85,7 @@ def _document(reply: str) -> str:
 
 
 def _parsed(body: str) -> tuple[str, str]:
-    """The root's name, and what is wrong with the document."""
+    """The root's name, and the problem with the document."""
     names: list[str] = []
     depth = deepest = 0
 
@@ -119,7 +119,7 @@ def _parsed(body: str) -> tuple[str, str]:
 
 
 def _qualified(name: str) -> str:
-    """A name as the document has it, from expat's triple of namespace, local part and prefix."""
+    """A name as written in the document, from expat's triple of namespace, local part and prefix."""
     parts = name.split(_SEPARATOR)
     return f"{parts[-1]}:{parts[-2]}" if len(parts) > 2 else parts[-1]
 

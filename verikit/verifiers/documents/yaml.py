@@ -16,7 +16,7 @@ from verikit.verifiers.documents.structured import StructuredText
 _MOST_OPEN = 200
 """How deep a document may nest."""
 _MOST_VALUES = 100_000
-"""A document of more values than that, aliases and merges written out, is not looked at."""
+"""Maximum values of a document, with aliases and merges expanded; a larger one is rejected."""
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -32,7 +32,7 @@ class Yaml(StructuredText):
     labels: ClassVar[frozenset[str]] = frozenset({"yaml", "yml"})
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself.
+        """Score each sample separately.
 
         Raises:
             MissingExtra: PyYAML is not installed.
@@ -69,7 +69,7 @@ def _loader() -> Any:
 
 
 def _check_mappings(root: Any, loader: Any) -> list[Any]:
-    """All mappings in the document's order; refuses keys that come twice as written, and merges that blow up."""
+    """All mappings in the document's order; rejects literally repeated keys, and merges that blow up."""
     waiting, known = [root], {id(root)}
     mappings: list[Any] = []
     sizes: dict[int, int] = {}
@@ -85,12 +85,12 @@ def _check_mappings(root: Any, loader: Any) -> list[Any]:
         parts = [part for pair in node.value for part in pair] if node.id == "mapping" else node.value
         new = [part for part in parts if id(part) not in known] if node.id != "scalar" else []
         known.update(map(id, new))
-        waiting += reversed(new)  # in the document's order, so that what is merged has its size already
+        waiting += reversed(new)  # in the document's order, so merged mappings already have their sizes
     return mappings
 
 
 def _check_keys(node: Any, loader: Any) -> None:
-    """Refuse keys that are one as JSON's text or as Python's value: `1` and `"1"`, `1` and `1.0`."""
+    """Reject keys that are equal as JSON text or as Python values: `1` and `"1"`, `1` and `1.0`."""
     texts: set[str] = set()
     values: set[Any] = set()
     for key, _ in node.value:
@@ -106,7 +106,7 @@ def _check_keys(node: Any, loader: Any) -> None:
 
 
 def _merged_size(node: Any, sizes: dict[int, int]) -> int:
-    """How many pairs a mapping has, its merges (`<<`) written out."""
+    """The number of pairs of a mapping, with its merges (`<<`) expanded."""
     if id(node) in sizes:
         if sizes[id(node)] < 0:
             raise ValueError("a merge contains itself")
@@ -122,7 +122,7 @@ def _merged_size(node: Any, sizes: dict[int, int]) -> int:
 
 
 def _merged(key: Any, value: Any) -> list[Any]:
-    """The mappings that the pair `<<: value` merges; [] for any other pair, and for one the loader will refuse."""
+    """The mappings that the pair `<<: value` merges; [] for any other pair, and for one the loader will reject."""
     if key.tag != _MERGE or value.id == "scalar":
         return []
     parts = value.value if value.id == "sequence" else [value]
@@ -130,7 +130,7 @@ def _merged(key: Any, value: Any) -> list[Any]:
 
 
 def _write_merges_out(mappings: Iterable[Any]) -> None:
-    """Put the pairs of merged mappings in the place of each `<<`.
+    """Replace each `<<` with the pairs of the merged mappings.
 
     Of pairs with one key, the loader keeps the last. So the mapping's own pairs come last, and of several merged
     mappings the first one comes last. The loader's own merging is not used: PyYAML 6.0.4 lets a merged mapping's
@@ -158,7 +158,7 @@ def _write_merges_out(mappings: Iterable[Any]) -> None:
 
 
 def _shallow(events: Iterable[Any]) -> None:
-    """Refuse a text that nests too deeply, before what reads it would recurse."""
+    """Reject a document that nests too deeply, before its reader recurses."""
     depth = 0
     for event in events:
         kind = type(event).__name__
@@ -169,7 +169,7 @@ def _shallow(events: Iterable[Any]) -> None:
 
 
 def _plain(value: Any, count: list[int]) -> Any:
-    """YAML's values as JSON's types, aliases written out as far as the cap on values allows."""
+    """YAML's values as JSON's types, with aliases expanded up to the cap on values."""
     count[0] += 1
     if count[0] > _MOST_VALUES:
         raise ValueError(

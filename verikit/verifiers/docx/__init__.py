@@ -1,4 +1,4 @@
-"""Text documents: headings, texts, tables and styles as a reader of the document sees them."""
+"""Text documents: headings, text, tables and styles as a reader of the document sees them."""
 
 from verikit.verifiers.docx.verifier import Docx
 

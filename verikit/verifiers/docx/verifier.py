@@ -1,4 +1,4 @@
-"""Does the document hold what it should, in sight? Styles are followed through what they inherit."""
+"""Does the document visibly contain the expected content? Styles are resolved through inheritance."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Block = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Docx(WorkspaceVerifier):
-    """1.0 if a text document that an agent left passes every requested check.
+    """1.0 if the text document that an agent left passes every requested check.
 
     Only visible text is used, including tracked insertions. Tracked deletions, hidden text and comments are not
     visible. Blanks at both ends are ignored, and several in a row are one. A row's own options are under its key
@@ -80,7 +80,7 @@ class Docx(WorkspaceVerifier):
                 raise UsageError(f"style[{name!r}] has no {unknown!r}", hint=", ".join(_STYLES))
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
-        """Read the document in the sandbox and put it through the checks."""
+        """Read the document in the sandbox and run the checks."""
         return of_row(self, sample, "docx").checked(workspace)
 
     def checked(self, workspace: Workspace) -> Score:
@@ -155,7 +155,7 @@ class Docx(WorkspaceVerifier):
 
 
 def plain(text: str) -> str:
-    """A text with single blanks, and none at its ends."""
+    """The text with single blanks, and without blanks at its ends."""
     return " ".join(text.split())
 
 
@@ -184,7 +184,7 @@ def _section(blocks: Sequence[Block], heading: str) -> list[Block]:
 
 
 def _cells(blocks: Sequence[Block]) -> list[list[list[str]]]:
-    """The texts of all tables, by rows and columns. One pass: a document may have very many tables."""
+    """The strings of all tables, by rows and columns. One pass: a document may have very many tables."""
     texts: dict[int, dict[int, dict[int, list[str]]]] = {}
     for block in blocks:
         if block["table"] != -1:
@@ -197,7 +197,7 @@ def _cells(blocks: Sequence[Block]) -> list[list[list[str]]]:
 
 
 def _has_style(block: Block, text: str, wanted: Mapping[str, Any]) -> bool:
-    """Whether each character of a text in a paragraph has a style; blanks are of any."""
+    """Whether each character of a string in a paragraph has a style; blanks fit any style."""
     if any(block[key] != wanted[key] for key in ("align", "style") if key in wanted):
         return False
     runs = [run for run in block["runs"] if not run["hidden"]]

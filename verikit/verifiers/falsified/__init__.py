@@ -1,1 +1,1 @@
-"""Tests made false on purpose: a program that passes them too is equal to everything."""
+"""Tests made false on purpose: a program that passes them too was not really tested."""

@@ -1,9 +1,9 @@
-"""Tests with other expected values: what passes them as well as the real ones is equal to everything.
+"""Tests with other expected values: an object that passes both these and the real ones is equal to everything.
 
-Each check of test code that expects a value (`assert f(2) == 4`, `assertEqual`, `assert_allclose`, `approx`) is turned
-over: another value is expected in its place, and the check has to fail. No value of an honest program is equal to two
-that differ. Where it can't be told by reading which value is the expected one, a check stays as it is: messages,
-tolerances and arguments are never changed.
+Each check of test code that expects a value (`assert f(2) == 4`, `assertEqual`, `assert_allclose`, `approx`) is changed
+to expect another value, and then has to fail. No value of an honest program equals two different values. If the source
+does not show which value is the expected one, the check stays unchanged. Messages, tolerances and arguments are never
+changed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from verikit.sandbox.guest import source
 from verikit.verifiers.falsified.expected_values import Given, Literals, called, difference, other_literal
 
 ALARM = "VerikitAlarm"
-"""The name of the exception by which a changed test tells of a check that still holds."""
+"""The name of the exception that a changed test raises for a check that still passes."""
 VARIANTS = 2
-"""How many other values there are: by chance one of them may be equal in the tests' own sense (modulo, a tolerance)."""
+"""Number of other values: one of them may happen to be equal in the tests' own sense (modulo, a tolerance)."""
 _PREDICATES = frozenset({"allclose", "isclose", "array_equal", "array_equiv"})
 _NUMPY_CHECKS = frozenset(
     """assert_allclose assert_array_equal assert_almost_equal assert_array_almost_equal assert_equal assert_approx_equal
@@ -35,7 +35,7 @@ _CHECKS = _NUMPY_CHECKS | frozenset(
 _OPERATORS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 _STRICT = "verikit_strict"
 _PRELUDE = _STRICT + " = __import__('types').ModuleType('" + _STRICT + "')\nexec({!r}, " + _STRICT + ".__dict__)\n"
-"""What changed tests call, in a module of its own: its names are none of theirs."""
+"""Functions that changed tests call, in a separate module to avoid name clashes."""
 
 
 def still_passing(before: Mapping[str, str] | None, alarms: Mapping[str, str]) -> dict[str, str]:
@@ -45,15 +45,15 @@ def still_passing(before: Mapping[str, str] | None, alarms: Mapping[str, str]) -
 
 @lru_cache(maxsize=512)
 def changed(text: str, *, guarded: bool, variant: int = 0) -> str:
-    """The same tests with other expected values; each check that still holds raises `ALARM`, with its line.
+    """The same tests with other expected values; each check that still passes raises `ALARM`, with its line.
 
     Args:
-        text: of a test program or file.
-        guarded: whether comparisons of an empty array with another one, which hold for every value, raise it too.
+        text: the source of a test program or file.
+        guarded: whether comparisons of an empty array with another one, which pass for every value, raise it too.
         variant: which other values, 0 or 1.
 
     Returns:
-        Empty where no check is known by its form, and for what is not Python.
+        Empty if no known form of check is found, or the text is not Python.
     """
     try:
         tree = ast.parse(text)
@@ -82,7 +82,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an expected value stands in its check."""
+    """The position of an expected value in its check."""
 
     holder: Any
     field: str
@@ -102,7 +102,7 @@ class _Place:
 
 
 class _Turned(ast.NodeTransformer):
-    """Turns checks over; `count` is how many statements and comparisons it changed."""
+    """Changes checks to ones that must fail; `count` is the number of changed statements and comparisons."""
 
     def __init__(self, tree: ast.Module, variant: int, guarded: bool) -> None:
         self.count = 0
@@ -116,7 +116,7 @@ class _Turned(ast.NodeTransformer):
     # ---- where a check has its expected value ---------------------------------------------------------------------
 
     def _place(self, holder: Any, field: str, at: int | None, holds: bool) -> _Place | None:
-        """The expected value of a condition that must hold, or must not."""
+        """The expected value of a condition that must be true, or must not."""
         node = _Place(holder, field, at).read()
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self._place(node, "operand", None, not holds)
@@ -152,7 +152,7 @@ class _Turned(ast.NodeTransformer):
         return self._of_two(node, _Place(node, "args", 0, 0), _Place(node, "args", 1, 1))
 
     def _of_two(self, comparison: ast.AST, left: _Place, right: _Place) -> _Place | None:
-        """The one operand that is given; of two the literal one."""
+        """The one operand that is given; if both are, the literal one."""
         given = [place for place in (left, right) if self._given.holds(place.read())]
         if len(given) == 2:
             given = [place for place in given if not any(isinstance(n, ast.Name) for n in ast.walk(place.read()))]
@@ -164,7 +164,7 @@ class _Turned(ast.NodeTransformer):
     # ---- statements -----------------------------------------------------------------------------------------------
 
     def _turn(self, statement: ast.stmt, place: _Place) -> ast.stmt:
-        """The check with another value to expect, which has to fail."""
+        """The check with another expected value, which has to fail."""
         expected = place.read()
         if not self._literals.change(expected, self._variant):
             place.write(_other(expected, self._variant))
@@ -210,7 +210,7 @@ class _Turned(ast.NodeTransformer):
     # ---- comparisons ----------------------------------------------------------------------------------------------
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """Compare what has the shape for it."""
+        """Change a comparison of a suitable form."""
         self.generic_visit(node)
         name = _OPERATORS.get(type(node.ops[0])) if len(node.ops) == 1 else None
         return self._compare(node, name, node.left, node.comparators[0]) if name else node
@@ -258,6 +258,6 @@ def _conjuncts(test: ast.expr) -> list[ast.expr]:
 
 
 def _other(node: ast.expr, variant: int) -> ast.expr:
-    """Another expected value: a literal is changed where it stands, and what is computed as it is met."""
+    """Another expected value: a literal is changed in the source, and a computed value at run time."""
     found = other_literal(node, variant)
     return found or _call("changed", [node, ast.Constant(variant)], [], node)

@@ -1,4 +1,4 @@
-"""What test code says by itself: which of its values are given, and other values in the place of literals."""
+"""Test code read without the program: which of its values are given, and other values for its literals."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _PURE = frozenset(
 )
 """Functions whose value, of given arguments, is given."""
 _WRAPPERS = frozenset({"array", "asarray", "approx", "set", "frozenset", "list", "tuple"})
-"""Those of them in which a literal is changed where it stands."""
+"""The wrappers whose literals are changed in the source."""
 _LENGTHS = frozenset({"abs", "fabs", "absolute", "norm", "sum", "max", "mean", "sqrt", "amax", "float"})
 """Functions of a difference that grow with it."""
 _DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 Slot = tuple[Any, Any]
-"""A container, and where in it an expression stands."""
+"""A container, and the position of an expression in it."""
 
 
 class Given:
-    """Tells which expressions of test code depend on nothing but what the tests themselves say."""
+    """Finds the expressions of test code that depend only on the tests themselves."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.defined = {node.name for node in ast.walk(tree) if isinstance(node, _DEFINES)}
@@ -39,7 +39,7 @@ class Given:
         self._find_computed(tree)
 
     def _find_computed(self, tree: ast.Module) -> None:
-        """Collect the names that may hold what was computed: assigned from calls, or imported."""
+        """Collect the names that may refer to computed values: assigned from calls, or imported."""
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 self._computed.update(alias.asname or alias.name for alias in node.names)
@@ -48,7 +48,7 @@ class Given:
         self._follow([pair for node in ast.walk(tree) for pair in bindings(node)])
 
     def _follow(self, bound: Sequence[tuple[ast.expr, ast.expr]]) -> None:
-        """Add the names that are bound to what was computed, until none is new."""
+        """Add the names that are bound to computed values, until there are no new ones."""
         before = -1
         while before != len(self._computed):
             before = len(self._computed)
@@ -57,7 +57,7 @@ class Given:
                     self._computed.update(names_in(target))
 
     def holds(self, expression: ast.expr) -> bool:
-        """Whether a value depends on nothing but what the tests themselves say."""
+        """Whether a value depends only on the tests themselves."""
         bases = {id(n.value) for n in ast.walk(expression) if isinstance(n, ast.Attribute)}
         functions = {id(n.func) for n in ast.walk(expression) if isinstance(n, ast.Call)}
         for node in ast.walk(expression):
@@ -95,7 +95,7 @@ class Literals:
                 self._bound[id(name)] = slots[name.id]
 
     def change(self, node: ast.expr, variant: int) -> bool:
-        """Change what an expression's one name is bound to, in each row of a table; False if that is not possible."""
+        """Change the value bound to an expression's only name, in each row of a table; False if not possible."""
         while parts := parts_of(node) if isinstance(node, ast.Call) else []:
             node = parts[0]
         slots = self._bound.get(id(node), [])
@@ -108,7 +108,7 @@ class Literals:
 
 
 def _slots(node: ast.AST) -> Iterator[tuple[str, list[Slot]]]:
-    """The names that a statement binds to literals, with where those stand."""
+    """The names that a statement binds to literals, with the positions of the literals."""
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         yield node.targets[0].id, [(vars(node), "value")]
     if not isinstance(node, ast.For) or not isinstance(node.iter, ast.List | ast.Tuple):
@@ -125,7 +125,7 @@ def _slots(node: ast.AST) -> Iterator[tuple[str, list[Slot]]]:
 
 
 def called(node: ast.Call) -> str:
-    """The last name of what is called; empty if it has none."""
+    """The last name of the called expression; empty if it doesn't have a name."""
     if isinstance(node.func, ast.Attribute):
         return node.func.attr
     return node.func.id if isinstance(node.func, ast.Name) else ""
@@ -137,7 +137,7 @@ def names_in(target: ast.expr) -> set[str]:
 
 
 def bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Targets with what they are assigned."""
+    """Targets with their assigned values."""
     if isinstance(node, ast.Assign):
         yield from ((target, node.value) for target in node.targets)
     elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
@@ -147,7 +147,7 @@ def bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def difference(node: ast.expr) -> ast.BinOp | None:
-    """The subtraction whose size an expression tells: `abs(a - b)`, `np.max(np.abs(a - b))`, `((a - b) ** 2).sum()`."""
+    """The subtraction that an expression measures: `abs(a - b)`, `np.max(np.abs(a - b))`, `((a - b) ** 2).sum()`."""
     sized = False
     while True:
         if isinstance(node, ast.Call) and called(node) in _LENGTHS:
@@ -167,7 +167,7 @@ def difference(node: ast.expr) -> ast.BinOp | None:
 
 
 def other_literal(node: ast.expr, variant: int) -> ast.expr | None:
-    """The same expression with its last literal changed; None if it is not made of literals."""
+    """The same expression with its last literal changed; None if it does not consist of literals."""
     if isinstance(node, ast.Constant):
         return None if node.value is Ellipsis else ast.Constant(strict.changed(node.value, variant))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
@@ -183,7 +183,7 @@ def other_literal(node: ast.expr, variant: int) -> ast.expr | None:
 
 
 def parts_of(node: ast.expr) -> list[Any]:
-    """Where an expression's values stand."""
+    """The positions of an expression's values."""
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         return node.elts
     if isinstance(node, ast.Dict):

@@ -1,7 +1,7 @@
-"""A test program made false: something that it expects is changed, so that a right program fails it.
+"""A test program made false: one of its expectations is changed, so a right program fails it.
 
-What passes it as well as the true one was not tested by either: it skipped its tests, took `assert` away, read what is
-expected, or gave what is equal to everything.
+A program that passes both this and the true one was not tested by either. It skipped its tests, disabled `assert`, read
+the expected values, or returned objects equal to everything.
 """
 
 from __future__ import annotations
@@ -52,37 +52,37 @@ _LONGEST = 200
 """Of a name, in characters."""
 _COMMA_OPERATOR = frozenset({"javascript", "typescript", "c", "cpp"})
 _EXACT_DIGITS = 15
-"""Of a whole number: a `double` may take two longer ones for the same."""
+"""Maximum digits of an integer: two longer ones may be the same `double`."""
 _MOST = 100
-"""Expectations among which one is looked for that can be made false."""
+"""Maximum expectations searched for one that can be made false."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Where a test says what it expects: an equal value, a near number, or (by `!` or nothing) whether a call is true.
+    """The place of an expectation in a test: an equal value, a near number, or (by `!` or nothing) a call's truth.
 
-    In each of these places another value makes the test false for whatever passed it.
+    Another value in any of these places makes the test fail for a program that passed it.
     """
 
     start: int
     end: int
     kind: Literal["value", "number", "truth"]
     call: str
-    """What is called, from its arguments on, without white space."""
+    """The call, starting at its arguments, without whitespace."""
 
 
 def falsified(language: str, tests: str, names: Sequence[str], draw: random.Random, prompt: str = "") -> str:
-    """The tests with one expectation changed or two exchanged; empty if none is found that can be.
+    """The tests with one expectation changed or two exchanged; empty if no expectation can be.
 
-    They look as the true ones do: to tell one from the other means to know what is right. Calls that the prompt shows
-    are left alone where there are others, since it shows what they give.
+    They look like the true tests, so only a program that computes the right values can distinguish them. Calls that the
+    prompt shows are skipped if there are others, since the prompt shows their results.
 
     Args:
-        language: of the tests.
+        language: the language of the tests.
         tests: a test program.
-        names: of the functions that it tests.
-        draw: says which.
-        prompt: what the program was asked for.
+        names: the names of the functions that it tests.
+        draw: selects the expectation at random.
+        prompt: the prompt of the program.
     """
     found = expectations(language, tests, names)
     found = draw.sample(found, min(len(found), _MOST))
@@ -98,7 +98,7 @@ def falsified(language: str, tests: str, names: Sequence[str], draw: random.Rand
 
 
 def _falsehood(one: Expected, pool: Sequence[Expected], tests: str, draw: random.Random) -> dict[Expected, str]:
-    """What is written where, so that an expectation is false; nothing if no way is seen."""
+    """The replacement text of each expectation that makes it false; empty if there isn't one."""
     own = tests[one.start : one.end]
     if one.kind == "truth":
         return {one: "" if own else "!"}
@@ -111,7 +111,7 @@ def _falsehood(one: Expected, pool: Sequence[Expected], tests: str, draw: random
 
 
 def expectations(language: str, tests: str, names: Sequence[str]) -> list[Expected]:
-    """What a test program expects of functions of these names, wherever that is certain."""
+    """The expectations of a test program for functions of these names, if they are certain."""
     if language == "bash":
         return [Expected(*found.span(2), "value", _close(found[1])) for found in _SHELL_CHECK.finditer(tests)]
     return list(dict.fromkeys(_Reader(language, tests, names).read()))
@@ -119,15 +119,15 @@ def expectations(language: str, tests: str, names: Sequence[str]) -> list[Expect
 
 @dataclass(slots=True)
 class _Reader:
-    """Finds expectations in a test program of a language of C's kin."""
+    """Finds expectations in a test program of a C-like language."""
 
     language: str
     tests: str
     names: Sequence[str]
     text: str = ""
-    """The tests with the insides of texts and comments blank."""
+    """The tests with the contents of strings and comments blanked."""
     closing: dict[int, int] = field(default_factory=dict)
-    """For each opening bracket where it is closed."""
+    """The closing position of each opening bracket."""
 
     def __post_init__(self) -> None:
         self.text = _OPAQUE.get(self.language, _OPAQUE_ELSE).sub(_blank, self.tests)
@@ -142,7 +142,7 @@ class _Reader:
         """All expectations."""
         for found in _ASSERTION.finditer(self.text):
             arguments = self._arguments(found.end() - 1)
-            if arguments and self._shown(arguments[0]) == "t":  # Go's, which is no value
+            if arguments and self._shown(arguments[0]) == "t":  # Go's, which is not a value
                 arguments = arguments[1:]
             name = found[1]
             if name.removeprefix("assert.").lower() in _EQUALITIES and len(arguments) > 1:
@@ -160,7 +160,7 @@ class _Reader:
                 yield Expected(*self._stripped(written), "value", self._call((max(before, 0), found.start())))
 
     def _of_condition(self, span: tuple[int, int]) -> Iterator[Expected]:
-        """What an asserted condition expects."""
+        """The expectations of an asserted condition."""
         start, end = self._stripped(span)
         while self.text[start] == "(" and self.closing.get(start) == end - 1 and end - start > 2:
             start, end = self._stripped((start + 1, end - 1))
@@ -175,7 +175,7 @@ class _Reader:
                 yield from self._of_distance(left)
 
     def _of_call(self, start: int, end: int) -> Iterator[Expected]:
-        """What an asserted call expects: that it is true, or that two values are the same."""
+        """The expectations of an asserted call: that it is true, or that two values are the same."""
         bare = start + (self.text[start] == "!")
         name, named, opening = self._last_call((bare, end))
         if name in self.names:
@@ -199,13 +199,13 @@ class _Reader:
     def _of_pair(
         self, one: tuple[int, int], other: tuple[int, int], kind: Literal["value", "number"]
     ) -> Iterator[Expected]:
-        """Of two operands the one that is written out, where the other one calls a tested function."""
+        """The literal operand of two, if the other one calls a tested function."""
         for called, written in ((one, other), (other, one)):
             if self._calls(called) and not self._calls(written) and self._is_closed(written, ratio=kind == "number"):
                 yield Expected(*self._stripped(self._that_counts(written)), kind, self._call(called))
 
     def _that_counts(self, span: tuple[int, int]) -> tuple[int, int]:
-        """A span, or of a comma operator in it (`(a, b)` is `b`) the last operand."""
+        """A span, or the last operand of a comma operator in it (`(a, b)` is `b`)."""
         if self.language not in _COMMA_OPERATOR:
             return span
         at, end = span
@@ -217,7 +217,7 @@ class _Reader:
         return span
 
     def _is_called(self, opening: int) -> bool:
-        """Whether a name or a bracket stands before a bracket."""
+        """Whether a name or a bracket precedes a bracket."""
         before = self.text[max(0, opening - _LONGEST) : opening].rstrip()[-1:]
         return before.isalnum() or before in ("_", "$", ")", "]", ">")
 
@@ -231,7 +231,7 @@ class _Reader:
         return _close(self.tests[found.end() - 1 : self.closing.get(found.end() - 1, span[1]) + 1]) if found else ""
 
     def _is_closed(self, span: tuple[int, int], *, ratio: bool = False) -> bool:
-        """Whether what stands here is the same value everywhere: made of constants, types and calls."""
+        """Whether a span has the same value everywhere: it consists of constants, types and calls."""
         text = self._shown(span)
         if not text or text.count("<") != text.count(">") or (re.search(r"[*/%]", text) and not ratio):
             return False
@@ -241,7 +241,7 @@ class _Reader:
         )
 
     def _last_call(self, span: tuple[int, int]) -> tuple[str, int, int]:
-        """Of a span that ends as a call does the name called, where it stands, and its bracket; else no name."""
+        """The called name, its position and its bracket, for a span that ends like a call; otherwise an empty name."""
         start, end = span
         opening = start
         while (found := _BRACKET.search(self.text, opening, end)) and self.closing.get(found.start(), end) < end - 1:
@@ -252,14 +252,14 @@ class _Reader:
         return (named[0].strip(), named.start(), found.start()) if named else ("", start, start)
 
     def _arguments(self, opening: int) -> list[tuple[int, int]]:
-        """The spans between the commas of a bracket; none if it is not closed."""
+        """The spans between the commas of a bracket; empty if it is not closed."""
         end = self.closing.get(opening, opening)
         commas = [found.start() for found in self._outside((opening + 1, end), _COMMA)]
         spans = zip([opening, *commas], [*commas, end], strict=True)
         return [(before + 1, after) for before, after in spans if self._shown((before + 1, after))]
 
     def _outside(self, span: tuple[int, int], marks: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        """Marks of a span that stand in none of its brackets."""
+        """Marks of a span outside all of its brackets."""
         at, end = span
         while found := marks.search(self.text, at, end):
             at = found.end()
@@ -269,7 +269,7 @@ class _Reader:
                 yield found
 
     def _ends_statement(self, opening: int) -> bool:
-        """Whether nothing more is asserted after a bracket."""
+        """Whether the assertion ends after a bracket."""
         after = self.text[self.closing.get(opening, opening) + 1 :][:_LONGEST].lstrip()
         return after[:1] not in ("=", "<", ">", "!", "&", "|", "+", "-", "*", "/", "?", ".")
 
@@ -277,34 +277,34 @@ class _Reader:
         return self.text[slice(*span)].strip()
 
     def _stripped(self, span: tuple[int, int]) -> tuple[int, int]:
-        """A span without the white space around what it holds."""
+        """A span without the whitespace around its content."""
         text = self.text[slice(*span)]
         start = span[0] + len(text) - len(text.lstrip())
         return start, max(start, span[1] - len(text) + len(text.rstrip()))
 
 
 def _close(text: str) -> str:
-    """A text without white space."""
+    """The text without whitespace."""
     return "".join(text.split())
 
 
 def _blank(found: re.Match[str]) -> str:
-    """As much white space as a comment or the inside of a text takes."""
+    """Whitespace of the same length as a comment or the content of a string."""
     text = found[0]
     return " " * len(text) if text.startswith("/") else text[0] + " " * (len(text) - 2) + text[-1]
 
 
 def _differ(one: str, other: str) -> bool:
-    """Whether two expectations are different values of one type, whatever it is that compares them.
+    """Whether two expectations are different values of one type under any comparison.
 
-    Sets, near numbers, and what a language without types takes for equal (`0`, `""`, `false`) are no different values.
+    Sets, near numbers, and values that an untyped language treats as equal (`0`, `""`, `false`) are not different.
     """
     first, second = _essence(one), _essence(other)
     return sorted(first) != sorted(second) and _begins(first) == _begins(second)
 
 
 def _begins(tokens: Sequence[str]) -> str:
-    """The type of a value as far as its first word tells."""
+    """The type of a value as far as its first token shows."""
     first = next(iter(tokens), "")
     if first in ("true", "false"):
         return "truth"
@@ -317,7 +317,7 @@ def _essence(text: str) -> list[str]:
 
 
 def _changed(text: str, draw: random.Random, *, first: bool) -> str:
-    """A written value with one of its constants changed, the first one if asked; empty if there is none."""
+    """A written value with one of its constants changed, the first one if `first`; empty if there isn't one."""
     places = list(_CONSTANT.finditer(text))
     for place in places[:1] if first else draw.sample(places, len(places)):
         if new := _other_constant(place[0], text, draw):
@@ -326,7 +326,7 @@ def _changed(text: str, draw: random.Random, *, first: bool) -> str:
 
 
 def _other_constant(constant: str, text: str, draw: random.Random) -> str:
-    """Another constant of the same kind, which the text does not hold; empty if none is seen."""
+    """Another constant of the same type, which the text does not contain; empty if there isn't one."""
     if constant in ("true", "false"):
         return "false" if constant == "true" else "true"
     if _NUMBER.fullmatch(constant):
@@ -340,7 +340,7 @@ def _other_constant(constant: str, text: str, draw: random.Random) -> str:
 
 
 def _other_text(quoted: str, draw: random.Random) -> str:
-    """A text in quotes with another letter in the place of one; empty if all of it has a meaning beyond itself."""
+    """A quoted string with one letter replaced; empty if all of its characters have a special meaning."""
     quote, inside = quoted[0], quoted[1:-1]
     plain = re.split(r"[\\$]", inside, maxsplit=1)[0]
     letters = [at for at, letter in enumerate(plain) if letter.isalnum()]

@@ -1,4 +1,4 @@
-"""Did the agent leave the files that it should, and nothing else?"""
+"""Did the agent leave the expected files, and nothing else?"""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LeftFiles(WorkspaceVerifier):
     sha256: Mapping[str, str] = field(default_factory=dict)
     """The required SHA-256 of a file, by path."""
     same_as: Mapping[str, str] = field(default_factory=dict)
-    """By path, the file of `before` whose content a file must have: a rename, a copy."""
+    """By path, the file of `before` whose content it must have: a rename or a copy."""
     content: Mapping[str, Verifier | str] = field(default_factory=dict)
     """By path, the verifier that receives a file's text."""
     only: Patterns | None = None
@@ -106,7 +106,7 @@ def _unchanged(path: str, workspace: Workspace, _: Sample) -> Score:
 
 
 def _concerns(pattern: str, path: str) -> bool:
-    """Whether a pattern names a path, or a folder that it lies in."""
+    """Whether a pattern matches a path, or a folder that contains it."""
     pattern = pattern.strip("/")
     return matches(pattern, path) or (not has_wildcards(pattern) and path.startswith(f"{pattern}/"))
 

@@ -1,4 +1,4 @@
-"""Pages: what Chromium shows after steps, to a person as to a program that drives it."""
+"""Pages as Chromium shows them after steps, to a person and to a program that drives it."""
 
 from verikit.verifiers.html.verifier import Html
 

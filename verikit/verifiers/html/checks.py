@@ -1,4 +1,4 @@
-"""Checks of what a visit saw, each with its faults. The page itself is not here any more."""
+"""Checks of the content seen in a visit, each with its problems. The page itself is already closed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from verikit.artifacts.browser.session import Page
 from verikit.artifacts.browser.sight import holds, lines, plain
 
 Wanted = bool | int | str | Sequence[str] | Mapping[str, str]
-"""Whether there is an element, how many, the text in sight of the only one, of each, or attributes of the only one."""
+"""Whether there is an element, the number of them, the visible text of the only one or of each, or its attributes."""
 
 
 def texts(page: Page, wanted: Sequence[str]) -> Iterator[str]:
-    """Texts that are not in sight."""
+    """Strings that are not visible."""
     yield from (f"{text!r} is not in sight{_missing(page)}" for text in wanted if not holds(page.runs, text))
 
 
 def absent(page: Page, unwanted: Sequence[str]) -> Iterator[str]:
-    """Texts that are in sight, and should not be."""
+    """Strings that are visible, and should not be."""
     yield from (f"{text!r} is in sight" for text in unwanted if holds(page.runs, text))
 
 
@@ -48,7 +48,7 @@ def _element(page: Page, found: Mapping[str, Any], wanted: Wanted) -> str:
 
 
 def console(page: Page, wanted: str | Sequence[str]) -> Iterator[str]:
-    """Errors in the console, or texts that were not printed. Only a driver hears the console."""
+    """Errors in the console, or strings that were not printed. Only a driver can read the console."""
     if isinstance(wanted, str):
         yield from (f"an error in the console: {text[:200]}" for text in page.errors[:1])
         return
@@ -57,7 +57,7 @@ def console(page: Page, wanted: str | Sequence[str]) -> Iterator[str]:
 
 
 def requests(page: Page, allowed: bool | Sequence[str]) -> Iterator[str]:
-    """Addresses outside the workspace that were asked for, and may not be."""
+    """Requested addresses outside the workspace that are not allowed."""
     starts = () if isinstance(allowed, bool) else tuple(allowed)
     for address in page.outside:
         if not address.startswith(starts):

@@ -1,4 +1,4 @@
-"""Does the page work as it should? Chromium opens it, takes steps, and text counts where a person sees it."""
+"""Does the page work as it should? Chromium opens it and takes steps. Only text that a person can see counts."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ from verikit.workspaces.grading import WorkspaceVerifier, all_hold
 
 _VISITORS: Sequence[Visitor] = ("person", "driver")
 _CALM = 4
-"""How many readings in a row must be alike before it is believed that nothing more comes."""
+"""The page is considered stable after this many consecutive equal readings."""
 _LONG_CALM = 30
-"""The same where a text is still there that may not be in sight: only its ink will tell whether something covers it."""
+"""The same if a string that must not be visible is still on the page: only its pixels show whether it is covered."""
 
 
 @dataclass(frozen=True, eq=False)
 class Html(WorkspaceVerifier):
-    """1.0 if a page that an agent left passes every check that is asked for.
+    """1.0 if a page that an agent left passes every requested check.
 
     Chromium opens the page twice, as a person's browser and as one that a program drives, and both must pass. There is
-    no network: the page gets files of the workspace only. Text counts where its ink is in sight. Checks are repeated
+    no network: the page gets files of the workspace only. Only text with visible pixels counts. Checks are repeated
     for five seconds. A row's own options are under its key `html`.
     """
 
     file: str = "*.html"
     """Path or pattern of the page, which must name one file."""
     steps: Sequence[Mapping[str, Any]] = ()
-    """What is done first: `{"click": "#go"}`, `{"type": "4", "into": "#n"}`, `{"press": "Enter"}`, `{"scroll": 400}`,
-    `{"wait": "Ready"}`, `{"dialog": true}`. Elements by CSS selector, `{"text": …}` or `{"role": …, "name": …}`."""
+    """Steps to take first: `{"click": "#go"}`, `{"type": "4", "into": "#n"}`, `{"press": "Enter"}`, `{"scroll": 400}`,
+    `{"wait": "Ready"}`, `{"dialog": true}`. Elements are a CSS selector, `{"text": …}` or `{"role": …, "name": …}`."""
     visible: Sequence[str] = ()
-    """Texts that must be in sight."""
+    """Strings that must be visible."""
     absent: Sequence[str] = ()
-    """Texts that may not be in sight."""
+    """Strings that must not be visible."""
     dom: Mapping[str, Wanted] = field(default_factory=dict)
-    """CSS selectors, each with how many elements there are, whether there is one, the text in sight of the only one,
-    the texts of all, or attributes of the only one."""
+    """CSS selectors, each with its expectation: the number of elements, or whether there is one. Or the visible text
+    or attributes of the only element, or the strings of all elements."""
     console: str | Sequence[str] = ()
-    """`clean`: the console has no errors. Or texts that the page must print there."""
+    """`clean`: the console has no errors. Or strings that the page must print there."""
     requests: bool | Sequence[str] = True
-    """Whether the page may ask for addresses outside the workspace, or what these may begin with. None is reached."""
+    """Whether the page may request addresses outside the workspace, or their allowed prefixes. None is reached."""
     text: str | Verifier = ""
-    """The verifier (or its spec) that gets all text in sight."""
+    """The verifier (or its spec) that scores all visible text."""
     name = "html"
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ class Html(WorkspaceVerifier):
         read_steps(self.steps)
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
-        """Open the page in the browser's box and put what it shows through the checks."""
+        """Open the page in the browser's box and check its content."""
         return of_row(self, sample, "html").checked(workspace, sample)
 
     def checked(self, workspace: Workspace, sample: Sample) -> Score:
@@ -134,7 +134,7 @@ class Html(WorkspaceVerifier):
             yield "console", seen.console(page, self.console)
 
     def _hope(self, visitor: Visitor) -> Callable[[Page], bool]:
-        """Whether a reading of the page passes, and nothing more seems to come where that could change it."""
+        """Whether a reading of the page passes, and no further change seems likely to alter that."""
         calm = _CALM if {"absent", "console", "requests", "text"} & set(self._asked()) else 1
         before: list[object] = []
 

@@ -1,4 +1,4 @@
-"""Pages of a workspace in a browser: the files that they get, and a screenshot of one."""
+"""Pages of a workspace in a browser: the files served to them, and a screenshot of one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from verikit.workspaces import Workspace
 from verikit.workspaces.names import matches, shown
 
 _CALM = 4
-"""How many readings in a row must be alike before it is believed that nothing more comes."""
+"""The page is considered stable after this many consecutive equal readings."""
 
 
 def page_files(workspace: Workspace) -> Callable[[str], bytes | None]:
-    """Reads the files that a page asks for.
+    """Return a function that reads the files that a page requests.
 
     Raises, when it is called:
-        AgentFault: what is there is no file.
+        AgentFault: the path exists but is not a file.
         WorkspaceError: it was not collected.
     """
 
@@ -38,10 +38,10 @@ def page_files(workspace: Workspace) -> Callable[[str], bytes | None]:
 
 
 def photographed(workspace: Workspace, path: str, screen: int) -> Page:
-    """Open a page as a person does, wait until it stands still, and take a screenshot of one screen, from 1.
+    """Open a page as a person does, wait until it is still, and take a screenshot of one screen, counted from 1.
 
     Raises:
-        AgentFault: the page does what it may not, or does not come to an end.
+        AgentFault: the page does something forbidden, or does not finish.
         WorkspaceError: there is no browser here, or it failed.
         MissingExtra: a package is not installed.
         SandboxError: the browser's box can't be made.

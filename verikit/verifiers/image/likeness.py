@@ -1,10 +1,10 @@
-"""How like two pictures are: the worst block decides, so that a large ground of one colour counts for nothing.
+"""Similarity of two pictures: the worst block decides, so a large background of one colour has no effect.
 
-Each picture is taken as its difference from its own ground, the usual colour of its border. Where that difference can
-be seen there is content. The pictures are aligned by their content, cut into blocks, and compared block by block:
+Each picture is reduced to its difference from its own background, the usual colour of its border. Pixels with a visible
+difference are content. The pictures are aligned by their content, cut into blocks, and compared block by block:
 
-- overlap: how much of the content of each lies at most two pixels from content of the other,
-- colour: the mean difference from the ground over the content of both,
+- overlap: the fraction of each picture's content at most two pixels from content of the other,
+- colour: the mean difference from the background over the content of both,
 - structure: SSIM (Wang et al. 2004, with uniform windows) of the brightness over the content of both.
 """
 
@@ -14,21 +14,21 @@ import math
 from typing import Any, NamedTuple
 
 SEEN = 24
-"""Of 255: a difference from the ground that can be seen."""
+"""Minimum visible difference from the background, of 255."""
 BLOCK = 32
 """Pixels of a block's side; a picture's longer side has 768."""
 SHIFT = 4
-"""Pixels by which the pictures may be shifted."""
+"""Maximum shift between the pictures, in pixels."""
 LEAST_CONTENT = 1e-4
-"""Share of a picture's pixels below which it is blank."""
+"""Minimum fraction of content pixels; a picture below it is blank."""
 OTHER_GROUND = 40
-"""Of 255: grounds that differ by more are different colours."""
+"""Maximum difference of backgrounds of the same colour, of 255."""
 _REACH = 2
-"""Pixels within which content may lie beside the other's."""
+"""Maximum distance, in pixels, between matching content of the two pictures."""
 _FEW = 40
-"""Pixels: where a block holds less content, it counts as if it held so much."""
+"""Minimum pixels of content per block; a block with less is treated as if it had this many."""
 _STRAY, _STRICT = 0.03, 6
-"""Mean difference of colour, of 1, that compression and smoothing bring about; what each further one costs."""
+"""Mean colour difference (0 to 1) that compression and smoothing cause, and the penalty factor for any excess."""
 
 
 class Likeness(NamedTuple):
@@ -43,8 +43,8 @@ def likeness(picture: Any, expected: Any) -> Likeness:
     """Compare two pictures.
 
     Args:
-        picture: (high, wide, 3) of uint8.
-        expected: of the same kind; its size may differ by a few pixels.
+        picture: uint8 of shape (height, width, 3).
+        expected: the same; its size may differ by a few pixels.
     """
     import numpy
 
@@ -77,21 +77,21 @@ def ground(picture: Any) -> Any:
 
 
 def content(difference: Any) -> Any:
-    """Where a picture differs visibly from its ground."""
+    """The mask of pixels that differ visibly from the background."""
     import numpy
 
     return numpy.abs(difference).max(axis=2) > SEEN
 
 
 def aligned(own: Any, wanted: Any) -> Any:
-    """The picture, shifted to where most of its content lies in the rows and columns of the other's."""
+    """The picture, shifted to put most of its content in the rows and columns of the other's content."""
     strong, other = (abs(difference).max(axis=2) for difference in (own, wanted))
     down, right = (_shift(strong.sum(axis=axis), other.sum(axis=axis)) for axis in (1, 0))
     return _between(_between(own, down, 0), right, 1)
 
 
 def _shift(mine: Any, theirs: Any) -> float:
-    """By how many places, in quarters, to move a row of sums so that it is nearest to another."""
+    """The shift, in quarter places, that brings a row of sums nearest to another."""
     import numpy
 
     places = numpy.arange(len(mine))
@@ -105,7 +105,7 @@ def _shift(mine: Any, theirs: Any) -> float:
 
 
 def _between(image: Any, shift: float, axis: int) -> Any:
-    """An image shifted along an axis; parts of a pixel by its neighbours' mean."""
+    """An image shifted along an axis; fractions of a pixel use the neighbours' weighted mean."""
     whole = math.floor(shift)
     part = shift - whole
     steps = ((whole, 0), (whole + 1, 0)) if axis == 0 else ((0, whole), (0, whole + 1))
@@ -114,7 +114,7 @@ def _between(image: Any, shift: float, axis: int) -> Any:
 
 
 def _moved(image: Any, down: int, right: int) -> Any:
-    """An image shifted over ground."""
+    """An image shifted over background."""
     import numpy
 
     moved = numpy.zeros_like(image)
@@ -126,7 +126,7 @@ def _moved(image: Any, down: int, right: int) -> Any:
 
 
 def _blocks(image: Any) -> Any:
-    """Sums over blocks, each half a block after the one before; the last ones are filled up with nothing."""
+    """Sums over blocks, each half a block after the one before; the last ones are padded with zeros."""
     import numpy
 
     half = BLOCK // 2

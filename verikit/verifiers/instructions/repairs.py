@@ -1,7 +1,7 @@
-"""What the preset `repaired` does otherwise than the official scorers: each repair with its name and reason.
+"""Differences of the preset `repaired` from the official scorers: each repair with its name and reason.
 
-A repair replaces the checks of the ids it names. It follows the words of the instruction where the official check lets
-through what they rule out, or refuses what they ask for.
+A repair replaces the checks of the ids it names. It follows the wording of the instruction if the official check
+accepts text that the wording excludes, or rejects text that it requires.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One fault of the official checks and what stands in their place."""
+    """One bug of the official checks, and the replacement checks."""
 
     name: str
     checks: dict[str, Check]
@@ -121,7 +121,7 @@ def _sections(value: str, arguments: Arguments) -> bool:
 
 
 def _head(line: str) -> int:
-    """Where a line begins behind markdown's marks."""
+    """The start of a line's text after its markdown marks."""
     found = _MARKED.match(line)
     return found.end() if found else 0
 
@@ -167,7 +167,7 @@ def _options(value: str, arguments: Arguments) -> bool:
 
 
 def _emoji(value: str, arguments: Arguments) -> bool:
-    # Flags, keycaps and tagged flags are several characters, none of which is an emoji alone.
+    # Flags, keycaps and tagged flags have several characters, and none of these is an emoji on its own.
     return forms.emoji(_FLAG.sub("\u2b50", value), arguments)
 
 
@@ -186,7 +186,7 @@ def _thesis(value: str, arguments: Arguments) -> bool:
 
 
 def _bulleted(value: str) -> Iterator[tuple[str, str]]:
-    """Each line that holds something: its text, and the mark of its bullet or ""."""
+    """Each non-empty line: its text, and the mark of its bullet or ""."""
     for line in value.split("\n"):
         if body := line.strip():
             yield body, body[0] if body[0] in "*-" and body[1:2] not in (body[0], "") else ""
@@ -266,12 +266,12 @@ def _composition(value: str, arguments: Arguments) -> bool:
 
 
 def _filled(check: Check) -> Check:
-    """A check that a text without a word does not pass."""
+    """A check that text without any word fails."""
     return lambda value, arguments: bool(_WORD.search(value)) and check(value, arguments)
 
 
 def _ignoring_rules(check: Callable[[str, Arguments], bool]) -> Check:
-    """A check that looks at no line of punctuation alone."""
+    """A check that ignores lines of punctuation only."""
 
     def checked(value: str, arguments: Arguments) -> bool:
         kept = [line for line in value.split("\n") if _WORD.search(line)]

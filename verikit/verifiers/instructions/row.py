@@ -1,7 +1,7 @@
-"""Which instructions a row gives, in the forms that data sets publish them in.
+"""The instructions of a row, in the formats of published datasets.
 
-IFEval and IFBench have `instruction_id_list` and `kwargs`; IF-RLVR has both, as `instruction_id` and `kwargs`, in a
-text `ground_truth`, written as JSON or as a Python literal.
+IFEval and IFBench have `instruction_id_list` and `kwargs`; IF-RLVR has both, as `instruction_id` and `kwargs`, in the
+string `ground_truth`, written as JSON or as a Python literal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from verikit.verifiers.instructions.arguments import Arguments, BadArgument
 IDS = ("instruction_id_list", "instruction_id", "instruction_ids")
 GIVEN = ("ground_truth", "reward_model.ground_truth", "label")
 MAX_CHARS = 200_000
-"""A longer text of instructions is not read."""
+"""Maximum characters of an instruction string; a longer one is not read."""
 Given = list[tuple[str, Arguments]]
 
 
@@ -26,7 +26,7 @@ def instructions(sample: Sample) -> Given:
     """The ids with their arguments, in order.
 
     Raises:
-        BadArgument: the row has none, or they can't be read.
+        BadArgument: the row doesn't have any, or they can't be read.
     """
     doc = sample.meta.get("doc")
     for source in (sample.meta, doc if isinstance(doc, Mapping) else {}):
@@ -59,7 +59,7 @@ def _pairs(source: Mapping[str, Any]) -> Given:
 
 
 def _object(value: Any) -> Mapping[str, Any] | None:
-    """The object with instruction ids that a value is, or holds as a text or as the first of a list."""
+    """The object with instruction ids: the value itself, its parsed string, or its first list item."""
     value = _parsed(value)
     if isinstance(value, (list, tuple)) and value:
         value = _parsed(value[0])
@@ -67,7 +67,7 @@ def _object(value: Any) -> Mapping[str, Any] | None:
 
 
 def _parsed(value: Any) -> Any:
-    """What a text says in JSON, or as a Python literal; other values and texts as they are."""
+    """The value of a string in JSON or as a Python literal; other values and strings unchanged."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{") or len(value) > MAX_CHARS:
         return value
     try:

@@ -1,9 +1,9 @@
-"""Sentences, split as the official scorers split them: by rules of theirs, or by Punkt as NLTK 3.10 runs it.
+"""Sentences, split as the official scorers split them: by their own rules, or by Punkt as NLTK 3.10 runs it.
 
-Punkt decides at each full stop whether it ends a sentence, from lists that were learnt without labels (T. Kiss and
-J. Strunk, "Unsupervised Multilingual Sentence Boundary Detection", 2006); `data/punkt.txt` holds those of English.
-NLTK compiles its patterns with the package `regex`, for which combining marks are of words: so it is here. All is
-linear in the text.
+Punkt decides at each full stop whether it ends a sentence, from lists learned without labels (T. Kiss and
+J. Strunk, "Unsupervised Multilingual Sentence Boundary Detection", 2006); `data/punkt.txt` contains the English lists.
+NLTK compiles its patterns with the package `regex`, which treats combining marks as parts of words, and so does this
+module. Everything is linear in the text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import regex
 
 from verikit.verifiers.instructions.data import word_lists
 
-# Rules of google-research's `split_into_sentences`: a full stop that ends no sentence is hidden as <prd>.
+# Rules of google-research's `split_into_sentences`: a full stop that does not end a sentence is hidden as <prd>.
 _HIDE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), to)
     for pattern, to in (
@@ -115,7 +115,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
-    """Each mark that may end a sentence: its end, where the next one would begin, and the words around it."""
+    """Each mark that may end a sentence: its end, the start of the next sentence, and the words around it."""
     last: regex.Match[str] | None = None
     start = stop = 0
     for mark in _CONTEXT.finditer(text):
@@ -137,7 +137,7 @@ def _candidate(text: str, mark: regex.Match[str], start: int) -> tuple[int, int,
 class _Token:
     text: str
     kind: str
-    """Lower case; a number is ##number##."""
+    """The word in lower case; a number is ##number##."""
     breaks: bool = False
     short: bool = False
     """An abbreviation or an ellipsis."""
@@ -148,7 +148,7 @@ class _Token:
 
 
 def _breaks(context: str) -> bool:
-    """Whether any but the last of a few words ends a sentence."""
+    """Whether any of a few words, except the last, ends a sentence."""
     tokens = [_token(word) for line in context.split("\n") if line.strip() for word in _TOKEN.findall(line)]
     for token, following in itertools.pairwise(tokens):
         if token.text.endswith("."):
@@ -171,7 +171,7 @@ def _token(word: str) -> _Token:
 
 
 def _reconsider(token: _Token, following: _Token) -> None:
-    """Look at what follows a full stop: section 4 of the paper."""
+    """Check the word after a full stop: section 4 of the paper."""
     lists = word_lists("punkt.txt")
     then = following.bare if following.breaks else following.kind
     if f"{token.bare}/{then}" in lists["collocations"]:
@@ -190,11 +190,11 @@ def _reconsider(token: _Token, following: _Token) -> None:
 
 
 def _starts(token: _Token, kind: str) -> bool | None:
-    """Whether a word looks like the first of a sentence by how the training text wrote it; None: it does not tell."""
+    """Whether a word looks like the first of a sentence by its spelling in the training text; None: undecided."""
     if token.text in (";", ":", ",", ".", "!", "?"):
         return False
     if token.text[0].isupper():
         return True if kind in word_lists("punkt.txt")["lower"] else None
-    # Four words stood in lower case at the head of sentences only, and tell nothing.
+    # Four words were in lower case only at the start of sentences, so they are no evidence.
     known = ("z-holiday", "administrators", "r-revised", "b-week")
     return False if token.text[0].islower() and kind not in known else None

@@ -1,4 +1,4 @@
-"""The instructions by their ids: which check each has, and under which keys its arguments stand."""
+"""The instructions by their ids: the check of each, and the keys of its arguments."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class Instruction:
             position(arguments, key)
 
     def look_at_patterns(self, arguments: Arguments) -> None:
-        """Read what the official check takes for patterns.
+        """Check the strings that the official check treats as patterns.
 
         Raises:
-            BadArgument: one is none.
+            BadArgument: one of them is not a pattern.
         """
         for key in self.keys if self.check in PATTERNED else ():
             value = arguments[key]
@@ -58,7 +58,7 @@ class Instruction:
 
 
 COUNTING = (counts.keyword, counts.keywords_specific_position, counts.words_japanese)
-"""Checks whose numbers count from 1."""
+"""Checks whose numbers start at 1."""
 PATTERNED = (
     ifeval.existence,
     ifeval.frequency,
@@ -69,7 +69,7 @@ PATTERNED = (
     training.count_increment_word,
     training.repeat_phrase,
 )
-"""Checks that take their texts for patterns."""
+"""Checks that treat their strings as patterns."""
 
 
 def _rows(benchmark: Benchmark, *rows: tuple[str, Check, str]) -> dict[str, Instruction]:
@@ -205,4 +205,4 @@ TRAINING = _rows(
 )
 
 INSTRUCTIONS: dict[str, Instruction] = IFEVAL | IFBENCH | TRAINING
-"""All instructions by their ids, which no two benchmarks use for different ones."""
+"""All instructions by their ids, which are unique across benchmarks."""

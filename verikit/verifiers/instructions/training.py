@@ -1,6 +1,7 @@
-"""The 29 checks that IFBench's authors train with (IF-RLVR), beside IFEval's.
+"""The 29 checks that IFBench's authors train with (IF-RLVR), in addition to IFEval's.
 
-Each gives the verdict of allenai/open-instruct's `IFEvalG`; where a text makes that scorer crash it is not followed.
+Each gives the verdict of allenai/open-instruct's `IFEvalG`; if text makes that scorer crash, the instruction is not
+followed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PLAIN = re.compile(r"[\w\s'\"%&,;:!-]*")
 
 
 def repeat_phrase(value: str, arguments: Arguments) -> bool:
-    """A phrase exactly so many times, none with more than one word changed, the last with one."""
+    """A phrase exactly N times, each with at most one word changed, and the last with exactly one."""
     asked = text(arguments, "phrase").split()
     found = [phrase.split() for phrase in phrases(value, asked[0], asked[-1])]
     if not found or len(found) != number(arguments, "small_n"):
@@ -38,14 +39,14 @@ def repeat_phrase(value: str, arguments: Arguments) -> bool:
 
 
 def changed(phrase: list[str], asked: list[str]) -> int:
-    """How many words of a phrase are others; -1 where it has not as many."""
+    """The number of changed words in a phrase; -1 if its length differs."""
     if len(phrase) != len(asked):
         return -1
     return sum(word != wanted for word, wanted in zip(phrase, asked, strict=True))
 
 
 def phrases(value: str, first: str, last: str) -> Iterator[str]:
-    """What begins and ends with two words on one line, the shortest from the left."""
+    """The shortest spans on one line, from the left, that start and end with two given words."""
     if not _PLAIN.fullmatch(first + last):
         yield from (match[0] for match in occurrences(f"{first} .*? {last}", value, cased=True))
         return
@@ -57,24 +58,24 @@ def phrases(value: str, first: str, last: str) -> Iterator[str]:
 
 
 def copy(value: str, arguments: Arguments) -> bool:
-    """The request and nothing else, case aside."""
+    """The request and nothing else, ignoring case."""
     return value.strip().lower() == text(arguments, "prompt_to_repeat").strip().lower()
 
 
 def copy_span_idx(value: str, arguments: Arguments) -> bool:
-    """The characters of the request from one index up to another."""
+    """The characters of the request between two indices."""
     span = text(arguments, "prompt_to_repeat")[number(arguments, "n_start") : number(arguments, "n_end")]
     return value.strip().lower() == span.strip().lower()
 
 
 def sentence_hyphens(value: str, arguments: Arguments) -> bool:
-    """What stands between hyphens are the sentences, without spaces around them."""
+    """Hyphens separate the sentences, without spaces around them."""
     golds = split_by_rules(value.replace("-", " "))
     return all(part.strip() == part == gold for part, gold in zip(value.split("-"), golds, strict=False))
 
 
 def no_adjacent_consecutive(value: str, arguments: Arguments) -> bool:
-    """No word begins with the letter after that of the word before."""
+    """No word starts with the letter after the previous word's first letter."""
     heads = [word[0].lower() for word in value.split()]
     pairs = itertools.pairwise(heads)
     return all(len(first) == len(second) == 1 and ord(second) - ord(first) != 1 for first, second in pairs)
@@ -86,7 +87,7 @@ def square_brackets(value: str, arguments: Arguments) -> bool:
 
 
 def word_once(value: str, arguments: Arguments) -> bool:
-    """A keyword, as a pattern and also inside words, exactly once."""
+    """A keyword, read as a pattern and also found inside words, occurs exactly once."""
     return count(text(arguments, "keyword").strip(), value) == 1
 
 
@@ -106,48 +107,48 @@ def paragraphs2(value: str, arguments: Arguments) -> bool:
 
 
 def first_word_sent(value: str, arguments: Arguments) -> bool:
-    """Each sentence begins with a word."""
+    """Each sentence starts with a given word."""
     wanted = text(arguments, "first_word").strip().lower()
     return all(begins(sentence, wanted) for sentence in split_by_rules(value))
 
 
 def first_word_answer(value: str, arguments: Arguments) -> bool:
-    """The text begins with a word."""
+    """The text starts with a given word."""
     return begins(value, text(arguments, "first_word").strip().lower())
 
 
 def begins(value: str, word: str) -> bool:
-    """Whether the first word of a text is a word in small letters, case aside."""
+    """Whether the first word of text, lower-cased, is `word`."""
     found = value.split(maxsplit=1)
     return bool(found) and found[0].lower() == word
 
 
 def last_word_sent(value: str, arguments: Arguments) -> bool:
-    """Each sentence ends with a word, punctuation aside."""
+    """Each sentence ends with a given word, ignoring punctuation."""
     wanted = text(arguments, "last_word").strip().lower()
     return all(last_word(sentence) == wanted for sentence in split_by_rules(value))
 
 
 def last_word_answer(value: str, arguments: Arguments) -> bool:
-    """The text ends with a word, punctuation aside."""
+    """The text ends with a given word, ignoring punctuation."""
     return last_word(value) == text(arguments, "last_word").strip().lower()
 
 
 def last_word(value: str) -> str | None:
-    """The last word of a text in small letters and without punctuation; None where there is no word."""
+    """The last word of text in lower case and without punctuation; None if there isn't a word."""
     found = value.split()
     return _MARKS.sub("", found[-1]).lower() if found else None
 
 
 def bigram_wrapping(value: str, arguments: Arguments) -> bool:
-    """Each pair of words in `<<…>>`; a last word without a partner is not looked at."""
+    """Each pair of words in `<<…>>`; a last word without a partner is ignored."""
     found = value.split()
     pairs = zip(found[::2], found[1::2], strict=False)
     return all(first.startswith("<<") and second.endswith(">>") for first, second in pairs)
 
 
 def copying_multiple(value: str, arguments: Arguments) -> bool:
-    """The request so many times with `******` between."""
+    """The request N times, separated by `******`."""
     wanted = text(arguments, "prompt_to_repeat").strip().lower()
     parts = value.split("******")
     return len(parts) == number(arguments, "N") and all(part.strip().lower() == wanted for part in parts)
@@ -164,17 +165,17 @@ def punctuation_exclamation(value: str, arguments: Arguments) -> bool:
 
 
 def lowercase_counting(value: str, arguments: Arguments) -> bool:
-    """At most so many words in small letters."""
+    """At most N words in lower case."""
     return len(_LOWER.findall(value)) <= number(arguments, "N")
 
 
 def letter_counting(value: str, arguments: Arguments) -> bool:
-    """So many letters."""
+    """N letters."""
     return holds(len(_LETTER.findall(value)), arguments, "N")
 
 
 def counting_composition(value: str, arguments: Arguments) -> bool:
-    """Three paragraphs with `***` between, of so many sentences of so many words, punctuation counted."""
+    """Three paragraphs separated by `***`, each of N sentences of M words; punctuation marks are words."""
     parts = DIVIDER.split(value)
     n_sent, n_words = number(arguments, "n_sent"), number(arguments, "n_words")
     found = [split_by_rules(part) for part in parts]
@@ -184,22 +185,22 @@ def counting_composition(value: str, arguments: Arguments) -> bool:
 
 
 def count_unique(value: str, arguments: Arguments) -> bool:
-    """No word, and no mark of punctuation, twice."""
+    """No word or punctuation mark occurs twice."""
     found = words.tokenize(value)
     return len(found) == len(set(found))
 
 
 def count_increment_word(value: str, arguments: Arguments) -> bool:
-    """One keyword once and another twice, as patterns and also inside words."""
+    """One keyword occurs once and another twice, read as patterns and also found inside words."""
     return all(count(text(arguments, key).strip(), value) == n for n, key in enumerate(("keyword1", "keyword2"), 1))
 
 
 def palindrome(value: str, arguments: Arguments) -> bool:
-    """A word that reads the same backwards, be it of one letter."""
+    """A word that reads the same backwards, even a single letter."""
     return any(word == word[::-1] for word in value.split())
 
 
 def start_end(value: str, arguments: Arguments) -> bool:
-    """The first word is the last, case aside."""
+    """The first word is the last, ignoring case."""
     found = words.tokenize(value)
     return len(found) > 1 and found[0].lower() == found[-1].lower()

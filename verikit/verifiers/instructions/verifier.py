@@ -18,7 +18,7 @@ from verikit.verifiers.reading.gold import check_choice
 
 HOW = ("strict", "loose")
 LEVELS = (("prompt", "prompts", "prompts_judged"), ("instruction", "followed", "instructions"))
-"""The levels that accuracies are given at: of whole prompts, and of all instructions together."""
+"""The levels of accuracies: whole prompts, and all instructions together."""
 Preset = Literal["official", "repaired"]
 Value = Literal["all", "share"]
 
@@ -61,11 +61,11 @@ class Instructions(TextVerifier):
             raise UsageError(f"max_chars must be at least 1, got {self.max_chars!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def score_missing(self, sample: Sample, reason: str) -> Score:
-        """No instruction is followed, and all are counted; a row that can't be judged has no score here either."""
+        """The score with all instructions not followed; a row that can't be judged is unscored here too."""
         score = self._score_sample(sample)
         return score if score.value is None else replace(score, answer=None, reason=reason)
 
@@ -125,7 +125,7 @@ class Instructions(TextVerifier):
 
 
 def _verdicts(check: Check, arguments: Arguments, text: str, variants: Sequence[str]) -> tuple[bool, bool]:
-    """Whether a text follows an instruction as it stands, and whether one of its variants does."""
+    """Whether text follows an instruction unchanged, and whether one of its variants does."""
     if not text.strip():
         return False, False
     strict = _follows(check, arguments, text)
@@ -133,7 +133,7 @@ def _verdicts(check: Check, arguments: Arguments, text: str, variants: Sequence[
 
 
 def _follows(check: Check, arguments: Arguments, text: str) -> bool:
-    """Whether a text passes a check; one that makes a row's pattern run out of time passes none, not even a ban."""
+    """Whether text passes a check; if it makes a row's pattern time out, it fails every check, including bans."""
     try:
         return check(text, arguments)
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""Words as the official scorers cut them: NLTK's `word_tokenize`, runs of word characters, and counts of them."""
+"""Words as the official scorers split them: NLTK's `word_tokenize`, runs of word characters, and counts of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPACES = (
 )
 _RUN = regex.compile(r"\w+")
 
-# NLTK's word tokenizer for English, which follows the Penn Treebank's sed script: replacements one after the other.
+# NLTK's word tokenizer for English, which follows the Penn Treebank's sed script: replacements in order.
 _BEFORE: tuple[tuple[regex.Pattern[str], str], ...] = tuple(
     (regex.compile(pattern), to)
     for pattern, to in (
@@ -59,7 +59,7 @@ _AFTER: tuple[tuple[regex.Pattern[str], str], ...] = tuple(
         (r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ", r"\1 \2 "),
     )
 )
-# These alone NLTK compiles with `re`, for which a combining mark ends a word.
+# NLTK compiles only these with `re`, where a combining mark ends a word.
 _CONTRACTIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), to)
     for pattern, to in (
@@ -102,7 +102,7 @@ def _treebank(text: str) -> list[str]:
 
 
 def _last_stop(text: str, closers: str, gap: str) -> str:
-    """Set a final full stop, and what closes after it, apart; from the end, as a pattern for it is quadratic."""
+    """Separate a final full stop and the closers after it. The scan starts at the end; a pattern is quadratic."""
     end = len(text.rstrip(_SPACES))
     start = end
     while start and text[start - 1] in closers:
@@ -113,7 +113,7 @@ def _last_stop(text: str, closers: str, gap: str) -> str:
 
 
 def runs(text: str) -> list[str]:
-    r"""Runs of word characters, `\w+` with combining marks: what IFEval and IFBench count as words."""
+    r"""Runs of word characters, `\w+` with combining marks: the words of IFEval and IFBench."""
     found: list[str] = _RUN.findall(text)
     return found
 

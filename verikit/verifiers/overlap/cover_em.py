@@ -26,7 +26,7 @@ class CoverEM(GoldVerifier):
         check_choice("variant", self.variant, ("words", "contiguous"))
 
     def compare(self, answer: str, gold: str) -> float:
-        """Look for the gold's words among the answer's; a gold without words is covered only by an empty answer."""
+        """Find the gold answer's words in the answer; only an empty answer covers a gold answer without words."""
         normalize = NORMALIZERS[self.normalizer]
         words, wanted = normalize(answer).split(), normalize(gold).split()
         if not wanted:

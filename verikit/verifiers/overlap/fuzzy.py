@@ -1,4 +1,4 @@
-"""Near match of texts as rapidfuzz measures it."""
+"""Fuzzy match of two strings, measured by rapidfuzz."""
 
 from __future__ import annotations
 

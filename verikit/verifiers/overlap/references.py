@@ -1,4 +1,4 @@
-"""What the verifiers that measure a text against references by another package share: references, caps, similarity."""
+"""Shared by verifiers that measure text against references with another package: references, caps, similarity."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from verikit.verifiers.reading.gold import AnswerIn, taken
 
 
 class TooLong(Exception):
-    """A text is too long to be measured."""
+    """The text is too long to be measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceVerifier(TextVerifier):
     """Measures the completion against the row's accepted answers, which are its references.
 
-    No text to measure is the candidate's 0.0 (of a rate, where less is better, 1.0); no reference is the data's fault
-    (no score).
+    A completion without text scores 0.0 (1.0 for an error rate, where less is better). A row without references is
+    unscored.
     """
 
     extract: AnswerIn = "whole"
-    """What of the reply is measured: the `whole`, or the `stated`, `boxed`, `answer_tag` or `last_line` answer."""
+    """The part of the reply to measure: the `whole`, or the `stated`, `boxed`, `answer_tag` or `last_line` answer."""
     max_chars: int = 20_000
-    """A longer text is 0.0 unread (of a rate: more than any that it can have): measures take more than linear time."""
+    """A longer text is 0.0 without being read (as a rate: above the possible maximum), since metrics take more than
+    linear time."""
     package: ClassVar[str] = ""
     """The module that measures; the extra `text` installs it."""
 
@@ -40,7 +41,7 @@ class ReferenceVerifier(TextVerifier):
             raise UsageError(f"max_chars must be at least 1, got {self.max_chars!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself.
+        """Score each sample separately.
 
         Raises:
             MissingExtra: the package that measures is not installed.
@@ -50,12 +51,12 @@ class ReferenceVerifier(TextVerifier):
         return [self._score_sample(sample) for sample in samples]
 
     def score_missing(self, sample: Sample, reason: str) -> Score:
-        """What no text is worth."""
+        """The score of a missing text."""
         return Score(self.no_text, reason=reason)
 
     @property
     def no_text(self) -> float:
-        """The value where there is no text to measure; not 0 where less is better."""
+        """The value if there is no text to measure; not 0 if less is better."""
         return 0.0
 
     def _score_sample(self, sample: Sample) -> Score:
@@ -78,12 +79,12 @@ class ReferenceVerifier(TextVerifier):
         return Score(value, answer=text, reason=told)
 
     def unread(self, text: str, references: Sequence[str]) -> float:
-        """The value of a text over a cap."""
+        """The value of text over a cap."""
         return 0.0
 
     @abstractmethod
     def measure(self, text: str, references: Sequence[str]) -> tuple[float, str]:
-        """The value of a text, and what to say of it.
+        """The value of text, and its reason.
 
         Raises:
             TooLong: the text has too many words, or takes too much time.
@@ -91,10 +92,10 @@ class ReferenceVerifier(TextVerifier):
 
 
 def normalized(references: Sequence[str], normalizer: Normalizer) -> list[str]:
-    """The references that something is left of.
+    """The references that are not empty after normalization.
 
     Raises:
-        ValueError: nothing is left of any.
+        ValueError: all are empty.
     """
     normalize = NORMALIZERS[normalizer]
     if not (normal := [short for given in references if (short := normalize(given))]):
@@ -104,26 +105,26 @@ def normalized(references: Sequence[str], normalizer: Normalizer) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorRate(ReferenceVerifier):
-    """A rate of errors, 0 for no error, more than 1 for more errors than the reference is long."""
+    """An error rate: 0 without errors, above 1 with more errors than the reference has units."""
 
     rate: bool = False
-    """Give the rate itself, where less is better, instead of 1 - rate and at least 0."""
+    """Return the rate itself, which is better if lower, instead of max(0, 1 - rate)."""
 
     @property
     def no_text(self) -> float:
-        """The rate of an empty text, which leaves out the whole reference; as a similarity, 0."""
+        """The rate of empty text, which omits the whole reference; as a similarity, 0."""
         return float(self.rate)
 
     def unread(self, text: str, references: Sequence[str]) -> float:
-        """A rate that no text of this length goes beyond, so that none gains by passing the cap."""
+        """A rate that text of this length can't exceed, so exceeding the cap never helps."""
         shortest = min(len(given.split()) for given in references)
         return max(1.0, len(text) / shortest) if self.rate else 0.0
 
     def measure(self, text: str, references: Sequence[str]) -> tuple[float, str]:
-        """The rate against the references, or the similarity it leaves."""
+        """The rate against the references, or the similarity derived from it."""
         rate = self.error_rate(text, references)
         return (rate if self.rate else max(0.0, 1.0 - rate)), f"{self.name} {rate:.4g}"
 
     @abstractmethod
     def error_rate(self, text: str, references: Sequence[str]) -> float:
-        """The rate of errors of a text."""
+        """The error rate of text."""

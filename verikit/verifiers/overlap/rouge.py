@@ -1,4 +1,4 @@
-"""Summaries' measure as the package rouge-score has it."""
+"""The summarization metric ROUGE, from the package rouge-score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from verikit.verifiers.reading.gold import check_choice
 
 _WORD = re.compile(r"[a-z0-9]+", re.IGNORECASE)
 _MOST_CELLS = 4_000_000
-"""A longest common subsequence of two texts takes a table of their words; this many cells take a second or two."""
+"""Maximum table cells for the longest common subsequence of words; filling them takes a second or two."""
 Measure = Literal["fmeasure", "precision", "recall"]
 
 
@@ -26,7 +26,7 @@ class Rouge(ReferenceVerifier):
     measure_of: Measure = "fmeasure"
     """F1, `precision` or `recall`."""
     stemmer: bool = False
-    """Whether words are cut to their stems (Porter)."""
+    """Whether words are reduced to their stems (Porter)."""
     name = "rouge"
     package = "rouge_score"
 

@@ -1,6 +1,6 @@
-"""Machine translation's measures as sacrebleu has them, for one sentence or text: BLEU, chrF, TER.
+"""Machine translation metrics of sacrebleu for one sentence or text: BLEU, chrF, TER.
 
-A task's corpus score is no mean of these; they are rewards and per-row figures.
+A task's corpus score is not their mean; they are rewards and per-row metrics.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from verikit.verifiers.overlap.references import ErrorRate, ReferenceVerifier, T
 from verikit.verifiers.reading.gold import check_choice
 
 _HELPER = Helper(preload=("sacrebleu.metrics",))
-"""Where TER of long texts is measured under a deadline."""
+"""The helper process that measures TER of long strings under a deadline."""
 _QUICK_WORDS = 40
-"""Texts of so many words are measured at once, here."""
+"""Strings up to this many words are measured directly, in this process."""
 _TOKENIZERS = ("13a", "intl", "char", "zh", "none")
 
 
@@ -101,7 +101,7 @@ class Ter(ErrorRate):
     max_chars: int = field(default=4_000, kw_only=True)
     """A longer text is 0.0 without being read, because the search for moved words takes more than quadratic time."""
     timeout_s: float = field(default=5.0, kw_only=True)
-    """Seconds per text. A text that takes longer is 0.0 (as a rate: above the possible maximum)."""
+    """Seconds per text. Text that takes longer is 0.0 (as a rate: above the possible maximum)."""
     name = "ter"
     package = "sacrebleu"
 
@@ -111,7 +111,7 @@ class Ter(ErrorRate):
             raise UsageError(f"timeout_s must be greater than 0, got {self.timeout_s!r}")
 
     def error_rate(self, text: str, references: Sequence[str]) -> float:
-        """Edits, moves of words among them, by the length of the references."""
+        """Edits, including moves of words, divided by the length of the references."""
         options = {
             "normalized": self.normalized,
             "no_punct": not self.punctuation,
@@ -128,7 +128,7 @@ class Ter(ErrorRate):
 
 
 def ter_rate(text: str, references: Sequence[str], options: Mapping[str, bool]) -> float:
-    """TER as sacrebleu has it under its options."""
+    """TER of sacrebleu with its options."""
     return float(_metric("TER", **options).sentence_score(text, list(references)).score) / 100
 
 

@@ -1,4 +1,4 @@
-"""Speech's measures as jiwer has them: words and characters that were got wrong."""
+"""Speech recognition metrics of jiwer: word and character error rates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Wer(ErrorRate):
         check_choice("normalizer", self.normalizer, NORMALIZERS)
 
     def error_rate(self, text: str, references: Sequence[str]) -> float:
-        """Words put in, left out and changed, by the words of the reference."""
+        """Words inserted, deleted and changed, divided by the words of the reference."""
         return self._least("wer", " ".join(text.split()), [" ".join(given.split()) for given in references])
 
     def _least(self, measure: str, text: str, references: Sequence[str]) -> float:
@@ -44,5 +44,5 @@ class Cer(Wer):
     name = "cer"
 
     def error_rate(self, text: str, references: Sequence[str]) -> float:
-        """Characters put in, left out and changed, by the characters of the reference."""
+        """Characters inserted, deleted and changed, divided by the characters of the reference."""
         return self._least("cer", text, references)

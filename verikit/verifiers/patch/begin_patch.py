@@ -1,7 +1,7 @@
 """OpenAI's patch format: `*** Begin Patch`, sections of files, `*** End Patch`.
 
     *** Begin Patch
-    *** Add File: path          every line begins with +
+    *** Add File: path          every line starts with +
     *** Delete File: path
     *** Update File: path
     *** Move to: path           may follow
@@ -12,7 +12,7 @@
 
 Chunks apply in order, each at the first place after the one before. Whitespace at the end of lines does not count, and
 neither does the indent of an `@@` line. A chunk of new lines only goes to the end of the file, as in Codex. If its `@@`
-names a line it is rejected, because programs put it in different places.
+has a line, it is rejected, because programs insert it in different places.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOVE = "*** Move to:"
 
 @dataclass(slots=True)
 class PatchChunk:
-    """Old lines and what they become, below lines that say where."""
+    """Old lines and their replacements, after lines that give the place."""
 
     line: int
     below: list[str] = field(default_factory=list)
@@ -38,12 +38,12 @@ class PatchChunk:
     new: list[str] = field(default_factory=list)
     at_end: bool = False
     bare: int = 0
-    """How many lines at its end have no character, not even the blank of context: they may be no part of it."""
+    """How many lines at its end have no character, not even the blank of context: they may not belong to it."""
 
 
 @dataclass(slots=True)
 class PatchSection:
-    """What is done to one file."""
+    """The operation on one file."""
 
     kind: str
     path: str
@@ -53,12 +53,12 @@ class PatchSection:
 
 
 def is_in(lines: Sequence[str]) -> bool:
-    """Whether lines hold the start of such a patch."""
+    """Whether lines contain the start of such a patch."""
     return any(line.strip() == _BEGIN for line in lines if line.lstrip().startswith("***"))
 
 
 def parse(lines: Sequence[str]) -> list[PatchSection]:
-    """The sections of all such patches among the lines of a reply; what is around them is passed over.
+    """The sections of all such patches among the lines of a reply; other text is skipped.
 
     Raises:
         PatchError: a patch has no end, or a line that does not belong there.
@@ -85,7 +85,7 @@ def parse(lines: Sequence[str]) -> list[PatchSection]:
 
 
 def _read(sections: list[PatchSection], line: str, mark: str, number: int) -> None:
-    """Add one line of a patch to what was read of it."""
+    """Add one line of a patch to the sections read so far."""
     current = sections[-1]
     kind = next((kind for start, kind in _SECTIONS.items() if mark.startswith(start)), "")
     if kind:
@@ -101,7 +101,7 @@ def _read(sections: list[PatchSection], line: str, mark: str, number: int) -> No
 
 
 def _read_change(section: PatchSection, line: str, mark: str, number: int) -> None:
-    """A line of an updated file: the head of a chunk, its end, or one of its lines."""
+    """Read a line of an updated file: the head of a chunk, its end, or one of its lines."""
     chunks = section.chunks
     chunk = chunks[-1] if chunks else None
     if line.startswith("@@"):
@@ -133,7 +133,7 @@ def _add(chunk: PatchChunk, line: str) -> None:
 
 
 def _check(section: PatchSection) -> None:
-    """Refuse a section that says nothing, and cut the empty lines that only set sections apart."""
+    """Reject an empty section, and cut the empty lines that only separate sections."""
     for chunk in section.chunks:
         if not chunk.old and not chunk.new:
             raise PatchError(f"line {chunk.line}: a chunk of {section.path} has no lines")
@@ -145,7 +145,7 @@ def applied(tree: Tree, sections: Sequence[PatchSection]) -> dict[str, TreeFile]
     """The tree after the sections, in order.
 
     Raises:
-        PatchError: one does not apply; nothing is changed then.
+        PatchError: one does not apply; the tree is then unchanged.
     """
     edited = Edited(tree)
     for section in sections:
@@ -174,7 +174,7 @@ def _updated(content: bytes, section: PatchSection) -> bytes:
 
 
 def _place(lines: FileLines, chunk: PatchChunk, done: int, path: str) -> tuple[int, list[str], list[str]]:
-    """Where a chunk applies, and its old and new lines."""
+    """The index of the line that a chunk applies to, and its old and new lines."""
     start = done
     for below in chunk.below:
         found = lines.find_bare(below, start)
@@ -195,5 +195,5 @@ def _place(lines: FileLines, chunk: PatchChunk, done: int, path: str) -> tuple[i
 
 
 def _without_end(chunk: PatchChunk) -> tuple[list[str], list[str]]:
-    """A chunk's lines without the bare ones at its end, which may only set it apart from the next."""
+    """A chunk's lines without the bare ones at its end, which may only separate it from the next."""
     return chunk.old[: len(chunk.old) - chunk.bare], chunk.new[: len(chunk.new) - chunk.bare]

@@ -1,7 +1,7 @@
-"""The files that test commands name, by the part that they play.
+"""The files that test commands name, by their role.
 
-A script that is run decides the verdict, unless another command reads its output: then it is a program under test. What
-compilers, linters and commands that look at text name is under test too, unless its name says that it is a test.
+A script that is run decides the verdict, unless another command reads its output: then it is a program under test.
+Files given to compilers, linters and text tools are under test too, unless their names mark them as tests.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _SOURCE_TOOLS = frozenset(
     test [ [[ grep egrep fgrep rg cat wc head tail sort uniq cut awk sed jq stat ls file md5sum sha256sum find
     xxd""".split()
 )
-"""Programs whose operands are looked at or compiled."""
+"""Programs that read or compile their operands."""
 _WRITERS = frozenset("rm mv touch mkdir rmdir tee ln patch git tar unzip truncate".split())
 _PASS_ON = frozenset("tee cat head tail less more sed awk sort ts".split())
-"""Programs that pass on what they read: the command before them is still what decides."""
+"""Programs that pass on their input: the command before them still decides."""
 _COMPARES = frozenset("diff cmp comm".split())
 _CODE = ("-c", "-e", "-p", "-r", "--eval", "--print")
 _NOT_TESTED = ("--cov", "--ignore", "--exclude", "--deselect", "--omit", "--source", "--include")
-"""Options whose values are code under test, or files that are passed over."""
+"""Options whose values are code under test, or ignored files."""
 _SETTINGS = (".mocharc.json", ".jasmine.json", "jest.config.json", "spec/support/jasmine.json")
 _SUFFIXES = ("", ".js", ".mjs", ".cjs", ".ts", "/index.js", "/__main__.py", "/__init__.py")
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".C", ".m", ".f", ".f90", ".s", ".S")
-"""Suffixes of sources for which make has rules of its own."""
+"""Suffixes of sources that make has built-in rules for."""
 _BUILD_FILE = re.compile(
     r"CMakeLists\.txt|CMakePresets\.json|CTest\w*\.(?:cmake|txt)|[\w.-]+\.cmake|meson\.build|build\.ninja"
 )
@@ -55,19 +55,19 @@ _MOST_DEEP = 8
 
 
 def is_testlike(name: str) -> bool:
-    """Whether a word of a file's name or of its folders' names marks it as a test's."""
+    """Whether a word in a file's name or its folders' names marks it as a test file."""
     return any(word.lower() in _TEST_WORDS for word in _WORD.findall(name))
 
 
 @dataclass(slots=True)
 class NamedFiles:
-    """What the test commands of a row name."""
+    """The files that the test commands of a row name."""
 
     tests: set[str] = field(default_factory=set)
-    """Files that decide a verdict, in the tree or not."""
+    """Files that decide a verdict, whether or not they are in the tree."""
     sources: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
-    """Folders in which a runner looks for tests."""
+    """Folders that a runner searches for tests."""
     patterns: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
     """Files that the commands write themselves."""
@@ -121,7 +121,7 @@ class _Reader:
     # ---- programs that run scripts ----------------------------------------------------------------------------------
 
     def _run(self, word: str, command: Command, later: list[Command], folder: str, depth: int) -> None:
-        """A script that is run: it decides, unless what it prints is read by another command."""
+        """A script that is run: it decides, unless another command reads its output."""
         tries = [_joined(folder, word + suffix) for suffix in _SUFFIXES]
         held = next((path for path in tries if path in self._tree), tries[0])
         read_on = command.substituted or _is_read(command, later)
@@ -182,7 +182,7 @@ class _Reader:
     # ---- programs that look for tests -------------------------------------------------------------------------------
 
     def _tests(self, words: list[str], folder: str) -> None:
-        """Files, folders and patterns that a runner of tests is given; dotted names are modules."""
+        """Files, folders and patterns given to a test runner; dotted names are modules."""
         for word in words:
             path = _joined(folder, word.partition("::")[0])
             if re.fullmatch(r"[\w.]+", word) and "." in word:
@@ -223,12 +223,12 @@ class _Reader:
             self.read(line, folder, depth + 1)
 
     def _build(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
-        """Programs that build and test by a file that they know."""
+        """Programs that build and test from a file with a fixed name."""
         self.found.tests |= {_joined(folder, name) for name in _BUILDS[command.program]}
         self._operands(command.words[1:], folder)
 
     def _cmake(self, command: Command, later: list[Command], folder: str, depth: int) -> None:
-        """Build systems whose files name sources in a language of their own: each word that is a file is a source."""
+        """Build systems with their own file language: each word that is a file is a source."""
         held = [name for name in self._tree if _BUILD_FILE.fullmatch(name.rpartition("/")[2])]
         self.found.tests.update(held)
         for name in held[:100]:
@@ -239,7 +239,7 @@ class _Reader:
     # ---- operands ---------------------------------------------------------------------------------------------------
 
     def _add_dotted(self, dotted: str) -> None:
-        """The file of a dotted name: of the longest of its beginnings that is a module."""
+        """Add the file of a dotted name: the longest prefix that is a module."""
         path = dotted.replace(".", "/")
         while "/" in path and f"{path}.py" not in self._tree:
             path = path.rpartition("/")[0]
@@ -247,7 +247,7 @@ class _Reader:
             self.found.tests.add(f"{path}.py")
 
     def _operands(self, words: list[str], folder: str) -> None:
-        """Files of the tree among words, also behind `--option=`, and patterns of files."""
+        """Files of the tree among words, including after `--option=`, and file patterns."""
         for word in words:
             if word.startswith(_NOT_TESTED):
                 continue
@@ -281,7 +281,7 @@ class _Reader:
                 self._operands([word], folder)
 
     def _compiled(self, path: str) -> list[str]:
-        """A file of the tree, or the sources that an object file or a program of this name is made of."""
+        """A file of the tree, or the sources of an object file or a program of this name."""
         if path in self._tree:
             return [path]
         stem = re.sub(r"\.(?:o|obj|lo)$", "", path)
@@ -324,7 +324,7 @@ _METHODS: dict[str, _Method] = {
 
 
 def _is_read(command: Command, later: list[Command]) -> bool:
-    """Whether another command takes what a command prints, from a pipe or from the file that it goes to."""
+    """Whether another command reads a command's output, from a pipe or from the file it is written to."""
     if command.piped:
         return any(not other.piped and other.program not in _PASS_ON for other in later[: _pipe(later) + 1])
     return any(word in command.writes for other in later for word in (*other.words, *other.reads))
@@ -339,7 +339,7 @@ def _pipe(later: list[Command]) -> int:
 
 
 def _joined(folder: str, word: str) -> str:
-    """A path of a command as one of the tree."""
+    """A path of a command as a path of the tree."""
     parts: list[str] = []
     for part in f"{folder}/{word}".split("/"):
         if part == ".." and parts:

@@ -1,7 +1,8 @@
-"""Which files of a repository belong to the row's tests, and not to a candidate.
+"""The files of a repository that belong to the row's tests, and not to a candidate.
 
-These are the files that the row's tests write, those that the names of its tests lead to, those that its test commands
-name, and by their names all tests, what configures them, and what Python or a runner would load instead of them.
+They are the files of the row's tests, the files that the names of its tests lead to, and the files that its test
+commands name. By their names, all tests and their configuration belong to it too, and so do files that Python or a
+runner would load instead of them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CONFIGURES = frozenset(
     for name in "jest.config vitest.config ava.config babel.config cypress.config .mocharc .nycrc".split()
     for end in "js cjs mjs ts cts mts json jsonc yml yaml".split()
 )
-"""Names of files that say how tests are run, wherever they are."""
+"""Names of files that configure test runs, in any folder."""
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "node_modules"})
 _CARGO = ".cargo"
 _TEST_FILE = re.compile(
@@ -33,9 +34,9 @@ _TEST_FILE = re.compile(
     r".*_spec\.(?:rb|lua)|.*\.bats"
 )
 _LOADED = re.compile(r".*\.(?:pyc|pyo|pth)|.*\.(?:egg-info|dist-info|egg-link)")
-"""What Python loads, or pytest finds plugins by, without being asked."""
+"""Files that Python loads automatically, or that pytest finds plugins through."""
 SOURCES = ("src", "lib")
-"""Folders, beside the top, that modules are imported from."""
+"""Folders, in addition to the top one, that modules are imported from."""
 _OPEN = "solution_files"
 _PIECES = re.compile(r"::|[\s>#(),]+")
 _LINES = re.compile(r"(.+?):\d+(?::\d+)?$")
@@ -44,7 +45,7 @@ _CLASSES = (".java", ".kt", ".scala", ".groovy")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The files that a row declares to be its tests'."""
+    """The files that a row declares as files of its tests."""
 
     names: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
@@ -62,10 +63,10 @@ class Declared:
     folded: frozenset[str] = frozenset()
     """The names in one case."""
     with_scripts: frozenset[str] = frozenset()
-    """Folders that declared JavaScript files lie in or below."""
+    """Folders that contain declared JavaScript files, at any depth."""
 
     def owns(self, name: str, original: Tree) -> bool:
-        """Whether a file is the row's; names that differ by case only are, where they are new."""
+        """Whether a file is the row's; new names that differ only by case are the row's too."""
         if name in self.names:
             return True
         if name in self.open:
@@ -77,16 +78,16 @@ class Declared:
         return self._in_folder_of_tests(name)
 
     def _in_folder_of_tests(self, name: str) -> bool:
-        """Whether a file lies in a folder of the row's, and either looks like a test."""
+        """Whether a file is in a folder of the row, and either looks like a test."""
         tops = [name[:at] for at, sign in enumerate(name) if sign == "/"]
         return any(top in self.folders and (is_testlike(top) or is_testlike(name)) for top in tops)
 
     def leaves(self, name: str) -> bool:
-        """Whether the row leaves a file to the candidate, whatever its name or a command says."""
+        """Whether the row leaves a file to the candidate, regardless of its name or any command."""
         return name not in self.written and any(fnmatchcase(name, pattern) for pattern in self.allowed)
 
     def shadows(self, name: str, original: Tree) -> bool:
-        """Whether a new file would be loaded instead of a declared one: a package beside its module, or a manifest."""
+        """Whether a new file would be loaded instead of a declared one: a package next to its module, or a manifest."""
         if name in original:
             return False
         folder, _, last = name.rpartition("/")
@@ -96,7 +97,7 @@ class Declared:
 
 
 def is_test(name: str) -> bool:
-    """Whether a file's name and folders alone make it a test, its configuration, or loaded unasked."""
+    """Whether a file's name and folders mark it as a test, test configuration, or automatically loaded."""
     parts = name.split("/")
     return (
         parts[-1] in CONFIGURES or bool(_TEST_FOLDERS.intersection(parts[:-1])) or _CARGO in parts[:-1]
@@ -140,7 +141,7 @@ def declared(
 
 
 def of_ids(ids: Sequence[str], tree: Tree) -> set[str]:
-    """The files that names of tests lead to: by path, as a Python or Rust module, as a class of Java or Kotlin."""
+    """The files that test names lead to: a path, a Python or Rust module, or a Java or Kotlin class."""
     found: set[str] = set()
     by_class = _by_class(tree)
     for test in ids:
@@ -156,7 +157,7 @@ def of_ids(ids: Sequence[str], tree: Tree) -> set[str]:
 
 
 def _by_class(tree: Tree) -> dict[str, list[str]]:
-    """The files of Java and Kotlin by the class that each is named for."""
+    """Java and Kotlin files by their class name."""
     files: dict[str, list[str]] = {}
     for name in tree:
         if name.endswith(_CLASSES):
@@ -165,7 +166,7 @@ def _by_class(tree: Tree) -> dict[str, list[str]]:
 
 
 def _path_of(piece: str) -> str:
-    """A part of a test's name as a path, without the number of a line."""
+    """A part of a test's name as a path, without its line number."""
     line = _LINES.match(piece.rstrip(":"))
     return (line[1] if line else piece.rstrip(":")).removeprefix("./")
 
@@ -191,7 +192,7 @@ def _of_dotted(piece: str, tree: Tree, by_class: Mapping[str, Sequence[str]]) ->
 
 
 def _of_rust(pieces: Sequence[str], tree: Tree) -> set[str]:
-    """`module::tests::name` as a file of tests; a module's own file holds the code, too."""
+    """`module::tests::name` as a file of tests; a module's own file contains the code, too."""
     for n in range(len(pieces), 0, -1):
         path = "/".join(pieces[:n])
         held = {

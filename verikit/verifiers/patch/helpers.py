@@ -1,9 +1,8 @@
-"""Helpers: files of a repository that its tests load and nothing else does.
+"""Helpers: files of a repository that only its tests load.
 
-Fixtures and shared code of tests decide verdicts as tests do. Nothing in a row names them, so a candidate may change
-them, and a score that passes says so. Which files these are can't be known for sure: a library that nothing but its
-tests imports looks the same. So a file counts only if its name marks it as a test's helper, or if the row's own patch
-leaves it alone.
+Fixtures and shared test code decide verdicts as tests do. Rows do not name them, so a candidate may change them, and a
+passing score reports that. They can't be identified with certainty: a library that only its tests import looks the
+same. So a file is a helper only if its name marks it as one, or if the row's own patch does not change it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def helpers(tests: Tree, declared: Declared, changed: frozenset[str]) -> list[st
     """The helpers among the files that a candidate changed.
 
     Args:
-        tests: the repository as the row's tests have it; only this is read, never a candidate's text.
+        tests: the repository as the row's tests have it; only this is read, never a candidate's files.
         declared: the files that the row declares.
         changed: the files that the candidate changed.
     """
@@ -47,7 +46,7 @@ def _is_marked(name: str) -> bool:
 
 
 def _is_used(name: str, tests: Tree, declared: Declared) -> bool:
-    """Whether a file that is neither a test nor a helper mentions another one's name."""
+    """Whether a file other than tests and helpers mentions another one's name."""
     stem = name.rpartition("/")[2].partition(".")[0]
     stem = stem if stem not in ("__init__", "index") else name.rpartition("/")[0].rpartition("/")[2]
     others = (
@@ -83,7 +82,7 @@ def _loads(name: str, tree: Tree) -> frozenset[str]:
 
 
 def _in_test_folders(words: Iterable[str], tree: Tree) -> Iterator[str]:
-    """The code in those of these paths that are folders of tests."""
+    """The code in the given paths that are test folders."""
     below = tuple(f"{word}/" for word in words if word and word not in tree and is_testlike(word))
     return (path for path in tree if below and path.startswith(below) and _is_code(path))
 
@@ -95,7 +94,7 @@ def _javascript(text: str, name: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _python(text: str, name: str) -> frozenset[str]:
-    """Paths that a Python file may load: of modules from the top, `src`, `lib` and its own folder, and of its texts."""
+    """Paths that a Python file may load: modules from the top, `src`, `lib` and its own folder, and its strings."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -113,7 +112,7 @@ def _python(text: str, name: str) -> frozenset[str]:
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[str, int]]:
-    """Dotted names of modules that a statement may import, and how many folders up they begin."""
+    """Dotted names of modules that a statement may import, and the number of folders up they start at."""
     if isinstance(node, ast.Import):
         yield from ((alias.name, 0) for alias in node.names)
     elif isinstance(node, ast.ImportFrom):

@@ -1,4 +1,4 @@
-"""The tree that is run: a candidate's, with what belongs to the row put back."""
+"""The tree that is run: a candidate's, with the row's files restored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from verikit.verifiers.patch.tree import PatchError, Tree, TreeFile, folders_of
 
 _RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "py", "iniconfig", "unittest", "doctest"})
 MOST_CHANGED = 5_000
-"""Files that a candidate may change."""
+"""Maximum files that a candidate may change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,11 @@ class JudgedTree:
 
     files: Tree
     put_back: tuple[str, ...] = ()
-    """Files of the candidate that are not in it as the candidate left them."""
+    """Restored files, whose content differs from the candidate's version."""
     changed: frozenset[str] = frozenset()
     """Files in it that the candidate changed."""
     helpers: tuple[str, ...] = ()
-    """Of these, files that only tests load."""
+    """The changed files that only tests load."""
 
 
 def judged(original: Tree, candidate: Tree, tests: Tree, declared: Declared) -> JudgedTree:
@@ -35,12 +35,12 @@ def judged(original: Tree, candidate: Tree, tests: Tree, declared: Declared) -> 
 
     Args:
         original: the repository.
-        candidate: the same with what the candidate wrote.
+        candidate: the same with the candidate's changes.
         tests: the repository as the row's tests have it.
         declared: the files that the row declares.
 
     Raises:
-        PatchError: a file of the candidate is where the tests need a folder.
+        PatchError: a candidate's file has the path of a folder that the tests need.
     """
     changed = {name for name in {*candidate, *original} if candidate.get(name) != original.get(name)}
     if len(changed) > MOST_CHANGED:
@@ -57,7 +57,7 @@ def judged(original: Tree, candidate: Tree, tests: Tree, declared: Declared) -> 
 
 
 def _rows_own(changed: set[str], original: Tree, declared: Declared) -> set[str]:
-    """The changed files that are the row's, or would be loaded instead of what the row's tests load."""
+    """The changed files that are the row's, or would be loaded instead of modules that the row's tests load."""
     imports = _Imports(original, declared)
     return {
         name for name in changed
@@ -66,7 +66,7 @@ def _rows_own(changed: set[str], original: Tree, declared: Declared) -> set[str]
 
 
 def _restored(candidate: Tree, original: Tree, tests: Tree, put_back: set[str]) -> dict[str, TreeFile]:
-    """A candidate's tree with the row's tests, and with some files as the row has them."""
+    """A candidate's tree with the row's tests, and with the row's version of some files."""
     tree = dict(candidate)
     of_tests = {name for name in {*tests, *original} if tests.get(name) != original.get(name)}
     for name in put_back | of_tests:
@@ -77,18 +77,18 @@ def _restored(candidate: Tree, original: Tree, tests: Tree, put_back: set[str]) 
 
 
 def _has_scripts(name: str, declared: Declared) -> bool:
-    """Whether a file is a `package.json` of which only what runs tests is the row's."""
+    """Whether a file is a `package.json` whose test scripts and settings are the row's, and nothing else."""
     of_row = name in declared.written or name in declared.open or declared.leaves(name)
     return name.rpartition("/")[2] == "package.json" and not of_row
 
 
 def belongs(name: str, original: Tree, declared: Declared) -> bool:
-    """Whether a file is the row's: by what the row declares or by its name."""
+    """Whether a file is the row's: by the row's declarations or by its name."""
     return not declared.leaves(name) and (declared.owns(name, original) or is_test(name))
 
 
 class _Imports:
-    """The folders from which tests import, and the modules that a repository has in them."""
+    """The folders that tests import from, and the modules of a repository in them."""
 
     def __init__(self, original: Tree, declared: Declared) -> None:
         self._original = original

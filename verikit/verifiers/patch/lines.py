@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from verikit.verifiers.patch.tree import PatchError
 
 MOST_SEARCHED = 1 << 30
-"""Bytes of a file that the edits of a reply may search: many of them in one large file would take long."""
+"""Maximum bytes of a file that the edits of a reply may search: many edits of a large file take long."""
 
 
 class FileLines:
     """A file's lines without their ends.
 
-    A file in which every line ends in CRLF keeps these ends, and a file without a newline at its end stays without one.
+    A file with only CRLF line ends keeps them, and a file without a final newline stays without one.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -29,18 +29,18 @@ class FileLines:
         self._stripped: _Haystack | None = None
 
     def places(self, old: Sequence[str]) -> list[int]:
-        """Where a run of lines begins, at most two places: word for word, else but for whitespace at their ends."""
+        """The first lines of a run's matches, two at most: exact, or else ignoring whitespace at line ends."""
         needle = [line.encode("utf-8", "replace") for line in old]
         return self._exact.two(needle) or self._without_ends().two([line.rstrip() for line in needle])
 
     def find(self, old: Sequence[str], start: int) -> int | None:
-        """The first place of a run of lines from a line on: word for word, else but for whitespace at their ends."""
+        """The first match of a run of lines at or after a line: exact, or else ignoring whitespace at line ends."""
         needle = [line.encode("utf-8", "replace") for line in old]
         found = self._exact.find(needle, start)
         return self._without_ends().find([line.rstrip() for line in needle], start) if found is None else found
 
     def find_bare(self, line: str, start: int) -> int | None:
-        """The first place of a line at or after a line: word for word, else but for whitespace around it."""
+        """The first match of a line at or after a line: exact, or else ignoring whitespace around it."""
         found = self.find([line], start)
         if found is None:
             self._stripped = self._stripped or _Haystack([line.strip() for line in self.lines])
@@ -57,13 +57,13 @@ class FileLines:
         return self._end.join(lines) + (self._end if closed and lines else b"")
 
     def replaced(self, at: int, count: int, new: Sequence[str]) -> bytes:
-        """The content with `count` lines from a line on exchanged for others."""
+        """The content with `count` lines, starting at a line, replaced by others."""
         lines = [line.encode("utf-8", "replace") for line in new]
         return self.joined([*self.lines[:at], *lines, *self.lines[at + count :]])
 
 
 class _Haystack:
-    """Lines as one text, so that a run of them is found in linear time."""
+    """Lines as one text, to find a run of them in linear time."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._text = b"\n" + b"".join(line + b"\n" for line in lines)

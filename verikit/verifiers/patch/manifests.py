@@ -1,4 +1,4 @@
-"""The commands that a test command stands for: scripts of `package.json`, recipes of makefiles."""
+"""The commands behind a test command: scripts of `package.json`, recipes of makefiles."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from verikit.verifiers.patch.tree import Tree, TreeFile
 
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-"""In the order in which make looks for them."""
+"""Names of makefiles, in the order of make's search."""
 TEST_KEYS = """scripts jest mocha ava tap jasmine vitest nyc c8 babel workspaces browserslist wallaby cypress config
     pre-commit""".split()
-"""Keys of `package.json` that say how tests are run."""
+"""Keys of `package.json` that configure test runs."""
 _SETS = re.compile(r"([A-Za-z_][\w.]{0,80})[ \t]*(?:[:?+]|::)?=[ \t]*(.{0,2000})")
 _RULE = re.compile(r"([^\s:=#][^:=#]{0,500}?)[ \t]*::?(?!=)(.{0,2000})")
 _REFERENCE = re.compile(r"\$[({]([A-Za-z_][\w.]{0,80})[)}]")
 
 
 def package(file: TreeFile | None) -> dict[str, Any]:
-    """What a `package.json` says; empty if it can't be read."""
+    """The content of a `package.json`; empty if it can't be read."""
     try:
         read = json.loads(file.content) if file else {}
     except (ValueError, RecursionError):
@@ -29,14 +29,14 @@ def package(file: TreeFile | None) -> dict[str, Any]:
 
 
 def scripts(file: TreeFile | None, name: str) -> list[str]:
-    """A script of a `package.json` with those that run before and after it."""
+    """A script of a `package.json` with its pre and post scripts."""
     held = package(file).get("scripts")
     held = held if isinstance(held, Mapping) else {}
     return [held[key] for key in (f"pre{name}", name, f"post{name}") if isinstance(held.get(key), str)]
 
 
 def settings(file: TreeFile | None) -> list[str]:
-    """The texts of a `package.json`'s keys for tests, or of a file of settings that has no such keys."""
+    """The strings of a `package.json`'s test keys, or of a settings file without such keys."""
     held = package(file)
     of_tests = [value for key, value in held.items() if key in TEST_KEYS[1:]]
     waiting: list[Any] = of_tests or ([] if "scripts" in held else list(held.values()))
@@ -58,7 +58,7 @@ def _of_tests(package: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_scripts_of(own: TreeFile, candidate: TreeFile) -> TreeFile:
-    """A candidate's `package.json` with the row's scripts and settings of tests; the row's if it can't be read."""
+    """A candidate's `package.json` with the row's scripts and test settings; the row's if it can't be read."""
     mine, theirs = package(own), package(candidate)
     if not theirs:
         return own
@@ -80,9 +80,10 @@ class Makefile:
         self._read(tree, path)
 
     def recipes(self, targets: list[str]) -> Iterator[str]:
-        """The lines that make runs for targets and what they depend on; without any, for the first one.
+        """The lines that make runs for targets and their prerequisites; without targets, for the first one.
 
-        Before the lines of a rule comes `cc` with what the rule needs: `$^` and make's own rules compile that.
+        Before the lines of a rule comes `cc` with the rule's prerequisites: `$^` and make's built-in rules compile
+        them.
         """
         waiting = targets or [self._first]
         seen: set[str] = set()

@@ -1,6 +1,7 @@
-"""What test commands print or write: go test, JUnit's XML, pytest and unittest, as names that passed or not.
+"""Output and reports of test commands (go test, JUnit XML, pytest, unittest), as test names that passed or not.
 
-A report is the word of the process that wrote it. A name that is reported twice has passed if it did so each time.
+A report is only as trustworthy as the process that wrote it. A name that is reported twice passes if it passed each
+time.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _MOST_LINE = 4000
 
 
 def passed(form: str, outputs: Sequence[tuple[str, int, str]], files: Iterable[str] = ()) -> dict[str, bool]:
-    """Whether each test has passed, by name.
+    """Whether each test has passed, keyed by its name.
 
     Args:
         form: one of `FORMS`.
-        outputs: (command, exit code, what it printed) of each command.
+        outputs: (command, exit code, output) of each command.
         files: reports that the commands wrote (JUnit).
 
     Raises:
@@ -85,7 +86,7 @@ def _unittest(text: str) -> Iterable[tuple[str, bool]]:
 
 
 def _junit(text: str) -> list[tuple[str, bool]]:
-    """The cases of a report, as `class.name`; entities are not read. What is cut short holds what came before."""
+    """The cases of a report, as `class.name`, without reading entities; a truncated report keeps its complete cases."""
     found: list[tuple[str, bool]] = []
     parser = expat.ParserCreate()
 

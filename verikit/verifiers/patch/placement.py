@@ -1,4 +1,4 @@
-"""Where the old lines of a hunk are in a file: at their line, at the nearest other one, and with fuzz as in `patch`."""
+"""The place of a hunk's old lines in a file: at their line, at the nearest other one, or with fuzz as in `patch`."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from dataclasses import dataclass, field
 from verikit.verifiers.patch.tree import PatchError
 
 MOST_FUZZ = 5
-"""Lines of context at either end that need not be there: SWE-bench's `patch --fuzz=5`."""
+"""Maximum lines of context at either end that may differ: SWE-bench's `patch --fuzz=5`."""
 MOST_SEARCHED = 1 << 30
-"""Bytes of a file that its hunks may search: many misplaced hunks in a large file would take long."""
+"""Maximum bytes of a file that its hunks may search: many misplaced hunks in a large file take long."""
 
 
 @dataclass(slots=True)
 class Hunk:
-    """Old lines and what they become, from a line of the old file on (0: an empty one)."""
+    """Old lines and their replacements, starting at a line of the old file (0: an empty file)."""
 
     start: int
     old: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
     before: int = 0
-    """Lines of context at the beginning."""
+    """Lines of context at the start."""
     after: int = 0
     """Lines of context at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The bytes of a file that a hunk exchanges, and those that it puts there."""
+    """The bytes of a file that a hunk replaces, and their replacement."""
 
     start: int
     end: int
@@ -37,7 +37,7 @@ class Place:
 
 
 class HunkSearch:
-    """A file in which the places of hunks are looked for, in order."""
+    """A file that is searched for the places of hunks, in order."""
 
     def __init__(self, content: bytes) -> None:
         self._text = b"\n" + content
@@ -49,10 +49,11 @@ class HunkSearch:
         self._searched = 0
 
     def place(self, hunk: Hunk, done: int, *, fuzzy: bool) -> Place | None:
-        """Where a hunk applies behind the byte `done`; None if nowhere.
+        """The place of a hunk after the byte `done`; None if there isn't one.
 
-        Word for word first: at the end of the file if the hunk ends without context and the file ends so, as git has
-        it, else at the stated line or the nearest other one. Then, if `fuzzy`, without more and more lines of context.
+        Exact matches come first: at the end of the file if the hunk ends without context and the file ends that way, as
+        in git. Otherwise they are at the stated line or the nearest other one. Then, if `fuzzy`, more and more lines of
+        context are dropped.
 
         Raises:
             PatchError: too much was searched.
@@ -76,9 +77,9 @@ class HunkSearch:
         self, hunk: Hunk, before: int, after: int, at: int, done: int,
         *, to_end: bool = False, only_end: bool = False, only: int | None = None,
     ) -> Place | None:  # fmt: skip
-        """The place of a hunk without so many lines of context at its ends."""
+        """The place of a hunk without `before` and `after` lines of context at its ends."""
         old, new = _cut(hunk.old, before, after), _cut(hunk.new, before, after)
-        if before:  # the lines that are not looked at have their places, too
+        if before:  # the skipped lines have their places too
             done = self._start_of(bisect_left(self._starts, done) + before)
         line = at + before
         wanted = self._start_of(line)
@@ -95,7 +96,7 @@ class HunkSearch:
         return self._starts[line] if line < len(self._starts) else self._size
 
     def _nearest(self, old: bytes, wanted: int, done: int) -> int | None:
-        """Where lines are: at a byte, else at the nearest line behind or before it."""
+        """The position of lines: at a byte, or else at the nearest line after or before it."""
         if wanted >= done and self._is_at(old, wanted):
             return wanted
         if not old:
@@ -112,7 +113,7 @@ class HunkSearch:
         return back if nearer else ahead
 
     def _behind(self, old: bytes, wanted: int, done: int) -> int | None:
-        """The last place before a byte: a search from the other end, which is linear where `rfind` is not."""
+        """The last place before a byte. It searches from the other end, which is linear, unlike `rfind`."""
         if wanted <= done:
             return None
         self._back = self._back or self._text[::-1]
@@ -130,7 +131,7 @@ class HunkSearch:
         return found if found >= 0 else None
 
     def _is_at(self, old: bytes, at: int) -> bool:
-        """Whether whole lines are at a byte."""
+        """Whether lines match completely at a byte."""
         whole = not old or old.endswith(b"\n") or at + len(old) == self._size
         return at >= 0 and whole and self._text.startswith(b"\n" + old, at)
 

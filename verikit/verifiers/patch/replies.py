@@ -1,6 +1,6 @@
-"""A reply's patch, in whichever form it is written.
+"""A reply's patch, in any supported format.
 
-One form is read of a reply. The first of these that it has counts: JSON of whole files, `*** Begin Patch`,
+One format is read per reply, the first that it contains. The order is JSON of whole files, `*** Begin Patch`,
 SEARCH/REPLACE blocks, a unified diff, whole files in blocks.
 """
 
@@ -19,7 +19,7 @@ def patched(tree: Tree, reply: str) -> dict[str, TreeFile]:
     """The tree with the patch of a reply.
 
     Raises:
-        PatchError: there is none, it can't be read, or it does not apply.
+        PatchError: the patch is missing, can't be read, or does not apply.
     """
     if len(reply) > MOST_WRITTEN:
         raise PatchError(f"longer than {MOST_WRITTEN} characters")

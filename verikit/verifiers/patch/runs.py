@@ -1,4 +1,4 @@
-"""One run of a row's commands and tests on a tree: the job of the supervisor inside, and its sealed record read."""
+"""One run of a row's commands and tests on a tree: the job of the supervisor inside, and its sealed record."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ PYTHON = os.path.realpath(sys.executable)
 
 @dataclass(frozen=True, slots=True)
 class PatchOutcome:
-    """What a tree came to: tests by name with what is wrong with each, or why none counts."""
+    """The outcome of a tree: tests by their names, each with its problem, or why no test counts."""
 
     problems: Mapping[str, str] = field(default_factory=dict)
     failed: str = ""
-    """What the tree itself did wrong."""
+    """The failure of the tree itself."""
     infra: str = ""
-    """What is not its fault."""
+    """A failure that the tree did not cause."""
     left_open: str = ""
-    """What a pass does not show."""
+    """The facts that a pass does not show."""
 
 
 def tools_of(language: str) -> tuple[tuple[str, ...] | str, dict[str, str]]:
-    """Paths that commands need, or why they can't be had; and the variables of the language's tools."""
+    """Paths that commands need, or why they are not available; and the variables of the language's tools."""
     shown = [
         *_SHOWN,
         *glob.glob("/usr/share/cmake*"),
@@ -66,7 +66,7 @@ def job_packages() -> list[str]:
 
 
 def job_of(task: PatchTask, tree: Tree, env: Mapping[str, str], wall_s: float, *, hide: bool) -> dict[str, Any]:
-    """What the supervisor inside is asked; nothing of it reaches the repository's own code but the tests' names."""
+    """The job of the supervisor inside; only the tests' names reach the repository's own code."""
     own = _own_files(task, tree)
     packages = job_packages()
     tests = {
@@ -96,13 +96,13 @@ def _own_files(task: PatchTask, tree: Tree) -> list[str]:
 
 
 def _settings(tree: Tree) -> str:
-    """The text of the files that may hold pytest's settings."""
+    """The text of the files that may contain pytest's settings."""
     names = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
     return "".join(tree[name].content.decode("utf-8", "replace") for name in names if name in tree)
 
 
 def outcome_of(task: PatchTask, result: RunResult, key: bytes) -> PatchOutcome:
-    """What a run came to; only what the supervisor sealed is believed."""
+    """The outcome of a run; only the supervisor's sealed record is trusted."""
     if result.status == "infra_error":
         return PatchOutcome(infra=f"not the patch's fault: {result.error}")
     said = _opened(result.stdout, key)
@@ -127,7 +127,7 @@ def outcome_of(task: PatchTask, result: RunResult, key: bytes) -> PatchOutcome:
 
 
 def _opened(text: str, key: bytes) -> dict[str, Any] | None:
-    """The record that the supervisor sealed; None if there is none."""
+    """The record that the supervisor sealed; None if it is missing."""
     for line in reversed(text.split("\n")):
         mark, _, record = line.partition(" ")
         if record and hmac.compare_digest(hmac.new(key, record.encode(), hashlib.sha256).hexdigest(), mark):
@@ -137,7 +137,7 @@ def _opened(text: str, key: bytes) -> dict[str, Any] | None:
 
 
 def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
-    """What the process of Python tests said of each; worth nothing if tests that have to fail passed there."""
+    """The Python test process's report on each test; void if tests that have to fail passed there."""
     outcomes: dict[str, list[tuple[str, str, str]]] = {}
     end: list[str] | None = None
     last = ""
@@ -167,5 +167,5 @@ def _witnessed(task: PatchTask, results: Mapping[str, Any]) -> PatchOutcome:
 
 
 def _problem(runs: Sequence[tuple[str, str, str]]) -> str:
-    """What went wrong first in a test's phases (when, outcome, message); "" if all passed."""
+    """The first problem in a test's phases (when, outcome, message); "" if all passed."""
     return next((f"{outcome}: {message}" for _, outcome, message in runs if outcome != "passed"), "")

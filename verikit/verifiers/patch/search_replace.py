@@ -32,12 +32,12 @@ _LABELS = re.compile(r"(?:file|path|filename|file path)[ \t]*:[ \t]*", re.IGNORE
 _NEW_PATH = re.compile(r"[\w.+@-]+(?:/[\w.+@-]+)+|[\w+@-]*\.[\w.+@-]*\w")
 """A path that is not in the tree: with a folder, or with a dot in its name."""
 _MOST_DIVIDERS = 8
-"""Lines of a block that could divide it; each is tried."""
+"""Maximum lines of a block that could divide it; each is tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block: where it was, its file, and the ways to divide it into old and new lines."""
+    """One block: its position, its file, and the ways to divide it into old and new lines."""
 
     line: int
     path: str
@@ -45,12 +45,12 @@ class Block:
 
 
 def is_in(lines: Sequence[str]) -> bool:
-    """Whether lines hold the start of a block."""
+    """Whether lines contain the start of a block."""
     return any(line.startswith("<") and _SEARCH.fullmatch(line) for line in lines)
 
 
 def parse(lines: Sequence[str], tree: Tree) -> list[Block]:
-    """The blocks among the lines of a reply; what is around them is passed over.
+    """The blocks among the lines of a reply; other text is skipped.
 
     Raises:
         PatchError: a block has no end, no dividing line, or no path.
@@ -85,7 +85,7 @@ def _end(lines: Sequence[str], begun: int) -> int:
 def _splits(body: Sequence[str], width: int, begun: int) -> tuple[tuple[Sequence[str], Sequence[str]], ...]:
     """Old and new lines for each line that could divide the block.
 
-    A file may hold lines of `=` itself, as headings are underlined. Lines as long as the block's mark count first.
+    A file may itself contain lines of `=`, such as underlined headings. Lines as long as the block's mark come first.
     """
     found = [(at, match) for at, line in enumerate(body) if line[:1] == "=" and (match := _DIVIDER.fullmatch(line))]
     exact = [at for at, match in found if len(match[1]) == width]
@@ -98,7 +98,7 @@ def _splits(body: Sequence[str], width: int, begun: int) -> tuple[tuple[Sequence
 
 
 def _path_before(lines: Sequence[str], at: int, tree: Tree) -> str:
-    """The path on the nearest of the three lines before a block, through the mark of a fence; else empty."""
+    """The path on the nearest of the three lines before a block, across the mark of a fence; otherwise empty."""
     for line in reversed(lines[max(0, at - 3) : at]):
         fence = _FENCE.fullmatch(line)
         if found := _path_on(fence[1] if fence else line, tree):
@@ -109,7 +109,7 @@ def _path_before(lines: Sequence[str], at: int, tree: Tree) -> str:
 
 
 def _path_on(line: str, tree: Tree) -> str:
-    """The path that a line consists of; of a fence's words the last."""
+    """The path that a line consists of; for a fence, its last word."""
     text = line.strip()[:1200].strip("#*` \t")
     text = text[_LABELS.match(text).end() :] if _LABELS.match(text) else text  # type: ignore[union-attr]
     text = text.rstrip(":").strip("*`'\" \t").removeprefix("./")
@@ -120,10 +120,10 @@ def _path_on(line: str, tree: Tree) -> str:
 
 
 def applied(tree: Tree, blocks: Sequence[Block]) -> dict[str, TreeFile]:
-    """The tree after the blocks, each applied to what the ones before it left.
+    """The tree after the blocks, each applied to the result of the previous ones.
 
     Raises:
-        PatchError: one does not apply; nothing is changed then.
+        PatchError: one does not apply; the tree is then unchanged.
     """
     edited = Edited(tree)
     for block in blocks:

@@ -19,7 +19,7 @@ _WRAPPERS = frozenset(
     """env time timeout nice nohup exec command builtin sudo xargs stdbuf npx bunx pnpx then do else elif if while until
     ! { } ( uv poetry pipenv bundle run""".split()
 )
-"""Words before the program that is meant; `run` and `exec` follow some of them."""
+"""Words before the actual program; `run` and `exec` follow some of them."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ def commands(text: str) -> list[Command]:
 
 
 def _written(text: str) -> Iterator[Command]:
-    """The commands as they are written, without comments and the texts of here-documents."""
+    """The commands as written, without comments and the contents of here-documents."""
     end = ""
     for line in text.replace("\\\n", " ").split("\n"):
         if end:
@@ -88,7 +88,7 @@ def _tokens(line: str) -> list[str]:
 
 
 def _here(tokens: list[str]) -> str:
-    """The line that ends a here-document; empty if there is none."""
+    """The line that ends a here-document; empty if there isn't one."""
     for token, after in pairwise(tokens):
         if token == "<<":
             return after.removeprefix("-")
@@ -138,7 +138,7 @@ def _within(token: str) -> Iterator[Command]:
 
 
 def _unwrapped(words: list[str]) -> list[str]:
-    """The words from the program on: without assignments, wrappers, and the wrappers' options and numbers."""
+    """The words starting at the program: without assignments, wrappers, and the wrappers' options and numbers."""
     at, wrapped = 0, False
     while at < len(words):
         word = words[at]

@@ -1,4 +1,4 @@
-"""What a row asks of a patch: a repository, tests that have to pass, and how they are run."""
+"""The task of a patch row: a repository, tests that have to pass, and how they are run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WANTED = ("FAIL_TO_PASS", "PASS_TO_PASS")
 
 @dataclass(frozen=True, slots=True)
 class PatchTask:
-    """What a row asks of a patch."""
+    """The task of a patch row."""
 
     original: Tree
     tests: Tree
@@ -43,11 +43,11 @@ class PatchTask:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All tests that are looked at."""
+        """All tests that are checked."""
         return (*self.fail_to_pass, *self.pass_to_pass)
 
     def with_gold(self) -> JudgedTree:
-        """The tree with the row's own patch, or the repository as it is, and the row's tests.
+        """The tree with the row's own patch, or the unchanged repository, and the row's tests.
 
         Raises:
             PatchError: the row's own patch does not apply.
@@ -61,10 +61,10 @@ class PatchTask:
 
 
 def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
-    """What a row asks.
+    """The task of a row.
 
     Raises:
-        ValueError: it lacks something, or holds what can't be read.
+        ValueError: the row lacks something, or has unreadable content.
     """
     if "repository" not in meta:
         raise ValueError(f"repository not found in this row (meta has {', '.join(sorted(meta)) or 'nothing'})")
@@ -88,7 +88,7 @@ def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
 
 
 def gold_of(meta: Mapping[str, Any]) -> str:
-    """The row's own patch; empty if it has none."""
+    """The row's own patch; empty if it doesn't have one."""
     return next((meta[key] for key in _GOLDS if isinstance(meta.get(key), str) and meta[key].strip()), "")
 
 
@@ -107,7 +107,7 @@ def _tests(meta: Mapping[str, Any], original: Tree) -> tuple[Tree, set[str]]:
 
 
 def _with_mode_of(before: TreeFile | None, file: TreeFile) -> TreeFile:
-    """A file that is given as text, with the mode of the one that it replaces."""
+    """A file given as text, with the mode of the one that it replaces."""
     return TreeFile(file.content, before.executable) if before else file
 
 
@@ -116,7 +116,7 @@ def _names_of(changes: Sequence[FileChange]) -> set[str]:
 
 
 def _changed_by(gold: str) -> set[str]:
-    """The files that the row's own patch changes; none if it can't be read."""
+    """The files that the row's own patch changes; empty if it can't be read."""
     try:
         return _names_of(parse(gold)) if gold else set()
     except PatchError:
@@ -124,7 +124,7 @@ def _changed_by(gold: str) -> set[str]:
 
 
 def _test_form(meta: Mapping[str, Any], names: Sequence[str]) -> str:
-    """How the tests are run: as the row says, else by pytest if their names have its form."""
+    """How the tests are run: as the row states, otherwise by pytest if their names have its form."""
     by_path = any("::" in name for name in names)
     form = str(meta.get("test_form") or ("pytest" if by_path else "unittest"))
     if form not in ("pytest", "unittest"):
@@ -164,7 +164,7 @@ def dotted(name: str) -> str:
 
 
 def with_changed_tests(task: PatchTask, tree: Tree, variant: int) -> Tree | None:
-    """The tree with other expected values in the Python tests that are looked at; None where none can be changed."""
+    """The tree with other expected values in the Python tests that are checked; None if none can be changed."""
     others: dict[str, TreeFile] = {}
     for name in test_files(task, tree):
         text = changed(tree[name].content.decode("utf-8", "replace"), guarded=False, variant=variant)

@@ -15,7 +15,8 @@ MOST_BYTES = 256 << 20
 MOST_WRITTEN = 4 << 20
 """Of a candidate, in bytes."""
 MOST_READ = 256 << 20
-"""Of files that the edits of one reply may read together, in bytes and 16 a line: many of a large file take long."""
+"""Maximum size of files that the edits of one reply may read, in bytes plus 16 per line; many edits of a large
+file take long."""
 _LEFT_OUT = frozenset({".git", "__pycache__", ".tox", ".venv", "node_modules", ".pytest_cache", ".mypy_cache"})
 
 
@@ -35,10 +36,10 @@ Tree = Mapping[str, TreeFile]
 
 
 def inside(path: str) -> str:
-    """A path below the tree, plainly written.
+    """A path within the tree, in its plain form.
 
     Raises:
-        PatchError: it leads out, or into git's own folder.
+        PatchError: it leads out of the tree, or into git's own folder.
     """
     parts = path.split("/")
     if not path or path.startswith("/") or "\0" in path or "\\" in path or ".." in parts or len(path) > 1000:
@@ -50,7 +51,7 @@ def inside(path: str) -> str:
 
 
 class Edited:
-    """A tree while a reply's edits are applied to it, one after the other; `files` is the tree so far."""
+    """A tree while a reply's edits are applied to it, one by one; `files` is the tree so far."""
 
     def __init__(self, tree: Tree) -> None:
         self.files = dict(tree)
@@ -72,10 +73,10 @@ class Edited:
         return file
 
     def write(self, name: str, content: bytes, executable: bool | None = None) -> None:
-        """Give a file a content; None leaves its mode as it was.
+        """Set a file's content; None leaves its mode unchanged.
 
         Raises:
-            PatchError: a file is where a folder has to be, or a folder where the file has to be.
+            PatchError: a file exists at the path of a needed folder, or a folder at the file's path.
         """
         if self._folders[name] or any(folder in self.files for folder in folders_of(name)):
             raise PatchError(f"{name} conflicts with an existing file or folder")
@@ -86,7 +87,7 @@ class Edited:
         self.files[name] = TreeFile(content, executable)
 
     def delete(self, name: str) -> None:
-        """Take a file away.
+        """Delete a file.
 
         Raises:
             PatchError: there is no such file.
@@ -97,15 +98,15 @@ class Edited:
 
 
 def folders_of(name: str) -> list[str]:
-    """The folders that a path lies in, the outermost first."""
+    """The folders that contain a path, the outermost first."""
     parts = name.split("/")[:-1]
     return ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]
 
 
 def read_tree(where: str | Mapping[str, Any], root: str = "") -> dict[str, TreeFile]:
-    """A repository: a folder, a tar archive (also compressed), or names with texts.
+    """A repository: a folder, a tar archive (optionally compressed), or names with contents.
 
-    Links that lead to a file of the tree are that file; others are left out, and so is git's own folder.
+    Links to a file of the tree are read as that file; other links and git's own folder are skipped.
 
     Raises:
         ValueError: it can't be read, leads out of `root`, or is too large.
@@ -158,12 +159,12 @@ def _folder(top: Path) -> dict[str, TreeFile]:
 
 
 def _is_within(parts: Sequence[str]) -> bool:
-    """Whether a path leads to a file that is kept."""
+    """Whether a path leads to a file that is included."""
     return bool(parts) and ".." not in parts and not _LEFT_OUT & set(parts)
 
 
 def _archive(path: Path) -> dict[str, TreeFile]:
-    """The regular files of an archive, below the one folder that all lie in, if there is one."""
+    """The regular files of an archive, below the one folder that contains them all, if there is one."""
     tree: dict[str, TreeFile] = {}
     size = 0
     with tarfile.open(path) as archive:
@@ -182,7 +183,7 @@ def _archive(path: Path) -> dict[str, TreeFile]:
 
 
 def _below_one_folder(tree: dict[str, TreeFile]) -> dict[str, TreeFile]:
-    """The files below the one folder that all lie in; all as they are where there is none."""
+    """The files below the one folder that contains them all; unchanged if there isn't one."""
     tops = {name.partition("/")[0] for name in tree}
     if len(tops) == 1 and all("/" in name for name in tree):
         return {name.partition("/")[2]: file for name, file in tree.items()}

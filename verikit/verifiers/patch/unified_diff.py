@@ -1,9 +1,9 @@
 """Unified diffs: read and applied in linear time, within a tree, without a tool.
 
 What `git diff` and `diff -u` write is understood: changes, new and deleted files, renames, copies and modes. Hunks
-apply where their old lines are found word for word, at the stated line or the nearest other one. If one does not, the
-whole diff is tried once more with fuzz, as `patch --fuzz=5` has it. A diff whose headers end in CRLF loses the CRs,
-unless it applies only with them. Paths out of the tree, symbolic links, submodules and binary changes are rejected.
+apply where their old lines match exactly, at the stated line or the nearest other one. If one does not, the whole diff
+is tried again with fuzz, as in `patch --fuzz=5`. A diff whose headers end in CRLF loses the CRs, unless it applies only
+with them. Paths out of the tree, symbolic links, submodules and binary changes are rejected.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _REFUSED_MODES = ("120000", "160000")
 
 @dataclass(slots=True)
 class FileChange:
-    """What a diff does to one file; `source` or `target` is empty where a file is new or goes."""
+    """A diff's change to one file; `source` is empty for a new file, and `target` for a deleted one."""
 
     source: str = ""
     target: str = ""
     hunks: list[Hunk] = field(default_factory=list)
     copied: bool = False
     executable: bool | None = None
-    """None: as it was."""
+    """None: unchanged."""
 
 
 def parse(text: str) -> list[FileChange]:
-    """The changes of a diff, in order; text around them is passed over.
+    """The changes of a diff, in order; other text is skipped.
 
     Raises:
-        PatchError: it holds none, is malformed, or does what is refused.
+        PatchError: there are no changes, the diff is malformed, or a change is not allowed.
     """
     lines = text.split("\n")
     changes: list[FileChange] = []
@@ -71,7 +71,7 @@ def _changes_something(change: FileChange) -> bool:
 
 
 def _git_change(line: str) -> FileChange:
-    """A change as `diff --git` names it; without names where the line is too long or of another form."""
+    """A change with the names of `diff --git`; without names if the line is too long or has another form."""
     found = _GIT.match(line) if len(line) <= 2500 else None
     return FileChange(inside(found[1]), inside(found[2])) if found else FileChange()
 
@@ -103,7 +103,7 @@ def _header(line: str, change: FileChange) -> None:
 
 
 def _read_hunk(lines: list[str], at: int, change: FileChange) -> int:
-    """Read the hunk that begins at a line; the line after it."""
+    """Read the hunk that starts at a line; return the line after it."""
     found = _HUNK.match(lines[at])
     if found is None:
         raise PatchError(f"line {at + 1}: a malformed hunk {lines[at][:60]!r}")
@@ -139,7 +139,7 @@ def _read_hunk(lines: list[str], at: int, change: FileChange) -> int:
 
 
 def _cut_newline(hunk: Hunk, before: str) -> None:
-    """The mark of a missing newline at the end speaks of the line before it."""
+    """Apply the mark of a missing final newline to the line before it."""
     mark = before[:1] or " "
     for side, marks in ((hunk.old, " -"), (hunk.new, " +")):
         if mark in marks and side:
@@ -160,7 +160,7 @@ def _unquoted(text: str) -> str:
 
 
 def patched(tree: Tree, text: str) -> dict[str, TreeFile]:
-    """The tree after a diff: without CRs at its lines' ends or as it is, word for word or with fuzz.
+    """The tree after a diff: without CRs at its line ends or unchanged, exactly or with fuzz.
 
     Raises:
         PatchError: it applies in none of these ways; the error is the first.
@@ -181,12 +181,12 @@ def applied(tree: Tree, changes: list[FileChange], *, fuzzy: bool = False) -> di
     """The tree after the changes.
 
     Raises:
-        PatchError: one does not apply; nothing is changed then.
+        PatchError: one does not apply; the tree is then unchanged.
     """
     edited = Edited(tree)
     for change in changes:
         if change.source not in edited.files and change.source == change.target and _only_adds(change):
-            change = FileChange("", change.target, change.hunks)  # `patch` makes this file, too
+            change = FileChange("", change.target, change.hunks)  # `patch` creates this file too
         held = edited.read(change.source) if change.source else TreeFile(b"")
         if change.target and change.target != change.source and change.target in edited.files:
             raise PatchError(f"{change.target} exists already")
@@ -201,7 +201,7 @@ def applied(tree: Tree, changes: list[FileChange], *, fuzzy: bool = False) -> di
 
 
 def _only_adds(change: FileChange) -> bool:
-    """Whether a change is that of a new file, though its old name is not /dev/null."""
+    """Whether a change creates a file, though its old name is not /dev/null."""
     return bool(change.hunks) and all(hunk.start == 0 and not hunk.old for hunk in change.hunks)
 
 

@@ -1,8 +1,8 @@
-"""Does a patch make a repository's tests pass? A fresh copy of the tree for each candidate, without a network.
+"""Does a patch make a repository's tests pass? Each candidate has a fresh copy of the tree, without network access.
 
-The diff is applied outside, the row's tests and their configuration are put back, and the tests run in the sandbox as
+The diff is applied outside, and the row's tests and their configuration are restored. The tests run in the sandbox as
 processes of a supervisor that the repository can't reach. Tests share their process with the code under test, so their
-verdicts are not proof (`docs/sandbox.md` says what is held and what is not); scores say so.
+verdicts are not proof, and scores report that. `docs/sandbox.md` lists the guarantees and their limits.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Patch(TextVerifier):
     The completion is a unified diff, SEARCH/REPLACE blocks, a `*** Begin Patch`, or whole files in blocks that name
     their paths. The row's meta has `repository` (a folder, a tar archive, or a mapping of names to contents),
     `FAIL_TO_PASS`, `PASS_TO_PASS`, and the tests: `test_patch` (a diff) or `tests` (names and contents). Files that
-    these lead to, and files that commands name, are restored, except `solution_files`. Python tests run by name. For
-    others `test_commands` run and their `report` is read (`go`, `junit` with `report_files`, `pytest`, `unittest`,
+    these lead to, and files that commands name, are restored, except `solution_files`. Python tests run by their names.
+    For others `test_commands` run and their `report` is read (`go`, `junit` with `report_files`, `pytest`, `unittest`,
     `exit`: each command is a test). `before` are commands that run first.
     """
 
@@ -74,30 +74,30 @@ class Patch(TextVerifier):
         RunLimits(wall_s=self.wall_s, memory_mb=self.memory_mb, disk_mb=self.disk_mb)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself, as many at a time as the machine has processors.
+        """Score each sample separately, as many in parallel as the machine has CPU cores.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
         """
         scores = dict(self._as_they_end(self._score_sample, samples))
         return [scores[i] for i in range(len(samples))]
 
     def score_as_they_end(self, samples: Sequence[Sample]) -> Iterator[tuple[int, Score]]:
-        """Score each sample by itself; yield its index and score as soon as it has one.
+        """Score each sample separately; yield its index and score as soon as the score is ready.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
         """
         return self._as_they_end(self._score_sample, samples)
 
     def score_unchanged(self, samples: Sequence[Sample]) -> Iterator[tuple[int, Score]]:
-        """Score the patch that changes nothing, whatever the completions are: a sound row pays nothing for it.
+        """Score the patch without changes, regardless of the completions; a sound row scores it 0.0.
 
         Yields:
-            The index and the score of each sample, as soon as it has one.
+            The index and the score of each sample, as soon as the score is ready.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
         """
         return self._as_they_end(self._score_unchanged, samples)
 
@@ -110,7 +110,7 @@ class Patch(TextVerifier):
             try:
                 for ended in as_completed(running):
                     yield running[ended], ended.result()
-            finally:  # of an interrupted run, what has not begun is not begun
+            finally:  # after an interruption, do not start further work
                 threads.shutdown(wait=False, cancel_futures=True)
 
     def key(self, sample: Sample) -> str:
@@ -213,7 +213,7 @@ class Patch(TextVerifier):
         return replace(outcome, problems={**outcome.problems, **problems})
 
     def _alarms_of_gold(self, task: PatchTask, box: LocalSandbox) -> Mapping[str, str]:
-        """Tests that pass with other expected values beside the row's own patch: those values do not matter there."""
+        """Tests that pass with other expected values under the row's own patch: those values have no effect there."""
         try:
             tree = with_changed_tests(task, task.with_gold().files, 0) if task.gold else None
         except PatchError:
@@ -221,7 +221,7 @@ class Patch(TextVerifier):
         return _alarms(self._run(task, tree, box)) if tree else {}
 
     def _row_fault(self, task: PatchTask, box: LocalSandbox) -> str:
-        """Why nobody could pass the row's tests here; empty if somebody can, or nobody knows. Found once for a row."""
+        """Why no candidate could pass the row's tests here; empty if one can, or if unknown. Found once per row."""
         return _faults.of(_digest(self, task), lambda: self._find_fault(task, box))
 
     def _find_fault(self, task: PatchTask, box: LocalSandbox) -> str:
@@ -264,13 +264,13 @@ class Patch(TextVerifier):
 
 
 def _alarms(outcome: PatchOutcome) -> dict[str, str]:
-    """The tests that changed tests raised an alarm in, with what it says."""
+    """The tests whose changed version raised an alarm, with its message."""
     told = {name: problem.partition(f"{ALARM}: ") for name, problem in outcome.problems.items()}
     return {name: why for name, (_, found, why) in told.items() if found}
 
 
 def _told(task: PatchTask, tree: JudgedTree) -> str:
-    """What a score's reason adds about files: those that were put back, and those by which tests can be forged."""
+    """The note on files in a score's reason: the restored files, and files that could forge test results."""
     told = ""
     if tree.put_back:
         told += f"; put back: {_listed(tree.put_back)}"
@@ -287,7 +287,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _digest(options: Patch, task: PatchTask) -> bytes:
-    """What a row's own run depends on, in short."""
+    """A digest of everything that a row's own run depends on."""
     digest = hashlib.blake2b(digest_size=16)
     for tree in (task.original, task.tests):
         for name, file in sorted(tree.items()):

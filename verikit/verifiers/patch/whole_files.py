@@ -1,6 +1,6 @@
-"""Whole files in a reply: JSON of names and texts, or fenced blocks whose fence or heading names the path.
+"""Whole files in a reply: JSON of names and contents, or fenced blocks whose fence or heading names the path.
 
-A block that holds marks of an edit (SEARCH/REPLACE, `*** Update File`, a hunk) is no file and is never written as one.
+A block with marks of an edit (SEARCH/REPLACE, `*** Update File`, a hunk) is never written as a file.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _FENCE = re.compile(r"[ \t]{0,3}(?:`{3,}|~{3,})[ \t]*([^`\n]{0,500})")
 _PATH = re.compile(r"(?:\./)?[\w.+-]+(?:/[\w.+-]+)*\.\w{1,10}")
 _LABELS = ("file", "path", "filename", "title")
 _EDIT = re.compile(r"[<>]{5,9} [A-Z]|\*\*\* (?:Begin|End) Patch|\*\*\* (?:Update|Add|Delete) File:|@@(?: .*)?$")
-"""How a line begins that belongs to an edit and not to a file."""
+"""The start of a line that belongs to an edit and not to a file."""
 _LEFT_OUT = re.compile(
     r"[ \t]{0,40}(?:#|//|--|/\*|<!--|;)?[ \t]{0,9}(?:\.\.\.|…)[ \t]{0,9}\(?(?:the )?"
     r"(?:rest|existing|unchanged|remaining|previous|other)\b",
     re.IGNORECASE,
 )
-"""How a line begins that stands for lines that were left out."""
+"""The start of a line that replaces omitted lines."""
 
 
 def as_json(reply: str, tree: Tree) -> dict[str, str]:
-    """The files of a reply that is one JSON object of names and texts; empty if it is something else.
+    """The files of a reply that is one JSON object of names and contents; empty for other replies.
 
     Raises:
-        PatchError: a text is an edit that can't be read, or a path leads out of the tree.
+        PatchError: a content is an edit that can't be read, or a path leads out of the tree.
     """
     if not reply.lstrip().startswith("{"):
         return {}
@@ -46,7 +46,7 @@ def as_json(reply: str, tree: Tree) -> dict[str, str]:
 
 
 def in_blocks(reply: str, tree: Tree) -> dict[str, str]:
-    """The files of a reply's blocks; blocks without a path are passed over.
+    """The files of a reply's blocks; blocks without a path are skipped.
 
     Raises:
         PatchError: a block with a path is an edit that can't be read, or its path leads out of the tree.
@@ -76,7 +76,7 @@ def in_blocks(reply: str, tree: Tree) -> dict[str, str]:
 
 
 def _refuse_edits(name: str, text: str, tree: Tree) -> None:
-    """Refuse a block that is an edit, or a part, of a file."""
+    """Reject a block that is an edit of a file, or a part of it."""
     starts = set()
     for line in text.split("\n"):
         if line[:1] in "<>*@" and _EDIT.match(line[:200]):
@@ -89,7 +89,7 @@ def _refuse_edits(name: str, text: str, tree: Tree) -> None:
 
 
 def path_in(text: str, tree: Tree, *, alone: bool = False) -> str:
-    """The path among a fence's words; of a heading only if nothing else is in it."""
+    """The path among a fence's words; in a heading, only if the path is its only content."""
     words = [word for word in re.split(r"[ \t:=\"'`*#]+", text.strip()[:300]) if word]
     if alone:
         words = [word for word in words if word.lower() not in _LABELS]
@@ -102,7 +102,7 @@ def written(tree: Tree, files: dict[str, str]) -> dict[str, TreeFile]:
     """The tree with these files.
 
     Raises:
-        PatchError: one lies where a folder is, or below a file.
+        PatchError: one has the path of a folder, or is below a file.
     """
     edited = Edited(tree)
     for name, text in files.items():

@@ -1,4 +1,4 @@
-"""PDFs: sizes, texts in sight, tables and forms as a person sees them on the rendered page."""
+"""PDFs: sizes, visible text, tables and forms as a person sees them on the rendered page."""
 
 from verikit.verifiers.pdf.verifier import Pdf
 

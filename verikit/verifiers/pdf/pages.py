@@ -1,4 +1,4 @@
-"""The pages of a PDF as its reader has seen them, checked; texts and tables in them."""
+"""The pages of a PDF as its reader reported them, checked; text and tables in them."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ PAGE_READER = replace(READER, shape=lambda value: shape.with_pixels(_PICTURE(val
 Page = Mapping[str, Any]
 Found = Literal["yes", "no", "doubtful"]
 _APART = "\f"
-"""Stands between texts that nobody reads as one."""
+"""Separator between strings that are not read as one."""
 
 
 def plain(text: str) -> str:
-    """A text with single blanks, and none at its ends."""
+    """The text with single blanks, and without blanks at its ends."""
     return " ".join(text.split())
 
 
 def flowing(page: Page) -> Iterator[tuple[str, set[int]]]:
-    """The text of a page in two forms, and where it is doubtful: words cut by a hyphen joined with and without it."""
+    """The text of a page with its doubtful positions, in two forms: cut words joined with and without their hyphen."""
     for hyphen in ("-", ""):
         parts: list[str] = []
         doubtful: set[int] = set()
@@ -72,7 +72,7 @@ def flowing(page: Page) -> Iterator[tuple[str, set[int]]]:
 
 
 def found(pages: Sequence[Page], text: str) -> Found:
-    """Whether a page has a text in sight; doubtful if only with characters whose shape nobody can tell."""
+    """Whether a page shows the text; doubtful if that requires characters of unknown shape."""
     wanted, best = plain(text), "no"
     for page in pages:
         for whole, doubtful in flowing(page):
@@ -86,7 +86,7 @@ def found(pages: Sequence[Page], text: str) -> Found:
 
 
 def lines(pages: Sequence[Page], doubt: str = "") -> str:
-    """All text in sight, a line for each line; `doubt` replaces characters whose shape nobody can tell."""
+    """All visible text, line by line; `doubt` replaces characters of unknown shape."""
     told = []
     for page in pages:
         for _, pieces in groupby(page["pieces"], key=lambda piece: piece["line"]):
@@ -104,7 +104,7 @@ def _replaced(piece: Mapping[str, Any], doubt: str) -> str:
 
 
 def has_table(pages: Sequence[Page], wanted: Sequence[Sequence[str]]) -> Found:
-    """Whether lines that follow each other have the cells of a table, each within its line's wide gaps."""
+    """Whether consecutive lines have the cells of a table, separated by wide gaps."""
     rows = [[plain(str(cell)) for cell in row] for row in wanted]
     best = "no"
     for page in pages:

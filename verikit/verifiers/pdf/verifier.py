@@ -1,4 +1,4 @@
-"""Does the PDF show what it should? Text counts where the rendered page shows it."""
+"""Does the PDF show the expected content? Only text on the rendered page counts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Pdf(WorkspaceVerifier):
     scan: bool = False
     """Whether invisible text over a picture is used, as scanners write it."""
     undecided: float | None = None
-    """The value if a string depends on characters whose shape cannot be identified. None: no value."""
+    """The value if a string depends on characters whose shape cannot be identified. None: unscored."""
     name = "pdf"
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class Pdf(WorkspaceVerifier):
             raise UsageError("pages is a number, or the least and the most")
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
-        """Read the PDF in the sandbox and put it through the checks."""
+        """Read the PDF in the sandbox and run the checks."""
         return of_row(self, sample, "pdf").checked(workspace, sample)
 
     def checked(self, workspace: Workspace, sample: Sample) -> Score:
@@ -113,7 +113,7 @@ class Pdf(WorkspaceVerifier):
         )
 
     def _graded(self, verifier: Verifier, pages: Sequence[Page], sample: Sample) -> Score:
-        """The verifier's score of the text in sight, if characters without a clear shape make no difference."""
+        """The verifier's score of the visible text, if characters of unknown shape make no difference."""
         texts = list(dict.fromkeys((seen.lines(pages), seen.lines(pages, "\N{REPLACEMENT CHARACTER}"))))
         scores = score_all(verifier, [replace(sample, completion=text, thoughts="", messages=()) for text in texts])
         if len({score.value for score in scores}) > 1:
@@ -121,7 +121,7 @@ class Pdf(WorkspaceVerifier):
         return scores[0]
 
     def _decided(self, checks: Iterator[tuple[str, Found]]) -> Score:
-        """0.0 by the first that fails; without a value if one is doubtful."""
+        """0.0 from the first check that fails; unscored if one is doubtful."""
         doubtful = ""
         for fault, result in checks:
             if result == "no":
@@ -173,7 +173,7 @@ def _shows(name: str, wanted: str, one: Mapping[str, Any]) -> tuple[str, Found]:
 
 
 def _elsewhere(pages: Sequence[Page], text: str) -> str:
-    """Why a text that is not in sight is hidden, if it is there."""
+    """Why text that is not visible is hidden, if the PDF contains it."""
     close = "".join(text.split())
     for page in pages:
         for hidden in page["hidden"]:

@@ -1,6 +1,6 @@
-"""The slides of a deck as its reader has seen them, checked; texts, lists and tables in them.
+"""The slides of a deck as its reader reported them, checked; text, lists and tables in them.
 
-A text is found, not found, or doubtful: it depends on characters of which only a renderer can tell whether they show.
+Text is found, not found, or doubtful. It is doubtful if only a renderer can decide whether its characters show.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ Found = Literal["yes", "no", "doubtful"]
 
 
 def plain(text: str) -> str:
-    """A text with single blanks, and none at its ends."""
+    """The text with single blanks, and without blanks at its ends."""
     return " ".join(text.split())
 
 
 def shown(block: Block, *, doubtful: bool) -> str:
-    """The text of a paragraph that is in sight, with or without what is doubtful."""
+    """The visible text of a paragraph, with or without its doubtful parts."""
     return plain("".join(run["text"] for run in block["runs"] if not run["hidden"] and (doubtful or not run["doubt"])))
 
 
 def is_doubtful(block: Block) -> bool:
-    """Whether nobody knows of a part of a paragraph if it shows."""
+    """Whether it is unknown if some part of a paragraph shows."""
     return any(run["doubt"] and not run["hidden"] for run in block["runs"])
 
 
 def best(results: Iterable[Found]) -> Found:
-    """Found, if any is; else doubtful, if any is."""
+    """Found if any is; otherwise doubtful if any is."""
     seen = set(results)
     if "yes" in seen:
         return "yes"
@@ -56,18 +56,18 @@ def best(results: Iterable[Found]) -> Found:
 
 
 def both(*results: Found) -> Found:
-    """Found, if all are; not found, if one is not."""
+    """Found if all are; not found if one is not."""
     if "no" in results:
         return "no"
     return "doubtful" if "doubtful" in results else "yes"
 
 
 def holds(block: Block, text: str) -> Found:
-    """Whether a paragraph shows a text."""
+    """Whether a paragraph shows the text."""
     wanted = plain(text)
     if not is_doubtful(block):
         return "yes" if wanted in shown(block, doubtful=False) else "no"
-    # What doubtful runs part is not one text: it may be cut by what they show.
+    # Text on both sides of doubtful runs is not one text: they may show something in between.
     for doubtful, runs in groupby(block["runs"], key=lambda run: bool(run["doubt"]) and not run["hidden"]):
         if not doubtful and wanted in shown({"runs": list(runs)}, doubtful=False):
             return "yes"
@@ -75,7 +75,7 @@ def holds(block: Block, text: str) -> Found:
 
 
 def equals(block: Block, text: str) -> Found:
-    """Whether a paragraph shows a text and nothing else."""
+    """Whether a paragraph shows the text and nothing else."""
     wanted = plain(text)
     with_all, without = shown(block, doubtful=True), shown(block, doubtful=False)
     if with_all == without:
@@ -91,7 +91,7 @@ def joined(blocks: Sequence[Block]) -> Block:
 
 
 def found(slides: Sequence[Slide], text: str) -> Found:
-    """Whether a slide shows a text in one paragraph."""
+    """Whether a slide shows the text in one paragraph."""
     return best(holds(block, text) for slide in slides for block in slide["blocks"])
 
 
@@ -101,7 +101,7 @@ def titled(slide: Slide, title: str) -> Found:
 
 
 def items_in_order(slide: Slide, texts: Sequence[str]) -> Found:
-    """Whether a slide has these items of a list, in this order; others may stand between."""
+    """Whether a slide has these items of a list, in this order; others may come between them."""
     blocks = iter([block for block in slide["blocks"] if block["item"]])
     doubtful = False
     for text in texts:
@@ -113,7 +113,7 @@ def items_in_order(slide: Slide, texts: Sequence[str]) -> Found:
 
 
 def is_item(slides: Sequence[Slide], text: str) -> Found:
-    """Whether a text is an item of a list on a slide."""
+    """Whether the text is an item of a list on a slide."""
     return best(equals(block, text) for slide in slides for block in slide["blocks"] if block["item"])
 
 
@@ -142,7 +142,7 @@ def _same(cells: Sequence[Sequence[Block]], rows: Sequence[Sequence[str]]) -> Fo
 
 
 def lines(slides: Sequence[Slide], *, doubtful: bool) -> str:
-    """All text in sight in reading order: a line for each paragraph, and a blank one between slides."""
+    """All visible text in reading order: one line per paragraph, and a blank line between slides."""
     told = []
     for slide in slides:
         told += [text for block in slide["blocks"] if (text := shown(block, doubtful=doubtful))]
@@ -151,7 +151,7 @@ def lines(slides: Sequence[Slide], *, doubtful: bool) -> str:
 
 
 def unseen(slides: Sequence[Slide]) -> list[tuple[str, str]]:
-    """Each text that is out of sight on slides, and why; the texts of cells that others cover are empty."""
+    """Each hidden text on slides, with the reason; the text of cells that others cover is empty."""
     return [
         (run["text"], run["hidden"])
         for slide in slides for block in slide["blocks"] for run in block["runs"]
@@ -160,7 +160,7 @@ def unseen(slides: Sequence[Slide]) -> list[tuple[str, str]]:
 
 
 def elsewhere(slides: Sequence[Slide], text: str) -> str:
-    """Why a text that is not in sight is hidden, if it is there."""
+    """Why text that is not visible is hidden, if the deck contains it."""
     wanted = plain(text)
     for slide in slides:
         for block in slide["blocks"]:

@@ -1,4 +1,4 @@
-"""Does the deck show what it should? Text counts where a person sees it in the show."""
+"""Does the deck show the expected content? Only text that a person sees in the show counts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Pptx(WorkspaceVerifier):
     visible: bool = False
     """Whether everything must be visible: True rejects hidden slides and invisible text."""
     undecided: float | None = None
-    """The value if only a renderer can decide whether a string is visible. None: no value."""
+    """The value if only a renderer can decide whether a string is visible. None: unscored."""
     name = "pptx"
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ class Pptx(WorkspaceVerifier):
             raise UsageError("slides is a number, or the least and the most")
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
-        """Read the deck in the sandbox and put it through the checks."""
+        """Read the deck in the sandbox and run the checks."""
         return of_row(self, sample, "pptx").checked(workspace, sample)
 
     def checked(self, workspace: Workspace, sample: Sample) -> Score:
@@ -142,7 +142,7 @@ class Pptx(WorkspaceVerifier):
         return self._decided((_missing(every, text), seen.found(show, text)) for text in self.text)
 
     def _graded(self, verifier: Verifier, show: Sequence[Slide], sample: Sample) -> Score:
-        """The verifier's score of the text in sight, if what is doubtful makes no difference."""
+        """The verifier's score of the visible text, if the doubtful parts make no difference."""
         texts = list(dict.fromkeys(seen.lines(show, doubtful=doubtful) for doubtful in (True, False)))
         scores = score_all(verifier, [replace(sample, completion=text, thoughts="", messages=()) for text in texts])
         if len({score.value for score in scores}) > 1:
@@ -150,7 +150,7 @@ class Pptx(WorkspaceVerifier):
         return scores[0]
 
     def _decided(self, checks: Iterator[tuple[str, Found]]) -> Score:
-        """0.0 by the first that fails; without a value if one is doubtful."""
+        """0.0 from the first check that fails; unscored if one is doubtful."""
         doubtful = ""
         for fault, result in checks:
             if result == "no":

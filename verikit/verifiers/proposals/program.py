@@ -1,8 +1,8 @@
 """Absolute Zero's checks (arXiv 2505.03335): deduction, abduction, induction, and whether a proposed task is valid.
 
-A model's text is never pasted, evaluated or unpickled: literals are read by a child that runs none of it, bound to a
-call as values, and results are compared here, of exactly the same types (`1 != True`; `numeric=True` lifts that).
-What the completion gets wrong is its 0.0; a row that can't be read, or a sandbox that fails, is unscored.
+A model's text is never pasted, evaluated or unpickled. A child reads its literals without running any of it, and binds
+them to a call as values. Results are compared here and must have exactly the same types (`1 != True`; `numeric=True`
+lifts that). An error of the completion is 0.0. An unreadable row or a sandbox failure is unscored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Task = Literal["deduction", "abduction", "induction", "propose"]
 _RUNS_OF_PROPOSAL = 4
 """How often `validate` runs a proposed program."""
 _COMPANY = 2
-"""Calls from which on a child is shared."""
+"""Minimum number of calls for a shared child."""
 _REPOSITORY_NAMES: dict[str, Task] = {"code_o": "deduction", "code_i": "abduction", "code_f": "induction"}
 
 
@@ -46,7 +46,7 @@ class Program(TextVerifier):
     preset: Preset = "paper"
     """`azr-repo`: induction checks only the hidden half, and proposals follow the repository's structural rules."""
     numeric: bool = False
-    """Compare as `==` does (1 == 1.0 == True) instead of type by type."""
+    """Compare with `==` (1 == 1.0 == True) instead of requiring the same types."""
     wall_s: float = 10.0
     """Seconds for one run of a program."""
     memory_mb: int = 512
@@ -60,12 +60,13 @@ class Program(TextVerifier):
         row_seconds(self.wall_s, self.row_s)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself, as many at a time as the machine has processors.
+        """Score each sample separately, as many in parallel as the machine has CPU cores.
 
-        Texts are read together, and calls of one closed program made together: no verdict depends on the company.
+        Strings are read together, and calls of one closed program run together. Verdicts do not depend on that
+        grouping.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
         """
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
@@ -74,7 +75,7 @@ class Program(TextVerifier):
 
     @property
     def slowest_s(self) -> float:
-        """The budget of a row, and what is tried in company before."""
+        """The budget of a row, plus the time of the shared runs before it."""
         return row_seconds(self.wall_s, self.row_s) + self.wall_s / 2
 
     def environment(self) -> dict[str, Any]:
@@ -82,7 +83,7 @@ class Program(TextVerifier):
         return {"sandbox": default_sandbox(ISOLATION).report.as_dict()}
 
     def task_of(self, sample: Sample) -> Any:
-        """Return what a sample's task is called, which may be none of ours."""
+        """Return the name of a sample's task, which may be unknown."""
         return self.task or _REPOSITORY_NAMES.get(str(sample.meta.get("task")), sample.meta.get("task"))
 
     def _score_sample(self, sample: Sample, shared: _Shared) -> Score:
@@ -163,7 +164,7 @@ class Program(TextVerifier):
 
 
 class _Shared:
-    """What the samples of a batch have done in company: their texts read, and calls of closed programs made."""
+    """Shared work of a batch's samples: reading their strings, and calls of closed programs."""
 
     def __init__(self, options: Program, box: LocalSandbox, samples: Sequence[Sample], threads: Executor) -> None:
         self.box = box
@@ -191,22 +192,22 @@ class _Shared:
         return inputs
 
     def read(self, how: str, text: Any) -> Any:
-        """Return what a text says; `UNREAD` where it must be read alone."""
+        """Return the value of a string; `UNREAD` if it must be read on its own."""
         return self._readings.get((how, text))
 
     def value(self, program: str, said: str) -> Any:
-        """Return what a program gives for an abducted input; `UNREAD` where it must be called alone."""
+        """Return a program's result for an abducted input; `UNREAD` if it must be called on its own."""
         return self._values.get((program, said), UNREAD)
 
     def values(self, program: str, calls: Sequence[Any]) -> list[Any] | None:
-        """Return what a program gives for each list of arguments; None where it must be called alone for each."""
+        """Return a program's result for each list of arguments; None if each call must be on its own."""
         if len(calls) < _COMPANY or self.read("closed", program) is not True:
             return None
         return call_together(self.box, program, calls, self._limits)
 
 
 class _Row:
-    """The sandbox as one row has it: all its runs share a budget."""
+    """The sandbox for one row: all its runs share a budget."""
 
     def __init__(self, options: Program, shared: _Shared) -> None:
         self.box, self.shared = shared.box, shared
@@ -215,7 +216,7 @@ class _Row:
         self._budget = Budget(self._limits, self._seconds)
 
     def share(self, runs: int) -> RunLimits:
-        """The limits of each of so many runs."""
+        """The limits of each of `runs` runs."""
         return replace(self._limits, wall_s=min(self._limits.wall_s, self._seconds / runs))
 
     def call(self, program: str, args: list[Any], kwargs: dict[str, Any]) -> RunResult:
@@ -231,10 +232,10 @@ class _Row:
         return result
 
     def read(self, how: str, text: Any) -> Any:
-        """Read what the completion says.
+        """Read a value that the completion states.
 
         Raises:
-            Invalid: it is no literal.
+            Invalid: it is not a literal.
             OurFault: the sandbox failed.
         """
         if (known := self.shared.read(how, text)) is not UNREAD:
@@ -248,7 +249,7 @@ class _Row:
         return result.value
 
     def data(self, how: str, text: Any) -> Any:
-        """Read what the row says.
+        """Read a value that the row states.
 
         Raises:
             OurFault: it can't be read.
@@ -260,7 +261,7 @@ class _Row:
 
 
 def _questions(task: Any, sample: Sample) -> list[Question]:
-    """What a sample asks to be read; nothing where its own check has something to say first."""
+    """The strings of a sample to read; empty if a check of the sample comes first."""
     try:
         text, meta = _answer(sample), sample.meta
         if task == "deduction":
@@ -276,13 +277,13 @@ def _questions(task: Any, sample: Sample) -> list[Question]:
 
 
 def _answer(sample: Sample) -> str:
-    """What stands in the answer tag, or the whole completion."""
+    """The content of the answer tag, or the whole completion."""
     answer = tagged(sample.completion, "answer")
     return answer if answer is not None else sample.completion
 
 
 def _pairs(meta: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """The texts of a row's inputs and outputs."""
+    """The strings of a row's inputs and outputs."""
     try:
         texts = tuple(
             (str(pair["input"]), str(pair["output"])) if isinstance(pair, Mapping) else tuple(map(str, pair))

@@ -1,7 +1,7 @@
 """Is a proposed Absolute Zero task valid? Structure, safety, integrity, determinism, in this order.
 
-The list of banned imports is the paper's (figure 10): it keeps tasks deterministic and self-contained. It is no
-sandbox; the sandbox is.
+The list of banned imports is the paper's (figure 10): it keeps tasks deterministic and self-contained. It does not
+replace the sandbox.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REPOSITORY_ADDS = ("hmac",)
 
 
 class InvalidProposal(ValueError):
-    """What the model wrote breaks a rule; says which."""
+    """The model's proposal breaks a rule; the message names it."""
 
 
 class OurFault(ValueError):
@@ -105,7 +105,7 @@ def _guest(box: LocalSandbox, how: str, text: str, limits: RunLimits) -> Any:
 
 
 def _structure(facts: dict[str, Any], preset: Preset) -> None:
-    """The rules that can be read off the program's text."""
+    """The rules that can be checked from the program's text."""
     if not facts["has_f"]:
         raise InvalidProposal("structure: no function f at the top level")
     if not facts["returns"]:
@@ -127,7 +127,7 @@ def as_literal(value: Any) -> str:
     """A value as Python literal text, for prompts and rows.
 
     Raises:
-        Invalid: it has no literal, or none of a reasonable length.
+        Invalid: it does not have a literal of a reasonable length.
     """
     if _foreign(value):
         raise InvalidProposal("integrity: returns a value that no literal stands for")

@@ -1,8 +1,8 @@
-"""Runs of the sandbox that several questions share, where none can know of another.
+"""Sandbox runs that several questions share without being able to affect each other.
 
-A child that only reads texts runs nothing of them, so it reads many. A program's calls have a child each, unless its
-text shows that calls can't know of each other (`guest/closed.py`): then they share one. What fails in company says
-nothing: whoever asked does it alone, under its own limits, and that is what counts.
+A child that only reads strings does not run any of them, so it reads many. Each call of a program has its own child,
+unless the source shows that calls can't affect each other (`guest/closed.py`). Then they share one. A failure in a
+shared run is not a result: the caller repeats the work on its own, under its own limits.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from verikit.sandbox import LocalSandbox, RunLimits
 from verikit.sandbox.guest import source
 
 Question = tuple[str, Any]
-"""What reads a text (`literal`, `arguments`, `pairs`, `structure`, `closed`), and the text."""
+"""The reader of a string (`literal`, `arguments`, `pairs`, `structure`, `closed`), and the string."""
 UNREAD = object()
-"""In place of a value: this must be asked alone."""
+"""Replaces a value that must be read or called on its own."""
 _SHARE_OF_WALL = 4
-"""Company has a quarter of a run's time: what is slow should not be waited for twice."""
+"""A shared run has a quarter of a run's time, to avoid waiting twice for slow work."""
 _MOST_QUESTIONS, _MOST_CHARS = 64, 100_000
 """Of one child."""
 _LONGEST = 20_000
-"""Characters of a text that is read in company."""
+"""Maximum characters of a string that is read in a shared run."""
 
 
 def read_together(box: LocalSandbox, asked: Sequence[Question], limits: RunLimits) -> list[Any]:
-    """Read texts in one child; parallel, `UNREAD` where one must be read alone."""
+    """Read strings in one child; values in the same order, `UNREAD` for those that must be read on their own."""
     short = [index for index, (_, given) in enumerate(asked) if _length(given) <= _LONGEST]
     found = [UNREAD] * len(asked)
     if not short:
@@ -44,7 +44,7 @@ def read_together(box: LocalSandbox, asked: Sequence[Question], limits: RunLimit
 def call_together(
     box: LocalSandbox, program: str, calls: Sequence[tuple[list[Any], dict[str, Any]]], limits: RunLimits
 ) -> list[Any] | None:
-    """Call the `f` of a closed program with each in one child; None if each must be called alone."""
+    """Call the `f` of a closed program with each in one child; None if each must be called on its own."""
     try:
         result = box.run_calls(program, [("f", args, kwargs) for args, kwargs in calls], _part(limits))
     except ValueError:  # an argument has no typed form
@@ -61,7 +61,7 @@ def _length(given: Any) -> int:
 
 
 class Readings:
-    """What texts say, read in as few children as they fit in."""
+    """The values of strings, read in as few children as possible."""
 
     def __init__(self, box: LocalSandbox, limits: RunLimits, threads: Executor) -> None:
         self._box, self._limits, self._threads = box, limits, threads
@@ -77,12 +77,12 @@ class Readings:
         return read_together(self._box, part, self._limits)
 
     def get(self, question: Question) -> Any:
-        """Return what was read; `UNREAD` if it was not."""
+        """Return the value that was read; `UNREAD` if it was not."""
         return self._known.get(question, UNREAD)
 
 
 def _parts(asked: Sequence[Question]) -> Iterator[list[Question]]:
-    """Cut into what one child reads."""
+    """Split questions into batches for one child each."""
     part: list[Question] = []
     chars = 0
     for question in asked:

@@ -1,1 +1,1 @@
-"""What several verifiers need to read a reply and its row: fences, JSON, stated answers, golds, whose fault it is."""
+"""Shared readers of replies and rows: fences, JSON, stated answers, gold answers, and the cause of failures."""

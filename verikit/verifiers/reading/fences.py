@@ -14,10 +14,10 @@ _LABEL = re.compile(r"[{. \t]{0,4}([\w+#-]*)")
 def fenced(text: str) -> list[tuple[str, str]]:
     """(label, content) of each fenced block, in order; labels are lower-case, content is without the fence's indent.
 
-    Fences are those of CommonMark: of backticks or tildes, closed by a mark at least as long, indented, in lists and
-    quotes, with more after the label (`python title="x.py"`). A labelled mark within an open block starts another one,
-    unless it is indented as a part of the code would be. An open block at the end counts: what was cut off there fails
-    by itself.
+    Fences follow CommonMark: backticks or tildes, closed by a mark at least as long. They may be indented, in lists and
+    quotes, and have more after the label (`python title="x.py"`). A labelled mark within an open block starts another
+    block, unless its indent makes it part of the code. An open block at the end counts: if it was cut off, it fails on
+    its own.
     """
     found: list[tuple[str, str]] = []
     mark, label, indent = "", "", 0

@@ -1,4 +1,4 @@
-"""What the verifiers that compare a text with a gold share: extraction, several golds, and who is to blame."""
+"""Shared by verifiers that compare text with a gold answer: extraction, several gold answers, and blame."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ AnswerIn = Literal["stated", "whole", "boxed", "answer_tag", "last_line"]
 class GoldVerifier(TextVerifier):
     """Compares the extracted answer with each accepted gold and takes the best.
 
-    No answer in the completion is the candidate's fault (0.0); no gold is the data's (no score). Characters that show
-    nothing (zero-width ones, joiners, controls) are left out of both.
+    If an answer is missing, the score is 0.0. If the gold answer is missing, the sample is unscored. Invisible
+    characters (zero-width ones, joiners, controls) are removed from both.
     """
 
     normalizer: Normalizer = "squad"
     """`squad`, `hotpotqa`, `r1-searcher`, or `none` (surrounding space only)."""
     extract: AnswerIn = "stated"
-    """What of the reply is compared: the answer it has `stated` (in a tag, a box, "the answer is …", its only bold
-    words) or else all of it; or `whole`, `boxed`, `answer_tag`, `last_line` as they stand. A stated answer that the
-    reply denies, or offers beside others ("Paris, or maybe Rome"), is 0.0."""
+    """The part of the reply to compare. `stated` is the marked answer (in a tag, a box, "the answer is …", the only
+    bold words), or else the whole reply. `whole`, `boxed`, `answer_tag` and `last_line` are literal. A
+    stated answer that the reply denies, or offers among others ("Paris, or maybe Rome"), is 0.0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -38,7 +38,7 @@ class GoldVerifier(TextVerifier):
         check_choice("extract", self.extract, get_args(AnswerIn))
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
@@ -68,12 +68,12 @@ class GoldVerifier(TextVerifier):
 
 
 def taken(reply: str, how: AnswerIn) -> tuple[str | None, str]:
-    """What of a reply is its answer, None where there is none, and the form it was found in."""
+    """The answer of a reply (None if it is missing), and the form it was found in."""
     return stated(reply) if how == "stated" else (extract(reply, how), how)
 
 
 def check_choice(field: str, value: str, choices: object) -> None:
-    """Refuse an option's value that is not one of its choices.
+    """Reject an option's value that is not one of its choices.
 
     Raises:
         UsageError: it is not.

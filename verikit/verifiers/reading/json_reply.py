@@ -12,14 +12,14 @@ from verikit.verifiers.reading.fences import fenced
 
 _LABELS = ("json", "jsonc", "json5", "jsonl")
 _START = re.compile(r'\{\s{0,9999}["}]|\[\s{0,9999}(?:["{\[\]\d-]|true\b|false\b|null\b)')
-"""What a document among prose begins with; `{x}` and `[see below]` are prose."""
+"""The start of a document among prose; `{x}` and `[see below]` are prose."""
 _BETWEEN = re.compile(r"(?:\s|,|;|\bor\b|\band\b){0,99}")
 _SEVERAL = "not JSON: several documents, one after the other"
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
 
 
 class Document(NamedTuple):
-    """A document as text, with its value or with what is wrong with it."""
+    """A document as text, with its value or its problem."""
 
     text: str
     value: Any = None
@@ -27,12 +27,12 @@ class Document(NamedTuple):
 
 
 def document(reply: str, *, bare: bool = False, array: bool = False) -> Document:
-    """Find the document; what looks like one and is broken counts as one, so that no part of it is taken for it.
+    """Find the document; a broken document is returned as broken, so none of its parts is used instead.
 
     Args:
-        reply: What is read.
-        bare: Nothing but a fence may stand around the document.
-        array: Among prose the last array counts; else the last object, and arrays only where there is none.
+        reply: The reply to read.
+        bare: Only a fence may surround the document.
+        array: Among prose use the last array. Otherwise use the last object, and arrays only if there isn't an object.
     """
     return documents(reply, bare=bare, array=array)[-1]
 
@@ -40,7 +40,7 @@ def document(reply: str, *, bare: bool = False, array: bool = False) -> Document
 def documents(reply: str, *, bare: bool = False, array: bool = False) -> list[Document]:
     """The documents of the most trusted kind, in order: the whole reply, JSON fences, or those among prose.
 
-    There is always one: a reply without any is one that is no JSON. `document` explains the arguments.
+    There is always one: a reply without any is itself one that is not JSON. `document` explains the arguments.
     """
     body = reply.strip()
     whole = parsed(body)
@@ -61,14 +61,14 @@ def documents(reply: str, *, bare: bool = False, array: bool = False) -> list[Do
 
 
 def _is_one_fence(body: str, blocks: Sequence[tuple[str, str]]) -> bool:
-    """Whether a reply is one fence of JSON and nothing beside it."""
+    """Whether a reply is one fence of JSON and nothing else."""
     if len(blocks) != 1 or blocks[0][0] not in ("", *_LABELS):
         return False
     return body[:3] in ("```", "~~~") and body[-3:] == body[:3]
 
 
 def parsed(text: str) -> Document:
-    """A text that is a document, or what is wrong with it."""
+    """The whole text as a document, with its value or its problem."""
     try:
         return Document(text, json.loads(text, parse_constant=refuse_constant, object_pairs_hook=distinct))
     except (ValueError, RecursionError) as error:
@@ -84,7 +84,7 @@ def _problem(text: str, error: Exception) -> str:
 
 
 def _among_prose(text: str) -> list[Document]:
-    """The outermost documents of a text, broken ones included; those with nothing between them are a broken one."""
+    """The outermost documents of the text, including broken ones; adjacent ones are one broken document."""
     decoder = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=distinct)
     found: list[Document] = []
     position = 0
@@ -101,7 +101,7 @@ def _among_prose(text: str) -> list[Document]:
 
 
 def _end(text: str, start: int) -> int:
-    """Where the bracket at `start` is closed; the end of the text where it is not."""
+    """The position of the bracket that closes the one at `start`; the end of the text if it is not closed."""
     depth = 0
     for piece in _PIECE.finditer(text, start):
         depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(piece[0], 0)

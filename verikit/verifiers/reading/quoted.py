@@ -1,4 +1,4 @@
-"""What of a text stands in quotation marks, in quoted lines, or behind a mark that nothing closes."""
+"""Parts of text in quotation marks, in quoted lines, or after a mark that is never closed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CLOSERS = {
 }  # fmt: skip
 """Opening marks with what closes each."""
 _DOUBLE = ('"', "“", "”", "„", "‟", "＂", "〝", "〞", "〟", "❝", "❞", "«", "»", "''", "``")
-"""What closes a double mark that its own closing mark doesn't."""
+"""Further marks that close a double mark, in addition to its own closing mark."""
 _OPENING = re.compile(r"^[ \t]{0,3}>[ \t]?(?=\S)|''|``|[\"“”„‟＂〝❝«»「『‹›‘‚❛']", re.MULTILINE)
 _APOSTROPHES = ("'", "‘")
 _CLOSING_TOO = ('"', "”", "＂", "«", "»", "‹", "›", "''")
@@ -26,17 +26,17 @@ _PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\Z")
 
 
 class Quoted(NamedTuple):
-    """A piece of a text that is quoted."""
+    """A quoted piece of text."""
 
     said: str
     end: int
-    """Where the text goes on after its closing mark."""
+    """The position after its closing mark."""
 
 
 def quoted(text: str) -> Iterator[Quoted]:
-    """The quoted pieces of a text, empty ones too, in order; a piece within another is part of that.
+    """The quoted pieces of the text, including empty ones, in order; a piece within another is part of that.
 
-    A quotation ends at its closing mark, in its line or its paragraph, and else with the paragraph.
+    A quotation ends at its closing mark, in its line or its paragraph, or otherwise with the paragraph.
     """
     at = 0
     while opening := _OPENING.search(text, at):
@@ -53,7 +53,7 @@ def _line(text: str, opening: re.Match[str]) -> Quoted:
 
 
 def _marked(text: str, opening: re.Match[str]) -> Quoted | None:
-    """What stands behind an opening mark; None where it opens nothing."""
+    """The text after an opening mark; None if it does not open a quotation."""
     mark, start = opening[0], opening.end()
     single = mark in _APOSTROPHES
     glued = opening.start() > 0 and text[opening.start() - 1].isalnum()
@@ -76,7 +76,7 @@ _Patterns = tuple[re.Pattern[str], re.Pattern[str] | None]
 
 @lru_cache(maxsize=64)
 def _closing(mark: str) -> tuple[_Patterns, _Patterns]:
-    """What closes an opening mark, by its own closing marks and by others; anywhere, and only where words end."""
+    """Patterns that close an opening mark, with its own closers and with others: at any place, and at word ends."""
     own, other = (
         "|".join(map(re.escape, marks)) for marks in (tuple(_CLOSERS[mark]), _DOUBLE if mark in _DOUBLE else ())
     )

@@ -1,8 +1,8 @@
-"""Whose fault a missing score is: the reply's if the row can be scored for another reply, else the row's or ours.
+"""The cause of a missing score: the reply if the row can be scored for another reply, otherwise the row or verikit.
 
-What depends on the reply's text alone is 0.0 with its reason. A verifier that runs somebody else's code (a checker, a
-grader, a repository's tests) therefore asks about the row before it leaves a reply unscored: does the same code work
-for a trivial reply? It is asked once per row, when a first reply fails.
+A failure that depends only on the reply's text is 0.0 with its reason. So a verifier that runs third-party code (a
+checker, a grader, a repository's tests) checks the row before it leaves a reply unscored. It checks whether the same
+code works for a trivial reply. This happens once per row, when a first reply fails.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 MOST_ROWS = 256
-"""Rows that are remembered; the oldest go first."""
+"""Maximum cached rows; the oldest are evicted first."""
 
 
 class RowFaults:
-    """What was found about rows; thread-safe."""
+    """Findings about rows; thread-safe."""
 
     def __init__(self, most: int = MOST_ROWS) -> None:
         self._most = most
@@ -29,8 +29,8 @@ class RowFaults:
         """Why no reply can be scored on this row; "" if one can.
 
         Args:
-            row: All that the answer rests on, the verifier's options included; its `repr` is the key.
-            find: Tries trivial replies. It is called once per row, and others who ask meanwhile wait for it.
+            row: All that the answer depends on, including the verifier's options; its `repr` is the key.
+            find: Tries trivial replies. It is called once per row; concurrent callers wait for it.
         """
         key = hashlib.blake2b(repr(row).encode("utf-8", "replace"), digest_size=16).digest()
         with self._lock:

@@ -1,7 +1,7 @@
 """The program in a reply: which of its fenced blocks, or which of them together.
 
-Blocks labelled as Python come before unlabelled ones; the last that defines what the tests call counts, with the
-earlier ones that define what it uses. A block that only calls or tests the function is no program of its own.
+Blocks labelled as Python come before unlabelled ones; the last block that defines the names the tests call counts, with
+the earlier ones that it uses. A block that only calls or tests the function is not a separate program.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _READS = re.compile(r"\binput\(|\bstdin\b|\bopen\(0")
 _PROGRAM = re.compile(r"^(?:from|import|def|class|async|for|while|if|with|try|@)\b|\b(?:print|input)\(", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _MARK = re.compile(r"^[ \t]*\[(BEGIN|DONE)\](?=\s|\Z|(?<=BEGIN\])\w)", re.MULTILINE)
-"""What few-shot prompts of MBPP put around a program, each at the start of a line."""
+"""Marks around a program in MBPP's few-shot prompts, each at the start of a line."""
 _INDENTED_OR_DEFINITION = re.compile(r"[ \t#@)\]}]|(?:async[ \t]+)?(?:def|class|from|import)\b|[A-Z_]+[ \t]*=")
 
 
 class SolutionCode(NamedTuple):
-    """What a reply gives to be run."""
+    """The code of a reply to run."""
 
     program: str
-    """Empty where there is none."""
+    """The program; empty if there isn't one."""
     language: str = ""
-    """The language of the only program there is, if that is one there is no runner for."""
+    """The language of the only program, if it is one without a runner."""
 
 
 def solution(reply: str, wanted: Collection[str] = ()) -> SolutionCode:
@@ -51,7 +51,7 @@ def solution(reply: str, wanted: Collection[str] = ()) -> SolutionCode:
 
     Args:
         reply: Without any fence it is the program itself.
-        wanted: Names that the tests call; none where the program reads standard input.
+        wanted: Names that the tests call; empty if the program reads standard input.
     """
     reply = _between_marks(reply)
     blocks = [(label, content) for label, content in fenced(reply) if content.strip()]
@@ -69,7 +69,7 @@ def solution(reply: str, wanted: Collection[str] = ()) -> SolutionCode:
 
 
 def _between_marks(reply: str) -> str:
-    """What stands before the first `[DONE]`, from the last `[BEGIN]` before it on; all of it if that is nothing."""
+    """The text between the first `[DONE]` and the last `[BEGIN]` before it; the whole reply if that is empty."""
     start, end = 0, len(reply)
     for mark in _MARK.finditer(reply):
         if mark[1] == "BEGIN":
@@ -81,7 +81,7 @@ def _between_marks(reply: str) -> str:
 
 
 def _joined(blocks: Sequence[str], wanted: Collection[str]) -> str:
-    """The block that counts, after the earlier ones that define what it uses."""
+    """The block that counts, after the earlier ones that it uses."""
     if len(blocks) == 1:
         return blocks[0]
     main = _main(blocks, wanted)
@@ -100,7 +100,7 @@ def _joined(blocks: Sequence[str], wanted: Collection[str]) -> str:
 
 
 def _main(blocks: Sequence[str], wanted: Collection[str]) -> int:
-    """The last block that defines what is wanted, or that reads standard input, else the last that defines anything."""
+    """The last block that defines the required names or reads standard input, or else the last with a definition."""
     numbers = range(len(blocks))
     fitting = [n for n in numbers if (set(wanted) & named(blocks[n]) if wanted else _READS.search(blocks[n]))]
     defining = [n for n in numbers if _defined(blocks[n])]
@@ -112,7 +112,7 @@ def _defined(block: str) -> list[str]:
 
 
 def named(block: str) -> set[str]:
-    """Names that a block gives a meaning to at its top level."""
+    """Names that a block binds at its top level."""
     imported = (name for line in _IMPORTS.findall(block) for name in _WORD.findall(line))
     return {*_defined(block), *_ASSIGNS.findall(block), *imported}
 
@@ -123,5 +123,5 @@ def words(block: str) -> set[str]:
 
 
 def _only_defines(block: str) -> bool:
-    """Whether a block runs nothing by itself."""
+    """Whether a block only defines names and does not run anything."""
     return all(not line.strip() or _INDENTED_OR_DEFINITION.match(line) for line in block.split("\n"))

@@ -1,7 +1,7 @@
-"""A sqlite file that an agent left, read in the sandbox: its tables and schema, or what a query of ours gives.
+"""A sqlite file that an agent left, read in the sandbox: its tables and schema, or the result of verikit's query.
 
-The child gets the file and its log, and never an expected value. What it prints is hostile: its form is checked before
-it is used.
+The child receives the file and its log, and never an expected value. Its output is untrusted, so its form is checked
+before use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from verikit.workspaces.tree import Blob
 from verikit.workspaces.workspace import Side, Workspace
 
 BESIDE = ("-wal", "-journal")
-"""Endings of the files that belong to a database and hold a part of its state."""
+"""Endings of the files that belong to a database and contain a part of its state."""
 MAX_ROWS = 100_000
 MAGIC = b"SQLite format 3\0"
 _OUTPUT_KB = 64 * 1024
@@ -37,7 +37,7 @@ class StoredTable:
     declared: tuple[str, ...]
     """The declared types."""
     key: tuple[str, ...]
-    """The columns of the primary key, in its order; none where it has none."""
+    """The columns of the primary key, in its order; empty if the table doesn't have one."""
     rows: tuple[tuple[Cell, ...], ...]
 
     @cached_property
@@ -49,29 +49,29 @@ class StoredTable:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """What a database holds."""
+    """The content of a database."""
 
     tables: Mapping[str, StoredTable] = field(default_factory=dict)
     schema: frozenset[tuple[str, str, str, str]] = frozenset()
-    """Kind, name, table and text of everything that is declared in it."""
+    """Kind, name, table and text of all its declarations."""
 
 
 def database(workspace: Workspace, path: str, side: Side = "after", max_rows: int = MAX_ROWS) -> Database:
     """All base tables of a database of a workspace.
 
     Raises:
-        AgentFault: what the agent left is no sound database.
-        WorkspaceError: it is not there by no fault of the agent's, has too many rows, or the sandbox failed.
+        AgentFault: the agent's file is not a valid database.
+        WorkspaceError: it is missing through no action of the agent, has too many rows, or the sandbox failed.
     """
     return _checked(_database, _observed(workspace, path, side, "", max_rows))
 
 
 def queried(workspace: Workspace, path: str, sql: str, max_rows: int = MAX_ROWS) -> tuple[list[str], list[list[Any]]]:
-    """The columns and rows of a query of ours on a database that the agent left.
+    """The columns and rows of verikit's query on a database that the agent left.
 
     Raises:
-        AgentFault: it is no sound database, or the query can't be run on it.
-        WorkspaceError: as `database`.
+        AgentFault: it is not a valid database, or the query can't be run on it.
+        WorkspaceError: see `database`.
     """
     return _checked(_table, _observed(workspace, path, "after", sql, max_rows))
 
@@ -122,10 +122,10 @@ def _read(ran: RunResult, name: str, fault: type[AgentFault | WorkspaceError]) -
 
 
 def _checked(read: Callable[[Mapping[str, Any]], Found], told: Mapping[str, Any]) -> Found:
-    """What is read from an observation.
+    """The value read from an observation.
 
     Raises:
-        WorkspaceError: it has not the form of one.
+        WorkspaceError: it does not have the form of one.
     """
     try:
         return read(told)
@@ -165,7 +165,7 @@ def _rows(told: Sequence[Any], width: int) -> tuple[tuple[tuple[str, Any], ...],
 
 
 def _value(value: Any) -> Any:
-    """A value as Python has it; only plain ones come out."""
+    """A value as a plain Python value."""
     if isinstance(value, Mapping):
         return bytes.fromhex(value["blob"]) if "blob" in value else float(value["float"])
     if value is not None and not isinstance(value, str | int | float):

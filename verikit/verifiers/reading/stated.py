@@ -1,4 +1,4 @@
-"""The answer that a reply states, as text, and whether the reply stands by it."""
+"""The answer that a reply states, as text, and whether the reply asserts it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _WORDS_OF_AN_ITEM = 6
 
 
 class Stated(NamedTuple):
-    """What a reply states."""
+    """The stated answer of a reply."""
 
     text: str | None
-    """None where the reply denies what it states."""
+    """The answer; None if the reply denies it."""
     form: str
-    """Where it stood: box, statement, bold, …; "whole" where nothing marks an answer."""
+    """The form it was found in: box, statement, bold, …; "whole" if the answer is not marked."""
 
 
 def stated(reply: str) -> Stated:
-    """The answer that a reply marks (a tag, a box, "the answer is …", ####, its only bold words), else the whole of it.
+    """The answer that a reply marks (a tag, a box, "the answer is …", ####, its only bold words), or the whole reply.
 
-    Of a reply that takes back what it said ("Rome. Wait, Paris.") what follows counts.
+    If a reply retracts an answer ("Rome. Wait, Paris."), the text after the retraction counts.
     """
     part = final_part(reply)
     if found := marked(part):
@@ -46,7 +46,7 @@ def stated(reply: str) -> Stated:
 
 
 def _bold(part: str) -> Stated | None:
-    """The only bold words, headings left out; None if there are none, or others."""
+    """The only bold words, ignoring headings; None if there aren't any, or more than one run."""
     bold = [match for match in _BOLD.finditer(part) if not _HEADING.fullmatch(match[1])] if "**" in part else []
     if len({match[1].casefold() for match in bold}) != 1:
         return None
@@ -56,13 +56,13 @@ def _bold(part: str) -> Stated | None:
 
 
 def stands(text: str, start: int, end: int) -> bool:
-    """Whether a text stands by what it says from `start` to `end`: no denial, question, condition or alternative."""
+    """Whether text asserts the span from `start` to `end`: no denial, question, condition or alternative."""
     left = before(text, start)
     return role_among(left, after(text, end)) == "asserted" and not is_alternative(left)
 
 
 def offers_others(answer: str, gold: str) -> bool:
-    """Whether an answer that holds the gold also offers other answers, or denies the gold: a guess, not an answer."""
+    """Whether an answer with the gold answer also offers others, or denies the gold answer: a guess, not an answer."""
     wanted = gold.strip().casefold()
     folded = answer.casefold()
     if not wanted or len(folded) != len(answer):

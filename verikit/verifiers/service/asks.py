@@ -1,4 +1,4 @@
-"""What a row asks of a service: requests, what their replies must be, and restarts between them."""
+"""A row's requests to a service, the expected replies, and restarts between them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DeclaredRequest:
     target: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
-    """JSON or a text."""
+    """JSON or a string."""
     as_json: bool = False
     expect: Mapping[str, Any] = field(default_factory=dict)
     keep: Mapping[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class DeclaredRequest:
         return f"{self.method} {self.target}"[:80]
 
     def request(self, client_headers: Mapping[str, str], kept: Mapping[str, str | int]) -> HttpRequest:
-        """The request of a client, with what it kept of earlier replies."""
+        """The request of a client, with values it kept from earlier replies."""
         headers = {"Host": "localhost", "Connection": "close", **client_headers}
         body = b""
         if self.as_json:
@@ -73,7 +73,7 @@ class DeclaredRequest:
 
 
 def filled(value: Any, kept: Mapping[str, str | int]) -> Any:
-    """JSON with kept values where a string is nothing but `{name}`."""
+    """JSON with each string that is only `{name}` replaced by the kept value."""
     if isinstance(value, Mapping):
         return {key: filled(item, kept) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -87,7 +87,7 @@ def found(value: Any, path: str) -> str | int:
     """The value at a path such as `items.0.id`.
 
     Raises:
-        AgentFault: there is none that can be kept.
+        AgentFault: there isn't a string or integer at the path.
     """
     for name in path.split("."):
         if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
@@ -107,7 +107,7 @@ def read_asks(told: Sequence[Mapping[str, Any]]) -> list[DeclaredRequest | Resta
     """The requests and restarts that a row names.
 
     Raises:
-        UsageError: they have another form.
+        UsageError: they have another format.
     """
     if isinstance(told, str | Mapping) or not isinstance(told, Sequence) or len(told) > _MOST:
         raise UsageError(f"ask is a list of at most {_MOST} requests and restarts")
@@ -132,7 +132,7 @@ def _read(told: Mapping[str, Any]) -> DeclaredRequest | Restart:
 
 
 def _problem(ask: DeclaredRequest) -> str:
-    """What is wrong with a request of a row."""
+    """The problem with a request of a row."""
     if not isinstance(ask.target, str) or not ask.target.startswith("/"):
         return "the path must begin with /"
     if not all(_is_texts(value) for value in (ask.headers, ask.keep)):

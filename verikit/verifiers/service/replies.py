@@ -1,4 +1,4 @@
-"""Checks of a reply. The service is in its box, and what it should have replied never goes there."""
+"""Checks of a reply. The service is in its box, and expected replies never enter it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOLD = 3
 
 
 def fault(reply: HttpReply, expect: Mapping[str, Any], kept: Mapping[str, str | int], rules: JsonRules) -> str:
-    """What is wrong with a reply, "" if nothing is.
+    """The problem with a reply, "" if there isn't one.
 
     Raises:
         AgentFault: its body can't be read.

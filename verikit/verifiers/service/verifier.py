@@ -1,4 +1,4 @@
-"""Does the server reply as it should? It is started in a box of its own and called over the box's loopback."""
+"""Does the server reply as it should? It is started in its own box and called over the box's loopback."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ CLIENTS: Mapping[str, Mapping[str, str]] = {
         "Accept-Language": "en-US,en;q=0.5",
     },
 }  # fmt: skip
-"""Who sends the requests. Each gets a fresh box, and a service must serve both alike."""
+"""The clients that send the requests. Each gets a fresh box, and a service must serve both alike."""
 _STOP_S = 10.0
 _ENDING_TICKS = 10
-"""After a reply that is none: how long a program that is about to end may take, so that the reason can say so."""
+"""Wait after a missing reply, so the reason can report a program that is about to end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Service(WorkspaceVerifier):
     ask: Sequence[Mapping[str, Any]] = ()
     """Requests in order, such as `{"get": "/a", "expect": {"status": 200, "json": …}}`, and `{"restart": "kill"}`."""
     port: int = 8000
-    """The port where the program listens. The program gets it as the environment variable `PORT`."""
+    """The port that the program listens on. The program receives it in the environment variable `PORT`."""
     ready: str = ""
     """A path that is requested until its status is 2xx, before the first request. Without it, the port must be open."""
     stop_ok: bool = False
@@ -115,7 +115,7 @@ class Service(WorkspaceVerifier):
         return files
 
     def _named(self, program: ServiceProgram) -> Iterator[str]:
-        """The file that the command names first: if it was not collected, that is not the agent's doing."""
+        """The file that the command names first: if it was not collected, the agent is not the cause."""
         command = list(self.start)
         if program.file:
             yield program.file
@@ -131,7 +131,7 @@ class _Visit:
         self._kept: dict[str, str | int] = {}
 
     def parts(self) -> Iterator[tuple[str, Score]]:
-        """The score of each step; what ends the program, or a reply that is none, is the last."""
+        """The score of each step; the last one is the step that ends the program or does not get a valid reply."""
         asks = read_asks(self._service.ask)
         name = "start"
         try:
@@ -172,7 +172,7 @@ class _Visit:
         try:
             left = max(deadline - time.monotonic(), 0.1)
             return 200 <= call(self._box, request, min(left, self._service.reply_s)).status < 300
-        except AgentFault:  # whatever is wrong before it is ready: it gets another chance until the deadline
+        except AgentFault:  # errors before it is ready: retry until the deadline
             return False
 
     def _restart(self, restart: Restart) -> str:
@@ -182,10 +182,10 @@ class _Visit:
         return ""
 
     def _ask(self, ask: DeclaredRequest) -> str:
-        """Send a request; what is wrong with the reply.
+        """Send a request; return the problem with the reply.
 
         Raises:
-            AgentFault: there is no reply, or none that can be read.
+            AgentFault: the reply is missing or can't be read.
         """
         reply = self._call(ask)
         rules = self._service.rules

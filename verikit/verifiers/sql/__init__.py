@@ -1,4 +1,4 @@
-"""Does the query give what the gold query gives? Both run on databases in the sandbox."""
+"""Does the query return the result of the gold query? Both run on databases in the sandbox."""
 
 from verikit.verifiers.sql.verifier import SQL
 

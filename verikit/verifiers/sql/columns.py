@@ -1,7 +1,7 @@
-"""In which order are a result's columns those of another? Found by refining classes of columns, then by trying.
+"""Which order of a result's columns matches another result? Found by refining classes of columns, then by trying.
 
-Columns can only match within a class: those whose cells are the same bag, seen together with the classes of the rows
-the cells stand in (colour refinement). What the classes leave open is tried column by column, within a bound of work.
+Columns can only match within a class: those whose cells are the same bag, seen together with the classes of the cells'
+rows (colour refinement). Columns that the classes leave open are tried one by one, within a bound of work.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from verikit.errors import VerikitError
 
 Ids = tuple[int, ...]
 _MOST_WORK = 4_000_000
-"""Cells looked at while columns are refined, and again while orders are tried: some seconds."""
+"""Maximum cells read while columns are refined, and again while orders are tried: some seconds."""
 _PER_TRY = 20
-"""What a try costs beside its rows."""
+"""The cost of a try in addition to its rows."""
 
 
 class TooManyOrders(VerikitError):
-    """Columns look so alike that the bound is reached before an order is found."""
+    """Columns are so similar that the bound is reached before an order is found."""
 
 
 def column_order(
     ours: Sequence[tuple[Hashable, ...]], theirs: Sequence[tuple[Hashable, ...]], at: Sequence[int] | None
 ) -> Ids | None:
-    """An order of the second table's columns in which its rows are the first's as a bag; None where there is none.
+    """An order of the second table's columns that makes its rows the first's as a bag; None if there isn't one.
 
     Args:
         ours: Rows.
@@ -33,7 +33,7 @@ def column_order(
         at: The number of each row's block, in both; rows match within blocks. None: all are one.
 
     Raises:
-        TooManyOrders: none was found within the bound.
+        TooManyOrders: an order was not found within the bound.
     """
     width = len(ours[0]) if ours else 0
     if not width or len(ours) != len(theirs):
@@ -48,9 +48,9 @@ def column_order(
 
 
 def _classes(first: Sequence[Ids], second: Sequence[Ids], blocks: Sequence[int]) -> tuple[list[int], list[int]] | None:
-    """The class of each column of both tables; None where no order can make them the same.
+    """The class of each column of both tables; None if no order can make them the same.
 
-    Classes are hashes: two that happen to be equal leave more to be tried, and nothing wrong.
+    Classes are hashes: a collision only leaves more orders to try.
     """
     upright, other_upright = [*zip(*first, strict=True)], [*zip(*second, strict=True)]
     columns, others = ([_bag_of(column, blocks) for column in table] for table in (upright, other_upright))
@@ -74,14 +74,14 @@ def _bag_of(column: Ids, blocks: Sequence[int]) -> int:
 
 
 def _refined(lines: Sequence[Ids], old: Sequence[int], across: Sequence[int]) -> list[int]:
-    """The classes of lines by their own and by the bag of their cells with the classes across."""
+    """New classes of lines, from their classes and the bag of their cells with the crossing classes."""
     return [hash((kind, sum(map(hash, zip(line, across, strict=True))))) for kind, line in zip(old, lines, strict=True)]
 
 
 def _tried(
     first: Sequence[Ids], second: Sequence[Ids], blocks: Sequence[int], classes: tuple[list[int], list[int]]
 ) -> Ids | None:
-    """Depth first over the gold's columns; each step has to keep the beginnings of rows the same bag."""
+    """Depth first over the gold's columns; each step has to keep the row prefixes equal as bags."""
     mine, hers = [*zip(*first, strict=True)], [*zip(*second, strict=True)]
     alike: dict[Ids, int] = {}
     content = [alike.setdefault(column, len(alike)) for column in hers]
@@ -120,7 +120,7 @@ def _tried(
 
 
 def _step(begun: tuple[list[int], list[int]], column: Ids, other: Ids) -> tuple[list[int], list[int]] | None:
-    """The beginnings of rows with one more column, as ids that both tables share; None where the bags differ."""
+    """The row prefixes with one more column, as ids that both tables share; None if the bags differ."""
     known: dict[tuple[int, int], int] = {}
     first = [known.setdefault(pair, len(known)) for pair in zip(begun[0], column, strict=True)]
     try:

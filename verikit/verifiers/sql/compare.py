@@ -1,7 +1,8 @@
-"""Are two results of queries the same? Bags of rows, in blocks where an order is asked for; numbers within a tolerance.
+"""Are two query results the same? Compares bags of rows, in blocks if the query has an order; numbers have a tolerance.
 
 Cells become ids such that close cells share one; then results compare as counters of tuples of ids. `NULL` is `NULL`,
-1 is 1.0, a whole number is no other whole number however wide the tolerance, text is no number. n log n in the cells.
+and 1 is 1.0. Different integers never match, regardless of the tolerance, and text is not a number. It is n log n in
+the cells.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ _ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a query gave."""
+    """The result of a query."""
 
     names: tuple[str, ...]
     rows: tuple[Cells, ...]
     blocks: tuple[int, ...] = ()
-    """Sizes of the runs of rows that are in order; rows of one run may stand in any order. Empty: all rows are one."""
+    """Sizes of the runs of rows that are in order; rows of one run may be in any order. Empty: all rows are one."""
 
 
 def read(text: str) -> tuple[tuple[str, ...], tuple[Cells, ...], tuple[Cells, ...] | None]:
     """Columns, rows and keyed rows that the sandbox's child has printed.
 
     Raises:
-        ValueError: it is not what the child prints.
+        ValueError: it is not the child's output format.
     """
     try:
         names, rows, keyed = json.loads(text)
@@ -77,14 +78,14 @@ def _decimal(text: str) -> Hashable:
 def in_blocks(
     rows: Sequence[Cells], keyed: Sequence[Cells] | None, columns: Sequence[int], collations: Sequence[str] = ()
 ) -> tuple[int, ...]:
-    """Sizes of the runs of rows whose sort keys tie; each row alone where the keys are not known.
+    """Sizes of the runs of rows whose sort keys tie; single rows if the keys are not known.
 
     Args:
         rows: Of the ordered query.
         keyed: The same rows with the keys as further columns, or None.
-        columns: Of each key the 1-based output column it is, 0 where it is a further column.
-        collations: Of each key the collation that it is sorted under, in lower case; sqlite's `nocase` and `rtrim` make
-            texts tie that are not the same.
+        columns: The 1-based output column of each key, 0 if it is a further column.
+        collations: The collation of each key, in lower case; under sqlite's `nocase` and `rtrim`, different strings can
+            tie.
     """
     width = len(rows[0]) if rows else 0
     if keyed is None or [row[:width] for row in keyed] != list(rows) or any(not 0 <= c <= width for c in columns):
@@ -112,14 +113,14 @@ def _collated(cell: Hashable, collation: str) -> Hashable:
 
 
 def difference(gold: Result, said: Result, columns: Columns, tolerance: float, *, distinct: bool = False) -> str:
-    """Empty if two results are the same, else in what they differ.
+    """Empty if two results are the same, otherwise their difference.
 
     Args:
-        gold: What is expected; its blocks say which order counts.
-        said: What the candidate's query gave.
+        gold: The expected result; its blocks define which order counts.
+        said: The result of the candidate's query.
         columns: Matched by their position, by their names, or in any order.
         tolerance: Numbers may differ by this much, absolutely or relatively.
-        distinct: Compare as sets: how often a row comes is not looked at.
+        distinct: Compare as sets: the number of times a row occurs is ignored.
     """
     if len(gold.names) != len(said.names):
         return f"{len(said.names)} columns, not {len(gold.names)}"
@@ -153,7 +154,7 @@ def _told(ours: list[Cells], theirs: list[Cells], order: Sequence[int], blocks: 
 
 
 def _by_name(gold: Sequence[str], said: Sequence[str]) -> tuple[int, ...] | None:
-    """Where each gold column stands among the candidate's; equal names match in their order."""
+    """The position of each gold column among the candidate's; equal names match in their order."""
     places: dict[str, list[int]] = {}
     for i, name in enumerate(said):
         places.setdefault(_plain(name), []).append(i)
@@ -166,7 +167,7 @@ def _plain(name: str) -> str:
 
 
 def _numbered(blocks: Sequence[int], rows: int) -> list[int] | None:
-    """The number of each row's block; None where all rows are one bag."""
+    """The number of each row's block; None if all rows are one bag."""
     if not blocks or sum(blocks) != rows:
         return None
     return [number for number, size in enumerate(blocks) for _ in range(size)]
@@ -184,7 +185,7 @@ def _bag(
 def _any_order(
     ours: list[Cells], theirs: list[Cells], at: Sequence[int] | None, distinct: bool
 ) -> tuple[int, ...] | None:
-    """An order of the candidate's columns in which its rows are the gold's; None where there is none."""
+    """An order of the candidate's columns that makes its rows the gold's; None if there isn't one."""
     if distinct:
         return column_order([*dict.fromkeys(ours)], [*dict.fromkeys(theirs)], None)
     return column_order(ours, theirs, at)

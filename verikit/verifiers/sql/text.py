@@ -1,6 +1,6 @@
 """SQL as text: the query in a reply, whether its rows have an order, and the same query with its sort keys shown.
 
-One pass over tokens, linear in the text. Nothing here says what a query means; the database does that.
+One pass over tokens, linear in the text. This module does not interpret queries; the database does that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verikit.verifiers.reading.json_reply import document
 LABELS = frozenset(
     {"sql", "sqlite", "sqlite3", "duckdb", "postgresql", "postgres", "mysql", "tsql", "plsql", "mariadb"}
 )
-"""Labels of fences that hold a query."""
+"""Labels of fences that contain a query."""
 _START = re.compile(r"[\s(]{0,200}(?:select|with|values|from|table)\b", re.IGNORECASE)
 _LABEL = r"(?:(?:final |my |the )?(?:sql|answer|query|solution)(?: query| statement)?(?: is)?[*_]{0,2}[ \t]?:[*_]{0,2})"
 _IN_PROSE = re.compile(rf"^[ \t]{{0,40}}[*_]{{0,2}}{_LABEL}?[ \t]{{0,9}}(?=(?:select|with)\s)", re.I | re.M)
@@ -26,7 +26,7 @@ _WITH = re.compile(r"\s*with\s+(?:recursive\s+)?[\w\"`\[\]]{1,200}\s*(?:\([^()]{
 _NO_COLUMNS = frozenset(
     ("is", "are", "the", "and", "or", "in", "must", "can", "should", "statement", "statements", "clause", "queries")
 )
-"""Words that show SELECT as a noun or a verb of prose, where they follow it."""
+"""Words that, after SELECT, mark it as a noun or a verb of prose."""
 _JSON_KEYS = ("sql", "SQL", "query", "sql_query")
 _TOKEN = re.compile(
     r"(?P<space>\s+|--[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))"
@@ -40,7 +40,7 @@ _SETS = frozenset({"union", "intersect", "except"})
 
 
 class SqlToken(NamedTuple):
-    """One token that is no space and no comment."""
+    """One token that is neither space nor comment."""
 
     kind: str
     text: str
@@ -51,12 +51,12 @@ class SqlToken(NamedTuple):
 
     @property
     def word(self) -> str:
-        """A keyword in lower case; "" for everything else."""
+        """A keyword in lower case; "" for other tokens."""
         return self.text.lower() if self.kind == "word" else ""
 
 
 def tokens(sql: str) -> list[SqlToken]:
-    """The tokens of a query; what is never closed runs to the end."""
+    """The tokens of a query; an unclosed token runs to the end."""
     found: list[SqlToken] = []
     depth = 0
     for match in _TOKEN.finditer(sql):
@@ -70,18 +70,23 @@ def tokens(sql: str) -> list[SqlToken]:
 
 
 def _fitting(blocks: Sequence[tuple[str, str]]) -> list[str]:
-    """The contents of blocks labelled as SQL, else of those without a label that begin like a query."""
+    """The contents of blocks labelled as SQL, or else of unlabelled blocks that start like a query."""
     labelled = [content for label, content in blocks if label in LABELS]
     return labelled or [content for label, content in blocks if not label and _begins(content)]
 
 
 def query(reply: str) -> str:
-    """The query of a reply, without its closing semicolon; "" where there is none.
+    """The query of a reply, without its closing semicolon; "" if there isn't one.
 
-    It is looked for in the last `<answer>` or `<sql>` tag, else in the whole reply. The first of these that occurs
-    counts, and its last instance: a fence labelled as SQL, another fence that begins like a query, a JSON object with
-    the key `sql` or `query`, the whole text where that begins like one, and a place in prose. That is inline code, a
-    line that begins with SELECT or WITH, or what follows a label such as "Answer:", up to a semicolon or an empty line.
+    The search covers the last `<answer>` or `<sql>` tag, or else the whole reply. The first of these that occurs
+    counts, and its last instance:
+
+    - a fence labelled as SQL,
+    - another fence that starts like a query,
+    - a JSON object with the key `sql` or `query`,
+    - the whole text if it starts like a query,
+    - a place in prose, up to a semicolon or an empty line: inline code, a line that starts with SELECT or WITH, or the
+      text after a label such as "Answer:".
     """
     for name in ("answer", "sql"):
         if (inner := tagged(reply, name)) is not None:
@@ -99,7 +104,7 @@ def query(reply: str) -> str:
 
 
 def _in_json(reply: str) -> str | None:
-    """The query that the reply's JSON object states; None where no key of it is one for a query."""
+    """The query in the reply's JSON object; None if it doesn't have a key for a query."""
     if not any(f'"{key}"' in reply for key in _JSON_KEYS):
         return None
     value = document(reply).value
@@ -115,7 +120,7 @@ def _last_code(reply: str) -> re.Match[str] | None:
 
 
 def _in_prose(reply: str) -> str:
-    """The last query among prose, as inline code or from the beginning of a line."""
+    """The last query among prose, as inline code or from the start of a line."""
     code = _last_code(reply)
     starts = [match.end() for match in _IN_PROSE.finditer(reply) if _begins(reply[match.end() : match.end() + 2000])]
     line = _statement(reply[starts[-1] :]) if starts else ""
@@ -125,18 +130,18 @@ def _in_prose(reply: str) -> str:
 
 
 def _statement(text: str) -> str:
-    """A text up to its first semicolon, or without one up to its first empty line."""
+    """The text up to its first semicolon, or without one up to its first empty line."""
     ends = [token.start for token in tokens(text) if token.text == ";"]
     return text[: ends[0]] if ends else re.split(r"\n[ \t]*\n", text, maxsplit=1)[0]
 
 
 def _names_table(text: str) -> bool:
-    """Whether a query has a FROM with something behind it, as inline code that only names a clause has not."""
+    """Whether a query has a FROM with something after it, unlike inline code that only names a clause."""
     return "from" in [token.word for token in tokens(text)][1:-1]
 
 
 def _begins(text: str) -> bool:
-    """Whether a text, comments aside, begins like a query."""
+    """Whether text starts like a query, ignoring comments."""
     matches = (match for match in _TOKEN.finditer(text, 0, 2000) if match.lastgroup != "space" and match[0] != "(")
     first, second = next(matches, None), next(matches, None)
     if first is None or _START.match(first[0] + " ") is None:
@@ -155,32 +160,32 @@ def stripped(sql: str) -> str:
 
 
 class SortKeys(NamedTuple):
-    """What the rows of an ordered query are sorted by."""
+    """The sort keys of an ordered query."""
 
     sql: str
-    """The query with keys that are no output column as further columns; "" if there are none such, or no way to."""
+    """The query with keys that are not output columns as further columns; "" if all are, or if they can't be added."""
     columns: tuple[int, ...]
-    """Of each key the 1-based output column it is; 0: the further column of its position."""
+    """The 1-based output column of each key; 0: the further column of its position."""
     collations: tuple[str, ...]
-    """Of each key the collation it states, in lower case; "" where it states none."""
+    """The stated collation of each key, in lower case; "" if it does not state one."""
 
 
 def _is_single_select(words: Sequence[str]) -> bool:
-    """Whether a query is one SELECT … FROM that keeps all its rows, to which columns can be added."""
+    """Whether a query is one SELECT … FROM that keeps all its rows, so columns can be added."""
     if words.count("select") != 1 or words.count("from") != 1 or {"distinct", *_SETS} & set(words):
         return False
     return words.index("select") < words.index("from")
 
 
 def _is_bracketed(found: Sequence[SqlToken]) -> bool:
-    """Whether one pair of brackets holds the whole query."""
+    """Whether one pair of brackets encloses the whole query."""
     if len(found) <= 2 or found[0].text != "(" or found[-1].text != ")":
         return False
     return all(token.depth > found[0].depth for token in found[1:-1])
 
 
 def sort_keys(sql: str) -> SortKeys | None:
-    """What the outermost ORDER BY sorts by; None where there is none, so that the rows are a bag."""
+    """The sort keys of the outermost ORDER BY; None if there isn't one, so the rows are a bag."""
     found = tokens(sql)
     while _is_bracketed(found):
         found = found[1:-1]
@@ -205,7 +210,7 @@ def sort_keys(sql: str) -> SortKeys | None:
 
 
 def _parts(found: Sequence[SqlToken], begin: int, stop: int) -> list[list[SqlToken]]:
-    """The tokens between two offsets, cut at the commas that are in no brackets."""
+    """The tokens between two offsets, split at the commas outside brackets."""
     inside = [token for token in found if begin <= token.start < stop]
     parts: list[list[SqlToken]] = [[]]
     for token in inside:
@@ -231,7 +236,7 @@ def _collated(key: list[SqlToken]) -> tuple[list[SqlToken], str]:
 
 
 def _column(key: Sequence[SqlToken], named: Sequence[str]) -> int:
-    """The 1-based output column that a key is by its number or by its name; else 0."""
+    """The 1-based output column that a key is by its number or by its name; otherwise 0."""
     if len(key) != 1:
         return 0
     if key[0].kind == "number":
@@ -241,7 +246,7 @@ def _column(key: Sequence[SqlToken], named: Sequence[str]) -> int:
 
 
 def _output_names(found: Sequence[SqlToken], outer: Sequence[SqlToken]) -> list[str]:
-    """The names that a query gives its columns with AS, "" for the others; none where a star hides their positions."""
+    """The names that a query gives its columns with AS, "" for the others; empty if a star hides their positions."""
     words = [token.word for token in outer]
     if "select" not in words or "from" not in words[words.index("select") :]:
         return []

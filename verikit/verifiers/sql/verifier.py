@@ -1,8 +1,8 @@
-"""Does the query give what the gold query gives? Both are run, and their results compared outside.
+"""Does the query return the result of the gold query? Both run in the sandbox; their results are compared outside.
 
-A query is run in a sandboxed child of its own, on a copy of the database that may only be read. What the candidate's
-query does (fails, writes, runs for ever) is its own 0.0; a gold that fails, a database that can't be read, or a
-sandbox that fails is unscored.
+Each query runs in its own sandboxed child, on a read-only copy of the database. A candidate's query that fails, writes
+or runs forever scores 0.0. If the gold query fails, the database can't be read or the sandbox fails, the sample is
+unscored.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _FILES = ("db", "db_path", "database")
 _SCRIPTS = ("schema", "setup", "sql_context")
 _SUFFIXES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 _COPIES = 2
-"""How many copies of a database a child's memory may hold."""
+"""Maximum copies of a database in a child's memory."""
 _DUCKDB_RESERVES = 1024
-"""MiB of addresses, unused, that duckdb claims when it starts; with less it dies instead of saying so."""
+"""MiB of addresses, unused, that duckdb claims when it starts; with less it dies without an error message."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class SQL(TextVerifier):
     columns: Columns = "position"
     """Columns are matched by `position`, by `name`, or in `any` order that makes the results equal (Spider's rule)."""
     tolerance: float = 1e-9
-    """Numbers may differ by this much, absolutely or relatively. Two integers may not."""
+    """Allowed difference of numbers, absolute or relative. Two integers must be equal."""
     max_rows: int = 100_000
     """A query that returns more is 0.0."""
     result_mb: int = 16
@@ -93,10 +93,10 @@ class SQL(TextVerifier):
             raise UsageError("max_rows, result_mb, max_db_mb and memory_mb are at least 1")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself, as many at a time as the machine has processors.
+        """Score each sample separately, as many in parallel as the machine has CPU cores.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
         """
         box = default_sandbox(ISOLATION)
         if len(samples) < 2:
@@ -106,7 +106,7 @@ class SQL(TextVerifier):
 
     @property
     def slowest_s(self) -> float:
-        """The budget of the candidate's query and as much for the gold's."""
+        """The budget of the candidate's query, plus the same for the gold query."""
         return 2 * row_seconds(self.wall_s, self.row_s)
 
     def environment(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class SQL(TextVerifier):
         return Score(1.0, answer=said, reason=f"the gold's rows on {len(databases)} database(s)")
 
     def _verdict(self, gold: str, database: _Database, ran: RunResult) -> str | Score:
-        """Empty if a run gave what the gold gives, else how it differs; a score if that can't be told."""
+        """Empty if a run returned the gold result, otherwise the difference; a score if that can't be decided."""
         try:
             expected = _gold(gold, database, self)
         except _GoldFault as fault:
@@ -161,7 +161,7 @@ class SQL(TextVerifier):
         """The row's databases, each a file or a script.
 
         Raises:
-            SchemaError: there is none, or one that can't be found.
+            SchemaError: the row doesn't have any, or one can't be found.
         """
         if paths := [text for key in _FILES if key in meta for text in _texts(meta[key], key)]:
             return [(self._inside(Path(path)), "") for path in paths]
@@ -202,7 +202,7 @@ class SQL(TextVerifier):
 
 @dataclass(frozen=True, slots=True)
 class _Database:
-    """A database as it is now: a file in a state, or what a script makes."""
+    """The current state of a database: a file, or the result of a script."""
 
     dialect: str
     path: str
@@ -221,10 +221,10 @@ class _GoldFault(Exception):
 
 @lru_cache(maxsize=64)
 def _gold(gold: str, database: _Database, options: SQL) -> Result:
-    """The gold's result; kept, since the candidates of a row share it.
+    """The gold query's result; cached, since the candidates of a row share it.
 
     Raises:
-        _GoldFault: the gold, the database or the sandbox failed.
+        _GoldFault: the gold query, the database or the sandbox failed.
     """
     keys = sort_keys(gold) if options.order == "gold" else None
     box = default_sandbox(ISOLATION)

@@ -1,4 +1,4 @@
-"""Does the database that an agent left differ from the one it was given by the rows that it should, and no others?"""
+"""Did an agent change exactly the expected rows of a database, and no others?"""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Key = tuple[Cell, ...]
 
 @dataclass(frozen=True, eq=False)
 class State(WorkspaceVerifier):
-    """1.0 if the expected rows of a sqlite database have changed as expected, and nothing else has.
+    """1.0 if the expected rows of a sqlite database have changed as expected, and all others are unchanged.
 
-    Rows are identified by their primary key, or by all of their values if the table has none. Only base tables are
-    compared, with the types in which values are stored. The log and the journal next to the database belong to it. The
+    Rows are identified by their primary key, or by all of their values if the table doesn't have one. Only base tables
+    are compared, by the types of the stored values. The log and the journal next to the database belong to it. The
     sandbox reads a copy, and code in the database never runs.
     """
 
     file: str
-    """The database, a path or pattern, also in `before`."""
+    """The database, a path or pattern, which also applies to `before`."""
     changed: Sequence[Mapping[str, Any]] | None = None
     """The expected changes: `{"table": …, "key": …, "set": {column: value}}` (a new key is a new row), or
     `{"table": …, "key": …, "deleted": true}`. A key of several columns is an object. None: the row's `changed`."""
@@ -82,7 +82,7 @@ class State(WorkspaceVerifier):
 
 
 def _problem(change: object) -> str:
-    """What is wrong with an expected change."""
+    """The problem with an expected change."""
     if not isinstance(change, Mapping) or not isinstance(change.get("table"), str) or "key" not in change:
         return "an expected change has a table, a key, and set or deleted"
     if unknown := next((key for key in change if key not in KEYS), None):
@@ -94,7 +94,7 @@ def _problem(change: object) -> str:
 
 
 def _table(before: Database, change: Mapping[str, Any]) -> str:
-    """The table of a change, in any case of letters, as sqlite has it."""
+    """The table of a change, matched without case, as in sqlite."""
     found = next((name for name in before.tables if name.lower() == change["table"].lower()), None)
     if found is None:
         raise WorkspaceError(f"the database that the agent was given has no table {change['table']!r}")
@@ -129,7 +129,7 @@ def _cell(value: Any, declared: str) -> Cell:
 
 
 def _as_expected(before: Database, after: Database, name: str, key: Key, change: Mapping[str, Any]) -> Score:
-    """Whether one row is what it should have become."""
+    """Whether one row changed as expected."""
     table = after.tables.get(name)
     if table is None:
         return Score(0.0, reason="the table is gone")
@@ -164,7 +164,7 @@ def _schema(before: Database, after: Database, allowed: frozenset[str]) -> Score
 
 
 def _nothing_else(before: Database, after: Database, expected: set[tuple[str, Key]]) -> Score:
-    """Whether all rows that no change names are as they were."""
+    """Whether all rows that no change names are unchanged."""
     for name, table in before.tables.items():
         rest = after.tables.get(name)
         if rest is None:

@@ -1,1 +1,1 @@
-"""How is the reply written? Its length, repetitions, language, and whether it refuses."""
+"""How is the reply written? Its length, repetitions, language, and refusals."""

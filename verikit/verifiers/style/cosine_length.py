@@ -1,4 +1,4 @@
-"""A reward by correctness and length: right answers better short, wrong ones better long."""
+"""A reward by correctness and length: short right answers and long wrong ones score higher."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class CosineLength(Verifier):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """What the rewards span."""
+        """The range of the rewards."""
         return span(*self.right, *self.wrong, *(() if self.exceeded is None else (self.exceeded,)))
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score by the part, then by length; what the part does not score has no score."""
+        """Score by the part, then by length; samples that the part does not score are unscored."""
         return [
             self._score_sample(sample, score)
             for sample, score in zip(samples, score_all(self.part, samples), strict=True)
@@ -62,11 +62,11 @@ class CosineLength(Verifier):
         return Score(value, answer=score.answer, reason=told, parts=parts)
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Ask the part."""
+        """Delegate to the part."""
         return self.part.equal(a, b)
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
-        """Ask the part."""
+        """Delegate to the part."""
         return self.part.keys(answer)
 
 
@@ -86,10 +86,10 @@ def cosine_length(
 
     Args:
         part: A verifier that decides whether the completion is right (0.5 or more).
-        max_length: The length at which the reward stops changing.
-        right: The rewards of a right completion without length, and of the whole length.
+        max_length: The reward is constant beyond this length.
+        right: The rewards of a right completion of length 0, and of `max_length`.
         wrong: The same for a wrong one.
-        exceeded: The reward of a completion longer than `max_length`, right or wrong. None: that of the whole length.
+        exceeded: The reward of a completion longer than `max_length`, right or wrong. None: the reward at `max_length`.
         unit: `chars` (open-r1), `words` or `tokens`, which the sample carries or `tokenizer` counts.
         tokenizer: The folder of a model, or a `tokenizer.json`.
 

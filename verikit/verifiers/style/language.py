@@ -1,4 +1,4 @@
-"""Is the text in the language that was asked for? As langdetect finds it, from a fixed seed."""
+"""Is the text in the requested language? Detected by langdetect with a fixed seed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Language(TextVerifier):
             _check(self.code)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself.
+        """Score each sample separately.
 
         Raises:
             MissingExtra: langdetect is not installed.
@@ -92,7 +92,7 @@ def _factory() -> Any:
 
 
 def _detected(text: str) -> dict[str, float]:
-    """Languages with their probabilities, likeliest first; none where nothing can be told."""
+    """Languages with their probabilities, likeliest first; empty if detection fails."""
     from langdetect.lang_detect_exception import LangDetectException
 
     detector = detector_factory().create()

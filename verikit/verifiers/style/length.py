@@ -35,7 +35,7 @@ class Length(TextVerifier):
             raise UsageError(f"length requires 0 <= min <= max, got {self.min} and {self.max}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_text(sample.completion) for sample in samples]
 
     def _score_text(self, text: str) -> Score:

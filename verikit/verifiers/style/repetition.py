@@ -31,7 +31,7 @@ class Repetition(TextVerifier):
     unit: Literal["words", "chars"] = "words"
     """n-grams of words (by space, in lower case), or of characters for languages without spaces."""
     penalty: float | None = None
-    """A number below 0: the score of a text that only repeats itself. None: the fraction of distinct n-grams."""
+    """A number below 0: the score of text that only repeats itself. None: the fraction of distinct n-grams."""
     at_least: float | None = None
     """Give 1.0 at this fraction of distinct n-grams or more, and 0.0 below. None: the fraction itself."""
     name = "repetition"
@@ -52,7 +52,7 @@ class Repetition(TextVerifier):
         return UNIT if self.penalty is None else (self.penalty, 0.0)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample.completion) for sample in samples]
 
     def _score_sample(self, text: str) -> Score:
@@ -64,7 +64,7 @@ class Repetition(TextVerifier):
         return Score(share if self.at_least is None else float(share >= self.at_least), reason=told)
 
     def _distinct(self, text: str) -> tuple[float, int, int]:
-        """The share of n-grams that are distinct, how many these are, and of how many."""
+        """The fraction of distinct n-grams, their number, and the number of all n-grams."""
         words = text.lower().split()
         pieces: Sequence[str] = words if self.unit == "words" else "".join(words)
         total = max(len(pieces) - self.n + 1, 0)

@@ -22,9 +22,9 @@ class SoftOverlong(TextVerifier):
     """
 
     max_length: int = 20480
-    """L_max: the length at which the punishment is full."""
+    """L_max: the length with the full punishment."""
     cache: int = 4096
-    """L_cache: the length over which the punishment grows."""
+    """L_cache: the length of the interval with a growing punishment."""
     unit: LengthUnit = "tokens"
     """`tokens`, `words` or `chars`."""
     tokenizer: str = ""
@@ -44,7 +44,7 @@ class SoftOverlong(TextVerifier):
         return -1.0, 0.0
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:

@@ -20,22 +20,23 @@ COUNT_KEYS = (
     "completion_tokens", "usage.completion_tokens", "response_length", "completion_length", "num_tokens", "n_tokens",
     "output_tokens",
 )  # fmt: skip
-"""Keys of a sample's own that say how many tokens the model wrote."""
+"""Keys of a sample with the number of tokens that the model wrote."""
 IDS_KEYS = ("completion_ids", "token_ids", "output_token_ids", "response_ids")
-"""Keys that hold the tokens themselves."""
+"""Keys that contain the tokens themselves."""
 
 
 class NoCount(Exception):
-    """The length can't be told: a fault of ours or the data's."""
+    """The length can't be determined: an infrastructure or data error."""
 
 
 def length_of(sample: Sample, unit: LengthUnit, tokenizer: str = "") -> int:
     """The length of a sample's completion.
 
     Args:
-        sample: With `tokens` and no tokenizer its own count is taken: of all the model wrote, thoughts included.
-        unit: Characters, words (by space) or tokens. Characters that show nothing count as nothing.
-        tokenizer: A folder or `tokenizer.json`; with it tokens of the completion's text are counted.
+        sample: With `tokens` and no tokenizer, its own count is used. It covers all the model wrote, including
+            thoughts.
+        unit: Characters, words (by space) or tokens. Invisible characters do not count.
+        tokenizer: A folder or `tokenizer.json`; with it, the tokens of the completion's text are counted.
 
     Raises:
         NoCount: the sample carries no count, and there is no tokenizer.

@@ -43,7 +43,7 @@ class LeftTable(WorkspaceVerifier):
     order: Order = "any"
     """Whether rows may be in `any` order, or must be in the `given` one."""
     tolerance: float = 0.0
-    """Numbers may differ by this much, absolutely or relatively."""
+    """Allowed difference of numbers, absolute or relative."""
     allow: Sequence[Lax] = ()
     """Features that are rejected by default: `bom` a byte order mark, `nan` NaN and Infinity, `duplicates` a duplicate
     JSON key (the last is used)."""
@@ -90,7 +90,7 @@ class LeftTable(WorkspaceVerifier):
         """The expected table.
 
         Raises:
-            WorkspaceError: there is none, or it is no table.
+            WorkspaceError: it is missing, or is not a table.
         """
         told = sample.answer if self.expected is None else self.expected
         if isinstance(told, str) and told.startswith("before:"):
@@ -104,7 +104,7 @@ class LeftTable(WorkspaceVerifier):
 
 
 def _parsed(text: str) -> TypedTable:
-    """A row's answer as a table: JSON, or CSV whose cells are texts."""
+    """A row's answer as a table: JSON, or CSV whose cells are strings."""
     if text.lstrip()[:1] in ("[", "{"):
         try:
             return _of_objects(json.loads(text))

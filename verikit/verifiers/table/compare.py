@@ -1,4 +1,4 @@
-"""Two tables, compared by the types of the expected one's values. Linear in the rows where no tolerance is given."""
+"""Two tables, compared by the types of the expected one's values. Linear in the rows without a tolerance."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class TableRules:
 
 
 def compared(found: TypedTable, expected: TypedTable, rules: TableRules) -> str:
-    """Why a table is not the expected one; "" where it is.
+    """Why a table is not the expected one; "" if it is.
 
     Raises:
-        WorkspaceError: the expected one has not the keys, or has a key twice.
+        WorkspaceError: the expected one lacks the keys, or has a duplicate key.
     """
     if problem := _columns(found.columns, expected.columns, rules.columns):
         return problem
@@ -79,9 +79,9 @@ class Fit:
 
     tolerance: float
     texts: bool
-    """Whether the values found are cells of CSV, which are read as what is expected."""
+    """Whether the values found are cells of CSV, which are read as the expected types."""
     all_texts: bool
-    """Whether the expected ones are so too: then they are equal as texts, or as numbers within the tolerance."""
+    """Whether the expected ones are CSV cells too; then compare as strings, or as numbers within a tolerance."""
 
     def __call__(self, value: Any, wanted: Any) -> bool:
         """Whether it is."""
@@ -92,7 +92,7 @@ class Fit:
         return all(self(value, want) for value, want in zip(values, wanted, strict=True))
 
     def read(self, value: Any, wanted: Any) -> Any:
-        """A cell of CSV as the kind of value that is expected; other values as they are."""
+        """A cell of CSV as a value of the expected type; other values unchanged."""
         if not self.texts or not isinstance(value, str):
             return value
         if self.all_texts:
@@ -158,7 +158,7 @@ def _key(row: Row, places: Sequence[int]) -> tuple[Any, ...]:
 
 
 def _as_bags(rows: Sequence[Row], expected: TypedTable, fits: Fit) -> str:
-    """Rows in any order: equal ones are counted; what is left is paired by sorting, within the tolerance."""
+    """Rows in any order: equal ones are counted; the rest are paired by sorting, within the tolerance."""
     kinds = [_kind(expected.rows, place) for place in range(len(expected.columns))]
     empty = [
         fits.texts and not fits.all_texts and any(row[p] is None for row in expected.rows) for p in range(len(kinds))
@@ -188,7 +188,7 @@ def _as_bags(rows: Sequence[Row], expected: TypedTable, fits: Fit) -> str:
 
 
 def _kind(rows: Sequence[Row], place: int) -> Any:
-    """A value of a column that tells how its cells are read; null where all are null."""
+    """A value of a column that decides how its cells are read; null if all are null."""
     return next((row[place] for row in rows if row[place] is not None), None)
 
 
@@ -203,7 +203,7 @@ def _unpaired(rows: Sequence[Row], left: Counter[Any]) -> list[Row]:
 
 
 def _hashable(value: Any) -> Any:
-    """A value with its type, by which equal ones are found: 1 is 1.0, and neither is true."""
+    """A value with its type, for finding equal ones: 1 is 1.0, and neither equals true."""
     if isinstance(value, tuple | list):
         return ("list", *map(_hashable, value))
     if isinstance(value, dict):
@@ -216,7 +216,7 @@ def _hashable(value: Any) -> Any:
 
 
 def _order(row: Row) -> tuple[tuple[str, str, float], ...]:
-    """What rows are sorted by: texts first, so that numbers which differ a little don't part the rows."""
+    """The sort key of rows: strings first, so slightly different numbers don't separate rows."""
     texts = tuple((type(v).__name__, str(v), 0.0) if not _is_number(v) else ("number", "", 0.0) for v in row)
     return (*texts, *(("", "", float(v)) for v in row if _is_number(v) and abs(v) < 1e300))
 

@@ -1,4 +1,4 @@
-"""Files to typed tables. What a careful reader would stumble over is refused, unless the task allows it."""
+"""Files to typed tables. Content that a careful reader would question is rejected, unless the task allows it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from verikit.workspaces.tree import Blob
 Format = Literal["auto", "csv", "tsv", "json", "jsonl", "parquet", "sqlite"]
 Lax = Literal["bom", "nan", "duplicates"]
 MAX_MB = 16
-"""MiB of a table that is read here."""
+"""Maximum MiB of a table."""
 ENDINGS: dict[str, Format] = {
     ".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
     ".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite",
@@ -29,7 +29,7 @@ ENDINGS: dict[str, Format] = {
 
 @dataclass(frozen=True, slots=True)
 class TypedTable:
-    """A table: columns and rows of values; with `texts`, values that are all texts and are read as what is expected."""
+    """A table: columns and rows of values; with `texts`, all values are strings and are read as the expected types."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -37,10 +37,10 @@ class TypedTable:
 
 
 def format_of(path: str, told: Format) -> Format:
-    """The format of a file, by its ending where it is not told.
+    """The format of a file, from its ending if it is not given.
 
     Raises:
-        WorkspaceError: the ending tells none.
+        WorkspaceError: the ending is unknown.
     """
     if told != "auto":
         return told
@@ -54,8 +54,8 @@ def read_table(blob: Blob, kind: Format, allow: frozenset[str], max_rows: int, *
     """The table in a file.
 
     Raises:
-        AgentFault: it is none, or has what is refused; of a file of ours a `WorkspaceError`.
-        WorkspaceError: it is longer than is read here.
+        AgentFault: it is not a table, or has rejected content; for a file of the row, a `WorkspaceError`.
+        WorkspaceError: it has too many rows.
         MissingExtra: parquet, without pyarrow.
     """
     if blob.size > MAX_MB << 20:
@@ -71,7 +71,7 @@ def read_table(blob: Blob, kind: Format, allow: frozenset[str], max_rows: int, *
 
 
 class NoTable(Exception):
-    """A file is no table, or has what is not allowed."""
+    """A file is not a table, or has content that is not allowed."""
 
 
 def _text(blob: Blob, allow: frozenset[str]) -> str:
@@ -106,7 +106,7 @@ def csv_rows(text: str, delimiter: str = ",") -> tuple[list[str], list[list[str]
     """The head and the rows of CSV.
 
     Raises:
-        NoTable: it has no head, a column twice, a row of another length, or is no CSV.
+        NoTable: it has no head, a column twice, a row of another length, or is not CSV.
     """
     try:
         lines = list(_records(text, delimiter))
@@ -175,7 +175,7 @@ def _parquet(data: bytes, max_rows: int) -> TypedTable:
 
 
 def number_of(text: str) -> float | int | None:
-    """A cell of CSV as a number in plain decimal digits; None where it is none."""
+    """A cell of CSV as a number in plain decimal digits; None if it is not one."""
     stripped = text.strip()
     if not stripped or not stripped.isascii() or "_" in stripped or len(stripped) > 400:
         return None

@@ -1,9 +1,9 @@
-"""Expected calls in the Berkeley Function Calling Leaderboard's form, and its rules of what is the same.
+"""Expected calls in the Berkeley Function Calling Leaderboard's format, and its equality rules.
 
 A call is `{name: {parameter: [alternatives]}}`; `""` among the alternatives makes the parameter optional. Rules (BFCL
-v4, `ast_checker`): types are those of the tool's description, a whole number may stand for a float, one level of nested
-types is checked, texts are compared without case, spaces and `,./-_*^`, and a value of the alternatives' type may stand
-for one of the described type (a variable). Java's and JavaScript's arguments come as source text.
+v4, `ast_checker`): types come from the tool's description, and an integer is accepted for a float. One level of nested
+types is checked. Strings are compared without case, spaces and `,./-_*^`. A value of the alternatives' type is accepted
+for the described type (a variable). Java's and JavaScript's arguments come as source text.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _QUOTES = frozenset("\"'`")
 
 
 class _NotText(Exception):
-    """No text, where a literal of another language has to be read."""
+    """A value is not a string, but a literal of another language must be read from it."""
 
 
 def loose(value: Any) -> Any:
-    """A text without case, spaces and punctuation; anything else as it is."""
+    """A string without case, spaces and punctuation; other values unchanged."""
     return value.translate(_DROPPED).lower() if type(value) is str else value
 
 
@@ -59,7 +59,7 @@ class ExpectedCall:
             name: The tool's name.
             alternatives: Parameter -> list of accepted values.
             schema: The tool's parameters (`properties`, `required`); None: types are not checked.
-            language: What the arguments are written in.
+            language: The language of the arguments.
 
         Raises:
             ValueError: the expected call or the schema is malformed.
@@ -77,7 +77,7 @@ class ExpectedCall:
                 self._required.append(key)
 
     def problem(self, call: ToolCall) -> str:
-        """What is wrong with a call; "" where it is the expected one."""
+        """The problem with a call; "" if it is the expected one."""
         name, given, properties = self.name, call.arguments, self._properties
         if call.name != name and (call.written or call.name != name.replace(".", "_")):
             return f"calls {call.name[:80]!r}, not {name!r}"
@@ -113,12 +113,12 @@ class ExpectedCall:
 
 
 def _alike(text: str, accepted: list[Any]) -> bool:
-    """Whether a text is one of the alternatives but for case, spaces and punctuation; never a variable's name."""
+    """Whether a string is one of the alternatives, ignoring case, spaces and punctuation; never a variable's name."""
     return _type_of_first(accepted) in (str, None) and loose(text) in map(loose, accepted)
 
 
 class _Parameter:
-    """What is accepted of one parameter."""
+    """The accepted values of one parameter."""
 
     __slots__ = ("_accepted", "_convert", "_inner", "_nested", "_stated", "_type", "_variable")
 
@@ -157,16 +157,16 @@ class _Parameter:
         return self._same_list(value)
 
     def _as_type(self, value: Any) -> Any:
-        """A value as the parameter's type where the language turns it into one.
+        """A value as the parameter's type, if the language converts it.
 
         Raises:
             OverflowError: an integer too large for a float.
-            _NotText: a literal of another language has to be read from text, and this is none.
+            _NotText: a literal of another language has to be read from text, and this is not a string.
         """
         if self._convert is not None:
             if type(value) is not str:
                 raise _NotText
-            null = value == "null" and None in self._accepted  # otherwise text as any other word
+            null = value == "null" and None in self._accepted  # otherwise text like any other word
             return None if null else self._convert(value, self._stated, self._nested)
         if type(value) is tuple and self._type is list:
             return list(value)

@@ -1,4 +1,4 @@
-"""Expected calls with plain arguments: equal as JSON values, once the tool's schema has said what type each is."""
+"""Expected calls with plain arguments: equal as JSON values, after conversion to the types of the tool's schema."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PlainCall:
         self._wanted = self._filled(call.arguments)
 
     def problem(self, call: ToolCall) -> str:
-        """What is wrong with a call; "" where it is the expected one."""
+        """The problem with a call; "" if it is the expected one."""
         if call.name != self.name and (call.written or call.name not in self._names):
             return f"calls {call.name[:80]!r}, not {self.name!r}"
         if call.problem:
@@ -59,7 +59,7 @@ class PlainCall:
 
 
 def shown(value: Any) -> str:
-    """The beginning of a value's text, for a reason; of any value."""
+    """The start of any value's text, for use in a reason."""
     try:
         return repr(value)[:80]
     except (ValueError, RecursionError) as error:  # a number with too many digits, or nesting
@@ -67,7 +67,7 @@ def shown(value: Any) -> str:
 
 
 def coerced(value: Any, schema: Any, depth: int = 0) -> Any:
-    """A value as the type that a JSON Schema states, where it is that value written otherwise; else as it is."""
+    """A value as the type that a JSON Schema states, if it is that value in another form; otherwise unchanged."""
     if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
         return value
     kinds = schema.get("type")
@@ -90,7 +90,7 @@ def coerced(value: Any, schema: Any, depth: int = 0) -> Any:
 
 
 def _read(text: str, kind: Any) -> Any:
-    """A number, truth value, list or object that was written as a text."""
+    """A number, truth value, list or object that was written as a string."""
     if kind in ("boolean", "bool"):
         return {"true": True, "false": False}.get(text.strip().lower(), text)
     value, problem = load_json(text)

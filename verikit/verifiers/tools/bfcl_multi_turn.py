@@ -21,14 +21,14 @@ from verikit.sandbox.guest import source
 from verikit.types import Sample, Score
 
 MAX_MADE = 2000
-"""Calls of a conversation that are played; more are 0.0."""
+"""Maximum calls of a conversation; more are 0.0."""
 Played = tuple[str, list[Any], dict[str, Any]]
 """A call's name, positional arguments and named ones."""
 
 
 @dataclass(frozen=True)
 class BfclMultiTurn(Verifier):
-    """1.0 if after each turn the simulated services and results match those of the expected calls.
+    """1.0 if after each turn the simulated services and results match the results of the expected calls.
 
     A row is BFCL's: `initial_config`, `involved_classes`, and `calls` or `ground_truth`, a list of calls per turn. The
     completion is the conversation as messages, or the `result` of bfcl-eval: a list of turns, each a list of replies.
@@ -46,11 +46,11 @@ class BfclMultiTurn(Verifier):
     reads: ClassVar[Reads | None] = None
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample in a child of its own.
+        """Score each sample in its own child.
 
         Raises:
             MissingExtra: bfcl-eval is not installed.
-            SandboxUnavailable: this machine can't isolate programs; names what is missing.
+            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
         """
         need_services()
         box = default_sandbox(ISOLATION)
@@ -127,7 +127,7 @@ def has_long_context(category: str) -> bool:
 
 
 def reply_calls(reply: str) -> list[Played]:
-    """The calls of a reply that is nothing else; none if one of them can't be read, as in BFCL."""
+    """The calls of a reply that contains only calls; empty if one of them can't be read, as in BFCL."""
     return _step(text_calls(reply_text(reply)))
 
 
@@ -150,7 +150,7 @@ def _expected(call: Any) -> Played:
 
 
 def _turns(sample: Sample) -> Iterator[list[Played]]:
-    """The calls of each turn, those of replies that are nothing else; a user's message begins a turn."""
+    """The calls of each turn, from replies that contain only calls; a user's message starts a turn."""
     if sample.messages:
         turn: list[Played] | None = None
         for message in sample.messages:
@@ -172,7 +172,7 @@ def _turns(sample: Sample) -> Iterator[list[Played]]:
 
 
 def _step(calls: Sequence[ToolCall]) -> list[Played]:
-    """The calls of one reply; none if one of them can't be read, as in BFCL."""
+    """The calls of one reply; empty if one of them can't be read, as in BFCL."""
     if any(call.problem or not _plain(call.arguments) for call in calls):
         return []
     return [(call.name, [], dict(call.arguments)) for call in calls]

@@ -1,7 +1,7 @@
-"""What a step of an agent does to paths: calls of tools by their names and arguments, shell commands by their words.
+"""Effects of an agent's step on paths: tool calls by their names and arguments, shell commands by their words.
 
-An effect says that a path is read, written, run, or only named by a program that is not known here. What can't be known
-from the text has no path, and says why.
+An effect means that a path is read, written, run, or only named by an unknown program. An effect that can't be known
+from the text has no path, but a reason.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from verikit.calls import ToolCall
 from verikit.verifiers.tools.shell import Script, SimpleCommand, Word, parsed, without_assignments
 
 Does = Literal["reads", "writes", "runs", "names", "hides", "opaque"]
-"""`names`: an unknown program has it as an argument. `hides`: whatever it does, the text doesn't tell. `opaque`: it
-does what a text in another language says, which concerns the paths that are mentioned there."""
+"""`names`: an unknown program has the path as an argument. `hides`: the text doesn't show the effect.
+`opaque`: code in another language decides the effect on the paths that it mentions."""
 MAX_NESTED = 8
 SHELLS = frozenset("sh bash zsh dash ksh ash fish".split())
 INTERPRETERS = frozenset("python python3 perl ruby node php lua Rscript pypy3 deno bun".split())
@@ -24,7 +24,7 @@ _WRAPPERS = {
     "sudo": "ugph", "env": "uC", "nohup": "", "time": "fo", "timeout": "ks", "nice": "n", "stdbuf": "ioe", "exec": "a",
     "command": "", "builtin": "", "setsid": "", "ionice": "cn", "doas": "u", "unbuffer": "", "chroot": "",
 }  # fmt: skip
-"""Programs that run the rest of their words, and which of their options take a value."""
+"""Programs that run the rest of their words, with their options that take a value."""
 _READS = frozenset(
     """cat head tail less more nl tac rev wc sort uniq cut paste column fold od xxd hexdump strings md5sum sha1sum
     sha256sum sha512sum cksum diff cmp comm bat view base64 source . zcat gunzip bzcat xzcat jq awk gawk sed
@@ -38,7 +38,7 @@ _HARMLESS = frozenset(
     umask ulimit history jobs fg bg pushd popd tree""".split()
 )
 _PATTERN_FIRST = frozenset("grep egrep fgrep rg ag awk gawk sed jq tr".split())
-"""Programs whose first word is no path."""
+"""Programs whose first word is not a path."""
 _EDITS = (
     "write",
     "edit",
@@ -73,21 +73,21 @@ _PATH_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one step does to one path."""
+    """The effect of one step on one path."""
 
     does: Does
     path: str = ""
-    """Within the workspace, or absolute outside of it; "" where it is not known."""
+    """Relative in the workspace, absolute outside of it; "" if it is not known."""
     known: bool = True
     pattern: bool = False
     below: bool = True
-    """Whether what is done to a folder is done to all that lies in it."""
+    """Whether the effect on a folder applies to everything in it."""
     told: str = ""
-    """The command; of what is opaque, the whole text."""
+    """The command; for an opaque effect, the whole text."""
 
 
 def effects_of(call: ToolCall, root: str) -> Iterator[Effect]:
-    """What a call of a tool does; `root` is where the workspace lies in the agent's machine."""
+    """The effects of a tool call; `root` is the path of the workspace on the agent's machine."""
     told = f"{call.name}({str(dict(call.arguments))[:80]})"
     if call.problem:
         yield Effect("hides", told=call.problem[:80])
@@ -112,7 +112,7 @@ def effects_of(call: ToolCall, root: str) -> Iterator[Effect]:
 
 
 def placed(path: str, cwd: str, root: str) -> str:
-    """A path as the workspace has it: relative to its root; absolute where it lies outside."""
+    """A path relative to the workspace's root; absolute if it is outside."""
     whole = posixpath.normpath(posixpath.join(root, cwd, path))
     base = posixpath.normpath(root)
     if whole == base:
@@ -121,12 +121,12 @@ def placed(path: str, cwd: str, root: str) -> str:
 
 
 def shell_effects(text: str, root: str) -> Iterator[Effect]:
-    """What a script does."""
+    """The effects of a script."""
     yield from _Shell(root).script(parsed(text), text, 0)
 
 
 class _Shell:
-    """Goes through the commands of a script, and knows in which folder they run."""
+    """Goes through the commands of a script, and tracks the folder they run in."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -166,7 +166,7 @@ class _Shell:
     def _nested(
         self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str, depth: int
     ) -> Iterator[Effect]:
-        """A program that runs a script: the script is read, where it stands in the text."""
+        """A program that runs a script: the script is read if the text contains it."""
         inner: str | None = None
         if program == "eval" and all(word.known for word in arguments):
             inner = " ".join(word.text for word in arguments)
@@ -199,7 +199,7 @@ class _Shell:
         self._cwd = posixpath.normpath(posixpath.join(self._cwd or "", arguments[0].text))
 
     def _program(self, program: str, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
-        """What a program that is known does to the paths among its arguments."""
+        """The effects of a known program on the paths among its arguments."""
         paths = [word for word in arguments if not word.text.startswith("-")]
         flags = [word.text for word in arguments if word.text.startswith("-")]
         special = {
@@ -240,7 +240,7 @@ class _Shell:
             yield Effect("writes", known=False, told=told)
 
     def _writer(self, program: str, paths: Sequence[Word], told: str) -> Iterator[Effect]:
-        """A program that changes all paths it is given; `sed` all but its script, `patch` what its patch names."""
+        """A program that changes all of its paths; `sed` all but its script, `patch` the files its patch names."""
         below = program not in ("mkdir", "touch", "tee")
         changed = paths[1:] if program == "sed" and len(paths) > 1 else paths
         yield from (replace(self._effect("writes", word, told), below=below) for word in changed)
@@ -248,7 +248,7 @@ class _Shell:
             yield Effect("writes", known=False, told=told)
 
     def _into(self, paths: Sequence[Word], told: str) -> Iterator[Effect]:
-        """The target of a copy, and the names that its sources have in it where it is a folder."""
+        """The target of a copy, and the names of its sources in it if it is a folder."""
         if len(paths) < 2:
             return
         target = paths[-1]
@@ -283,7 +283,7 @@ class _Shell:
                 yield Effect("writes", known=False, told=told)
 
     def _interpreter(self, arguments: Sequence[Word], command: SimpleCommand, told: str) -> Iterator[Effect]:
-        """A program in another language: a file is read; what stands in the text is not followed."""
+        """A program in another language: a file is read; code in the text is not followed."""
         files = [word for word in arguments if not word.text.startswith("-")]
         inline = any(word.text in ("-c", "-e", "-") for word in arguments) or not arguments
         text = "\n".join([*(word.text for word in arguments), command.given or ""])
@@ -311,12 +311,12 @@ class _Shell:
 
 
 def _before_the_unknown(text: str) -> str:
-    """What of a word stands before the first sign that may be expanded."""
+    """The part of a word before the first character that may be expanded."""
     return text[: min((at for sign in "${`<>" if (at := text.find(sign)) >= 0), default=len(text))]
 
 
 def _without_options(words: Sequence[Word], with_value: str) -> list[Word]:
-    """The words behind a wrapper's options and assignments; `with_value` has the options that take a value."""
+    """The words after a wrapper's options and assignments; `with_value` has the options that take a value."""
     left = list(words)
     while left and (left[0].text.startswith("-") or "=" in left[0].text):
         flag = left.pop(0).text
@@ -326,7 +326,7 @@ def _without_options(words: Sequence[Word], with_value: str) -> list[Word]:
 
 
 def _unwrapped(words: Sequence[Word]) -> list[Word]:
-    """The words from the program on that is meant."""
+    """The words starting at the actual program."""
     left = list(words)
     while left and posixpath.basename(left[0].text) in _WRAPPERS:
         wrapper = posixpath.basename(left.pop(0).text)

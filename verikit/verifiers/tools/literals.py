@@ -1,8 +1,8 @@
 """Values of Java and JavaScript expressions, as BFCL's simple Java and JavaScript items expect them.
 
-Numbers, truth values, strings, arrays, collections and maps are read; an expression that is none of the described type
-stays text (a variable, a call, a function). Within collections a name and a string are both text, as BFCL writes both.
-Nesting costs one pass a level, at most `MAX_LEVELS` of them.
+Numbers, truth values, strings, arrays, collections and maps are read. An expression that is not a literal of the
+described type stays text (a variable, a call, a function). Within collections a name and a string are both text, as
+BFCL writes both. Nesting costs one pass a level, at most `MAX_LEVELS` of them.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _java_item(text: str, nested: str | None, level: int) -> Any:
 
 
 def _java_guess(text: str, level: int) -> Any:
-    """The value of an item of which no type is described."""
+    """The value of an item without a described type."""
     if text in _WORDS:
         return _WORDS[text]
     for kind in ("Array", "ArrayList", "HashMap"):
@@ -235,7 +235,7 @@ def _pairs(entries: Sequence[list[str] | None]) -> list[Sequence[str]] | None:
 def _collected(
     text: str, items: list[str] | None, entries: list[Sequence[str]] | None, value_of: Callable[[str], Any]
 ) -> Any:
-    """The list or the mapping of what was found, by their values; the text if nothing was, or a key comes twice."""
+    """The list or the mapping of the items found, by their values; the text if there aren't any, or a key repeats."""
     if items is not None:
         return [value_of(item) for item in items]
     if entries is None:
@@ -251,14 +251,14 @@ def _within(text: str, opening: re.Pattern[str]) -> list[str] | None:
 
 
 def _between(text: str, position: int) -> list[str] | None:
-    """The expressions from behind a bracket to its closing one, which ends the text."""
+    """The expressions from after a bracket to its closing one, which ends the text."""
     if text[-1:] != _CLOSING[text[position - 1]] or len(text) <= position:
         return None
     return pieces(text[position:-1])
 
 
 def _bracketed(text: str, position: int) -> tuple[list[str] | None, int]:
-    """The expressions from behind a round bracket to its closing one, and where what follows begins."""
+    """The expressions from behind a round bracket to its closing one, and the position after it."""
     try:
         end = next((start for mark, start, _ in breaks(text, position) if mark == ")"), None)
     except NotSource:

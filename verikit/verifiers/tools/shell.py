@@ -1,6 +1,6 @@
 """Shell as simple commands with their words: quotes, lists, pipes, redirections, substitutions, here-documents.
 
-One pass over the characters. Nothing is expanded but quotes and plain variables that the script itself sets. A word
+One pass over the characters. Only quotes and plain variables that the script itself sets are expanded. A word
 whose value can't be known from the text (`$d`, `$(…)`, `{a,b}`) keeps its text and is not `known`.
 """
 
@@ -37,7 +37,7 @@ class SimpleCommand:
     redirects: list[tuple[str, Word]] = field(default_factory=list)
     """Operators such as `>` with their targets."""
     given: str | None = None
-    """What a here-document puts on its standard input."""
+    """The here-document on its standard input."""
     piped: bool = False
     """Whether it reads another command's output."""
     lead: list[str] = field(default_factory=list)
@@ -50,15 +50,15 @@ class SimpleCommand:
 
 @dataclass(slots=True)
 class Script:
-    """What a text of shell holds."""
+    """The content of a shell text."""
 
     commands: list[SimpleCommand] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    """What could not be read."""
+    """The parts that could not be read."""
 
 
 def parsed(text: str) -> Script:
-    """The simple commands of a script, in the order in which they stand; those of substitutions first."""
+    """The simple commands of a script, in their order; commands of substitutions first."""
     script = Script()
     if len(text) > MAX_CHARS:
         script.problems.append(f"a command of {len(text):,} characters")
@@ -68,7 +68,7 @@ def parsed(text: str) -> Script:
 
 
 class _Reader:
-    """Reads one text; substitutions are read by readers of their own, into the same script."""
+    """Reads one text; separate readers read substitutions, into the same script."""
 
     def __init__(self, text: str, script: Script, variables: dict[str, str], depth: int) -> None:
         self._text, self._at, self._script = text, 0, script
@@ -151,7 +151,7 @@ class _Reader:
             command.given = "\n".join(lines)
 
     def _end(self, command: SimpleCommand) -> bool:
-        """Take a command in, and return whether there is one; assignments alone set variables."""
+        """Add a command, and return whether there is one; assignments without a command set variables."""
         if command.words and all(_assignment(word) for word in command.words):
             self._assign(command.words)
         if command.words[:1] and command.words[0].text == "for":
@@ -165,7 +165,7 @@ class _Reader:
         return False
 
     def _assign(self, assignments: Sequence[Word]) -> None:
-        """Set variables; a value that is not known, or is long, is forgotten."""
+        """Set variables; unknown and long values are dropped."""
         for word in assignments:
             name, _, value = word.text.partition("=")
             if word.known and len(value) < 500:
@@ -210,7 +210,7 @@ class _Reader:
         return found
 
     def _double(self, parts: list[str]) -> bool:
-        """A text in double quotes; whether its value is known."""
+        """Read a string in double quotes; return whether its value is known."""
         known = True
         self._at += 1
         while self._at < len(self._text):
@@ -230,7 +230,7 @@ class _Reader:
         return False
 
     def _expansion(self, parts: list[str]) -> bool:
-        """What begins with `$`, a backquote or `<(`: its text, and whether the value is known."""
+        """Read an expansion that starts with `$`, a backquote or `<(`; return whether its value is known."""
         text, at = self._text, self._at
         if text[at] == "`":
             return self._substituted(self._quoted("`"), parts)
@@ -253,7 +253,7 @@ class _Reader:
         return self._unknown(f"${name}", parts)
 
     def _name(self, at: int) -> str | None:
-        """The variable after a `$`, which is passed over; None where there is none."""
+        """The variable after a `$`, which is skipped; None if there isn't one."""
         text = self._text
         if text.startswith("{", at):
             end = text.find("}", at)
@@ -302,7 +302,7 @@ class _Reader:
         return False
 
     def _ansi(self) -> str:
-        """A text in `$'…'`, with its escapes."""
+        """A string in `$'…'`, with its escapes."""
         found: list[str] = []
         self._at += 1
         while self._at < len(self._text) and self._text[self._at] != "'":
@@ -334,6 +334,6 @@ def _assignment(word: Word) -> bool:
 
 
 def without_assignments(command: SimpleCommand) -> SimpleCommand:
-    """The command without the variables that are set for it alone."""
+    """The command without the variables that are set only for it."""
     at = next((number for number, word in enumerate(command.words) if not _assignment(word)), len(command.words))
     return replace(command, words=command.words[at:])

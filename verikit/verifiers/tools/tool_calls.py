@@ -21,7 +21,7 @@ _quoted = json.encoder.encode_basestring
 
 
 def _encoder() -> Callable[[Any, int], Sequence[str]]:
-    """What `_encode` makes for each value anew, made once: that costs more than most arguments do."""
+    """The encoder that `_encode` would otherwise create for each value; that costs more than most arguments do."""
     made = getattr(json.encoder, "c_make_encoder", None)
     if made is None:
         return lambda value, _: (_encode(value),)
@@ -31,11 +31,11 @@ def _encoder() -> Callable[[Any, int], Sequence[str]]:
 
 _pieces = _encoder()
 ANY = "any"
-"""In place of expected calls: any call is right."""
+"""Instead of expected calls: any call is right."""
 REMEMBERED = 4096
-"""Prepared sets of expected calls that are kept: the candidates of one prompt share theirs."""
+"""Maximum cached sets of prepared expected calls; the candidates of one prompt share a set."""
 _OBJECT = (dict, Mapping)
-"""Objects of JSON; a dict is known at once."""
+"""JSON objects; a dict is recognized immediately."""
 Order = Literal["any", "given"]
 Expected = ExpectedCall | PlainCall
 Prepared = tuple[Expected, ...] | str
@@ -43,7 +43,7 @@ Prepared = tuple[Expected, ...] | str
 
 
 class _Memory(dict[Any, tuple[Any, Any, Prepared]]):
-    """Expected calls, tools and both prepared; a copy in another process begins empty."""
+    """Expected calls, tools and both prepared; a copy in another process starts empty."""
 
     def __reduce__(self) -> Any:
         return _Memory, ()
@@ -53,11 +53,12 @@ class _Memory(dict[Any, tuple[Any, Any, Prepared]]):
 class ToolCalls(Verifier):
     """1.0 if the calls are the expected ones: the same tools with the same arguments, none missing, none extra.
 
-    Calls are read from the messages' `tool_calls`, or from the reply's text if there are none: JSON, Python-style
-    calls, or the tags of the common model families. Expected calls are OpenAI's (`{"name", "arguments"}`), Python-style
-    text, or BFCL's `{name: {parameter: [alternatives]}}`. The latter are compared by BFCL's rules (strings without case
-    and punctuation, types as described). An empty list means that no call is right, `"any"` that any readable call is.
-    A sample without expected calls abstains. Unreadable expected calls are an error.
+    Calls are read from the messages' `tool_calls`, or from the reply's text if the messages don't have any. The text
+    may have JSON, Python-style calls, or the tags of the common model families. Expected calls are OpenAI's (`{"name",
+    "arguments"}`), Python-style text, or BFCL's `{name: {parameter: [alternatives]}}`. The latter are compared by
+    BFCL's rules (strings without case and punctuation, types as described). An empty list means that a reply without
+    calls is right, `"any"` that any readable call is. A sample without expected calls abstains. Unreadable expected
+    calls are an error.
     """
 
     calls: str = "calls"
@@ -81,7 +82,7 @@ class ToolCalls(Verifier):
             raise UsageError(f"language must be one of {', '.join(get_args(Language))}, got {self.language!r}")
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         replies = reply_texts([sample.completion for sample in samples])
         return [self._score_sample(sample, reply) for sample, reply in zip(samples, replies, strict=True)]
 
@@ -98,7 +99,7 @@ class ToolCalls(Verifier):
         return judged(made or text_calls(reply, _written_in(wanted, language)), wanted, self.order)
 
     def _prepared(self, expected: Any, sample: Sample, language: Language) -> Prepared:
-        """The expected calls with their rules, prepared once for all samples that share them."""
+        """The expected calls with their rules, prepared once for all samples with the same ones."""
         tools = sample.meta.get(self.tools)
         key = (expected if isinstance(expected, str) else id(expected), id(tools), language)
         kept = self._memory.get(key)
@@ -111,7 +112,7 @@ class ToolCalls(Verifier):
         return prepared
 
     def equal(self, a: str, b: str) -> bool | None:
-        """Whether two sets of calls are equal as JSON, in any order where that is free; else as texts."""
+        """Whether two sets of calls are equal as JSON, in any order if the order is free; otherwise as strings."""
         (first, problem), (second, other) = load_json(a), load_json(b)
         if problem or other:
             return a == b
@@ -166,7 +167,7 @@ def _expected(call: Any, tools: Mapping[str, Mapping[str, Any]] | None, language
 
 
 def _described(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
-    """The description of each tool, by name; None where no tools are described.
+    """The description of each tool, keyed by its name; None if tools are not described.
 
     Raises:
         ValueError: the tools can't be read.
@@ -188,7 +189,7 @@ def _described(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
 
 
 def _schema(tools: Mapping[str, Mapping[str, Any]] | None, name: str) -> Mapping[str, Any] | None:
-    """The schema of a tool's parameters; None where the tool is not described."""
+    """The schema of a tool's parameters; None if the tool is not described."""
     described = tools.get(name) if tools else None
     if described is None:
         return None
@@ -199,7 +200,7 @@ def _schema(tools: Mapping[str, Mapping[str, Any]] | None, name: str) -> Mapping
 
 
 def judged(made: Sequence[ToolCall], wanted: Prepared, order: Order = "any") -> Score:
-    """1.0 if the calls made are the wanted ones, with the first difference as the reason."""
+    """1.0 if the calls are the expected ones, with the first difference as the reason."""
     answer = _answer(made)
     if isinstance(wanted, str):
         readable = any(not call.problem for call in made)
@@ -225,7 +226,7 @@ def judged(made: Sequence[ToolCall], wanted: Prepared, order: Order = "any") -> 
 
 
 def _unmatched(made: Sequence[ToolCall], wanted: Sequence[Expected]) -> str:
-    """Why calls can't be paired with the expected ones, each with one; "" where they can."""
+    """Why calls can't be paired one-to-one with the expected ones; "" if they can."""
     paired = pairs(wanted, made, lambda rule, call: not rule.problem(call))
     if len(paired) == len(wanted):
         return ""
@@ -246,7 +247,7 @@ def _language(sample: Sample) -> Language:
 
 
 def _written_in(wanted: Prepared, language: Language) -> Language:
-    """The language of calls in text: that of BFCL's arguments, else Python."""
+    """The language of calls in text: the language of BFCL's arguments, otherwise Python."""
     if language == "python":
         return language
     plain = not isinstance(wanted, str) and any(isinstance(rule, PlainCall) for rule in wanted)
@@ -254,7 +255,7 @@ def _written_in(wanted: Prepared, language: Language) -> Language:
 
 
 def _answer(made: Sequence[ToolCall]) -> str | None:
-    """The calls as JSON; None where there are none, or some that can't be read or written."""
+    """The calls as JSON; None if there aren't any, or some can't be read or written."""
     texts = list[str]()
     try:
         for call in made:

@@ -1,4 +1,4 @@
-"""Did the model call the tools of the reference, and end where it should?"""
+"""Did the model call the tools of the reference, and reach the expected state?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from verikit.workspaces.grading import part
 TrajectoryMode = Literal["strict", "unordered", "subset", "superset", "f1", "none"]
 Arguments = Literal["exact", "ignore", "subset", "superset"]
 StateFunction = Callable[[list[dict[str, Any]], Sample], Any]
-"""Of the calls (`name` and `arguments`) and the sample: the state they lead to, a JSON value."""
+"""Maps the calls (`name` and `arguments`) and the sample to the resulting state, a JSON value."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,8 +32,8 @@ class Trajectory(Verifier):
     The reference is a conversation (its messages) or a list of calls. `strict`: the same calls in the same order, for
     messages the same roles with the same calls. `unordered`: the same calls. `subset`: only calls of the reference.
     `superset`: every call of the reference. `f1`: the harmonic mean of precision and recall over calls. A breach of a
-    limit is 0.0. So is an unreadable call, if tools are forbidden or `match` is `none`. The rules are those of
-    agentevals, but calls are paired optimally.
+    limit is 0.0. So is an unreadable call, if tools are forbidden or `match` is `none`. The rules follow agentevals,
+    but calls are paired optimally.
     """
 
     match: TrajectoryMode = "strict"
@@ -49,8 +49,8 @@ class Trajectory(Verifier):
     state: str | StateFunction | None = None
     """A function `file.py:name` (or `package.module:name`) of the calls, each with name and arguments, and the sample.
     It returns the last state. The state must equal the sample's `final_state`, or the function's result for the
-    reference's calls if there is none. If it raises only on the model's calls, the value is 0.0. If it also raises on
-    the reference's (without a reference: on no calls), the sample is unscored."""
+    reference's calls if the sample doesn't have one. If it raises only on the model's calls, the value is 0.0. If it
+    also raises on the reference's (without a reference: on no calls), the sample is unscored."""
     never_writes: Sequence[str] = ()
     """Paths and patterns that no step may change. Checked by the difference between `before` and `after` of a
     workspace, and by the commands and calls of the steps, which also show edits that were reverted."""
@@ -63,7 +63,7 @@ class Trajectory(Verifier):
     order: Sequence[str] = ()
     """Actions that must happen in this order: `["runs pytest", "writes src/**", "runs pytest"]`."""
     undecided: float | None = None
-    """The value if a command's text doesn't show its effect (`$d`, `eval`). None: no value."""
+    """The value if a command's text doesn't show its effect (`$d`, `eval`). None: unscored."""
     root: str = "/workspace"
     """The workspace's path on the agent's machine. Steps start there."""
     name = "trajectory"
@@ -86,7 +86,7 @@ class Trajectory(Verifier):
         self._watch()
 
     def _watch(self) -> StepRules | None:
-        """The rules for paths and programs; None where there are none."""
+        """The rules for paths and programs; None if there aren't any."""
         never = [
             *_rules("writes", self.never_writes),
             *_rules("reads", self.never_reads),
@@ -97,7 +97,7 @@ class Trajectory(Verifier):
         return StepRules(tuple(never), read_order(self.order), self.max_steps, self.undecided, self.root)
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Score each sample by itself."""
+        """Score each sample separately."""
         function = self._function()
         return [self._score_sample(sample, function) for sample in samples]
 
@@ -109,7 +109,7 @@ class Trajectory(Verifier):
 
     def _score_sample(self, sample: Sample, function: StateFunction | None) -> Score:
         made = calls_of(sample)
-        # By limits alone, the gold answer is some other verifier's.
+        # With limits only, the gold answer belongs to another verifier.
         fallback = None if self.match == "none" and function is None else sample.answer
         told: Any = sample.meta.get(self.reference, fallback)
         wanted, turns, problem = _reference(told, sample) if told is not None else ([], None, "")
@@ -162,7 +162,7 @@ class Trajectory(Verifier):
             value = 2 * here / total if total else 1.0
             return Score(value, reason=f"{here} of {there} expected calls, {len(made)} made")
         complete = here == there
-        # Both directions: as in agentevals, the model's arguments take the reference's part when those are looked for.
+        # Both directions: as in agentevals, the model's arguments act as the reference in the second one.
         within = len(pairs(made, wanted, self._fits)) == len(made)
         right = {"superset": complete, "subset": within, "unordered": complete and within}[self.match]
         return Score(float(right), reason=f"{here} of {there} expected calls, {len(made)} made")
@@ -189,7 +189,7 @@ class Trajectory(Verifier):
         return ""
 
     def _fits(self, wanted: ToolCall, made: ToolCall) -> bool:
-        """Whether a call is the wanted one."""
+        """Whether a call is the expected one."""
         if made.name != wanted.name or made.problem or wanted.problem:
             return False
         if self.arguments == "ignore":
@@ -201,7 +201,7 @@ class Trajectory(Verifier):
         return all(key in more and same(value, more[key]) for key, value in less.items())
 
     def __repr__(self) -> str:
-        """All options; of the state's function its source too."""
+        """All options, and the source of the state's function."""
         function = self._function()
         told = None if function is None else describe_function(function)
         return (
@@ -223,7 +223,7 @@ def _role(message: CompletionMessage) -> Any:
 
 
 def _reference(told: Any, sample: Sample) -> tuple[list[ToolCall], Sequence[CompletionMessage] | None, str]:
-    """A reference's calls, its messages where it has those, and what is wrong with it."""
+    """A reference's calls, its messages if it has any, and the problem with it."""
     if isinstance(told, str):
         value, problem = load_json(told)
         if problem and (calls := text_calls(told)):
@@ -244,7 +244,7 @@ def _reference(told: Any, sample: Sample) -> tuple[list[ToolCall], Sequence[Comp
 
 
 def _reached(function: StateFunction, made: Sequence[ToolCall], wanted: Sequence[ToolCall], sample: Sample) -> Score:
-    """Whether the calls lead to the expected state; none, if the function takes the reference's calls and not these."""
+    """Whether the calls lead to the expected state; 0.0 if the function accepts the reference's calls and not these."""
     broken = next((call.problem for call in made if call.problem), "")
     if broken:
         return Score(0.0, reason=broken)
@@ -252,7 +252,7 @@ def _reached(function: StateFunction, made: Sequence[ToolCall], wanted: Sequence
     try:
         state = function(_plain(made), sample)
     except Exception as error:  # noqa: BLE001  # the user's function, on the model's arguments
-        function(_plain(wanted), sample)  # where this raises too, the function is at fault
+        function(_plain(wanted), sample)  # if this raises too, the function is wrong
         return Score(0.0, reason=f"the calls can't be carried out: {type(error).__name__}: {str(error)[:120]}")
     right = same(state, expected)
     return Score(float(right), reason="the expected last state" if right else f"another last state: {_short(state)}")

@@ -1,4 +1,4 @@
-"""Rules for the steps of an agent: what it never does to which paths, and in which order it does things."""
+"""Rules for the steps of an agent: forbidden actions on paths, and the required order of actions."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _VERBS: tuple[Doing, ...] = ("reads", "writes", "runs")
 
 @dataclass(frozen=True, slots=True)
 class StepRules:
-    """What is watched in the steps of an agent."""
+    """The rules for the steps of an agent."""
 
     never: Sequence[tuple[Doing, str]] = ()
-    """What is never done, to which path or program."""
+    """Forbidden actions, each with its path or program."""
     order: Sequence[tuple[Doing, str]] = ()
-    """What is done one after the other."""
+    """Actions that must occur in this order."""
     max_steps: int | None = None
     undecided: float | None = None
-    """The value where the text of a command doesn't tell; None: there is none."""
+    """The value if the text of a command doesn't show the effect; None: unscored."""
     root: str = "/"
 
     def score(self, sample: Sample) -> Score:
@@ -91,7 +91,7 @@ def read_order(told: Sequence[str]) -> tuple[tuple[Doing, str], ...]:
     """`["runs pytest", "writes src/**"]` as pairs.
 
     Raises:
-        UsageError: one is no such text.
+        UsageError: one does not have this format.
     """
     found: list[tuple[Doing, str]] = []
     for one in told:
@@ -106,7 +106,7 @@ def read_order(told: Sequence[str]) -> tuple[tuple[Doing, str], ...]:
 
 
 def concerns(effect: Effect, doing: Doing, target: str, root: str) -> bool | None:
-    """Whether an effect is what is watched; None: its text doesn't tell."""
+    """Whether an effect is the watched one; None: its text doesn't show it."""
     if effect.does == "hides":
         return None
     if effect.does == "opaque":
@@ -128,7 +128,7 @@ def concerns(effect: Effect, doing: Doing, target: str, root: str) -> bool | Non
 
 
 def _same(pattern: str, path: str, *, below: bool) -> bool:
-    """Whether a pattern names a path, or a path is the folder of what it names."""
+    """Whether a pattern matches a path, or a path is the folder of a match."""
     if pattern.startswith("/") != path.startswith("/") and path != ".":
         return False
     inside = matches(pattern.lstrip("/"), path.lstrip("/")) or matches(f"{pattern.lstrip('/')}/**", path.lstrip("/"))
@@ -143,19 +143,19 @@ def _literal(pattern: str) -> str:
 
 
 def _may_meet(prefix: str, pattern: str) -> bool:
-    """Whether something that begins so may be what a pattern names."""
+    """Whether a path with this prefix may match a pattern."""
     literal = _literal(pattern)
     return not prefix or prefix == "." or literal.startswith(prefix) or prefix.startswith(literal)
 
 
 def _mentioned(target: str, text: str) -> bool:
-    """Whether a text has a name that a watched path or program is made of."""
+    """Whether the text has a name that is part of a watched path or program."""
     names = [name for name in target.replace(" ", "/").split("/") if len(name) > 1 and not has_wildcards(name)]
     return not names or any(name in text for name in names)
 
 
 def _differs(workspace: Workspace, target: str) -> str:
-    """A path that the agent changed, by what was given and left; "" where there is none, or it is not known."""
+    """A path that the agent changed, from the files before and after; "" if there isn't one, or it is not known."""
     pattern = target.lstrip("/")
     try:
         found = workspace.changes(lambda path: matches(pattern, path) or path.startswith(f"{pattern}/")).all
@@ -172,10 +172,10 @@ def _workspace(sample: Sample) -> Workspace | None:
 
 
 def _turns(sample: Sample, workspace: Workspace | None) -> Sequence[CompletionMessage]:
-    """The agent's steps: what the harness recorded, else the sample's messages.
+    """The agent's steps: the harness's record, or else the sample's messages.
 
     Raises:
-        WorkspaceError: there are none.
+        WorkspaceError: there aren't any.
     """
     recorded = None if workspace is None else workspace.messages()
     turns = sample.messages if recorded is None else recorded

@@ -1,4 +1,4 @@
-"""The checks of a workbook, one function each: what the workbook shows against what the row expects."""
+"""The checks of a workbook, one function each: the workbook's content against the row's expectations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def no(reason: str) -> Score:
 
 
 def undecided(reason: str) -> Score:
-    """A check that can't be decided, through no fault of the agent."""
+    """A check that can't be decided, for a reason other than the agent."""
     return Score.error(reason)
 
 
@@ -64,16 +64,16 @@ class Checks:
 
     Args:
         book: The workbook.
-        tolerance: Of numbers.
-        seed: Of hidden inputs.
-        mutations: How many sets of hidden inputs a check draws.
+        tolerance: The tolerance of numbers.
+        seed: The seed of hidden inputs.
+        mutations: The number of sets of hidden inputs per check.
     """
 
     def __init__(self, book: SeenWorkbook, tolerance: float, seed: str, mutations: int) -> None:
         self._book, self._tolerance, self._seed, self._mutations = book, tolerance, seed, mutations
 
     def values(self, expected: Mapping[str, Any], case: Case | None = None) -> Score:
-        """Whether cells have their values, recalculated, with some inputs changed or as they are."""
+        """Whether cells have their values, recalculated, with some inputs changed or unchanged."""
         cells = {name: self._book.one(name) for name in expected}
         formulas = [cell.key for cell in cells.values() if cell.formula]
         runs = self._calculated(formulas, [case or {}]) if formulas else None
@@ -159,7 +159,7 @@ class Checks:
         return no(f"{cell.cell} gives the same whatever its inputs are")
 
     def follows(self, references: Mapping[str, str]) -> Score:
-        """Whether cells follow their inputs as the row's own formulas do, on inputs that nobody has seen."""
+        """Whether cells follow their inputs as the row's own formulas do, on unseen inputs."""
         return together([self._follows(name, formula) for name, formula in references.items()])
 
     def _follows(self, name: str, formula: str) -> Score:
@@ -214,7 +214,7 @@ class Checks:
         return together(scores)
 
     def shows(self, expected: Mapping[str, str], locale: number_formats.Locale) -> Score:
-        """Whether cells show these texts."""
+        """Whether cells show these strings."""
         scores = []
         for name, wanted in expected.items():
             cell = self._book.one(name)
@@ -257,7 +257,7 @@ class Checks:
         return no(f"no sheet {missing[0]!r}") if missing else YES
 
     def unchanged(self, names: Sequence[str], before: SeenWorkbook) -> Score:
-        """Whether cells hold what they held before."""
+        """Whether cells contain the same as before."""
         for name in names:
             old = before.cells.get(name) or ()
             if not old:
@@ -299,7 +299,7 @@ def areas_of(formula: str, name: str) -> list[str]:
 
 
 def together(scores: Sequence[Score]) -> Score:
-    """One score of all: the first that fails, else the first that is undecided."""
+    """One score of all: the first that fails, or else the first that is undecided."""
     failed = next((score for score in scores if score.value == 0.0), None)
     open_ones = next((score for score in scores if score.value is None), None)
     return failed or open_ones or YES

@@ -1,4 +1,4 @@
-"""Engines that recalculate, each in a sandboxed child of its own, and the verdict that their values give together."""
+"""Engines that recalculate, each in its own sandboxed child, and the verdict from their values together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Found:
     value: str | bool | float | None = None
     error: str = ""
     unknown: str = ""
-    """Why the engine knows none."""
+    """Why the engine doesn't have a value."""
 
     def __str__(self) -> str:
         if self.unknown:
@@ -89,7 +89,7 @@ def _run(
 
 
 def verdict(found: Mapping[str, Found], right: Callable[[Found], bool]) -> Verdict:
-    """Whether a cell has the expected value: two engines give it and no more deny it; no: none gives it."""
+    """Whether a cell has the expected value: yes by two engines and a majority, no if all engines deny it."""
     known = [one for one in found.values() if not one.unknown]
     gives = sum(right(one) for one in known)
     denies = len(known) - gives
@@ -99,7 +99,7 @@ def verdict(found: Mapping[str, Found], right: Callable[[Found], bool]) -> Verdi
 
 
 def agreed(found: Mapping[str, Found], same: Callable[[Found, Found], bool]) -> Found | None:
-    """The value that at least two engines give and no other denies; None where there is none."""
+    """The value that at least two engines give and no other contradicts; None if there isn't one."""
     known = [one for one in found.values() if not one.unknown]
     if len(known) >= 2 and all(same(known[0], one) for one in known[1:]):
         return known[0]

@@ -1,4 +1,4 @@
-"""Other inputs for a workbook's formulas, drawn by a seed that the agent does not know."""
+"""Other inputs for a workbook's formulas, sampled from a seed that is hidden from the agent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Content = str | bool | float | None
 
 
 def generator(*parts: str) -> Random:
-    """A generator of numbers that the same parts always seed alike."""
+    """A random generator with a seed derived from the parts."""
     return Random(hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest())
 
 
 def drawn(values: Mapping[str, Content], random: Random, count: int) -> list[dict[str, Content]]:
-    """So many sets of other inputs: near, far, with a zero and another sign, and mixed. Texts stay, empty cells too.
+    """`count` sets of other inputs: near, far, with a zero and another sign, and mixed. Strings and empty cells stay.
 
-    Whole numbers stay whole, and no number is kept but by chance.
+    Integers stay integers, and numbers change except by chance.
     """
     numbers = {key: value for key, value in values.items() if isinstance(value, float)}
     kinds = (_near, _far, _signs, _mixed)
@@ -30,7 +30,7 @@ def drawn(values: Mapping[str, Content], random: Random, count: int) -> list[dic
 
 
 def blanked(values: Mapping[str, Content], random: Random) -> list[dict[str, Content]]:
-    """Sets with one input emptied, all of them, and texts exchanged: what a formula over texts or counts follows."""
+    """Sets with one input emptied, all emptied, and strings exchanged, which affect formulas over strings or counts."""
     keys = [key for key, value in values.items() if value is not None]
     cases: list[dict[str, Content]] = [{key: None} for key in random.sample(keys, min(3, len(keys)))]
     texts = [key for key in keys if isinstance(values[key], str)]

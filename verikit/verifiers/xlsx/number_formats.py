@@ -32,7 +32,7 @@ def sections(code: str) -> list[list[str]]:
 
 
 def section_of(value: float, code: str) -> tuple[list[str], float]:
-    """The section that shows a number, and the number as it shows it (without its sign, where the section says so)."""
+    """The section that shows a number, and the number as it shows it (without its sign, if the section omits it)."""
     parts = sections(code)[:3]
     for part in parts:
         for token in part:
@@ -55,7 +55,7 @@ def _holds(value: float, sign: str, bound: float) -> bool:
 
 
 def lies(value: float, code: str) -> str:
-    """Why a number's format does not show the number: it shows nothing, or digits of its own. Empty where it does."""
+    """Why a number's format does not show the number: it shows nothing, or literal digits. Empty if it does."""
     part, _ = section_of(value, code)
     shown = [token for token in part if not token.startswith(("[", "_", "*"))]
     if not any(_is_placeholder(token) for token in shown) and not _elapsed(part):
@@ -67,7 +67,7 @@ def lies(value: float, code: str) -> str:
 
 
 def _looks_like_digits(token: str) -> bool:
-    """Whether a text of a format could pass for a part of the number; `"Q1 "` could not."""
+    """Whether a literal of a format could pass for a part of the number; `"Q1 "` could not."""
     return any(letter.isdigit() for letter in token) and not any(letter.isalpha() for letter in token)
 
 
@@ -144,7 +144,7 @@ def _is_of_number(token: str) -> bool:
 
 
 def _number(number: float, part: list[str], locale: Locale) -> str | None:
-    """A number by a section of digits; None where other characters stand among its digits (telephone numbers)."""
+    """A number by a section of digits; None if there are other characters among its digits (telephone numbers)."""
     places = [index for index, token in enumerate(part) if token in ("0", "#", "?")]
     point = part.index(".") if "." in part else None
     power = next((index for index, token in enumerate(part) if _is_scientific(token)), None)

@@ -1,4 +1,4 @@
-"""A workbook as its reader has seen it, checked; and where its formulas lead."""
+"""A workbook as its reader reported it, checked; and the inputs of its formulas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MANY = 200_000
 
 @dataclass(frozen=True, slots=True)
 class SeenCell:
-    """One cell that was asked for."""
+    """One requested cell."""
 
     cell: str
     key: str
@@ -72,10 +72,10 @@ class SeenWorkbook:
         Args:
             blob: The file.
             cells: References to describe.
-            model: Those of them whose formulas are followed.
+            model: The cells among them whose formulas are followed.
 
         Raises:
-            AgentFault: it is no workbook that anybody should open.
+            AgentFault: it is not a workbook that is safe to open.
             WorkspaceError: the reader died.
             MissingExtra: openpyxl is not installed.
         """
@@ -85,7 +85,7 @@ class SeenWorkbook:
         """The cells of a reference.
 
         Raises:
-            AgentFault: its sheet is not there.
+            AgentFault: its sheet does not exist.
         """
         found = self.cells.get(name, ())
         if not found:
@@ -96,7 +96,7 @@ class SeenWorkbook:
         """The cell of a reference.
 
         Raises:
-            AgentFault: its sheet is not there.
+            AgentFault: its sheet does not exist.
         """
         return self.asked(name)[0]
 
@@ -121,7 +121,7 @@ class SeenWorkbook:
         return seen
 
     def told_of(self, keys: set[str], kind: str) -> str:
-        """The first problem or fault of some cells; empty if they have none."""
+        """The first problem or error of some cells; empty if they don't have one."""
         found: Mapping[str, str] = self.model[kind]
         return next((found[key] for key in sorted(keys & set(found))), "")
 
@@ -131,7 +131,7 @@ class SeenWorkbook:
         return {name for key in keys & set(found) for name in found[key]}
 
     def volatile(self, keys: set[str]) -> set[str]:
-        """Functions among them whose value changes by itself."""
+        """Functions among them whose value changes on its own."""
         return self.functions(keys) & VOLATILE
 
     def title_keys(self) -> dict[str, str]:

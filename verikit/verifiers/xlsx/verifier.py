@@ -1,4 +1,4 @@
-"""Is the workbook right? Its cells are recalculated, and its formulas tried on inputs that the agent has not seen."""
+"""Is the workbook right? Its cells are recalculated, and its formulas are tried on hidden inputs."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Xlsx(WorkspaceVerifier):
     macros: bool = False
     """Whether macros are allowed. They never run."""
     tolerance: float = 1e-9
-    """Numbers may differ by this much, absolutely or relatively."""
+    """Allowed difference of numbers, absolute or relative."""
     mutations: int = 4
     """Number of sets of hidden inputs for `formula` and `follows`, at least 3."""
     locale: Locale = "en"
     """The separators of `shows`: `en` or `de`."""
     undecided: float | None = None
-    """The value if the engines do not decide a formula's result (`RAND`, `OFFSET`). None: no value. An agent chooses
+    """The value if the engines do not decide a formula's result (`RAND`, `OFFSET`). None: unscored. An agent chooses
     its formulas, so set 0.0 for training rewards."""
     seed: str = ""
     """Additional text for the seed of hidden inputs, which is derived from the row's id and prompt."""
@@ -88,13 +88,13 @@ class Xlsx(WorkspaceVerifier):
                 raise UsageError(f"{piece.text!r} of follows[{name!r}] is not a plain reference", hint="A2:A100")
 
     def _asked(self) -> list[str]:
-        """All references, but those that a right formula has."""
+        """All references, except for references in right formulas."""
         cases = [name for case in self.then for key in ("set", "values") for name in case.get(key, ())]
         seen = [] if isinstance(self.visible, bool) else self.visible
         return [*self.values, *self.formula, *self.follows, *self.shows, *self.format, *seen, *self.unchanged, *cases]
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
-        """Read the workbook in the sandbox and put it through the checks."""
+        """Read the workbook in the sandbox and run the checks."""
         return of_row(self, sample, "xlsx").checked(workspace, sample)
 
     def checked(self, workspace: Workspace, sample: Sample) -> Score:

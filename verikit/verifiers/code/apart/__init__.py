@@ -1,5 +1,5 @@
-"""Python tests and the program that they test, each in a sandbox of its own.
+"""Python tests and the program that they test, each in its own sandbox.
 
-`far_program` runs tests beside a program and passes on what they say to each other (`verikit.sandbox.proxies`).
-`equality` decides whether an object is equal to another where only the program itself could tell.
+`far_program` runs tests next to a program and relays the messages between them (`verikit.sandbox.proxies`).
+`equality` decides whether two objects are equal if only the program itself could answer that.
 """

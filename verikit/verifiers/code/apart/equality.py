@@ -1,13 +1,15 @@
-"""Comparisons that only the program's own methods can decide: `==` of objects, `in` an object, `<` and its kind.
+"""Comparisons that only the program's own methods can decide: `==` of objects, `in` an object, `<` and other orderings.
 
-A program that knows no answer can return an object that claims to be equal to everything. So the claim is tested. The
+A program can avoid the work and return an object that claims to be equal to everything. So the claim is tested. The
 conversation so far is replayed in fresh children, each with one comparison: with the value that the test compares, and
-with others that differ from it. The program can't know which of the comparisons is the test's, and nothing that it
-learns from one reaches the child whose answers count. A claim that is also made for every other value is false.
+with others that differ from it. The program can't distinguish the test's comparison from the others. Each comparison
+has its own child, so nothing carries over to the child whose answers count. A claim that is also true of every other
+value is false.
 
-The other values are plain values that differ a little (`near`). For two objects of the program one of them is made once
-more, with another value among the arguments of the call that gave it or of later calls of its methods. An interval
-also contains the values near one: there the conversation is replayed with another value in one of its calls.
+The other values are plain values that differ a little (`near`). If both are objects of the program, one of them is
+created again. Another value then replaces one argument of the call that returned it, or of later calls of its methods.
+An interval also contains the values near one. In that case the conversation is replayed with another value in one of
+its calls.
 """
 
 from __future__ import annotations
@@ -26,31 +28,31 @@ from verikit.sandbox.proxies.near import near
 from verikit.sandbox.session import Conversation
 
 _MOST_OTHERS = 6
-"""Other values that one comparison is tried with."""
+"""Maximum other values tried per comparison."""
 _MOST_TESTED = 20
-"""Comparisons of one run of the tests that are tested; later ones are only asked."""
+"""Maximum comparisons tested per run of the tests; later ones are only sent to the program."""
 _MOST_PLACES, _MOST_RETOLD = 8, 24
-"""Values of a conversation that are replaced for one claim, and conversations with another value."""
+"""Maximum values replaced per claim, and maximum conversations with another value."""
 _MAKING = ("call", "method", "setattr", "special")
 _ASKING = ("__eq__", "__contains__", "__lt__", "__le__", "__gt__", "__ge__")
 _UNDECIDED, _SPENT = (json.dumps({"status": "turn", "value": ["named", name]}) for name in ("Ellipsis", "MISSING"))
-"""The program's own child is to answer: nobody else can, or there were too many comparisons."""
+"""The program's own child must answer: no other child can, or there were too many comparisons."""
 _LENDING = {"mine": 1, "class": 1, "module": 2, "raised": 1}
-"""Nodes by which the tests lend an object of theirs, and where its key stands."""
+"""Nodes that lend an object of the tests to the program, with the position of its key."""
 _NOT_IMPLEMENTED = ["named", "NotImplemented"]
 _UNREADABLE = ...
-"""Stands for a value that is malformed or too large. A program may send it, and the tests' side refuses it."""
+"""Replaces a value that is malformed or too large. A program may send it, and the tests' side rejects it."""
 _EMPTY = json.dumps({"status": "turn", "value": ["value", ""]})
 MADE = ["made"]
-"""Stands for the object in the operations that make it."""
+"""Placeholder for the object in the operations that create it."""
 Path = tuple[int, ...]
-"""Where a value stands in an operation."""
+"""The position of a value in an operation."""
 Recipe = list[list[Any]]
-"""Operations: one that makes an object, and others on it."""
+"""Operations: one that creates an object, and others on it."""
 
 
 class Asked(NamedTuple):
-    """What the program asked the tests, and what they answered."""
+    """A question of the program to the tests, and their answer."""
 
     question: str
     """The digest of the operation (`question_of`)."""
@@ -59,18 +61,18 @@ class Asked(NamedTuple):
 
 
 class ObjectEquality:
-    """Tests what a program says of equality, order and membership.
+    """Tests a program's claims of equality, order and membership.
 
     Args:
-        fresh: starts a child with the program that waits for the first line.
-        late: the result of a row whose time is over; None while it is not. A claim takes many children.
+        fresh: starts a child with the program, which then waits for the first line.
+        late: the result of a row whose time is over; None before that. Testing a claim takes many children.
     """
 
     def __init__(self, fresh: Callable[[], Conversation], late: Callable[[], RunResult | None]) -> None:
         self._fresh, self._late = fresh, late
         self._compared = 0
         self.unfounded = False
-        """Whether the program claimed that an object equals whatever it is compared with."""
+        """Whether the program claimed that an object equals every value it is compared with."""
 
     def judged(self, said: list[str], left: Any, right: Any, others: list[Any], born: list[str]) -> str | RunResult:
         """The line that answers whether two values are equal.
@@ -79,11 +81,11 @@ class ObjectEquality:
         needs an object of the tests. It is `MISSING` after many comparisons.
 
         Args:
-            said: the lines of the tests so far.
+            said: lines of the tests so far.
             left: the object, packed.
-            right: what it is compared with, packed.
+            right: the value compared with it, packed.
             others: plain values that differ from `right`, packed.
-            born: after which line each of the two first appeared; empty for plain values.
+            born: the line after the first appearance of each of the two; empty for plain values.
         """
         self._compared += 1
         if self._compared > _MOST_TESTED:
@@ -106,13 +108,13 @@ class ObjectEquality:
     def founded(
         self, said: list[str], asked: list[Asked], left: Any, name: str, right: Any, others: list[Any]
     ) -> str | RunResult:
-        """The line that answers whether a claim of the program's own child is more than what it claims of everything.
+        """The line that answers whether a claim of the program's own child is not one that it claims of every value.
 
         If the row's time is over before that is known, the result of a row that is late.
 
         Args:
             said: the lines of the tests before the claim.
-            asked: what the program asked them before it made the claim.
+            asked: the program's questions to them before it made the claim.
             left: the object, packed.
             name: of the method that gave a true value.
             right: the plain value that it was called with, packed.
@@ -133,7 +135,7 @@ class ObjectEquality:
 
     @staticmethod
     def _are_all_true(answers: Iterable[Any]) -> bool:
-        """Whether there are answers and all of them are true; none is asked for after one that is not."""
+        """Whether there are answers and all of them are true; stops at the first one that is not."""
         count = 0
         for answer in answers:
             if not _is_true(answer):
@@ -142,7 +144,7 @@ class ObjectEquality:
         return count > 0
 
     def _against_remade(self, said: list[str], left: Any, right: Any, born: list[str]) -> Iterator[Any]:
-        """Comparisons with objects that were made like one of the two, but of other values."""
+        """Comparisons with objects that are created like one of the two, but from other values."""
         recipes = itertools.chain(
             ((left, recipe) for recipe in _recipes(said, right, int(born[1]) - 1)),
             ((right, recipe) for recipe in _recipes(said, left, int(born[0]) - 1)),
@@ -161,10 +163,10 @@ class ObjectEquality:
         recipe: Recipe | None = None,
         asked: Sequence[Asked] = (),
     ) -> str | RunResult:
-        """Replay lines in a fresh child and compare; an empty text if the object of a recipe can't be made.
+        """Replay lines in a fresh child and compare; an empty string if the object of a recipe can't be created.
 
-        The child may ask the tests for something meanwhile. It is told what they answered before, or nothing. Only a
-        new question about an object of theirs can't be answered. It is returned, and nothing is known of the claim.
+        Meanwhile the child may send questions to the tests. It receives their earlier answer, or nothing. Only a new
+        question about an object of the tests can't be answered. It is returned, and the claim stays undecided.
         """
         if (late := self._late()) is not None:
             return late
@@ -183,7 +185,7 @@ class ObjectEquality:
     def _questioned(
         self, session: Conversation, answer: str | RunResult, asked: Sequence[Asked], lent: set[str]
     ) -> str | RunResult:
-        """A child's answer after its questions, which it may go on with for ever."""
+        """A child's answer after its questions, which may never end."""
         waiting = iter(asked)
         while isinstance(answer, str) and (question := question_of(answer)):
             known = next(waiting, Asked("", _EMPTY))
@@ -194,7 +196,7 @@ class ObjectEquality:
 
 
 def _remade(session: Conversation, recipe: Recipe) -> Any:
-    """Another object, made by operations in which `MADE` stands for it; None if one of them fails."""
+    """Another object, created by operations that refer to it as `MADE`; None if one of them fails."""
     made: Any = None
     for operation in recipe:
         heard = session.exchange(_line(_with(operation, made)))
@@ -254,18 +256,18 @@ def _names_any(question: list[Any], keys: set[str]) -> bool:
 
 
 def _value(answer: Any) -> Any:
-    """The packed value of an answer; None if it is none."""
+    """The packed value of an answer; None if the answer is not a value."""
     return json.loads(answer).get("value") if isinstance(answer, str) else None
 
 
 def question_of(answer: str) -> str:
-    """A digest of what a program asks the tests for; empty if it answers."""
+    """A digest of a program's question to the tests; empty if it answers."""
     operation = _operation(answer) if '"op"' in answer else []
     return sha256(json.dumps(operation).encode()).hexdigest() if operation else ""
 
 
 def _is_true(answer: Any) -> bool:
-    """Whether an answer is a true value; an object is taken for one."""
+    """Whether an answer is a true value; an object is treated as true."""
     node = _value(answer)
     if not isinstance(node, list) or len(node) < 2 or node == _NOT_IMPLEMENTED:
         return False
@@ -286,7 +288,7 @@ def _decoded(node: list[Any]) -> Any:
 
 
 def _is_plain(answer: str) -> bool:
-    """Whether an answer means the same in every child: a number, a text, `NotImplemented`."""
+    """Whether an answer means the same in every child: a number, a string, `NotImplemented`."""
     node = _value(answer)
     return isinstance(node, list) and node[:1] in (["value"], ["named"])
 
@@ -302,7 +304,7 @@ def _operation(line: str) -> list[Any]:
 
 
 def _recipes(said: list[str], packed: Any, first: int) -> Iterator[Recipe]:
-    """Ways to make an object like one that was made: the same operations with one of their values changed."""
+    """Ways to create an object like an existing one: the same operations with one value changed."""
     if not 0 <= first < len(said):
         return
     reference = ["yours", packed[1]]
@@ -321,7 +323,7 @@ def _recipes(said: list[str], packed: Any, first: int) -> Iterator[Recipe]:
 
 
 def _retold(said: list[str], compared: Any) -> Iterator[list[str]]:
-    """The conversation with another value in one of its calls, first where it says what is compared."""
+    """The conversation with another value in one of its calls, starting with calls that state the compared value."""
     own = [_at(compared, path) for path in _scalars_in(compared, ())]
     own_lines = set(map(json.dumps, own))
     operations = list(map(_operation, said))
@@ -342,7 +344,7 @@ def _retold(said: list[str], compared: Any) -> Iterator[list[str]]:
 
 
 def _instead(node: Any, compared: list[Any]) -> list[Any]:
-    """Other values of the same type: around those that are compared, near to this one, larger and smaller."""
+    """Other values of the same type: around the compared ones, near this one, larger and smaller."""
     value = _decoded(node)
     alike = [other for part in compared if type(other := _decoded(part)) is type(value)]
     found: list[Any] = []
@@ -363,7 +365,7 @@ def _replaced(operation: Any, reference: list[Any]) -> Any:
 
 
 def _scalars(operation: list[Any]) -> Iterator[Path]:
-    """Paths of the plain values in operands, the names of attributes and methods left out."""
+    """Paths of the plain values in operands, without the names of attributes and methods."""
     for at, node in enumerate(operation[1:], 1):
         if isinstance(node, list) and node and node[0] != "value":
             yield from _scalars_in(node, (at,))
@@ -385,7 +387,7 @@ def _at(operation: Any, path: Path) -> Any:
 
 
 def _other_scalars(node: Any, elsewhere: list[Any]) -> Iterator[Any]:
-    """Other values of the same type: one made of this one, and one that the tests use elsewhere."""
+    """Other values of the same type: one derived from this one, and one from other parts of the tests."""
     value = _decoded(node)
     try:
         yield ["value", values.encode(near(value, 0))]

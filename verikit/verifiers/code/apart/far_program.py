@@ -1,8 +1,8 @@
-"""A program as test code in another sandbox uses it: its objects stay in a child of their own (`sandbox.proxies`).
+"""A program as test code in another sandbox uses it: its objects stay in their own child (`sandbox.proxies`).
 
-The tests and the program talk line by line, and every line passes through here. The program's child is kept for one
-run of the tests, so objects live as long as the tests use them. What tests that passed did is done again with other
-expected values (`changed_tests`), which have to fail.
+The tests and the program talk line by line, and every line passes through here. The program's child lives for one run
+of the tests, so objects live as long as the tests use them. Tests that passed run again with other expected values
+(`changed_tests`), and have to fail.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from verikit.verifiers.code.apart.equality import Asked, ObjectEquality, questio
 from verikit.verifiers.falsified.changed_tests import ALARM, VARIANTS, changed, still_passing
 
 _LINE_KB = values.MAX_LINE >> 10
-"""The most that one side says at once: data of the tests counts, too."""
+"""Maximum size of one message, in KiB; it includes data of the tests."""
 ANY_PROGRAM = """
 class Anything(Exception):
     def __init__(self, *args, **kwargs): pass
@@ -39,17 +39,17 @@ def __getattr__(name):
         raise AttributeError(name)
     return Anything
 """
-"""A program that has every name: tests that don't even start beside it are at fault themselves."""
+"""A program that has every name: if tests don't even start next to it, the tests are wrong."""
 
 
 class FarProgram:
     """A program that test code uses from afar.
 
     Args:
-        program: its text.
-        box: where it and the tests run.
-        budget: of the row.
-        tests: the test code, by which is seen what has to be loaded.
+        program: its source.
+        box: runs the program and the tests.
+        budget: the row's budget.
+        tests: the test code, which determines the modules to load.
     """
 
     def __init__(self, program: str, box: LocalSandbox, budget: Budget, tests: str) -> None:
@@ -62,11 +62,11 @@ class FarProgram:
         """Whether the tests used the program at all."""
 
     def run(self, code: str, names: tuple[str, ...] = (), call: FunctionCall | None = None) -> RunResult:
-        """Run test code beside the program, each in a child of its own.
+        """Run test code next to the program, each in its own child.
 
         Args:
             code: the tests.
-            names: that are the program's, even where Python has them.
+            names: names of the program, even if Python defines them too.
             call: a function of the tests to call then.
         """
 
@@ -92,14 +92,14 @@ class FarProgram:
         return self._budget.late() if self._budget.is_spent and not told else result
 
     def outlasts(self, text: str, rerun: Callable[[str], RunResult]) -> RunResult | dict[str, str]:
-        """Which tests pass with other expected values too, by name, with why that is known.
+        """The names of tests that also pass with other expected values, each with the evidence.
 
         Args:
-            text: of tests that passed.
-            rerun: runs other ones.
+            text: the source of tests that passed.
+            rerun: runs other tests.
 
         Returns:
-            A result instead if a run came to no end: by whose fault, its status says.
+            A result instead if a run did not end; its status shows the cause.
         """
         found: dict[str, str] | None = None
         for variant in range(VARIANTS if self._compared_by_numpy or not self._plain else 0):
@@ -135,19 +135,19 @@ class _Talk:
         self._children: list[Conversation] = []
         self._said: list[str] = []
         self._questions: list[str] = []
-        """What the program asked where it was to answer a line (`question_of`)."""
+        """Questions that the program sent instead of the answer to a line (`question_of`)."""
         self._ended = ""
         self._equality = ObjectEquality(self._fresh, self._late)
         self._charged_s = 0.0
-        """Seconds of the children that the row's budget has been charged with."""
+        """Seconds of the children already charged to the row's budget."""
         self.met = False
         self.plain = True
-        """Whether the program gave nothing but values that are equal to one value only, however they are compared."""
+        """Whether the program returned only values that equal a single value under any comparison."""
         self.infra: RunResult | None = None
 
     @property
     def unfounded(self) -> str:
-        """What is wrong with the program's claims of equality; empty if nothing is."""
+        """The problem with the program's claims of equality; empty if there isn't one."""
         return "an object of the program equals whatever it is compared with" if self._equality.unfounded else ""
 
     def relay(self, line: str) -> str:
@@ -173,7 +173,7 @@ class _Talk:
         self._charged_s = used_s
 
     def _late(self) -> RunResult | None:
-        """The result of a row without time left; None while there is some."""
+        """The result of a row without time left; None if there is time left."""
         self._charge()
         return self._far.budget.late() if self._far.budget.is_spent else None
 
@@ -224,18 +224,18 @@ def _gone(why: str) -> str:
 
 
 def is_plain_line(line: str) -> bool:
-    """Whether a line of a program brings nothing that other code could find equal to several values."""
+    """Whether a program's line has only values that can't appear equal to several others."""
     message = json.loads(line)
     if "value" not in message:
         return True
     try:
         return not message.get("sync") and is_plain(message["value"])
     except (ValueError, TypeError, IndexError, KeyError, RecursionError):
-        return False  # not well-formed: the tests refuse it
+        return False  # not well-formed: the tests reject it
 
 
 def is_plain(node: Any) -> bool:
-    """Whether a packed value holds no object, no array, nothing empty, and no number that is not finite."""
+    """Whether a packed value contains only plain values and finite numbers: no objects, arrays or empty values."""
     tag, *fields = node
     if tag in ("tuple", "frozenset"):
         return bool(fields[0]) and all(map(is_plain, fields[0]))
@@ -256,7 +256,7 @@ def _is_plain_scalar(node: Any) -> bool:
 
 
 def _alarms(result: RunResult) -> dict[str, str]:
-    """The alarms of changed tests: of a whole program under no name, of a test file by the names of its tests."""
+    """The alarms of changed tests: unnamed for a whole program, by test name for a test file."""
     if result.error is not None:
         return {"": result.error.message} if result.error.type == ALARM else {}
     told = {name: message.partition(f"{ALARM}: ") for name, _, message in result.value or ()}

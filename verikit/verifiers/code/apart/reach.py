@@ -1,6 +1,6 @@
-"""Tests that can't be answered for a program in another process.
+"""Tests that can't be run against a program in another process.
 
-They read its source or the interpreter, replace functions of modules that both have, or hand over files.
+They read its source or the interpreter, replace functions of modules that both have, or pass open files.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _FUNCTIONS = {
     "tracemalloc": None,
     "tempfile": None,
 }
-"""Functions by module; None: all of it."""
+"""Functions by module; None: the whole module."""
 _FILES = frozenset({"tmp_path", "tmpdir", "tmp_path_factory"})
 """Fixtures of pytest that make files."""
 _CARRIED = (
     "builtins.print", "builtins.input", "sys.stdout", "sys.stderr", "sys.stdin", "sys.argv", "os.environ",
 )  # fmt: skip
-"""What tests may replace, since it is carried over."""
+"""Targets that tests may replace, since the replacement is carried over."""
 _PATCHES = frozenset({"patch", "setattr", "object", "dict", "multiple", "delattr", "setitem"})
 
 
 def out_of_reach(tests: str, own: Collection[str] = ()) -> str:
-    """What the tests do that can't be carried over; empty if nothing, and for tests that are not Python.
+    """The operation of the tests that can't be carried over; empty if there isn't one or the tests are not Python.
 
     Args:
         tests: their text.
@@ -67,7 +67,7 @@ def _found(tree: ast.Module, modules: dict[str, str], own: Collection[str]) -> I
 
 
 def _read(node: ast.AST, modules: dict[str, str]) -> str:
-    """The attribute or function that tells of source code or of the interpreter."""
+    """The attribute or function that exposes source code or the interpreter."""
     if isinstance(node, ast.Attribute):
         return _attribute(node, modules)
     return _imported(node) if isinstance(node, ast.ImportFrom) else ""
@@ -93,7 +93,7 @@ def _is_listed(module: str, name: str) -> bool:
 
 
 def _patched(node: ast.Call, modules: dict[str, str], own: Collection[str]) -> str:
-    """What a call of `patch` or `monkeypatch` replaces, if it belongs to a module that is not the program."""
+    """The target that a call of `patch` or `monkeypatch` replaces, if it belongs to a module other than the program."""
     if ast.unparse(node.func).rpartition(".")[2] not in _PATCHES or not node.args:
         return ""
     target = _target(node, modules)
@@ -111,7 +111,7 @@ def is_installed(module: str) -> bool:
 
 
 def _target(node: ast.Call, modules: dict[str, str]) -> str:
-    """The name of what is replaced, with its module: `"time.sleep"`, or `time, "sleep"`."""
+    """The name of the replaced object, with its module: `"time.sleep"`, or `time, "sleep"`."""
     first = node.args[0]
     if isinstance(first, ast.Constant):
         return str(first.value)

@@ -1,4 +1,4 @@
-"""The solution that a row brings along, by which its tests are tried once."""
+"""The row's own solution, which is run once against its tests."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _KEYS = ("reference_solution", "canonical_solution", "solution", "code")
 
 
 def reference_reply(meta: Mapping[str, Any], prompt: str) -> str:
-    """A reply that is the row's own solution; empty if it has none in Python.
+    """A reply that is the row's own solution; empty if the row doesn't have one in Python.
 
     Args:
-        meta: of the row.
-        prompt: of the row; HumanEval's solutions go on with it.
+        meta: the row's meta.
+        prompt: the row's prompt; HumanEval's solutions continue it.
     """
     for key in _KEYS:
         text = meta.get(key)
@@ -25,7 +25,7 @@ def reference_reply(meta: Mapping[str, Any], prompt: str) -> str:
 
 
 def _defines(program: str) -> bool:
-    """Whether a text is Python that defines a function or class."""
+    """Whether a string is Python that defines a function or class."""
     try:
         body = ast.parse(program).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

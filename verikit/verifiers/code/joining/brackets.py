@@ -1,4 +1,4 @@
-"""Where the braces of a source text close, in languages of C's kind. One pass: the text may be a candidate's."""
+"""Matching braces of a source text in C-like languages. One pass, since the text may be a candidate's."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _OPAQUE = re.compile(r"//|/\*|R\"[^()\\\s\"]{0,16}\(|\br#{0,16}\"|\"{3}|\"|'|`")
 """What begins a comment or a literal."""
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"?')
 _LINES = re.compile(r'"(?:[^"\\]|\\[\s\S])*"?')
-"""A text that may go over several lines (Rust)."""
+"""A string literal that may span several lines (Rust)."""
 _CHARACTER = re.compile(r"'(?:[^'\\\n]|\\[^\n]{1,10}?)'")
 _BRACE = re.compile(r"[{}]")
 _NOT_BREAKS = re.compile(r"[^\n]")
 
 
 def blanked(language: str, text: str) -> str:
-    """A text with spaces in the place of its comments and literals; each line break and position stays."""
+    """The text with its comments and literals replaced by spaces; each line break and position stays."""
     parts: list[str] = []
     at = done = 0
     while found := _OPAQUE.search(text, at):
@@ -29,7 +29,7 @@ def blanked(language: str, text: str) -> str:
 
 
 def _end(language: str, text: str, found: re.Match[str]) -> int:
-    """Where a comment or literal ends: at the end of the text if it is never closed."""
+    """The end of a comment or literal: the end of the text if it is never closed."""
     mark, start = found[0], found.start()
     if mark == "//":
         return _after(text, "\n", start)
@@ -38,7 +38,7 @@ def _end(language: str, text: str, found: re.Match[str]) -> int:
     if mark == "`":
         return _after(text, "`", found.end()) if language == "go" else found.end()
     if mark == "'":
-        # A lone one is a lifetime, or stands between digits.
+        # A lone one is a lifetime, or is between digits.
         literal = None if text[max(0, start - 1) : start].isdigit() else _CHARACTER.match(text, start)
         return literal.end() if literal else found.end()
     if mark[0] == "R" and language in ("c", "cpp"):
@@ -57,12 +57,12 @@ def _after(text: str, mark: str, at: int) -> int:
 
 
 def depth(blank: str) -> int:
-    """How many braces of a text without literals are open at its end; below zero if it closes more than it opens."""
+    """How many braces of a blanked text are open at its end; below zero if it closes more than it opens."""
     return blank.count("{") - blank.count("}")
 
 
 def closing(blank: str, start: int = 0, level: int = 0) -> int:
-    """Where the brace stands that closes `level` more than are opened from a place on; -1 if there is none."""
+    """The position of the brace that closes `level` more braces than open after `start`; -1 if there isn't one."""
     for at, opened in _levels(blank, start):
         if opened < -level:
             return at
@@ -70,12 +70,12 @@ def closing(blank: str, start: int = 0, level: int = 0) -> int:
 
 
 def match(blank: str, opening: int) -> int:
-    """Where the brace is closed that is opened at a place; -1 if it is not."""
+    """The position of the brace that closes the one at `opening`; -1 if it is not closed."""
     return closing(blank, opening + 1)
 
 
 def tops(blank: str, pattern: re.Pattern[str]) -> list[re.Match[str]]:
-    """The matches of a pattern that stand in no brace."""
+    """The matches of a pattern outside all braces."""
     both = re.compile(rf"[{{}}]|(?P<top>{pattern.pattern})", pattern.flags)
     found, opened, at = list[re.Match[str]](), 0, 0
     while mark := both.search(blank, at):

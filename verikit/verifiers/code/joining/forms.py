@@ -1,7 +1,7 @@
 """Test programs of other languages: rows whose tests are appended to the program (MultiPL-E, HumanEval-X).
 
-A program that comes to the end of its tests reads a word from its standard input and writes it; no source holds it.
-`appended` runs these programs, and says what a pass is worth.
+At the end of its tests, a program reads a word from its standard input and writes it; the word is not in the source.
+`appended` runs these programs and decides how much a pass shows.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _WRITE = {
     "javascript": _NODE, "typescript": _NODE,
     "bash": "IFS= read -r verikit_word <&\"$verikit_input\"; printf '\\n%s\\n' \"$verikit_word\"",
 }  # fmt: skip
-"""What comes to the end of the tests writes the word that it reads."""
+"""Code at the end of the tests that writes the word it reads."""
 _SHELL_INPUT = "exec {verikit_input}<&0 </dev/null\n"
-"""What a shell program starts would read the word away."""
+"""Commands that a shell program starts would otherwise read the word."""
 _FALSE = {
     "c": "assert({one} == {other});", "cpp": "assert({one} == {other});", "java": "assert {one} == {other};",
     "rust": "assert_eq!({one}, {other});", "javascript": "console.assert({one} === {other});",
@@ -40,7 +40,7 @@ _FALSE = {
 }  # fmt: skip
 _HELD = "console.assert = (good, ...about) => { if (!good) throw new Error(`assertion ${about.join(' ')}`) };\n"
 _BEFORE = {"javascript": _HELD, "typescript": _HELD}
-"""What tests need that tell of a failure on standard error only."""
+"""Code needed by tests that report a failure on standard error only."""
 _RUST_TEST = re.compile(r"#\[test\]\s*(?:pub[ \t]+)?fn[ \t]+(\w+)")
 _EMPTY_MAIN = re.compile(r"^fn[ \t]+main[ \t]*\([ \t]*\)[ \t]*\{\s*\}", re.MULTILINE)
 _GUARD = {
@@ -58,7 +58,7 @@ _BRACED = frozenset({"c", "cpp", "java", "rust", "go"})
 _ASSIGNED = re.compile(r"^[ \t]*(?:const|let|var)[ \t]+(\w+)[ \t]*=")
 _NAME = re.compile(r"([A-Za-z_]\w*)[ \t]*(?:<[^<>\n]*>)?[ \t]*\(")
 _SCRIPT = r"\bfunction[ \t*]+{name}\b|^(?:export[ \t]+)?(?:const|let|var)[ \t]+{name}\b"
-"""A variable counts at the start of a line only: one of the function's own may have its name."""
+"""A variable must be at the start of a line: the function may have a local one of the same name."""
 _DEFINES = {
     "javascript": _SCRIPT, "typescript": _SCRIPT,
     "rust": r"\bfn[ \t]+{name}\b", "go": r"^func[ \t]+{name}\b",
@@ -66,15 +66,15 @@ _DEFINES = {
 }  # fmt: skip
 _STATEMENTS = frozenset({"return", "else", "throw", "case", "new", "delete", "goto", "co_return", "if", "while", "for"})
 _LONGEST = 300
-"""Of what stands before a function's name on its line."""
+"""Maximum characters before a function's name on its line."""
 FORMS = frozenset({*_WRITE, "go"})
 """Languages whose test programs are run."""
 SCRIPTS = frozenset({"javascript", "typescript", "bash"})
-"""Those of which nothing, or little, is compiled."""
+"""Languages that are not compiled, or only a little."""
 
 
 def test_program(meta: Mapping[str, Any]) -> str:
-    """The row's test program: `tests` (MultiPL-E) or `test` (HumanEval-X) as a text; empty if there is none."""
+    """The row's test program: `tests` (MultiPL-E) or `test` (HumanEval-X) as a string; empty if it is missing."""
     for key in ("tests", "test"):
         if isinstance(meta.get(key), str) and meta[key].strip():
             return str(meta[key])
@@ -82,7 +82,7 @@ def test_program(meta: Mapping[str, Any]) -> str:
 
 
 def given(meta: Mapping[str, Any], prompt: str) -> str:
-    """What a program of the row goes on with: its prompt, after what HumanEval-X's `declaration` has beyond that."""
+    """The code that a program of the row continues: the prompt, after the extra part of HumanEval-X's `declaration`."""
     text, declaration = meta.get("prompt"), meta.get("declaration")
     if not isinstance(declaration, str) or not declaration:
         return text if isinstance(text, str) and text else prompt
@@ -93,7 +93,7 @@ def given(meta: Mapping[str, Any], prompt: str) -> str:
 
 
 def defined(prompt: str, language: str) -> str:
-    """The name of the function that a prompt opens; empty if none is seen."""
+    """The name of the function that a prompt opens; empty if it is not found."""
     if language == "bash":
         return next(iter(re.findall(r"^(\w+)[ \t]*\(\)", prompt, re.MULTILINE)[-1:]), "")
     lines = [line for line in prompt.rstrip().split("\n") if line.rstrip().endswith(("{", "=>"))]
@@ -102,7 +102,7 @@ def defined(prompt: str, language: str) -> str:
 
 
 def defines(language: str, name: str, program: str) -> bool:
-    """Whether a program defines a function, rather than goes on within it and calls it."""
+    """Whether a program defines a function, rather than continues its body and calls it."""
     if language in _DEFINES:
         return re.search(_DEFINES[language].format(name=name), program, re.MULTILINE) is not None
     for found in re.finditer(rf"\b{name}[ \t]*(?:<[^<>\n]{{0,200}}>)?[ \t]*\(", program):
@@ -115,7 +115,7 @@ def defines(language: str, name: str, program: str) -> bool:
 
 
 def false_assertion(language: str, tests: str, one: int, other: int) -> str:
-    """An assertion that two different numbers are equal, as such tests make theirs."""
+    """An assertion that two different numbers are equal, in the style of such tests."""
     text = _FALSE[language].format(one=one, other=other)
     if language == "bash" and "set -e" not in tests:
         return f"{text} || exit 1"
@@ -125,19 +125,19 @@ def false_assertion(language: str, tests: str, one: int, other: int) -> str:
 def whole(
     language: str, prompt: str, program: str, tests: str, stops: Sequence[str] = (), setup: str = "", last: str = ""
 ) -> str:
-    """The program with its tests, which at their end write the word that they read from standard input.
+    """The program with its tests, which end by writing the word that they read from standard input.
 
     Args:
         language: one of `FORMS`.
-        prompt: what the program goes on with, unless it defines the prompt's function itself.
-        program: the candidate's.
-        tests: the row's.
-        stops: where a completion that goes on with the prompt ends (MultiPL-E's `stop_tokens`).
-        setup: what stands before all (HumanEval-X's `test_setup`).
-        last: an assertion to stand after all others.
+        prompt: the code that the program continues, unless it defines the prompt's function itself.
+        program: the candidate's program.
+        tests: the row's tests.
+        stops: strings that end a completion which continues the prompt (MultiPL-E's `stop_tokens`).
+        setup: code before everything else (HumanEval-X's `test_setup`).
+        last: an assertion to append after all others.
 
     Raises:
-        ValueError: the tests have none.
+        ValueError: the tests don't have assertions.
     """
     name = defined(prompt, language)
     alone = bool(name) and defines(language, name, program)
@@ -181,7 +181,7 @@ def _go(prompt: str, program: str, tests: str, stops: Sequence[str], setup: str,
 
 
 def _ended(language: str, tests: str, last: str) -> str:
-    """The tests with an assertion after all others, and what writes the word that it reads, at their end."""
+    """The tests with an assertion after all others, followed by the code that writes the word it reads."""
     ending = f"{last}\n{_WRITE[language]}" if last else _WRITE[language]
     end = _END.get(language)
     if end is None:
@@ -192,7 +192,7 @@ def _ended(language: str, tests: str, last: str) -> str:
 
 
 def _continued(language: str, prompt: str, program: str, stops: Sequence[str], *, closes: bool) -> str:
-    """What goes on with a prompt, up to where its function ends."""
+    """The continuation of a prompt, up to the end of its function."""
     if language in _BRACED:
         return goes_on(language, prompt, program, stops, closes=closes)
     return program[: min((at for stop in stops if stop and (at := program.find(stop)) >= 0), default=None)]
@@ -225,7 +225,7 @@ def _alone(language: str, prompt: str, program: str) -> str:
 
 
 def _helpers(language: str, prompt: str, program: str) -> str:
-    """The functions that a prompt has before the one it opens, if the program has none of them."""
+    """The functions that a prompt has before the one it opens, if the program doesn't define any of them."""
     if language not in _BRACED:
         return ""
     given = prompt[: prompt.rstrip().rfind("\n") + 1]

@@ -1,7 +1,7 @@
-"""Go's test functions beside a program, as one program that runs them (HumanEval-X, MultiPL-E, `go test` files).
+"""Go's test functions and a program, joined into one program that runs them (HumanEval-X, MultiPL-E, `go test` files).
 
-Imports are gathered and those that nothing uses are left out, since Go refuses them; what programs forget to import is
-added, as HumanEval-X's own script does. Of testify there is the part that assertions of such rows use.
+Imports are gathered. Unused imports are removed, since Go rejects them, and missing ones are added, as in HumanEval-X's
+own script. The part of testify that assertions of such rows use is included.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def whole(parts: Sequence[str], tests: str, last: str = "") -> str:
     """One program of the candidate's parts and the tests; it writes the word that it reads if all tests passed.
 
     Args:
-        parts: of the candidate's program.
-        tests: the row's.
-        last: an assertion to stand after all others.
+        parts: parts of the candidate's program.
+        tests: the row's tests.
+        last: an assertion to append after all others.
 
     Raises:
         ValueError: there is no test function.
@@ -116,7 +116,7 @@ def whole(parts: Sequence[str], tests: str, last: str = "") -> str:
 
 
 def head(text: str) -> str:
-    """The imports of a text alone."""
+    """Only the imports of a source text."""
     return "".join(f'import {alias} "{path}"\n' for alias, path in sorted(_imports(text)))
 
 
@@ -125,7 +125,7 @@ def _quoted(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """A text without its package line and imports."""
+    """A source text without its package line and imports."""
     return _PACKAGE.sub("", _IMPORT.sub("", text))
 
 
@@ -139,5 +139,5 @@ def _imports(text: str) -> set[tuple[str, str]]:
 
 
 def _called(spec: tuple[str, str]) -> str:
-    """The name under which an import is used."""
+    """The name that refers to an import."""
     return spec[0] or spec[1].rpartition("/")[2]

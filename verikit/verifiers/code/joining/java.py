@@ -1,4 +1,4 @@
-"""A Java program and its appended tests as one file: of one class in each, whatever classes the program has."""
+"""A Java program and its appended tests as one file, regardless of the program's classes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def whole(prompt: str, program: str, tests: str, stops: Sequence[str], name: str
 
     Args:
         prompt: opens a class and the method in it.
-        program: the candidate's.
-        tests: the row's; they may close the method and the class that the prompt opens.
-        stops: where a program that goes on with the prompt ends.
-        name: of the method, where the program has all of it; else empty.
+        program: the candidate's program.
+        tests: the row's tests; they may close the method and the class that the prompt opens.
+        stops: strings that end a program which continues the prompt.
+        name: the method's name if the program has all of it; otherwise empty.
     """
     prompt, program = _PACKAGE.sub("", prompt), _renamed_main(_PACKAGE.sub("", program))
     closes = tests.lstrip().startswith("}")
@@ -39,13 +39,13 @@ def whole(prompt: str, program: str, tests: str, stops: Sequence[str], name: str
 
 
 def goes_on(language: str, prompt: str, program: str, stops: Sequence[str], *, closes: bool) -> str:
-    """What goes on with a prompt, up to where the prompt's function ends.
+    """The continuation of a prompt, up to the end of the prompt's function.
 
     Args:
-        language: of both.
+        language: the language of both.
         prompt: opens the function.
-        program: goes on with it, maybe further than the function.
-        stops: where it ends, unless its braces say so.
+        program: continues it, possibly beyond the function.
+        stops: strings that end it, unless its braces show the end.
         closes: whether the tests close the function.
     """
     blank = blanked(language, prompt + program)[len(prompt) :]
@@ -56,13 +56,13 @@ def goes_on(language: str, prompt: str, program: str, stops: Sequence[str], *, c
     opened = depth(blanked(language, prompt))
     if closes or depth(blank) == -opened:
         return program
-    if (end := closing(blank, level=opened - 1)) >= 0:  # a base model runs on until it is cut off
+    if (end := closing(blank, level=opened - 1)) >= 0:  # a base model continues until it is cut off
         return program[: end + 1]
     return program + "\n" + "}" * max(0, opened + depth(blank))
 
 
 def _renamed_main(program: str) -> str:
-    """A program whose own main method has another name: the tests have one."""
+    """A program with its own main method renamed, since the tests have one."""
     places = [found.end() for found in _MAIN.finditer(blanked("java", program))]
     for end in reversed(places):
         program = f"{program[: end - 4]}verikitMain{program[end:]}"
@@ -83,7 +83,7 @@ def _closed_up(program: str) -> str:
 
 
 def _joined(prompt: str, program: str, tests: str, name: str, *, closes: bool) -> str:
-    """A program that has the method, with the tests in the prompt's class or behind it."""
+    """A program that has the method, with the tests in the prompt's class or after it."""
     blank = blanked("java", program)
     opening = _CLASS.search(blanked("java", prompt))
     own = tops(blank, _CLASS)
@@ -103,7 +103,7 @@ def _joined(prompt: str, program: str, tests: str, name: str, *, closes: bool) -
 
 
 def _in_class(text: str, tests: str, wanted: str, *, closes: bool) -> str:
-    """A text that has the class, which may be open, with the tests in it if they close it, else behind it."""
+    """The text with the class, which may be open, and the tests: inside it if they close it, otherwise after it."""
     blank = blanked("java", text)
     opened = max(0, depth(blank))
     if not closes:

@@ -12,7 +12,7 @@ _IMPORT = re.compile(r"^[ \t]*import[ \t]+(?:static[ \t]+)?org\.javatuples\.[\w.
 
 
 def with_tuples(text: str) -> str:
-    """A source with the tuples that it uses in the place of their import; as it is if it imports none."""
+    """A source with the tuples that it uses instead of their import; unchanged if it does not import any."""
     if not _IMPORT.search(text):
         return text
     text = _IMPORT.sub("", text).replace("org.javatuples.", "")

@@ -1,4 +1,4 @@
-"""A Rust program beside a row's prompt: crates that are not here, imports of both, a main of its own."""
+"""A Rust program joined to a row's prompt: missing crates, imports of both, and the program's own main."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _USE = re.compile(r"^[ \t]*use[ \t]+(?:::)?(\w+)[^;]{0,2000};", re.MULTILINE)
 _HERE = frozenset({"std", "core", "alloc", "crate", "self", "super"})
 _MAIN = re.compile(r"\bfn[ \t\n]+main\b")
 _FIRST = re.compile(r"\A(?:\s*(?:#!\[[^\n]*\]|//[^\n]*(?:\n|\Z)))*")
-"""Attributes and comments of a file as a whole, which stand before all else."""
+"""Attributes and comments of a whole file, which come before everything else."""
 
 
 def without_crates(prompt: str, program: str, tests: str) -> tuple[str, str]:
-    """A prompt and a program without the prompt's imports of crates that no compiler brings with it.
+    """A prompt and a program without the prompt's imports of external crates.
 
     Raises:
         ValueError: the tests use one.
@@ -30,7 +30,7 @@ def without_crates(prompt: str, program: str, tests: str) -> tuple[str, str]:
 
 
 def with_imports(prompt: str, program: str) -> str:
-    """A program that may use what the prompt imports; its own imports of the same names come first."""
+    """A program that may use the prompt's imports; its own imports of the same names take precedence."""
     uses = [found[0].strip() for found in _USE.finditer(prompt)]
     if not uses:
         return program
