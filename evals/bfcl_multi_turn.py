@@ -41,7 +41,7 @@ def multi_turn_doc(row: Row) -> Doc:
 
     Raises:
         MissingExtra: bfcl-eval is not installed.
-        SchemaError: the row is not one of BFCL's multi-turn items, or has no expected calls.
+        SchemaError: The row is not one of BFCL's multi-turn items, or has no expected calls.
     """
     need_services()
     for key in ("id", "question", *PLAYED):
@@ -166,7 +166,7 @@ def services(engine: Engine, asks: Sequence[ReplyRequest], retriever: object = N
     """Let the model call the services turn by turn. All documents advance step by step together.
 
     Raises:
-        SandboxUnavailable: this machine can't isolate programs. The error names the missing parts.
+        SandboxUnavailable: This machine can't isolate programs. The error names the missing parts.
     """
     box = default_sandbox(ISOLATION)
     conversations = [_Conversation(ask, json.loads(ask.doc["asked"])) for ask in asks]

@@ -45,7 +45,7 @@ class EvalRun(FinishedRun):
         """The rows of a task's samples file, in lm-eval's form: documents with prompts, replies and grades.
 
         Raises:
-            UsageError: the run has no such task.
+            UsageError: The run has no such task.
         """
         if task not in self.summary["tasks"]:
             raise UsageError(f"the run has no task {task!r}", hint=", ".join(self.summary["tasks"]))
@@ -145,8 +145,8 @@ def evaluate(
 
     Raises:
         MissingExtra: lm-eval (the extra `eval`) or a package that the model needs is not installed.
-        UsageError: a task or model does not exist, or the folder has another model's results.
-        ConfigError: a setting is out of range.
+        UsageError: A task or model does not exist, or the folder has another model's results.
+        ConfigError: A setting is out of range.
     """
     from verikit.evals.cli import need_lm_eval
 

@@ -26,7 +26,7 @@ class Columns:
             named: Field -> column, or "" for no column. Other fields are found by their usual names.
 
         Raises:
-            UsageError: a field does not exist.
+            UsageError: A field does not exist.
         """
         self.named: Mapping[str, str] = named or {}
         for field in self.named:
@@ -41,7 +41,7 @@ class Columns:
             position: The 0-based row, which becomes the id of a document without one.
 
         Raises:
-            SchemaError: a column is missing, or an answer is not a string, a number or a list of these.
+            SchemaError: A column is missing, or an answer is not a string, a number or a list of these.
         """
         question, answer = self._column(doc, "question"), self._column(doc, "answer")
         return {

@@ -59,8 +59,8 @@ def load(
         metadata: Other values that lm-eval passes, which are ignored.
 
     Raises:
-        UsageError: a file can't be read, or there are no rows.
-        SchemaError: a row lacks a column.
+        UsageError: A file can't be read, or there are no rows.
+        SchemaError: A row lacks a column.
     """
     hub = hub or {}
     file, examples = (files if isinstance(files, str) else of_task(files or {}, task) for files in (data, shots))
@@ -90,7 +90,7 @@ def _dated(docs: Sequence[Doc], task: str, since: str | None, until: str | None)
     """Return the documents of a window of dates, including both ends.
 
     Raises:
-        UsageError: an end is not a date, or the documents have no dates.
+        UsageError: An end is not a date, or the documents have no dates.
     """
     if not since and not until:
         return docs
@@ -104,7 +104,7 @@ def window(since: str | None, until: str | None) -> tuple[datetime, datetime]:
     """Return both ends of a window of dates. The last day is included. Time zones are dropped, as rows have none.
 
     Raises:
-        UsageError: an end is not a date, or the first is after the last.
+        UsageError: An end is not a date, or the first is after the last.
     """
     ends = []
     for text, default in ((since, datetime.min), (until, datetime.max)):
@@ -127,8 +127,8 @@ def read_docs(path: str, kind: str) -> tuple[Doc, ...]:
     """Read files of any type that `verikit.readers.rows` accepts as documents.
 
     Raises:
-        UsageError: the file can't be read, or no row has a gold answer in this kind's format.
-        SchemaError: a row is not an object or lacks a column. The error names the file, line and field.
+        UsageError: The file can't be read, or no row has a gold answer in this kind's format.
+        SchemaError: A row is not an object or lacks a column. The error names the file, line and field.
     """
     changed = Path(path).stat().st_mtime_ns if Path(path).is_file() else 0
     return _file_docs(path, kind, changed)
@@ -158,8 +158,8 @@ def rows(path: str) -> Iterator[tuple[int, Row]]:
     """Read a file's rows, each with its line.
 
     Raises:
-        UsageError: the file can't be read.
-        SchemaError: a row is not an object.
+        UsageError: The file can't be read.
+        SchemaError: A row is not an object.
     """
     for _, line, row in read_rows(path):
         if isinstance(row, SchemaError):

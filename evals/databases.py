@@ -43,8 +43,8 @@ def load(
         more: Arguments of `verikit.evals.data.load`.
 
     Raises:
-        UsageError: a file or database can't be read.
-        SchemaError: a row lacks a column.
+        UsageError: A file or database can't be read.
+        SchemaError: A row lacks a column.
     """
     loaded = files.load(task=task, data=data, shots=shots, **more)
     given = data if isinstance(data, str) else files.of_task(data or {}, task)

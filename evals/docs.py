@@ -95,7 +95,7 @@ def redux_doc(row: Row) -> Doc:
     (`corrected`). lm-eval counts only the `ok` questions.
 
     Raises:
-        SchemaError: there are not exactly four options, the row's label is unknown, or the gold answer of an `ok` row
+        SchemaError: There are not exactly four options, the row's label is unknown, or the gold answer of an `ok` row
             names none of the options.
     """
     kind = str(_need(row, ("error_type",)))
@@ -199,7 +199,7 @@ def contest_doc(row: Row) -> Doc:
     """A programming task of a dated contest (LiveCodeBench's code generation). Its long tests are stored separately.
 
     Raises:
-        SchemaError: a column is missing, or the contest's date is invalid.
+        SchemaError: A column is missing, or the contest's date is invalid.
     """
     doc = _doc(row, ("question_content",))
     tests = {key: _need(row, (key,)) for key in ("public_test_cases", "private_test_cases", "metadata")}
@@ -237,7 +237,7 @@ def rubric_doc(row: Row) -> Doc:
     """A conversation whose reply is judged by the row's own rubric: HealthBench. The category is its theme.
 
     Raises:
-        SchemaError: the prompt is not a conversation, or the rubric can't be read.
+        SchemaError: The prompt is not a conversation, or the rubric can't be read.
     """
     turns = _need(row, ("prompt", "messages"))
     whole = isinstance(turns, list) and all(isinstance(turn, Mapping) and "content" in turn for turn in turns)
@@ -362,7 +362,7 @@ def _need(row: Row, keys: Sequence[str]) -> Any:
     """Return the first non-empty value of some columns.
 
     Raises:
-        SchemaError: all of them are empty or missing.
+        SchemaError: All of them are empty or missing.
     """
     found = _first(row, keys)
     if found is None:

@@ -60,7 +60,7 @@ class Graded(Filter):
             columns: The documents' columns for `question`, `answer` and `id`, if they have other names.
 
         Raises:
-            UsageError: a spec can't be parsed, or the task's own metric needs a judge and none is given.
+            UsageError: A spec can't be parsed, or the task's own metric needs a judge and none is given.
         """
         specs = {name: judge_spec(spec, judge) for name, spec in metrics.items()}
         if (own := next(iter(specs))) and specs[own] is None:

@@ -43,7 +43,7 @@ def hard2verify_doc(row: Row) -> Doc:
     """A row of Hard2Verify, encrypted or not, as a solution in steps, with the steps that are wrong.
 
     Raises:
-        SchemaError: a column is missing, has another format, or can't be decrypted.
+        SchemaError: A column is missing, has another format, or can't be decrypted.
     """
     row = decrypted(row)
     steps, labels = _steps_and_labels(row)
@@ -67,7 +67,7 @@ def decrypted(row: Row) -> Mapping[str, Any]:
     A string is base64 of JSON or plain text, XORed with the repeated SHA-256 of the row's canary.
 
     Raises:
-        SchemaError: a column is not encrypted with the canary.
+        SchemaError: A column is not encrypted with the canary.
     """
     if not isinstance(canary := row.get(CANARY), str) or isinstance(row.get("model_response_by_step"), list):
         return row

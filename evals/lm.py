@@ -93,7 +93,7 @@ class EngineLM(LM):
         """Generate for all requests: in one batch, and one for each kind of rollout.
 
         Raises:
-            UsageError: there is no such rollout or setting, or no retriever.
+            UsageError: There is no such rollout or setting, or no retriever.
         """
         replies: list[str] = [""] * len(requests)
         groups = repeats(requests)
@@ -140,7 +140,7 @@ class EngineLM(LM):
         """Convert an lm-eval instance to a request of n outputs.
 
         Raises:
-            UsageError: no engine supports a generation setting, or a value is invalid.
+            UsageError: No engine supports a generation setting, or a value is invalid.
         """
         context, settings = instance.args[0], dict(instance.args[1])
         if unknown := set(settings) - KNOWN:
@@ -168,8 +168,8 @@ class EngineLM(LM):
         """Return the log-probability of each continuation, and whether greedy decoding would produce it.
 
         Raises:
-            UsageError: the engine does not return log-probabilities of prompts.
-            EngineError: a request failed. No number can replace its result.
+            UsageError: The engine does not return log-probabilities of prompts.
+            EngineError: A request failed. No number can replace its result.
         """
         contexts = [str(instance.args[0]) for instance in requests]
         whole = [context + str(instance.args[1]) for context, instance in zip(contexts, requests, strict=True)]

@@ -83,7 +83,7 @@ def expand(names: Iterable[str]) -> list[str]:
     """Return the tasks of the given names, with groups expanded and duplicates removed.
 
     Raises:
-        UsageError: a task or group does not exist.
+        UsageError: A task or group does not exist.
     """
     found: dict[str, None] = {}
     for name in names:
@@ -106,7 +106,7 @@ def build(name: str, settings: Settings) -> ConfigurableTask:
     """Build a task from a verikit name, or from the path of a YAML file in lm-eval's format.
 
     Raises:
-        UsageError: the task does not exist, its data can't be read, or it lacks examples or a judge that it needs.
+        UsageError: The task does not exist, its data can't be read, or it lacks examples or a judge that it needs.
     """
     config = load_yaml(task_file(name))
     config["metadata"] = {**(config.get("metadata") or {}), "data": settings.data, "shots": settings.shots}
@@ -134,7 +134,7 @@ def _graders(config: Mapping[str, Any], settings: Settings, columns: Mapping[str
     """Pass the settings to verikit's filters and build them, so that an invalid spec fails immediately.
 
     Raises:
-        UsageError: a spec can't be parsed.
+        UsageError: A spec can't be parsed.
     """
     stages = [stage for pipeline in config.get("filter_list") or () for stage in pipeline["filter"]]
     ours = [stage for stage in stages if stage["function"] is Graded]
@@ -168,7 +168,7 @@ def task_file(name: str) -> Path:
     """Return the YAML file of a task or group.
 
     Raises:
-        UsageError: it does not exist.
+        UsageError: It does not exist.
     """
     own = TASKS / f"{name.removeprefix(PREFIX)}.yaml"
     if name.startswith(PREFIX) and own.is_file():

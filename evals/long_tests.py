@@ -45,7 +45,7 @@ def kept(digest: str) -> str:
     """Return the text with a digest.
 
     Raises:
-        UsageError: this process has not stored it, for example because another process read the document.
+        UsageError: This process has not stored it, for example because another process read the document.
     """
     if digest not in _kept:
         raise UsageError("the tests of this document are not here", hint="read the data again")

@@ -49,8 +49,8 @@ def opened_model(
         told: Receives the number of finished requests and the total.
 
     Raises:
-        UsageError: the model does not exist, or can't be created with these options.
-        MissingExtra: its packages are not installed.
+        UsageError: The model does not exist, or can't be created with these options.
+        MissingExtra: Its packages are not installed.
     """
     kind, _, rest = spec.partition(":")
     if kind == "replay" and rest and not is_recording(rest):
@@ -94,8 +94,8 @@ def is_recording(path: str) -> bool:
     """Whether a file is a recording of requests with generations, not rows with outputs.
 
     Raises:
-        UsageError: the file can't be read.
-        SchemaError: its first row is not an object.
+        UsageError: The file can't be read.
+        SchemaError: Its first row is not an object.
     """
     for _, row in rows(path):
         return "request" in row and "generation" in row

@@ -20,7 +20,7 @@ def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
     """Return the values of each task, and of each group that is one benchmark, by its own metric or the named one.
 
     Raises:
-        UsageError: the folder is not a run, or none of its rows has the metric.
+        UsageError: The folder is not a run, or none of its rows has the metric.
     """
     results = read_results(run)
     found = []

@@ -28,7 +28,7 @@ def collect(run: Path, options: Options) -> Run:
     """Read an eval run.
 
     Raises:
-        UsageError: it is not finished or damaged.
+        UsageError: It is not finished or damaged.
     """
     results, config = read_results(run), read_json(run, CONFIG)
     tasks: Mapping[str, Row] = results["tasks"]

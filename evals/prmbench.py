@@ -34,7 +34,7 @@ def prmbench_doc(row: Row) -> Doc:
     """A row of PRMBench as a solution in steps, with the steps that are wrong.
 
     Raises:
-        SchemaError: a column is missing or has another format.
+        SchemaError: A column is missing or has another format.
     """
     errors = row.get("error_steps")
     if not isinstance(errors, list) or not all(type(step) is int and step > 0 for step in errors):
@@ -61,7 +61,7 @@ def results(doc: Doc, replies: Sequence[str]) -> dict[str, Any]:
     """Return a document's step counts, also under its kind of error, and whether its first wrong step was found.
 
     Raises:
-        SchemaError: a reply has no step scores.
+        SchemaError: A reply has no step scores.
     """
     kind = str(doc["category"])
     reply = replies[0]

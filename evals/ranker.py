@@ -48,7 +48,7 @@ class Ranker(LM):
         """Score the candidates of each document. If a candidate is unscored, its document has no reply.
 
         Raises:
-            UsageError: a document has no candidates.
+            UsageError: A document has no candidates.
         """
         docs = [request.doc for request in requests]
         if docs and all("steps" in doc for doc in docs):
@@ -70,7 +70,7 @@ class Ranker(LM):
         """Raise, since a verifier has no log-likelihoods.
 
         Raises:
-            UsageError: always.
+            UsageError: Always.
         """
         raise UsageError(f"{self.verifier.name} scores replies, but this task needs log-likelihoods")
 
@@ -78,7 +78,7 @@ class Ranker(LM):
         """Raise, since a verifier has no log-likelihoods.
 
         Raises:
-            UsageError: always.
+            UsageError: Always.
         """
         raise UsageError(f"{self.verifier.name} scores replies, but this task needs log-likelihoods")
 

@@ -100,7 +100,7 @@ def results(doc: Doc, replies: Sequence[str]) -> dict[str, Any]:
     """Return a document's metrics: its accuracy, also under its subset's name, and the inputs of the benchmark's score.
 
     Raises:
-        SchemaError: a reply does not have one score per candidate.
+        SchemaError: A reply does not have one score per candidate.
     """
     subset = str(doc["category"])
     if isinstance(replies[0], Failed):

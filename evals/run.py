@@ -66,7 +66,7 @@ def run_tasks(
         begun: Called with the name of each task that starts, or of a group whose tasks are sent together.
 
     Raises:
-        UsageError: the folder has another model's results, its results are damaged, or a task can't be run. Results of
+        UsageError: The folder has another model's results, its results are damaged, or a task can't be run. Results of
             earlier tasks stay in the folder.
     """
     with Folder(out, ()) as folder, quiet():
@@ -114,7 +114,7 @@ def _damaged(out: Path, warn: Note) -> list[str]:
     """Return the folder's files whose checksum differs, and warn about each. They are written again.
 
     Raises:
-        UsageError: the results are among them.
+        UsageError: The results are among them.
     """
     damaged = changed(out)
     if RESULTS in damaged or PROGRESS in damaged:
@@ -128,7 +128,7 @@ def _held(folder: Folder, model: str) -> dict[str, Any]:
     """Return the results by task that a folder already has.
 
     Raises:
-        UsageError: the results are of another model.
+        UsageError: The results are of another model.
     """
     before = folder.read_json(RESULTS) or {}
     if (other := before.get("model", strike(model))) != strike(model):
@@ -145,7 +145,7 @@ def build_all(names: Sequence[str], settings: Settings) -> tuple[list[Configurab
         The tasks, and the names of group members without rows.
 
     Raises:
-        UsageError: a task can't be built, or there are no rows for a requested task or a whole group.
+        UsageError: A task can't be built, or there are no rows for a requested task or a whole group.
     """
     tasks, empty = [], []
     for name in expand(names):
@@ -164,7 +164,7 @@ def check_rollout(task: ConfigurableTask, lm: LM) -> None:
     """Reject a task that the model can't run: its replies take steps, or it is for another kind of model.
 
     Raises:
-        UsageError: the model can't run the task.
+        UsageError: The model can't run the task.
     """
     told = task.get_config("metadata") or {}
     ranks, steps = bool(told.get("ranks")), bool(told.get("steps"))
@@ -199,7 +199,7 @@ def run_task(task: ConfigurableTask, lm: LM, settings: Settings) -> list[dict[st
     """Run one task through lm-eval and return its sample rows.
 
     Raises:
-        UsageError: the model does not support the settings.
+        UsageError: The model does not support the settings.
     """
     return run_pool([task], lm, settings)[0]
 
@@ -208,7 +208,7 @@ def run_pool(tasks: Sequence[ConfigurableTask], lm: LM, settings: Settings) -> l
     """Run tasks through lm-eval with their requests in one batch, and return each task's sample rows.
 
     Raises:
-        UsageError: the model does not support the settings.
+        UsageError: The model does not support the settings.
     """
     if not tasks:
         return []

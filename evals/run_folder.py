@@ -23,7 +23,7 @@ def read_results(run: Path) -> dict[str, Any]:
     """Return the content of a run's results.json.
 
     Raises:
-        UsageError: the folder is not a finished run, is damaged, or has a link that leads outside.
+        UsageError: The folder is not a finished run, is damaged, or has a link that leads outside.
     """
     refuse_links(run)
     verify(run)

@@ -63,8 +63,8 @@ def read_samples(path: Path) -> list[Row]:
     """Read a task's sample rows.
 
     Raises:
-        UsageError: the file can't be read.
-        SchemaError: a line is not a row written by a run.
+        UsageError: The file can't be read.
+        SchemaError: A line is not a row written by a run.
     """
     found = []
     with opened(str(path)) as stream:

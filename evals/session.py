@@ -50,8 +50,8 @@ def run_model(
         spent: Called at the end with the requests' cost: tokens, calls, seconds.
 
     Raises:
-        UsageError: a model or task does not exist, or the folder has another model's results.
-        MissingExtra: a package that the model needs is not installed.
+        UsageError: A model or task does not exist, or the folder has another model's results.
+        MissingExtra: A package that the model needs is not installed.
     """
     expand(names)  # before a model is loaded for tasks that there are not
     spec = model if isinstance(model, str) else model.identity

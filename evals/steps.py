@@ -22,7 +22,7 @@ def check_threshold(threshold: object) -> Threshold:
     """Return a threshold of step scores: a number, or `split`.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: It is neither.
     """
     if threshold == SPLIT:
         return SPLIT

@@ -34,8 +34,8 @@ class Stored(LM):
         """Read the file.
 
         Raises:
-            UsageError: the file can't be read.
-            SchemaError: a row has no output, or no question or id to find it by.
+            UsageError: The file can't be read.
+            SchemaError: A row has no output, or no question or id to find it by.
         """
         super().__init__()
         self.path = path
@@ -84,7 +84,7 @@ class Stored(LM):
         """Raise, since stored outputs have no log-likelihoods.
 
         Raises:
-            UsageError: always.
+            UsageError: Always.
         """
         raise UsageError(f"{self.path} contains text, not log-likelihoods", hint="choose tasks that generate")
 
@@ -92,7 +92,7 @@ class Stored(LM):
         """Raise, since stored outputs have no log-likelihoods.
 
         Raises:
-            UsageError: always.
+            UsageError: Always.
         """
         raise UsageError(f"{self.path} contains text, not log-likelihoods", hint="choose tasks that generate")
 
@@ -101,7 +101,7 @@ def outputs_of(row: Mapping[str, Any]) -> list[str]:
     """Return a row's stored outputs.
 
     Raises:
-        SchemaError: the row has none.
+        SchemaError: The row has none.
     """
     found = next((row[key] for key in OUTPUTS if row.get(key) is not None), None)
     items = found if isinstance(found, list) else [found]

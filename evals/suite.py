@@ -66,7 +66,7 @@ def read_suite(path: Path) -> Suite:
     """Read a suite's file.
 
     Raises:
-        ConfigError: the file can't be read, or has an unknown field, which the error names.
+        ConfigError: The file can't be read, or has an unknown field, which the error names.
     """
     try:
         table = tomllib.loads(path.read_text("utf-8"))
@@ -95,7 +95,7 @@ def run_suite(
     """Run all models on all tasks into a folder and return the content of suite.json. Each run is resumable.
 
     Raises:
-        UsageError: a model or a task can't be run. Earlier results are kept.
+        UsageError: A model or a task can't be run. Earlier results are kept.
     """
     expand(suite.tasks)
     results: dict[str, Any] = {}

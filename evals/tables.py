@@ -15,7 +15,7 @@ def text_list(text: str) -> list[Any]:
     """Parse a list as written in a text table by Python, as JSON or by numpy, which writes no commas.
 
     Raises:
-        SchemaError: the string is not a list.
+        SchemaError: The string is not a list.
     """
     try:
         found = ast.literal_eval(text[:MAX_LIST])

@@ -60,7 +60,7 @@ def load_head(
 
     Raises:
         MissingExtra: torch or transformers is not installed.
-        SpecError: the model does not exist, or it has no weights for such a head.
+        SpecError: The model does not exist, or it has no weights for such a head.
     """
     transformers = import_transformers(path, "hf")
     import torch

@@ -28,8 +28,8 @@ class Opponents:
         """Read the file. A missing file counts as empty. Without a path, answers are only in memory.
 
         Raises:
-            UsageError: the file can't be read.
-            SchemaError: a row is not an answer.
+            UsageError: The file can't be read.
+            SchemaError: A row is not an answer.
         """
         self._path, self._max_tokens = None if path is None else Path(path), max_tokens
         self._answers: dict[tuple[str, str], str] = {}
@@ -53,7 +53,7 @@ class Opponents:
         """The answer of a model to a prompt.
 
         Raises:
-            VerikitError: there is no answer, or the prompt has changed since.
+            VerikitError: There is no answer, or the prompt has changed since.
         """
         try:
             return self._answers[model, prompt_key(prompt)]

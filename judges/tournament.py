@@ -34,7 +34,7 @@ class _Table:
         """Play the games that have not been played, in one call of the judge.
 
         Raises:
-            JudgeError: a comparison has no verdict.
+            JudgeError: A comparison has no verdict.
         """
         fresh = dict.fromkeys((min(game), max(game)) for game in games if game[0] != game[1])
         pairs = {game: self._pair(*game) for game in fresh if game not in self.results}
@@ -93,8 +93,8 @@ class _Tournament(Selector):
         These are Bradley-Terry ratings. A candidate's name is its index. They are rough if candidates played few games.
 
         Raises:
-            JudgeError: a comparison has no verdict.
-            UsageError: there are fewer than two candidates.
+            JudgeError: A comparison has no verdict.
+            UsageError: There are fewer than two candidates.
         """
         table = _Table(self._comparer, group)
         self._rank(table)

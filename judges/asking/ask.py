@@ -37,9 +37,9 @@ def connect(spec: str, options: Mapping[str, Any], *, cached: bool) -> Engine:
     With `cached`, it uses the user's cache of generations, or the one of `caching_in`. A recording needs no cache.
 
     Raises:
-        SpecError: the spec is invalid, or the engine has no such option.
-        ConfigError: the options contain a key. They are stored with the run.
-        MissingExtra: the engine's packages are not installed.
+        SpecError: The spec is invalid, or the engine has no such option.
+        ConfigError: The options contain a key. They are stored with the run.
+        MissingExtra: The engine's packages are not installed.
     """
     if "api_key" in options:
         raise ConfigError("options are written down with the run", hint="set OPENAI_API_KEY instead of api_key")
@@ -83,7 +83,7 @@ class Record:
         """Count replies.
 
         Raises:
-            ConfigError: the number of replies reached `probe`, and none of them could be read.
+            ConfigError: The number of replies reached `probe`, and none of them could be read.
         """
         with self._lock:
             if self._unread is None:

@@ -239,7 +239,7 @@ class Judge(TextVerifier):
         """Send the requests to the engine in one call. An entry that is an error gets a verdict without a reply.
 
         Raises:
-            ConfigError: none of the first replies contains a verdict.
+            ConfigError: None of the first replies contains a verdict.
         """
         answered = iter(self._ask([request for request in requests if isinstance(request, Request)]))
         return [next(answered) if isinstance(request, Request) else self.unasked(request) for request in requests]
@@ -282,7 +282,7 @@ class Judge(TextVerifier):
         """The loaded engine. Call this to check that the engine is available.
 
         Raises:
-            SpecError, ConfigError, MissingExtra: the engine is not available.
+            SpecError, ConfigError, MissingExtra: The engine is not available.
         """
         return self._engine
 

@@ -82,7 +82,7 @@ class JudgePrompt(BaseModel):
         """Check the templates' holes.
 
         Raises:
-            ConfigError: a hole is unknown, or one that the task needs is missing.
+            ConfigError: A hole is unknown, or one that the task needs is missing.
         """
         holes = set(_HOLE.findall(self.system + self.user))
         needed = FIELDS[self.task]
@@ -125,7 +125,7 @@ class JudgePrompt(BaseModel):
             pictures: Whether the engine takes pictures.
 
         Raises:
-            NotShown: a text has more than `max_chars` characters, or has a picture or file that can't be shown.
+            NotShown: A text has more than `max_chars` characters, or has a picture or file that can't be shown.
         """
         slots = PictureSlots(pictures, engine)
         shown = {name: _turns(name, text, max_chars, clear, slots) for name, text in texts.items()}
@@ -161,7 +161,7 @@ def load_prompt(name: str) -> JudgePrompt:
     """Read a built-in prompt by name, or a file by path.
 
     Raises:
-        ConfigError: it does not exist, or it can't be read.
+        ConfigError: It does not exist, or it can't be read.
     """
     own = "/" not in name and not name.endswith(".toml")
     path = files("verikit.judges") / "prompts" / f"{name}.toml" if own else Path(name)

@@ -258,7 +258,7 @@ class ReplyFormat:
         """The character position in the joined tokens where the verdict starts.
 
         Raises:
-            UnparseableVerdict: the verdict is not in the tokens.
+            UnparseableVerdict: The verdict is not in the tokens.
         """
         if not label:
             return 0
@@ -309,7 +309,7 @@ def preference_of(logprobs: Mapping[str, float], first: str, second: str) -> flo
     """P(first) / (P(first) + P(second)) from the log-probabilities of one token (AlpacaEval's verdict).
 
     Raises:
-        UnparseableVerdict: neither is among them.
+        UnparseableVerdict: Neither is among them.
     """
     if first not in logprobs and second not in logprobs:
         raise UnparseableVerdict(f"neither {first!r} nor {second!r} is among the likeliest tokens")

@@ -54,7 +54,7 @@ def check_asks(asks: object) -> None:
     """Check that `asks` is a valid number of requests.
 
     Raises:
-        ConfigError: it is not.
+        ConfigError: It is not.
     """
     if isinstance(asks, bool) or not isinstance(asks, int) or asks < 1:
         raise ConfigError(f"asks must be an integer >= 1, got {asks!r}")

@@ -55,7 +55,7 @@ def own_preference(runs: Mapping[str, RunVerdicts], judge: str, model: str) -> O
     """Return how a judge's preference for a model differs from the other judges' preference, over shared comparisons.
 
     Raises:
-        UsageError: the judge does not exist, or it shares no comparison with that model with another judge.
+        UsageError: The judge does not exist, or it shares no comparison with that model with another judge.
     """
     if judge not in runs:
         raise UsageError(f"run {judge!r} not found", hint=f"one of {', '.join(runs)}")

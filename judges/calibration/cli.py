@@ -117,7 +117,7 @@ def _gate(found: Calibration, least: float, width: float) -> int:
     """The exit code.
 
     Raises:
-        UsageError: there is no corrected rate, it covers only part of the run, or its interval is wider than `width`.
+        UsageError: There is no corrected rate, it covers only part of the run, or its interval is wider than `width`.
     """
     if found.advice is None:
         raise UsageError(f"can't decide, the rate is unknown: {found.notes[0]}")

@@ -89,7 +89,7 @@ def calibrate(
         exchangeable: Whether the judge errs alike in all categories, and labels of one also correct the others.
 
     Raises:
-        UsageError: no label matches a verdict of the run.
+        UsageError: No label matches a verdict of the run.
     """
     if not (shared := common(labels, run.values)):
         raise UsageError("the labels cover no candidate with a verdict", hint="rows are joined by id and index")

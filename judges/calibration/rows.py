@@ -25,8 +25,8 @@ def row_keys(run: Path) -> dict[str, JsonObject]:
     They come from the run's input file.
 
     Raises:
-        UsageError: the run does not record its input file, or the file can't be read.
-        MissingExtra: it requires a package that is not installed.
+        UsageError: The run does not record its input file, or the file can't be read.
+        MissingExtra: It requires a package that is not installed.
     """
     config, kind = read_json(run, CONFIG), kind_of(run)
     source = config.get("input")
@@ -62,7 +62,7 @@ def ids_where(run: Path, wanted: Sequence[tuple[str, str]]) -> set[str]:
     """Ids of the prompts whose rows have all of these values.
 
     Raises:
-        UsageError: the rows can't be read, or the key or value does not occur in them.
+        UsageError: The rows can't be read, or the key or value does not occur in them.
     """
     try:
         found = row_keys(run)

@@ -71,7 +71,7 @@ def read_verdicts(run: Path, *, ranking: bool = False) -> RunVerdicts:
             which are right.
 
     Raises:
-        UsageError: it is not such a run, it is unfinished, or it is damaged.
+        UsageError: It is not such a run, it is unfinished, or it is damaged.
     """
     refuse_links(run)
     verify(run)

@@ -85,7 +85,7 @@ def turns(shown: Shown, *, calls: bool = False) -> list[Turn]:
     """The turns of a prompt, an answer or a reference, optionally with their `calls`.
 
     Raises:
-        NotShown: it has a different format.
+        NotShown: It has a different format.
     """
     if shown is None or isinstance(shown, str):
         return [Turn(LONE, shown or "")]

@@ -45,7 +45,7 @@ def drawn_page(workspace: Workspace, entry: FileEntry, number: int, at_most: int
         at_most: Maximum pixels of the picture's longer side.
 
     Raises:
-        VerikitError: the page can't be rendered, and the agent did not cause this.
+        VerikitError: The page can't be rendered, and the agent did not cause this.
     """
     try:
         return _drawn(workspace, entry, number, at_most)

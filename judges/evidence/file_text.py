@@ -39,9 +39,9 @@ def file_text(workspace: Workspace, entry: FileEntry, side: Side = "after") -> s
     """The text of a file that a judge reads.
 
     Raises:
-        NotShown: the file exceeds the limit for shown files.
-        WorkspaceError: the file can't be read, and the agent did not cause this.
-        MissingExtra: a reader's package is not installed.
+        NotShown: The file exceeds the limit for shown files.
+        WorkspaceError: The file can't be read, and the agent did not cause this.
+        MissingExtra: A reader's package is not installed.
     """
     try:
         blob = workspace.blob(entry, side)

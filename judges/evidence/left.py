@@ -68,10 +68,10 @@ def left_files(workspace: Workspace, scope: Sequence[str] = ()) -> FilesShown:
         scope: Paths and patterns of the files whose content is shown. Empty: all changed files and the outputs.
 
     Raises:
-        AgentFault: no file matches the scope, or the agent's files are not a workspace.
-        NotShown: a file exceeds the limit for shown files.
-        WorkspaceError: something was not collected, or the workspace can't be read.
-        MissingExtra: a file requires a package that is not installed.
+        AgentFault: No file matches the scope, or the agent's files are not a workspace.
+        NotShown: A file exceeds the limit for shown files.
+        WorkspaceError: Something was not collected, or the workspace can't be read.
+        MissingExtra: A file requires a package that is not installed.
     """
     compared = _compared(workspace)
     gone = [path for path in compared.changes.removed if not scope or _in(path, scope)]
@@ -94,8 +94,8 @@ def listing(workspace: Workspace) -> Iterator[str]:
     """One line per file that was left, and one per file that was deleted.
 
     Raises:
-        AgentFault: the agent's files are not a workspace.
-        WorkspaceError: the workspace can't be read.
+        AgentFault: The agent's files are not a workspace.
+        WorkspaceError: The workspace can't be read.
     """
     return _listing(_compared(workspace), workspace.after.manifest)
 
@@ -116,8 +116,8 @@ def _asked_for(workspace: Workspace, scope: Sequence[str], gone: Sequence[str]) 
     """The files that match the scope.
 
     Raises:
-        AgentFault: no file matches, and none was removed.
-        WorkspaceError: no file matches, and some may not have been collected.
+        AgentFault: No file matches, and none was removed.
+        WorkspaceError: No file matches, and some may not have been collected.
     """
     try:
         found = [entry for pattern in scope for entry in _under(workspace, pattern)]

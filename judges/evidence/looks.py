@@ -82,7 +82,7 @@ class Looking:
         """The content, a string or parts, that answers a look command.
 
         Raises:
-            VerikitError: a file can't be read, and the agent did not cause this.
+            VerikitError: A file can't be read, and the agent did not cause this.
         """
         if self.spent == self.looks:
             return _SPENT

@@ -37,7 +37,7 @@ class OpenFiles:
         """A file's text. None if the file does not exist.
 
         Raises:
-            VerikitError: the file can't be read, and the agent did not cause this.
+            VerikitError: The file can't be read, and the agent did not cause this.
         """
         entry = self._entries.get(path)
         if entry is not None and path not in self._texts:
@@ -48,7 +48,7 @@ class OpenFiles:
         """A page of a file as a picture with at most `at_most` pixels on its longer side. None if there is no file.
 
         Raises:
-            VerikitError: the page can't be rendered, and the agent did not cause this.
+            VerikitError: The page can't be rendered, and the agent did not cause this.
         """
         entry = self._entries.get(path)
         if entry is None:
@@ -62,7 +62,7 @@ class OpenFiles:
         """Path and text of the files that are searched: small text files, and all opened files.
 
         Raises:
-            WorkspaceError: a file can't be read, and the agent did not cause this.
+            WorkspaceError: A file can't be read, and the agent did not cause this.
         """
         left = SEARCHED_IN_ALL
         for path, entry in self._entries.items():

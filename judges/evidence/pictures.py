@@ -52,7 +52,7 @@ class PictureSlots:
             name: The template's name of that text.
 
         Raises:
-            NotShown: the engine takes no pictures, it is another kind of file, or it can't be read.
+            NotShown: The engine takes no pictures, it is another kind of file, or it can't be read.
         """
         if not self._taken or item.word != "picture":
             hint = "an engine of openai: takes pictures with the option pictures=True"
@@ -94,8 +94,8 @@ def _file_of(part: Any) -> bytes:
     """The picture that a content part embeds.
 
     Raises:
-        NotShown: the part embeds no picture.
-        AgentFault: the embedded data is not base64.
+        NotShown: The part embeds no picture.
+        AgentFault: The embedded data is not base64.
     """
     told = _address_of(part)
     head, comma, data = told.partition(",")
@@ -132,9 +132,9 @@ def _sent(file: bytes) -> str:
     """A picture as the engine receives it: decoded in the sandbox, with its pixels as a PNG.
 
     Raises:
-        AgentFault: it is not a picture.
-        NotShown: it has several frames.
-        VerikitError: it could not be decoded here.
+        AgentFault: It is not a picture.
+        NotShown: It has several frames.
+        VerikitError: It could not be decoded here.
     """
     from verikit.artifacts.box import observe  # loads the sandbox
     from verikit.verifiers.image.verifier import READER

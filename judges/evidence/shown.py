@@ -75,7 +75,7 @@ def visible_to_judge(text: str, max_chars: int = MAX_CHARS, clear: Clear = witho
     """A visible text, with a note if special tokens were broken: the spaces are not the candidate's.
 
     Raises:
-        ValueError: the text has more than `max_chars` characters, before or after conversion.
+        ValueError: The text has more than `max_chars` characters, before or after conversion.
     """
     if len(text) > max_chars:
         raise ValueError(f"{len(text):,} characters, over max_chars={max_chars:,}")

@@ -24,7 +24,7 @@ def check_aggregation(name: str) -> None:
     """Check the name of an aggregation.
 
     Raises:
-        ConfigError: it is unknown.
+        ConfigError: It is unknown.
     """
     if name not in get_args(Aggregation):
         raise ConfigError(f"the aggregation of steps must be one of {', '.join(get_args(Aggregation))}, got {name!r}")

@@ -152,8 +152,8 @@ def _problems(path: Path, mapping: dict[str, str], limit: int | None) -> list[Gr
     """Read problems.
 
     Raises:
-        SchemaError: a problem has no prompt, or no answer.
-        ConfigError: the file can't be read, or is empty.
+        SchemaError: A problem has no prompt, or no answer.
+        ConfigError: The file can't be read, or is empty.
     """
     found = read_problems(path, mapping)[:limit]
     for problem in found:

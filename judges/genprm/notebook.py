@@ -59,7 +59,7 @@ class Notebook:
         """Run the last Python block of a text and return its output as the reviewer sees it.
 
         Raises:
-            SandboxError: the sandbox failed.
+            SandboxError: The sandbox failed.
         """
         code = last(text, "python", "py")
         if code is None or not code.strip():

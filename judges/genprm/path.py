@@ -63,7 +63,7 @@ def walk(plan: Plan, solution: Solution, number: int, path: Path) -> Walk:
     Steps already in `path` are not reviewed again. The samples of a step depend on the steps up to it.
 
     Raises:
-        EngineError: the engine returned no output.
+        EngineError: The engine returned no output.
     """
     messages = [plan.protocol.opening(plan.mode)]
     for index in range(len(solution.steps)):
@@ -152,7 +152,7 @@ class _Turn:
         There is no verdict if the engine rejects the request.
 
         Raises:
-            EngineError: the engine returned no output.
+            EngineError: The engine returned no output.
         """
         protocol = self._protocol
         self._text += f"{protocol.judgement}{{"
@@ -194,7 +194,7 @@ class _Turn:
         unexpectedly, the request is repeated with log-probabilities.
 
         Raises:
-            EngineError: the engine returned no output.
+            EngineError: The engine returned no output.
         """
         self._draw.update(b"+")
         request = Request(

@@ -123,7 +123,7 @@ def load_protocol(name: str) -> Protocol:
     """Read a built-in protocol by name, or a file by path.
 
     Raises:
-        ConfigError: it does not exist, or it can't be read.
+        ConfigError: It does not exist, or it can't be read.
     """
     own = "/" not in name and not name.endswith(".toml")
     folder = files("verikit.judges.genprm") / "protocols"

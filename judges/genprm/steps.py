@@ -29,7 +29,7 @@ def split_steps(text: str, how: Splitting = "auto") -> tuple[str, ...]:
     Text before "Step 1:" belongs to the first step.
 
     Raises:
-        UsageError: the way to split is unknown.
+        UsageError: The way to split is unknown.
     """
     if how not in get_args(Splitting):
         raise UsageError(f"the splitting of steps must be one of {', '.join(get_args(Splitting))}, got {how!r}")

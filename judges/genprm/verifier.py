@@ -131,7 +131,7 @@ class GenPRM(StepVerifier):
         """Review solutions, with all their paths together.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs. The message names the missing parts.
+            SandboxUnavailable: This machine can't isolate programs. The message names the missing parts.
         """
         plan = replace(self.plan, force=self.force, choice=self.force and "choice" in self._engine.structured)
         count = self.paths if plan.temperature > 0 else 1

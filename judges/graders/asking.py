@@ -40,8 +40,8 @@ def request(
     """The request of one sample, with the model's special tokens broken by `clear`.
 
     Raises:
-        NoValue: a path of the template does not exist.
-        NotShown: a text has more than `max_chars` characters.
+        NoValue: A path of the template does not exist.
+        NotShown: A text has more than `max_chars` characters.
     """
     seen: list[str] = []
     rows: list[str] = []

@@ -48,7 +48,7 @@ def grade(
     """Run `grade(sample, item)`.
 
     Raises:
-        ValueError: the sandbox does not accept an argument.
+        ValueError: The sandbox does not accept an argument.
     """
     call: FunctionCall = ("grade", [dict(sample), dict(item)], {})
     return box.run(source, call=call, limits=limits)

@@ -155,7 +155,7 @@ class OpenAIGrader(TextVerifier):
         """Grade each sample: run every grader on all samples, then the formula.
 
         Raises:
-            SandboxUnavailable: there is a Python grader, and this machine can't isolate it.
+            SandboxUnavailable: There is a Python grader, and this machine can't isolate it.
         """
         values = [{"item": _item(sample), "sample": _sample(sample)} for sample in samples]
         columns = {name: self._column(grader, values, samples) for name, grader in self._graders.items()}

@@ -104,8 +104,8 @@ def judge_answers(
         The finished run. Comparisons without a verdict are excluded from the win rates and reported with their reason.
 
     Raises:
-        UsageError: answers can't be read or joined, a spec can't be read, or the folder contains another run.
-        EngineError: the judge's engine is unreachable. With `out`, finished comparisons stay saved.
+        UsageError: Answers can't be read or joined, a spec can't be read, or the folder contains another run.
+        EngineError: The judge's engine is unreachable. With `out`, finished comparisons stay saved.
     """
     loaded, spec = load(judge), judge if isinstance(judge, str) else repr(judge)
     trackers = read_trackers([track] if isinstance(track, str) else track)

@@ -20,7 +20,7 @@ def canary_win_rates(judge: Comparer, bouts: Sequence[Bout]) -> dict[str, Estima
     """Win rate of each canary against the bouts' second answers, in one call of the judge. None: no verdict.
 
     Raises:
-        UsageError: no bouts.
+        UsageError: No bouts.
     """
     if not bouts:
         raise UsageError("canaries need honest answers to lose against")

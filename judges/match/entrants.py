@@ -85,7 +85,7 @@ def read_entrants(
     Models are named after their files unless `names` is given.
 
     Raises:
-        UsageError: a file can't be read, nothing joins, or a row can't be used. A verdict on some of the rows would
+        UsageError: A file can't be read, nothing joins, or a row can't be used. A verdict on some of the rows would
             compare unequal sets.
     """
     names = names or unique_names(Path(path).name.partition(".")[0] or "stdin" for path in paths)

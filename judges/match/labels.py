@@ -38,7 +38,7 @@ def read_labels(path: str, *, pairs: bool) -> dict[Key, Label]:
         pairs: The labels name the better of two answers (1, 2, 0 for a tie, or A>B) instead of rating one.
 
     Raises:
-        SchemaError: a row has no id, an invalid label, or a duplicate one.
+        SchemaError: A row has no id, an invalid label, or a duplicate one.
     """
     found: dict[Key, Label] = {}
     meanings = LABELS if pairs else BINARY
@@ -66,7 +66,7 @@ def labelled(bouts: Sequence[Bout], labels: Mapping[Key, Label]) -> list[Bout]:
     With several pairs of models, the index is the pair's number from 0.
 
     Raises:
-        UsageError: no label matches a comparison.
+        UsageError: No label matches a comparison.
     """
     pairs = {pair: number for number, pair in enumerate(dict.fromkeys((bout.a, bout.b) for bout in bouts))}
     keys = [(bout.id, pairs[bout.a, bout.b]) for bout in bouts]

@@ -31,7 +31,7 @@ def collect(run: Path, options: Options) -> Run:
     """Read a judge run.
 
     Raises:
-        UsageError: it is unfinished or damaged, or the files of `options.data` are not the judged files.
+        UsageError: It is unfinished or damaged, or the files of `options.data` are not the judged files.
     """
     summary, config = read_json(run, SUMMARY), read_json(run, CONFIG)
     rows = list(read_rows(run / VERDICTS))
@@ -144,7 +144,7 @@ def _bouts(run: Path, rows: Sequence[Row], config: Row, options: Options, notice
     """The comparisons with their texts, from the original files or the caller's files. Empty with a notice otherwise.
 
     Raises:
-        UsageError: the files that the caller passed are not the judged files.
+        UsageError: The files that the caller passed are not the judged files.
     """
     problem = "the run does not say where they lay"
     for files in filter(None, (config.get("input"), options.data)):

@@ -33,7 +33,7 @@ def from_row(row: Mapping[str, Any]) -> Judged:
     """The comparison that `to_row` wrote, with the answers' lengths.
 
     Raises:
-        KeyError, TypeError: it is not such a row.
+        KeyError, TypeError: It is not such a row.
     """
     orders = tuple(
         OrderVerdict(order["first"] == "b", _verdict(order, order["first"] == "b")) for order in row["orders"]

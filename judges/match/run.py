@@ -50,9 +50,9 @@ def judge_bouts(
         progress: Called with the number of finished bouts and the usage so far.
 
     Raises:
-        UsageError: the folder is in use, was created under another config or from other answers, or is damaged. Or the
+        UsageError: The folder is in use, was created under another config or from other answers, or is damaged. Or the
             judge never gives a verdict.
-        EngineError: the engine is unreachable. Committed verdicts stay.
+        EngineError: The engine is unreachable. Committed verdicts stay.
     """
     with Folder(out, (VERDICTS,)) as folder:
         if not restart:
@@ -77,7 +77,7 @@ def _begin(folder: Folder, config: dict[str, Any], files: Sequence[str], restart
     """Open a folder. Its config may change while it has no verdicts.
 
     Raises:
-        UsageError: it contains verdicts under another config.
+        UsageError: It contains verdicts under another config.
     """
     if restart:
         folder.clear()
@@ -94,7 +94,7 @@ def _held(bouts: Sequence[Bout], out: Path) -> tuple[int, list[int]]:
     """The number of verdicts in the folder, and the indices of those that failed because of the engine.
 
     Raises:
-        UsageError: they are verdicts on other answers.
+        UsageError: They are verdicts on other answers.
     """
     held, failed = 0, []
     for held, row in enumerate(read_rows(out / VERDICTS), 1):
@@ -132,7 +132,7 @@ def _compare(judge: Comparer, chunk: Sequence[Bout]) -> list[Comparison]:
     """Compare one batch.
 
     Raises:
-        EngineError: the whole batch failed, and a retry may succeed.
+        EngineError: The whole batch failed, and a retry may succeed.
     """
     compared = judge.compare([bout.pair for bout in chunk])
     asked = [bout.pair.first != bout.pair.second for bout in chunk]

@@ -56,7 +56,7 @@ class MatchSession:
     """Loaded answers and the judge that compares them.
 
     Raises:
-        UsageError: files can't be read or joined, or no label matches a comparison.
+        UsageError: Files can't be read or joined, or no label matches a comparison.
     """
 
     def __init__(self, files: Sequence[str], judge: Verifier, spec: str, settings: MatchSettings) -> None:
@@ -77,8 +77,8 @@ class MatchSession:
         """Judge the remaining comparisons, write the summary and return it.
 
         Raises:
-            UsageError: the folder is in use, or was created under other settings or from other answers.
-            EngineError: the judge's engine is unreachable. Committed verdicts stay.
+            UsageError: The folder is in use, or was created under other settings or from other answers.
+            EngineError: The judge's engine is unreachable. Committed verdicts stay.
         """
         config = {
             "judge": self.spec,

@@ -14,7 +14,7 @@ def accuracy(verdicts: Sequence[Hashable], labels: Sequence[Hashable]) -> float:
     """Fraction of verdicts equal to the label. A missing verdict (None) counts as unequal.
 
     Raises:
-        UsageError: nothing to compare, or lengths differ.
+        UsageError: Nothing to compare, or lengths differ.
     """
     _check(verdicts, labels)
     return sum(v is not None and v == g for v, g in zip(verdicts, labels, strict=True)) / len(labels)
@@ -24,7 +24,7 @@ def cohen_kappa(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:
     """Cohen's kappa (1960): agreement beyond chance. NaN if both always give the same single value.
 
     Raises:
-        UsageError: nothing to compare, or lengths differ.
+        UsageError: Nothing to compare, or lengths differ.
     """
     _check(a, b)
     n = len(a)
@@ -59,7 +59,7 @@ def both_orders(pairs: Sequence[tuple[float | None, float | None]], labels: Sequ
         labels: 1.0 if the first answer is better, 0.0 if the second is.
 
     Raises:
-        UsageError: nothing to compare, or lengths differ.
+        UsageError: Nothing to compare, or lengths differ.
     """
     _check(pairs, labels)
     n = len(labels)

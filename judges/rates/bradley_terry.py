@@ -67,7 +67,7 @@ def bradley_terry(games: Sequence[Game], *, prior: float = 1.0, level: float = 0
         level: Confidence of the intervals.
 
     Raises:
-        UsageError: there are no games, a score is outside [0, 1], or a model plays itself. Also if no chain of games
+        UsageError: There are no games, a score is outside [0, 1], or a model plays itself. Also if no chain of games
             links some models, or with prior=0 if one always won or always lost.
     """
     _check(games)

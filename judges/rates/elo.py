@@ -41,7 +41,7 @@ def updated(
     """The rating after a batch of games, each (the opponent's rating, own score in [0, 1]). No games change nothing.
 
     Raises:
-        UsageError: a score outside [0, 1], or an unknown reduction.
+        UsageError: A score outside [0, 1], or an unknown reduction.
     """
     _check(games, reduction)
     if reduction == "sequential":
@@ -60,7 +60,7 @@ def performance(games: Sequence[tuple[float, float]], within: float = 800.0) -> 
     A model that won or lost every game is rated `within` points beyond the strongest or weakest opponent.
 
     Raises:
-        UsageError: no games.
+        UsageError: No games.
     """
     if not games:
         raise UsageError("a performance rating needs games")
@@ -77,7 +77,7 @@ def opponent_weights(rating: float, opponents: Sequence[float], temperature: flo
     """Probability of sampling each opponent: softmax of -|rating - opponent| / temperature.
 
     Raises:
-        UsageError: no opponents, or a temperature that is not positive.
+        UsageError: No opponents, or a temperature that is not positive.
     """
     if not opponents or not temperature > 0:
         raise UsageError("drawing an opponent needs opponents and a positive temperature")

@@ -56,7 +56,7 @@ class Gamed:
         """Read df_gamed.csv.
 
         Raises:
-            UsageError: it can't be read or lacks a column.
+            UsageError: It can't be read or lacks a column.
         """
         rows = _read_csv(path)
         try:
@@ -122,7 +122,7 @@ def length_controlled(
         weights: The weight of each row in the fit. Equal by default.
 
     Raises:
-        UsageError: lengths that differ, an unknown form, an instruction without difficulty, or no verdicts.
+        UsageError: Lengths that differ, an unknown form, an instruction without difficulty, or no verdicts.
         MissingExtra: numpy (or, if `exact`, scikit-learn) is not installed.
     """
     counts: Sequence[float] = [1.0] * len(preferences) if weights is None else weights
@@ -167,7 +167,7 @@ def read_weights(path: str | Path) -> dict[str, Weights]:
     """Read alpaca_eval's published weights: one row per model.
 
     Raises:
-        UsageError: the file can't be read, or is not a file of weights.
+        UsageError: The file can't be read, or is not a file of weights.
     """
     try:
         return {row[""]: Weights(*(float(value) for key, value in row.items() if key)) for row in _read_csv(path)}
@@ -256,7 +256,7 @@ def numpy() -> Any:
     """Import numpy, which only this part of the package needs.
 
     Raises:
-        MissingExtra: it is not installed.
+        MissingExtra: It is not installed.
     """
     try:
         import numpy as np

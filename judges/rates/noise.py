@@ -53,7 +53,7 @@ def thurstone_sigma(gap: float, accuracy: float) -> float:
     """Sigma that gives this accuracy at this quality gap. Infinite at chance or below, 0 at 1.
 
     Raises:
-        UsageError: a gap that is not positive, or an accuracy outside [0, 1].
+        UsageError: A gap that is not positive, or an accuracy outside [0, 1].
     """
     if not (gap > 0 and 0 <= accuracy <= 1):
         raise UsageError(f"expected a positive gap and an accuracy in [0, 1], got {gap!r} and {accuracy!r}")
@@ -70,7 +70,7 @@ def absolute_noise(expert: Sequence[float], judged: Sequence[Sequence[float]]) -
         judged: The judge's scores of the same answers, one or more each.
 
     Raises:
-        UsageError: lengths differ, there are fewer than three judgements, or the expert gave every answer the same
+        UsageError: Lengths differ, there are fewer than three judgements, or the expert gave every answer the same
             score.
     """
     if len(expert) != len(judged):
@@ -97,7 +97,7 @@ def noise_report(
     """Compare absolute scores with comparisons, whose accuracy is given by quality gap.
 
     Raises:
-        UsageError: as `absolute_noise` and `thurstone_sigma`, or no gap.
+        UsageError: As `absolute_noise` and `thurstone_sigma`, or no gap.
     """
     if not accuracy:
         raise UsageError("the list of comparisons is empty")

@@ -44,7 +44,7 @@ def win_rate(preferences: Sequence[float | None]) -> WinRate:
     """Average preferences.
 
     Raises:
-        UsageError: no verdict at all, or a preference outside [0, 1].
+        UsageError: No verdict at all, or a preference outside [0, 1].
     """
     known = _known(preferences)
     n = len(known)
@@ -60,7 +60,7 @@ def alpaca_preference(recorded: float | None) -> float | None:
     """Read a preference as alpaca_eval records it: 1 baseline wins, 2 model wins, 0 or 1.5 a draw, NaN none.
 
     Raises:
-        UsageError: any other number.
+        UsageError: Any other number.
     """
     if recorded is None or math.isnan(recorded):
         return None

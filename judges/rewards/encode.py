@@ -54,8 +54,8 @@ class PairEncoder:
         """Encode one sample.
 
         Raises:
-            Unfit: it is longer than the limit, or the template rejects its conversation.
-            ConfigError: there is no template, or it can't be read.
+            Unfit: It is longer than the limit, or the template rejects its conversation.
+            ConfigError: There is no template, or it can't be read.
         """
         text = self._encode(sample)
         length = len(text.ids)

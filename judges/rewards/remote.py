@@ -100,7 +100,7 @@ class RewardServer:
         """The server's description of itself.
 
         Raises:
-            EngineError: the server can't be reached, or has no such model.
+            EngineError: The server can't be reached, or has no such model.
         """
         if self._about is None:
             for attempt in range(RETRIES + 1):
@@ -221,7 +221,7 @@ def _numbers(reply: Any, key: str, value: str) -> list[Numbers]:
     """The numbers in a reply, in the order of its indices.
 
     Raises:
-        FailedTry: the reply is not in the protocol's format.
+        FailedTry: The reply is not in the protocol's format.
     """
     try:
         listed = sorted(reply[key] if key else reply, key=lambda item: item["index"])

@@ -45,7 +45,7 @@ class HeadReader:
         """The reward.
 
         Raises:
-            ConfigError: the head has no such number, or has several and `output` selects none. Also if softmax is set
+            ConfigError: The head has no such number, or has several and `output` selects none. Also if softmax is set
                 for the model's own score, which is a single number.
         """
         if self.output == "" and numbers.score is not None:

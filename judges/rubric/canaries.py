@@ -32,7 +32,7 @@ def canary_scores(rubric: Verifier, samples: Sequence[Sample]) -> dict[str, Esti
     answer. Compare with the canary `empty`.
 
     Raises:
-        UsageError: no samples.
+        UsageError: No samples.
     """
     if not samples:
         raise UsageError("canaries need rows with a rubric")

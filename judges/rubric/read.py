@@ -59,7 +59,7 @@ def read_file(path: str) -> Criteria:
     """Read a rubric from a JSON or TOML file.
 
     Raises:
-        ConfigError: the file can't be read, or it does not contain a rubric.
+        ConfigError: The file can't be read, or it does not contain a rubric.
     """
     try:
         text = Path(path).read_text("utf-8")
@@ -78,7 +78,7 @@ def in_row(meta: Mapping[str, Any], key: str = "") -> Criteria:
         key: The rubric's key. A dot descends into an object. "": the first of `KEYS` that has one.
 
     Raises:
-        SchemaError: the row has no rubric, or it can't be read.
+        SchemaError: The row has no rubric, or it can't be read.
     """
     for name in (key,) if key else KEYS:
         found = at(meta, name)
@@ -102,7 +102,7 @@ def read(data: Any) -> Criteria:
     """Read a rubric in any of the formats.
 
     Raises:
-        SchemaError: the format is unknown.
+        SchemaError: The format is unknown.
     """
     data = _opened(data)
     if isinstance(data, str):

@@ -283,7 +283,7 @@ class Rubric(Judge):
         """The human label of each criterion, 0 to 1, or None if there is no label.
 
         Raises:
-            SchemaError: the labels are neither a list as long as the rubric nor an object by name.
+            SchemaError: The labels are neither a list as long as the rubric nor an object by name.
         """
         found = at(sample.meta, self.labels) if self.labels else None
         if found is None:

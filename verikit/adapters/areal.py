@@ -40,7 +40,7 @@ class ArealReward(NumberReward):
         """Reward one sample.
 
         Raises:
-            Unscored: it has no score, and `unscored` is `raise`.
+            Unscored: It has no score, and `unscored` is `raise`.
         """
         key = next((key for key in GOLD_KEYS if data.get(key) is not None), None)
         gold = gold_of(data.pop(key)) if key else None
@@ -69,6 +69,6 @@ def to_areal(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
     """
     return ArealReward(verifier, name, unscored, seconds, echoes=echoes, tries=tries)

@@ -30,7 +30,7 @@ def stored_reward(folder: Traversable) -> Reward:
     """The verifier of a written package.
 
     Raises:
-        UsageError: its file is missing or damaged.
+        UsageError: Its file is missing or damaged.
     """
     try:
         told = json.loads((folder / VERIFIER).read_text("utf-8"))
@@ -48,7 +48,7 @@ class EnvironmentRows:
         folder: The package's data folder (`importlib.resources.files`).
 
     Raises:
-        UsageError: a file is missing or damaged.
+        UsageError: A file is missing or damaged.
     """
 
     def __init__(self, folder: Traversable) -> None:

@@ -22,7 +22,7 @@ class ForgeReward(NumberReward):
         """Reward one sample.
 
         Raises:
-            Unscored: it has no score, and `unscored` is `raise`.
+            Unscored: It has no score, and `unscored` is `raise`.
         """
         sample = Sample(prompt, response, gold_of(target))
         return self.number(sample, self.score_waiting(sample))
@@ -47,6 +47,6 @@ def to_forge(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
     """
     return ForgeReward(verifier, name, unscored, echoes=echoes, tries=tries)

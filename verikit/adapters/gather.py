@@ -50,7 +50,7 @@ class Gather:
         """Submit a sample. The future's result is its score, and its exception a misconfigured verifier.
 
         Raises:
-            VerikitError: the gatherer is closed.
+            VerikitError: The gatherer is closed.
         """
         future: Future[Score] = Future()
         with self._lock:  # samples queued after the end markers would wait for ever

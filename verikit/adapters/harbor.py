@@ -113,9 +113,9 @@ def write_tasks(
         force: Write into a folder that is not empty.
 
     Raises:
-        UsageError: there is no task, a file can't be part of one, or the folder is not empty.
-        SpecError: the spec can't be parsed.
-        VerikitError: a file can't be written.
+        UsageError: There is no task, a file can't be part of one, or the folder is not empty.
+        SpecError: The spec can't be parsed.
+        VerikitError: A file can't be written.
     """
     load(spec)
     if any(char.isspace() for char in image) or not image:
@@ -164,7 +164,7 @@ def _whole(tree: Tree) -> Tree:
     """A tree whose files can all be part of a task.
 
     Raises:
-        WorkspaceError: one is a link, a device, unreadable or over a limit, or has a name that is not UTF-8.
+        WorkspaceError: One is a link, a device, unreadable or over a limit, or has a name that is not UTF-8.
     """
     if tree.unknown:
         raise WorkspaceError(f"not all of its files are known: {tree.unknown}")

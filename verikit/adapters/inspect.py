@@ -51,7 +51,7 @@ def to_inspect(verifier: str | Verifier, *, name: str | None = None, tries: int 
 
     Raises:
         MissingExtra: inspect_ai is not installed.
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
     """
     try:
         import inspect_ai.scorer  # noqa: F401

@@ -87,6 +87,6 @@ def to_lm_eval(
         name: The name in the log. None uses the verifier's.
 
     Raises:
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
     """
     return LmEvalFilter(verifier, name, unscored, prompt, answer)

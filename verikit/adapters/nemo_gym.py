@@ -31,8 +31,8 @@ def rollout_sample(row: Mapping[str, Any], gold: str | None = None) -> Sample:
         gold: The field with the gold answer. None uses the first of `GOLDS` that is present.
 
     Raises:
-        SchemaError: a field is missing or has another format.
-        UsageError: the conversation can't be read.
+        SchemaError: A field is missing or has another format.
+        UsageError: The conversation can't be read.
     """
     asked, response = (_object(row, field) for field in ("responses_create_params", "response"))
     output = response.get("output")

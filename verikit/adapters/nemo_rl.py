@@ -56,7 +56,7 @@ class NemoRLReward(NumberReward):
         """Score a batch of conversations. Each episode ends.
 
         Raises:
-            Unscored: a sample is unscored and `unscored` is `raise`, or two consecutive batches are unscored.
+            Unscored: A sample is unscored and `unscored` is `raise`, or two consecutive batches are unscored.
             MissingExtra: torch is not installed.
         """
         try:
@@ -97,8 +97,8 @@ def of_config(config: Mapping[str, Any]) -> NemoRLReward:
     """The environment of a configuration's section.
 
     Raises:
-        ConfigError: a key is missing or unknown.
-        SpecError: the spec can't be read.
+        ConfigError: A key is missing or unknown.
+        SpecError: The spec can't be read.
     """
     if unknown := [key for key in config if key not in SETTINGS]:
         raise ConfigError(

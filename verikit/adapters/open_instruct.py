@@ -37,7 +37,7 @@ def to_open_instruct(
 
     Raises:
         ImportError: open-instruct is not installed.
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
     """
     stack = import_module("open_instruct.ground_truth_utils")
     reward = NumberReward(verifier, name, unscored, echoes=echoes, tries=tries)

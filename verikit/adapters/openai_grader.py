@@ -46,7 +46,7 @@ def written(verifier: Verifier) -> str:
     """Return the grader's JSON.
 
     Raises:
-        UsageError: a grader can't express a part of the verifier.
+        UsageError: A grader can't express a part of the verifier.
     """
     grader = grader_of(verifier)
     read_grader(grader)
@@ -57,7 +57,7 @@ def grader_of(verifier: Verifier) -> dict[str, Any]:
     """Return the grader as a table.
 
     Raises:
-        UsageError: a grader can't express a part of the verifier.
+        UsageError: A grader can't express a part of the verifier.
     """
     if _registered(verifier, "openai_grader") and verifier.reads == "reply":
         own: Any = verifier

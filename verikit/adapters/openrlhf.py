@@ -161,6 +161,6 @@ def to_openrlhf(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
     """
     return OpenRLHFReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -63,9 +63,9 @@ def write_package(stack: str, spec: str, problems: Sequence[Group], folder: Path
         force: Write into a folder that is not empty.
 
     Raises:
-        UsageError: the name is invalid, there are no tasks, or the folder is not empty.
-        SpecError: the spec can't be parsed.
-        VerikitError: a file can't be written.
+        UsageError: The name is invalid, there are no tasks, or the folder is not empty.
+        SpecError: The spec can't be parsed.
+        VerikitError: A file can't be written.
     """
     load(spec)
     name = package_name(name or folder.name)
@@ -94,7 +94,7 @@ def package_name(text: str) -> str:
     """Convert a string to a package name: lower case, with underscores.
 
     Raises:
-        UsageError: it is not a Python identifier, or is already taken.
+        UsageError: It is not a Python identifier, or is already taken.
     """
     name = text.strip().lower().replace("-", "_").replace(".", "_")
     letters = name.isascii() and name.isidentifier() and name[0].isalpha()

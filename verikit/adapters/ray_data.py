@@ -40,7 +40,7 @@ class ScoreBatch:
         """Score a batch. Columns that are not named go to each sample's meta.
 
         Raises:
-            UsageError: there is no column of completions.
+            UsageError: There is no column of completions.
         """
         import numpy
 
@@ -79,8 +79,8 @@ def score_dataset(dataset: Any, spec: str, *, actors: int | None = None, **colum
         columns: Names of the columns, as in `ScoreBatch`.
 
     Raises:
-        MissingExtra: Ray is not installed.
-        SpecError: the spec can't be parsed.
+        MissingExtra: ray is not installed.
+        SpecError: The spec can't be parsed.
     """
     verifier = load(spec)
     ray, count = connect("ray" if actors is None else f"ray:{actors}")

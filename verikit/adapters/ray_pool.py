@@ -71,8 +71,8 @@ class RayScorer(Verifier):
         options: `PoolOptions` fields, used if the pool does not exist yet.
 
     Raises:
-        SpecError: the spec can't be parsed.
-        UsageError: an option does not exist.
+        SpecError: The spec can't be parsed.
+        UsageError: An option does not exist.
     """
 
     reads = None  # the actors' verifier reads
@@ -100,9 +100,9 @@ class RayScorer(Verifier):
         """Score in the pool. If the pool fails, every sample's score is an error.
 
         Raises:
-            MissingExtra: Ray is not installed.
-            UsageError: the verifier is misconfigured.
-            EngineError: the verifier's engine is unreachable.
+            MissingExtra: ray is not installed.
+            UsageError: The verifier is misconfigured.
+            EngineError: The verifier's engine is unreachable.
         """
         if not samples:
             return []
@@ -149,8 +149,8 @@ def start_pool(name: str, options: PoolOptions | None = None) -> Any:
     """Find a pool by its name, or start it; returns Ray's handle of its manager.
 
     Raises:
-        MissingExtra: Ray is not installed.
-        UsageError: there is no cluster.
+        MissingExtra: ray is not installed.
+        UsageError: There is no cluster.
     """
     options = options or PoolOptions()
     ray, count = connect("ray" if options.actors is None else f"ray:{options.actors}")
@@ -175,8 +175,8 @@ def stop_pool(name: str) -> bool:
     """End a pool and its actors; returns whether there was one.
 
     Raises:
-        MissingExtra: Ray is not installed.
-        UsageError: there is no cluster.
+        MissingExtra: ray is not installed.
+        UsageError: There is no cluster.
     """
     ray, _ = connect("ray")
     try:
@@ -266,9 +266,9 @@ class PoolManager:
         """Score one chunk. `lost` is the number of actors that already died with it as a single row.
 
         Raises:
-            UsageError: the verifier is misconfigured.
-            EngineError: its engine is unreachable.
-            HelperError: there are no actors.
+            UsageError: The verifier is misconfigured.
+            EngineError: Its engine is unreachable.
+            HelperError: There are no actors.
         """
         actor = await (self._take_live() if len(samples) == 1 else self._take())
         heard: Any
@@ -304,7 +304,7 @@ class PoolManager:
         """Wait for a free actor.
 
         Raises:
-            HelperError: there has been none, free or not, for `START_S`.
+            HelperError: There has been none, free or not, for `START_S`.
         """
         while True:
             with suppress(TimeoutError):
@@ -316,7 +316,7 @@ class PoolManager:
         """Wait for a free actor that responds, so that an actor that died while idle does not count against a row.
 
         Raises:
-            HelperError: no actor is left.
+            HelperError: No actor is left.
         """
         while True:
             actor = await self._take()

@@ -115,7 +115,7 @@ class Reward:
         """Return the reward of each sample: its score's value, or the replacement set by `unscored`.
 
         Raises:
-            Unscored: a sample is unscored and `unscored` is `raise`.
+            Unscored: A sample is unscored and `unscored` is `raise`.
         """
         lost = next((score for score in scores if score.value is None), None)
         if self.unscored == "mean":
@@ -139,7 +139,7 @@ class Reward:
             step: The training step, if the stack passes it.
 
         Raises:
-            Unscored: two consecutive steps are unscored.
+            Unscored: Two consecutive steps are unscored.
         """
         with _lock:
             self.silence.after_batch(list(map(group_of, samples)), scores, step)
@@ -148,7 +148,7 @@ class Reward:
         """Stop a run in which a long series of single calls is unscored.
 
         Raises:
-            Unscored: the series is too long.
+            Unscored: The series is too long.
         """
         with _lock:
             for score in scores:
@@ -183,7 +183,7 @@ class NumberReward(Reward):
         """Return the rewards, with a number for every sample.
 
         Raises:
-            Unscored: a sample is unscored and `unscored` is `raise`.
+            Unscored: A sample is unscored and `unscored` is `raise`.
         """
         return [value for value in self.rewards(samples, scores) if value is not None]
 
@@ -191,7 +191,7 @@ class NumberReward(Reward):
         """Return the reward of one sample.
 
         Raises:
-            Unscored: the sample is unscored and `unscored` is `raise`, or a long series of calls is unscored.
+            Unscored: The sample is unscored and `unscored` is `raise`, or a long series of calls is unscored.
         """
         self.watch_calls([score])
         return self.numbers([sample], [score])[0]
@@ -317,7 +317,7 @@ def prompt_of(prompt: Any) -> Prompt:
     """Convert a prompt to a string or plain messages.
 
     Raises:
-        UsageError: the prompt is neither.
+        UsageError: The prompt is neither.
     """
     if prompt is None or isinstance(prompt, str):
         return prompt or ""

@@ -25,7 +25,7 @@ class RllmReward(NumberReward):
         """Reward one action, a string or an `Action`, as a `RewardOutput`.
 
         Raises:
-            Unscored: the action is unscored and `unscored` is `raise`.
+            Unscored: The action is unscored and `unscored` is `raise`.
         """
         text = getattr(action, "action", action)
         return import_module("rllm.rewards.reward_types").RewardOutput(**self.rate(task_info, text))
@@ -34,7 +34,7 @@ class RllmReward(NumberReward):
         """Reward an episode's answer, as an `EvalOutput` with the parts of a combination as signals.
 
         Raises:
-            Unscored: it has no score, and `unscored` is `raise`.
+            Unscored: It has no score, and `unscored` is `raise`.
         """
         types = import_module("rllm.eval.types")
         asked = task if isinstance(task, Mapping) else {"question": task.instruction, **task.metadata}
@@ -94,6 +94,6 @@ def to_rllm(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
     """
     return RllmReward(verifier, name, unscored, echoes=echoes, tries=tries)

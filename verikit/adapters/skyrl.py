@@ -26,7 +26,7 @@ class SkyRLReward(NumberReward):
         """Return the reward and the score of a completion.
 
         Raises:
-            Unscored: the completion is unscored and `unscored` is `raise`.
+            Unscored: The completion is unscored and `unscored` is `raise`.
         """
         sample = sample_of(prompt, action, extras)
         score = self.score_waiting(sample)
@@ -58,7 +58,7 @@ def to_skyrl(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
         UsageError: skyrl-gym is not installed, or `unscored` is invalid.
     """
     try:

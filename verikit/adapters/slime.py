@@ -59,6 +59,6 @@ def to_slime(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
     """
     return SlimeReward(verifier, name, unscored, echoes=echoes, tries=tries)

@@ -290,7 +290,7 @@ def stack_of(name: str) -> Stack:
     """Return the stack with a name.
 
     Raises:
-        UsageError: it does not exist.
+        UsageError: It does not exist.
     """
     if name not in STACKS:
         raise UsageError(f"stack {name!r} not found", hint=f"available: {', '.join(STACKS)}")
@@ -303,7 +303,7 @@ def shim(name: str, spec: str) -> str:
     Files that the spec names are written as absolute paths.
 
     Raises:
-        UsageError: the stack does not exist, or the spec can't be parsed.
+        UsageError: The stack does not exist, or the spec can't be parsed.
     """
     stack = stack_of(name)
     verifier = load(spec)

@@ -53,7 +53,7 @@ def to_swift(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
     """
     return _named(vars(SwiftReward(verifier, name, unscored, answer, echoes=echoes, tries=tries)))
 

@@ -59,7 +59,7 @@ class TRLReward(Reward):
         """Reward every completion. The reward is None for an unscored completion unless `unscored` sets another value.
 
         Raises:
-            Unscored: two consecutive steps are unscored, or `unscored` is `raise`.
+            Unscored: Two consecutive steps are unscored, or `unscored` is `raise`.
         """
         return self.rewards(*self.scored(prompts, completions, completion_ids, columns))
 
@@ -69,7 +69,7 @@ class TRLReward(Reward):
         """Return the samples and scores of a batch, and log them.
 
         Raises:
-            Unscored: two consecutive steps are unscored.
+            Unscored: Two consecutive steps are unscored.
         """
         samples = self.samples(prompts, completions, ids, columns)
         scores = self.score(samples)
@@ -272,8 +272,8 @@ def to_trl(
             scored once for all of them.
 
     Raises:
-        SpecError: the spec can't be parsed.
-        UsageError: there are no parts to split.
+        SpecError: The spec can't be parsed.
+        UsageError: There are no parts to split.
     """
     if split:
         loaded = load(verifier)

@@ -34,7 +34,7 @@ class VerifiersReward(Reward):
         """Reward one rollout.
 
         Raises:
-            Unscored: the rollout is unscored, and `unscored` is not a number.
+            Unscored: The rollout is unscored, and `unscored` is not a number.
         """
         sample = _of_trace(task, trace) if trace is not None else _of_rollout(prompt, completion, answer, info)
         score = await self.score_sample(sample)
@@ -81,6 +81,6 @@ def to_verifiers(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
     """
     return VerifiersReward(verifier, name, unscored, echoes=echoes, tries=tries)

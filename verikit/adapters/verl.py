@@ -130,7 +130,7 @@ def to_verl(
         echoes: Whether to reward a formula copied from the question or an uncomputed answer; see `echo_guard`.
 
     Raises:
-        SpecError: the spec can't be parsed.
+        SpecError: The spec can't be parsed.
     """
     made = AsyncVerlReward if asynchronous else VerlReward
     return made(verifier, name, unscored, messages, echoes=echoes, tries=tries)

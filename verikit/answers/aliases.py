@@ -69,7 +69,7 @@ class Aliases:
         """Read a user's file, a JSON object: `{"World War I": ["WWI", "First World War"]}`.
 
         Raises:
-            UsageError: the file can't be read, or is not an object that maps names to lists of names.
+            UsageError: The file can't be read, or is not an object that maps names to lists of names.
         """
         hint = '{"World War I": ["WWI", "First World War"], …}'
         try:

@@ -58,7 +58,7 @@ class Tail:
         """Compare two trees. Pairs that sympy can't decide stay undecided.
 
         Raises:
-            HelperError: the helper process could not be started or died, or the machine is too busy.
+            HelperError: The helper process could not be started or died, or the machine is too busy.
         """
         return self._within(self.seconds, gold, answer)
 
@@ -172,7 +172,7 @@ def build(node: Node) -> Any:
     """The sympy object of a scalar tree.
 
     Raises:
-        ValueError: an operator that is not on the whitelist, or a power that is too large.
+        ValueError: An operator that is not on the whitelist, or a power that is too large.
     """
     import sympy
 

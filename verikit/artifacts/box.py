@@ -43,7 +43,7 @@ class BoxReader:
         """Look for the packages.
 
         Raises:
-            MissingExtra: one is not installed.
+            MissingExtra: One is not installed.
         """
         for package in self.packages:
             if find_spec(package) is None:
@@ -67,10 +67,10 @@ def observe(reader: BoxReader, blobs: Sequence[bytes], request: Mapping[str, Any
         program: A program to run instead of the reader (tests pass hostile ones).
 
     Raises:
-        AgentFault: the reader rejects the file, or the reader crashed and a second reader rejects the file.
-        WorkspaceError: the reader crashed on a valid file, or its observation has a wrong shape.
-        MissingExtra: a package is not installed.
-        SandboxError: the sandbox failed.
+        AgentFault: The reader rejects the file, or the reader crashed and a second reader rejects the file.
+        WorkspaceError: The reader crashed on a valid file, or its observation has a wrong shape.
+        MissingExtra: A package is not installed.
+        SandboxError: The sandbox failed.
     """
     reader.check_packages()
     result = _run(program or f"from {reader.module} import read", blobs, request, reader.limits, reader.preload)

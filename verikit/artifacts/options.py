@@ -16,7 +16,7 @@ def of_row(verifier: V, sample: Sample, key: str) -> V:
     """The verifier with the options that the row has under a key.
 
     Raises:
-        WorkspaceError: the verifier doesn't have the row's options.
+        WorkspaceError: The verifier doesn't have the row's options.
     """
     told: Any = sample.meta.get(key)
     if told is None:

@@ -26,7 +26,7 @@ def write_folder(result: AuditResult, folder: Path) -> None:
     """Write an audit, replacing an earlier one in the same folder. API keys are redacted.
 
     Raises:
-        VerikitError: the folder is not writable.
+        VerikitError: The folder is not writable.
     """
     lines = [json.dumps(asdict(finding), ensure_ascii=False) for finding in result.findings]
     try:
@@ -43,7 +43,7 @@ def result_of(told: Mapping[str, Any], findings: list[Mapping[str, Any]]) -> Aud
     """Return the result stored in a folder's files.
 
     Raises:
-        TypeError: they were not written by `write_folder`.
+        TypeError: They were not written by `write_folder`.
     """
     return AuditResult(
         **{

@@ -20,7 +20,7 @@ class KeptScores:
     """Scores by key, in memory and, with a folder, on disk; a context manager.
 
     Raises:
-        UsageError: the folder can't be written, another run has it open, or its files are damaged.
+        UsageError: The folder can't be written, another run has it open, or its files are damaged.
     """
 
     def __init__(self, audit: Path | None = None, *, restart: bool = False) -> None:
@@ -50,7 +50,7 @@ class KeptScores:
         """Store a score.
 
         Raises:
-            VerikitError: the disk is full or missing. Scores stored earlier are kept.
+            VerikitError: The disk is full or missing. Scores stored earlier are kept.
         """
         self._scores[key] = score
         if self._folder:

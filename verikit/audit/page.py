@@ -17,7 +17,7 @@ def collect(run: Path, options: Options) -> Run:
     """Read an audit.
 
     Raises:
-        UsageError: its files are not there or damaged.
+        UsageError: Its files are not there or damaged.
     """
     result = result_of(read_json(run, AUDIT), list(read_lines(run / FINDINGS)))
     page = Run(run.name, "audit", result.by or "golds and twins alone")

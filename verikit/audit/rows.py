@@ -117,7 +117,7 @@ def read_rows(files: Paths, mapping: Mapping[str, str], format: str | None = Non
         format: A name of `verikit.readers.formats.FORMATS`. None detects it from each row's keys.
 
     Raises:
-        UsageError: a field or format is unknown, or a file can't be read.
+        UsageError: A field or format is unknown, or a file can't be read.
     """
     _check_names(mapping, format)
     mapping = {_NAMES.get(key, key): path for key, path in mapping.items()}

@@ -79,7 +79,7 @@ def audit(
         resume: Reuse the scores stored in `keep`. False runs every row again.
 
     Raises:
-        UsageError: a file can't be read or has no readable row, a field is unknown, a spec can't be parsed, or a folder
+        UsageError: A file can't be read or has no readable row, a field is unknown, a spec can't be parsed, or a folder
             can't be written.
     """
     verifier = load(by) if by else None

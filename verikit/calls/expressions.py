@@ -71,7 +71,7 @@ def breaks(text: str, position: int) -> Iterator[tuple[str, int, int]]:
     A pair of brackets is `()`, `[]` or `{}`. If there is an unmatched closing bracket, it comes last.
 
     Raises:
-        NotSource: a bracket, a string or a comment does not end.
+        NotSource: A bracket, a string or a comment does not end.
     """
     closing: list[str] = []
     opened = 0
@@ -100,7 +100,7 @@ def _behind(text: str, token: re.Match[str]) -> int:
     """The start of the next token.
 
     Raises:
-        NotSource: a string or a comment does not end.
+        NotSource: A string or a comment does not end.
     """
     kind, end = token.lastgroup, token.end()
     if kind == "open":

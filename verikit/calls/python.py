@@ -59,7 +59,7 @@ def keywords(node: ast.Call, depth: int) -> dict[str, Any]:
     """The arguments of a call by name.
 
     Raises:
-        Unreadable: an argument has no name, appears twice, or is not a literal.
+        Unreadable: An argument has no name, appears twice, or is not a literal.
     """
     if node.args:
         raise Unreadable("an argument without a name")

@@ -59,7 +59,7 @@ def _arguments(text: str, position: int) -> tuple[dict[str, str], str, int]:
     """The arguments up to the closing bracket, why they can't be read, and the position after them.
 
     Raises:
-        NotSource: the call does not end.
+        NotSource: The call does not end.
     """
     found: dict[str, str] = {}
     problem = ""
@@ -93,7 +93,7 @@ def _expression(text: str, start: int) -> tuple[str, bool, int]:
     """The string or source of an argument, whether it can be an expression, and the position of the mark that ends it.
 
     Raises:
-        NotSource: the call does not end.
+        NotSource: The call does not end.
     """
     outline, copied = "", start
     for mark, begin, end in breaks(text, start):

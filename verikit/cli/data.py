@@ -117,7 +117,7 @@ def _spare(inputs: tuple[str, ...], split: str, written: list[Path]) -> None:
     """Reject output files that are also inputs.
 
     Raises:
-        UsageError: an output file is one of the inputs, or a folder.
+        UsageError: An output file is one of the inputs, or a folder.
     """
     if folder := next((path for path in written if path.is_dir()), None):
         raise UsageError(f"can't write {folder}: is a directory")

@@ -95,7 +95,7 @@ def _target(out: Path | None) -> Iterator[IO[str]]:
     Devices and pipes are opened directly.
 
     Raises:
-        UsageError: the file can't be written.
+        UsageError: The file can't be written.
     """
     if out is None:
         yield sys.stdout

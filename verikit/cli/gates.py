@@ -59,7 +59,7 @@ def gate_code(gates: Iterable[GateResult], junit: Path | None, suite: str, code:
     """Report the failed gates, write them out, and return the exit code: `code` if that is already another failure.
 
     Raises:
-        VerikitError: the file can't be written.
+        VerikitError: The file can't be written.
     """
     gates = list(gates)
     for gate in gates:

@@ -282,8 +282,8 @@ def _measure(retriever: Retriever, path: str) -> dict[str, float]:
     """Return recall, all-gold and MRR on a file of questions.
 
     Raises:
-        SchemaError: a row has no question or no gold titles.
-        UsageError: there are no questions, or the retriever's passages have no titles.
+        SchemaError: A row has no question or no gold titles.
+        UsageError: There are no questions, or the retriever's passages have no titles.
     """
     rows = list(read_rows(path, _question))
     if not rows:

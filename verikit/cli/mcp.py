@@ -73,7 +73,7 @@ def _named(pairs: tuple[str, ...]) -> dict[str, str]:
     """Return the specs by name. A plain name is its own spec.
 
     Raises:
-        UsageError: a pair is invalid, or a name is given twice.
+        UsageError: A pair is invalid, or a name is given twice.
     """
     found: dict[str, str] = {}
     for pair in pairs:

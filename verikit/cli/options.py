@@ -157,7 +157,7 @@ def read_options(texts: tuple[str, ...]) -> dict[str, Any]:
     """Parse `KEY=VALUE` options. Values are parsed as JSON if possible, and are otherwise strings.
 
     Raises:
-        UsageError: an option has another format.
+        UsageError: An option has another format.
     """
     found: dict[str, Any] = {}
     for pair in (pair for text in texts for pair in _pairs(text)):

@@ -53,7 +53,7 @@ def data_sets(names: Sequence[str]) -> list[str]:
 
     Raises:
         MissingExtra: reasoning_gym is not installed.
-        UsageError: a dataset does not exist.
+        UsageError: A dataset does not exist.
     """
     known = [name for name in sorted(_package().factory.DATASETS) if name not in LEFT_OUT]
     chosen = known if ALL in names else list(dict.fromkeys(names))
@@ -69,7 +69,7 @@ def rows(name: str, count: int, seed: int, config: Mapping[str, Any] | None = No
 
     Raises:
         MissingExtra: reasoning_gym is not installed.
-        UsageError: the settings are invalid for this dataset, or it can't generate a problem with them.
+        UsageError: The settings are invalid for this dataset, or it can't generate a problem with them.
     """
     package = _package()
     try:

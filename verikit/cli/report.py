@@ -101,7 +101,7 @@ def _summaries(paths: Sequence[Path], kinds: Sequence[str]) -> Iterator[tuple[st
     """Yield each run's folder with its summary and configuration. Unusable runs in a folder of runs are only reported.
 
     Raises:
-        UsageError: a folder is not a finished run of these kinds.
+        UsageError: A folder is not a finished run of these kinds.
     """
     for path in paths:
         for run in runs_in(path):
@@ -124,7 +124,7 @@ def _export(runs: Sequence[Run], together: Sequence[SideBySide], formats: Sequen
     """Write files to a folder, or print the tables of one text format.
 
     Raises:
-        UsageError: it is not one text format that would be printed.
+        UsageError: It is not one text format that would be printed.
     """
     if out is None:
         if len(formats) > 1 or formats[0] not in TABLES:

@@ -131,7 +131,7 @@ def _searching(options: dict[str, Any]) -> RowSampler | None:
     """What `--search` does instead of sampling.
 
     Raises:
-        UsageError: an option that only sampling has is given as well, or one of a search without it.
+        UsageError: An option that only sampling has is given as well, or one of a search without it.
     """
     given = click.get_current_context().get_parameter_source
     alone = {"n": "-n", "until": "--until", "ahead": "--ahead", "logprobs": "--logprobs", "cache": "--cache"}

@@ -222,7 +222,7 @@ def _tenants(tokens: str | None, token_file: str | None, quota: str) -> list[Ten
     """Return the clients that may run programs, with their quotas.
 
     Raises:
-        UsageError: tokens are named twice, or a file or quota can't be read.
+        UsageError: Tokens are named twice, or a file or quota can't be read.
     """
     from verikit.serve.quotas import Tenant, read_clients, read_quota
 
@@ -239,7 +239,7 @@ def _best(spec: str, n: int, model: str | None, deadline: float, options: dict[s
     """Return the settings of the chat endpoint.
 
     Raises:
-        UsageError: there is no model, or a spec can't be loaded.
+        UsageError: There is no model, or a spec can't be loaded.
     """
     from verikit.serve.best import BestSettings, tries_s
 
@@ -266,7 +266,7 @@ def _token(file: str | None) -> str | None:
     """Return the token of the file or the environment. None if neither is set.
 
     Raises:
-        UsageError: the file can't be read, or the token is empty.
+        UsageError: The file can't be read, or the token is empty.
     """
     if file is None:
         token = os.environ.get(TOKEN)

@@ -111,7 +111,7 @@ def first_of(*parts: Part) -> Verifier:
         *parts: Verifiers, in the order in which they are tried.
 
     Raises:
-        UsageError: there is no part.
+        UsageError: There is no part.
     """
     if not parts:
         raise UsageError("first_of needs at least one verifier")
@@ -171,7 +171,7 @@ def by(key: str, verifiers: Mapping[str, Part], default: Part | None = None) -> 
         default: A verifier for all other values, and for samples without the key.
 
     Raises:
-        UsageError: there is no value, or two that read the same as text (1 and "1").
+        UsageError: There is no value, or two that read the same as text (1 and "1").
     """
     chosen = {str(value): as_verifier(part) for value, part in verifiers.items()}
     if not chosen or len(chosen) < len(verifiers):

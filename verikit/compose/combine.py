@@ -195,7 +195,7 @@ def weighted(part: Verifier, weight: float) -> Verifier:
     """Scale a verifier. This is the meaning of `0.8 * v`.
 
     Raises:
-        UsageError: the weight, or a product of weights, is not a finite number.
+        UsageError: The weight, or a product of weights, is not a finite number.
     """
     whole = part if isinstance(part, Combined) and part.name == "sum" else Combined("sum", (part,), (1.0,))
     if isinstance(weight, bool) or not (_finite(weight) and all(_finite(w * weight) for w in whole.weights)):
@@ -238,7 +238,7 @@ def as_verifier(part: Part) -> Verifier:
     """Return the verifier, or the constant for a number.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: It is neither.
     """
     if isinstance(part, Verifier):
         return part

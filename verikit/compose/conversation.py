@@ -111,7 +111,7 @@ def _slice(which: str) -> slice:
     """The turns that a string selects.
 
     Raises:
-        UsageError: it selects no turns.
+        UsageError: It selects no turns.
     """
     named = {"all": slice(None), "first": slice(0, 1), "last": slice(-1, None), "said": slice(None)}
     if which in named:
@@ -142,7 +142,7 @@ def turns(part: Part, which: str | int = "all", rule: Rule = "mean") -> Verifier
         rule: `mean`, `min`, or `last`, the value of the last selected turn that has one.
 
     Raises:
-        UsageError: no such turns or rule.
+        UsageError: No such turns or rule.
     """
     which = str(which)
     if which in ("mean", "min"):

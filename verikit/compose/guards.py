@@ -58,7 +58,7 @@ def length_guard(part: Part, max_chars: int) -> Verifier:
         max_chars: Maximum length of a completion in characters.
 
     Raises:
-        UsageError: the cap is negative.
+        UsageError: The cap is negative.
     """
     if not max_chars >= 0:
         raise UsageError(f"max_chars must be at least 0, got {max_chars!r}")
@@ -136,7 +136,7 @@ def cached(part: Part, size: int = 65536) -> Verifier:
         size: Number of cached samples. The least recently used are evicted first.
 
     Raises:
-        UsageError: the size is not positive.
+        UsageError: The size is not positive.
     """
     if not size > 0:
         raise UsageError(f"size must be at least 1, got {size!r}")
@@ -209,7 +209,7 @@ def with_timeout(part: Part, seconds: float, workers: int = 2) -> Verifier:
         workers: Number of worker processes.
 
     Raises:
-        UsageError: the time is not positive, or less than a part's own limit for the candidate's programs; or the
+        UsageError: The time is not positive, or less than a part's own limit for the candidate's programs; or the
             verifier can't be pickled.
     """
     verifier = as_verifier(part)

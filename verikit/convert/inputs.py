@@ -35,8 +35,8 @@ def rows(paths: Sequence[str], config: str = "", split: str = "", *, golds: bool
         golds: Whether rows without `ground_truth` get it from the folder next to their file.
 
     Raises:
-        UsageError: an input can't be read, or a split must be named.
-        MissingExtra: the package that reads such a file is not installed.
+        UsageError: An input can't be read, or a split must be named.
+        MissingExtra: The package that reads such a file is not installed.
     """
     hub = [path for path in paths if path.startswith(HUB)]
     if hub and len(hub) < len(paths):
@@ -59,7 +59,7 @@ def read_files(paths: Sequence[str], split: str = "") -> list[str]:
     """Return the local files that `rows` would read. Stdin, Hugging Face datasets and missing files are skipped.
 
     Raises:
-        UsageError: a folder or a pattern matches no file.
+        UsageError: A folder or a pattern matches no file.
     """
     given = [path for path in paths if path != "-" and not path.startswith(HUB)]
     return [name for name in _named(given, split) if os.path.isfile(name)]
@@ -73,7 +73,7 @@ def _split_of(folder: str, split: str) -> list[str]:
     """Return the files of a split: a folder of that name, or files with that prefix (test-00000-of-00001.parquet).
 
     Raises:
-        UsageError: the path is not a folder, or has no such split.
+        UsageError: The path is not a folder, or has no such split.
     """
     if not os.path.isdir(folder):
         raise UsageError(f"--split requires a folder or hf:ORG/NAME, got {folder}")
@@ -112,7 +112,7 @@ def _streamed(path: str, config: str, split: str) -> Rows:
     """Stream a dataset with the package `datasets`, one row at a time.
 
     Raises:
-        UsageError: the dataset is not available, the stream breaks off, or it has several splits.
+        UsageError: The dataset is not available, the stream breaks off, or it has several splits.
         MissingExtra: datasets is not installed.
     """
     try:

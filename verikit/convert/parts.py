@@ -31,7 +31,7 @@ def need(row: JsonRow, *keys: str) -> Any:
     """Return the first non-empty value of some keys.
 
     Raises:
-        SchemaError: all of them are empty or missing.
+        SchemaError: All of them are empty or missing.
     """
     for key in keys:
         if row.get(key) not in MISSING:
@@ -45,7 +45,7 @@ def text(row: JsonRow, *keys: str) -> str:
     """Return the string under the first non-empty key.
 
     Raises:
-        SchemaError: there is no value, or it is not a string.
+        SchemaError: There is no value, or it is not a string.
     """
     value = need(row, *keys)
     key = next(key for key in keys if row.get(key) not in MISSING)
@@ -60,7 +60,7 @@ def formula(row: JsonRow, *keys: str) -> str:
     """Return a string with mathematics.
 
     Raises:
-        SchemaError: there is no value, or its backslashes were read as escapes.
+        SchemaError: There is no value, or its backslashes were read as escapes.
     """
     found = text(row, *keys)
     whole(found, keys[0])
@@ -71,7 +71,7 @@ def whole(value: str, field: str) -> None:
     r"""Reject mathematics whose backslashes were read as escapes.
 
     Raises:
-        SchemaError: a control character has replaced the start of a command such as `\frac`.
+        SchemaError: A control character has replaced the start of a command such as `\frac`.
     """
     if broken := _BROKEN.search(value):
         shown = value[max(0, broken.start() - 20) : broken.end() + 20]
@@ -86,7 +86,7 @@ def decoded(value: Any, field: str) -> Any:
     """Decode a value that may be JSON text.
 
     Raises:
-        SchemaError: the value is a string that is not JSON.
+        SchemaError: The value is a string that is not JSON.
     """
     if not isinstance(value, str):
         return value
@@ -100,7 +100,7 @@ def texts(value: Any, field: str) -> list[str]:
     """Convert a value or list of values to strings. Numbers become strings, and empty strings are dropped.
 
     Raises:
-        SchemaError: there is another type, or a solution in GSM8K's format, which no verifier accepts as an answer.
+        SchemaError: There is another type, or a solution in GSM8K's format, which no verifier accepts as an answer.
     """
     items: Sequence[Any] = value if isinstance(value, list) else [value]
     if any(isinstance(item, bool) or not isinstance(item, str | int | float) for item in items):

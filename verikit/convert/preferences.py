@@ -47,8 +47,8 @@ def _best_and_worst(completions: Any) -> list[str]:
     """The answers with the highest and the lowest overall score; the first of equals.
 
     Raises:
-        SchemaError: an answer or its score is missing.
-        LeftOut: all have the same score, or there is one only.
+        SchemaError: An answer or its score is missing.
+        LeftOut: All have the same score, or there is one only.
     """
     if not isinstance(completions, list) or not all(isinstance(item, dict) for item in completions):
         raise SchemaError("is not a list of objects", field="completions")

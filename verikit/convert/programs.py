@@ -38,7 +38,7 @@ def _cases(value: Any, field: str) -> str | list[dict[str, str]]:
     """Return tests as objects, from JSON or a packed string. A packed string stays packed if the row would be too long.
 
     Raises:
-        SchemaError: the tests are neither.
+        SchemaError: The tests are neither.
     """
     unpacked = value
     if isinstance(value, str) and not value.lstrip().startswith("["):
@@ -88,7 +88,7 @@ def _task(row: JsonRow, asked: str, tests: JsonRow) -> JsonRow:
     """The row with its tests, which the verifier can read.
 
     Raises:
-        SchemaError: it can't.
+        SchemaError: It can't.
     """
     field = next(iter(tests))
     try:

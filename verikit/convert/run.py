@@ -69,7 +69,7 @@ def convert(
         watch: Called with the progress after each row.
 
     Raises:
-        UsageError: the source can't be read, no row could be converted, or there are too few prompts to hold out.
+        UsageError: The source can't be read, no row could be converted, or there are too few prompts to hold out.
     """
     state = ConversionCounts()
     lines = _lines(form, source, state, tell, watch, limit)
@@ -95,7 +95,7 @@ def _lines(
     """Yield each converted row with its line.
 
     Raises:
-        UsageError: there are no rows.
+        UsageError: There are no rows.
     """
     ids, contents = IdIndex(), IdIndex() if form.distinct else None
     try:
@@ -160,7 +160,7 @@ def _divided(
     """Write the rows of the `count` prompts with the smallest digests to `other`, the rest to `out`, both in order.
 
     Raises:
-        UsageError: there are no more prompts than that.
+        UsageError: There are no more prompts than that.
     """
     largest: list[int] = []  # a heap of negated digests: the largest of the smallest is on top
     drawn: set[int] = set()
@@ -205,7 +205,7 @@ def _named(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that gets its name once complete, and is removed otherwise. Devices and pipes are opened directly.
 
     Raises:
-        UsageError: the file can't be written.
+        UsageError: The file can't be written.
     """
     beside = not path.exists() or path.is_file()
     part = Path(f"{path}{PART}") if beside else path

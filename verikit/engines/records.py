@@ -38,7 +38,7 @@ def request_from_json(record: Mapping[str, Any]) -> Request:
     """Read a request.
 
     Raises:
-        ValueError: an unknown field, or one that no request can have.
+        ValueError: An unknown field, or one that no request can have.
     """
     values = _known(Request, record)
     if values.get("structured") is not None:

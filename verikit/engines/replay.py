@@ -36,8 +36,8 @@ class Replay(Engine):
             path: A file of records: `replay:FILE`.
 
         Raises:
-            UsageError: it can't be read.
-            SchemaError: a row is not a record.
+            UsageError: It can't be read.
+            SchemaError: A row is not a record.
         """
         self.name: str = f"replay:{path}"
         self._records: dict[str, list[Generation]] = {}

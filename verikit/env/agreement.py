@@ -89,8 +89,8 @@ def check(
         tolerance: Rewards and values within it are equal.
 
     Raises:
-        SpecError: the spec can't be read.
-        UsageError: a file can't be read.
+        SpecError: The spec can't be read.
+        UsageError: A file can't be read.
     """
     loaded = load(verifier)
     found = _rollouts(source, gold, tasks, mapping)

@@ -44,7 +44,7 @@ def play(
 
     Raises:
         UsageError: websockets is not installed, or the address is invalid.
-        VerikitError: the server can't be reached, or breaks off.
+        VerikitError: The server can't be reached, or breaks off.
     """
     try:
         client: Any = import_module("websockets.sync.client")
@@ -109,7 +109,7 @@ def _asked(socket: Any, kind: str, data: Mapping[str, Any], timeout_s: float) ->
     """Send a message and read the reply, an object with an object `data`.
 
     Raises:
-        VerikitError: it is not such an object.
+        VerikitError: It is not such an object.
     """
     socket.send(json.dumps({"type": kind, "data": data}))
     try:

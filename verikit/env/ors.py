@@ -38,8 +38,8 @@ def play_ors(
         timeout_s: For one reply.
 
     Raises:
-        UsageError: the server has no such environment.
-        VerikitError: it can't be reached, or answers in another form.
+        UsageError: The server has no such environment.
+        VerikitError: It can't be reached, or answers in another form.
     """
     import httpx
 

@@ -20,9 +20,9 @@ class OwnRows:
         mapping: From prompt, answer and id to the rows' keys.
 
     Raises:
-        ConfigError: an unknown field is mapped.
-        SchemaError: a row has no prompt.
-        UsageError: the file can't be read.
+        ConfigError: An unknown field is mapped.
+        SchemaError: A row has no prompt.
+        UsageError: The file can't be read.
     """
 
     def __init__(self, file: Paths, mapping: Mapping[str, str]) -> None:
@@ -38,7 +38,7 @@ class OwnRows:
         The row's values replace the sample's. Rows with the same prompt are distinguished by their ids.
 
         Raises:
-            UsageError: several rows fit, and they differ.
+            UsageError: Several rows fit, and they differ.
         """
         same = self._by_prompt.get(_asked(sample.prompt), [])
         if len(same) > 1:

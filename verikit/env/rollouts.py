@@ -70,9 +70,9 @@ def read(
         mapping: From prompt, answer and id to the keys of your rows; None: the usual ones, with `gold` for answer.
 
     Raises:
-        UsageError: a file can't be read, none of your rows matches the prompt of a rollout, or `mapping` is given for
+        UsageError: A file can't be read, none of your rows matches the prompt of a rollout, or `mapping` is given for
             NeMo-Gym's tasks.
-        SchemaError: one of your rows has no prompt.
+        SchemaError: One of your rows has no prompt.
     """
     if tasks is None:
         return _read(source, gold, None)
@@ -89,7 +89,7 @@ def _joined(rollouts: Iterator[Rollout | SchemaError], own: OwnRows, file: str) 
     """Rollouts with the fields of their rows. A rollout without a row is returned unchanged.
 
     Raises:
-        UsageError: there are rollouts, but not one has a row.
+        UsageError: There are rollouts, but not one has a row.
     """
     alone = matched = 0
     for item in rollouts:

@@ -24,8 +24,8 @@ def served_tasks(address: str, split: str | None) -> Iterator[Any]:
         split: Of the tasks; None: the first.
 
     Raises:
-        UsageError: the server has no such environment or split, or offers no tasks.
-        VerikitError: it doesn't answer, or not in this form.
+        UsageError: The server has no such environment or split, or offers no tasks.
+        VerikitError: It doesn't answer, or not in this form.
     """
     import httpx
 
@@ -54,8 +54,8 @@ def environment_name(client: Any, wanted: str) -> str:
     """The name of a server's environment: the requested one, or the only one.
 
     Raises:
-        UsageError: it has no such environment, or several and `wanted` is empty.
-        VerikitError: it doesn't answer, or not in this form.
+        UsageError: It has no such environment, or several and `wanted` is empty.
+        VerikitError: It doesn't answer, or not in this form.
     """
     names = _of_kind(list, asked(client, "GET", "/list_environments"), "/list_environments")
     name = wanted or (str(names[0]) if len(names) == 1 else "")
@@ -78,7 +78,7 @@ def _of_kind(kind: type[Any], found: Any, path: str, key: str = "") -> Any:
     """The content of a reply (under `key`), if it has the expected type.
 
     Raises:
-        VerikitError: it doesn't: the server speaks another protocol.
+        VerikitError: It doesn't: the server speaks another protocol.
     """
     value = found
     if key:
@@ -100,8 +100,8 @@ def asked(client: Any, method: str, path: str, **body: Any) -> Any:
     """A reply's JSON, read no further than `MAX_BYTES`.
 
     Raises:
-        UsageError: the environment doesn't offer this (501).
-        VerikitError: the server doesn't answer, or not in this form.
+        UsageError: The environment doesn't offer this (501).
+        VerikitError: The server doesn't answer, or not in this form.
     """
     import httpx
 

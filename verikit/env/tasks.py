@@ -27,8 +27,8 @@ def tasks(source: str | Path, *, split: str | None = None) -> Iterator[dict[str,
         split: Of a server's tasks; None: the first.
 
     Raises:
-        UsageError: there is no such source.
-        VerikitError: a server doesn't answer.
+        UsageError: There is no such source.
+        VerikitError: A server doesn't answer.
     """
     text = str(source)
     if text.startswith(("http://", "https://")):

@@ -58,7 +58,7 @@ class Formula:
         """Parse the formula.
 
         Raises:
-            UsageError: the text is not a formula.
+            UsageError: The text is not a formula.
         """
         if not isinstance(text, str) or len(text) > LONGEST:
             raise UsageError(f"calculate_output is a formula of at most {LONGEST} characters")
@@ -86,8 +86,8 @@ class Formula:
         """The value of the formula.
 
         Raises:
-            ArithmeticError, ValueError: a division by zero, a root or logarithm outside its domain, or an overflow.
-            KeyError: a name without a score.
+            ArithmeticError, ValueError: A division by zero, a root or logarithm outside its domain, or an overflow.
+            KeyError: A name without a score.
         """
         found = _value(self.root, scores)
         if not math.isfinite(found):
@@ -171,7 +171,7 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
     """A formula with its graders renamed. Functions stay unchanged, even if a grader has the same name.
 
     Raises:
-        UsageError: the text is not a formula.
+        UsageError: The text is not a formula.
     """
     wanted = Formula(text).names
     tokens = list(_tokens(text))

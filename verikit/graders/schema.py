@@ -203,7 +203,7 @@ def read_grader(data: Any) -> Grader:
     """Read a grader from JSON, which may be nested in a job (`method.reinforcement.grader`) or a request (`grader`).
 
     Raises:
-        ConfigError: the data is not a grader. The message lists every wrong key.
+        ConfigError: The data is not a grader. The message lists every wrong key.
     """
     data = _unwrapped(data)
     try:
@@ -233,7 +233,7 @@ def read_grader_file(path: str) -> Grader:
     """Read a grader from a JSON file.
 
     Raises:
-        ConfigError: the file can't be read, or does not contain a grader.
+        ConfigError: The file can't be read, or does not contain a grader.
     """
     try:
         if Path(path).stat().st_size > LARGEST:

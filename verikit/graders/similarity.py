@@ -27,8 +27,8 @@ def similarity(metric: str, text: str, reference: str) -> float:
     """The similarity of a text to a reference.
 
     Raises:
-        MissingExtra: the metric's package is not installed.
-        KeyError: the metric does not exist.
+        MissingExtra: The metric's package is not installed.
+        KeyError: The metric does not exist.
     """
     try:
         return METRICS[metric](text[:MAX_CHARS], reference[:MAX_CHARS])

@@ -39,7 +39,7 @@ def parse(path: str) -> Path:
     """The steps of a path, starting with its namespace.
 
     Raises:
-        UsageError: the text is not a path, or its namespace is unknown.
+        UsageError: The text is not a path, or its namespace is unknown.
     """
     text, at = path.strip(), 0
     steps: list[str | int] = []
@@ -62,7 +62,7 @@ def check(text: str) -> None:
     JSON in a template is allowed. Its `}}` closes two open brackets.
 
     Raises:
-        UsageError: an invalid path, or doubled brackets without a path between them.
+        UsageError: An invalid path, or doubled brackets without a path between them.
     """
     for hole in _HOLE.finditer(text):
         parse(hole[1])
@@ -79,7 +79,7 @@ def lookup(path: Path, values: Mapping[str, Any]) -> Any:
     """The value at a path.
 
     Raises:
-        NoValue: the path does not exist or its value is null.
+        NoValue: The path does not exist or its value is null.
     """
     found: Any = values
     for step in path:
@@ -114,7 +114,7 @@ def filled(text: str, values: Mapping[str, Any], show: Callable[[Path, str], str
         show: Transforms each value's text, given its path.
 
     Raises:
-        NoValue: a path does not exist.
+        NoValue: A path does not exist.
     """
 
     def fill(hole: re.Match[str]) -> str:

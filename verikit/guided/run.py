@@ -62,9 +62,9 @@ def guided_search(
             themselves considered the cause.
 
     Raises:
-        EngineError: the engine stops replying and no request is the cause, or every request fails in the same way from
+        EngineError: The engine stops replying and no request is the cause, or every request fails in the same way from
             the start.
-        UsageError: the settings are not valid for a search, or the verifier was set up wrong.
+        UsageError: The settings are not valid for a search, or the verifier was set up wrong.
     """
     _check_settings(engine, settings, budget)
     # A verifier with a guiding form (`genprm`) continues from its earlier review of a draft instead of starting over.

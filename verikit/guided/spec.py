@@ -38,8 +38,8 @@ def load_strategy(spec: str) -> SearchStrategy:
     """Create the strategy that a spec describes.
 
     Raises:
-        SpecError: the spec can't be parsed, names no strategy, or names a verifier that does not exist.
-        UsageError: an option is out of range.
+        SpecError: The spec can't be parsed, names no strategy, or names a verifier that does not exist.
+        UsageError: An option is out of range.
     """
     if names_object(spec.strip()):
         check_code(spec.strip())

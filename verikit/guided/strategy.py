@@ -41,7 +41,7 @@ class SearchStrategy(ABC):
     """A way to search for a solution, guided by a verifier's scores of the text so far.
 
     Raises:
-        UsageError: an option is out of range.
+        UsageError: An option is out of range.
     """
 
     _: KW_ONLY
@@ -63,7 +63,7 @@ class SearchStrategy(ABC):
         """Reject counts below 1.
 
         Raises:
-            UsageError: a count is below 1.
+            UsageError: A count is below 1.
         """
         for name, count in counts.items():
             if not isinstance(count, int) or count < 1:

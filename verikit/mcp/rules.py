@@ -48,7 +48,7 @@ def allowed_spec(spec: str, named: Mapping[str, str], *, anything: bool = False)
         anything: Whether the client may write any spec, including code and models.
 
     Raises:
-        SpecError: the input is too long, can't be parsed, or names something that is not allowed.
+        SpecError: The input is too long, can't be parsed, or names something that is not allowed.
     """
     text = spec.strip()
     if text in named:
@@ -89,7 +89,7 @@ def _check_call(node: ast.Call) -> None:
     """Reject a call whose argument would be read as a file's path.
 
     Raises:
-        SpecError: there is such an argument.
+        SpecError: There is such an argument.
     """
     if not isinstance(node.func, ast.Name):
         raise SpecError("only verifiers can be called in a spec")
@@ -122,7 +122,7 @@ def file_below(root: Path | None, name: str, max_bytes: int) -> Path:
     """Return the file with that name in the folder. Symbolic links are resolved first, so none leads outside.
 
     Raises:
-        UsageError: there is no folder, the name leads outside, or the path is not a file or is too large.
+        UsageError: There is no folder, the name leads outside, or the path is not a file or is too large.
     """
     if root is None:
         raise UsageError("this server reads no files", hint="start it with --root FOLDER")

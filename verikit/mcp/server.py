@@ -89,7 +89,7 @@ class Tools:
         """Load the specs that have names.
 
         Raises:
-            UsageError: one can't be loaded.
+            UsageError: One can't be loaded.
         """
         for name, spec in self.settings.named.items():
             told = self._helper.call("verikit.mcp.work:check", spec, timeout=max(300.0, self.settings.deadline_s))
@@ -198,7 +198,7 @@ def serve(settings: McpSettings, started: Callable[[], None]) -> None:
     """Serve until stdin ends.
 
     Raises:
-        UsageError: a named spec can't be loaded, or the folder does not exist.
+        UsageError: A named spec can't be loaded, or the folder does not exist.
     """
     if settings.root is not None and not settings.root.is_dir():
         raise UsageError(f"--root {settings.root} is not a folder")

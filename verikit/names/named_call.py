@@ -29,7 +29,7 @@ class NamedCall:
         """All arguments by name. Positional arguments get their names from `names`, in order.
 
         Raises:
-            ValueError: there are too many arguments, one is given twice, or one has a name that is not in `names`.
+            ValueError: There are too many arguments, one is given twice, or one has a name that is not in `names`.
         """
         if unknown := [name for name in self.named if name not in names]:
             raise ValueError(f"there is no option {unknown[0]!r}")
@@ -45,7 +45,7 @@ def read_call(spec: str) -> NamedCall | None:
     """Read a call, or a name without arguments. None if the text is neither.
 
     Raises:
-        SpecError: a bracket or quote is not closed, or an argument is empty.
+        SpecError: A bracket or quote is not closed, or an argument is empty.
     """
     match = _CALL.fullmatch(spec)
     if match is None:

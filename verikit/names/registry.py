@@ -47,7 +47,7 @@ def tables() -> dict[str, EntryPoint]:
     """The other tables of `verikit list`: by kind, a function that gives each name with a line of help.
 
     Raises:
-        SpecError: two distributions register the same table.
+        SpecError: Two distributions register the same table.
     """
     found = _entries("tables")
     for name in found:
@@ -59,7 +59,7 @@ def answer_families() -> dict[str, EntryPoint]:
     """The rare answer families, sorted by name. Each entry is a `verikit.answers.extra.Extra`.
 
     Raises:
-        SpecError: two distributions register the same family.
+        SpecError: Two distributions register the same family.
     """
     found = _entries("answer_families")
     for name in found:
@@ -71,7 +71,7 @@ def find(kind: Kind, name: str) -> Callable[..., Any]:
     """Load the object registered under a name.
 
     Raises:
-        SpecError: the name is not registered (the hint lists the nearest names), the object can't be imported, or two
+        SpecError: The name is not registered (the hint lists the nearest names), the object can't be imported, or two
             distributions register the name.
     """
     entries = registered(kind)

@@ -33,7 +33,7 @@ def function_verifier(function: Callable[..., Any]) -> FunctionVerifier:
     """Create a verifier from a function of a sample, or from a reward function for TRL or verl.
 
     Raises:
-        SpecError: its parameters match neither.
+        SpecError: Its parameters match neither.
     """
     parameters = _Parameters.of(function)
     if _BATCH in parameters.names:

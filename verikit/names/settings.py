@@ -23,7 +23,7 @@ def checked(kind: type[Model], table: Any, prefix: str = "", *, where: str = "")
         where: Prefix of the message, such as a file name.
 
     Raises:
-        ConfigError: any key or value is wrong. One message lists all of them, and unknown keys with the nearest known
+        ConfigError: Any key or value is wrong. One message lists all of them, and unknown keys with the nearest known
             one.
     """
     try:

@@ -62,7 +62,7 @@ def load(spec: str | Verifier) -> Verifier:
     """Create the verifier that a spec describes. A verifier is returned unchanged.
 
     Raises:
-        SpecError: the spec can't be parsed, or names something that does not exist or is not a verifier.
+        SpecError: The spec can't be parsed, or names something that does not exist or is not a verifier.
     """
     if isinstance(spec, Verifier):
         return spec
@@ -77,7 +77,7 @@ def _check(spec: str) -> None:
     """Reject a spec that is, or may load, code that only the folder's settings name.
 
     Raises:
-        SpecError: it is such a spec.
+        SpecError: It is such a spec.
     """
     if isinstance(spec, str) and (
         _IN_FILE.fullmatch(spec.strip()) or _OBJECT.fullmatch(spec.strip()) or _named_within(spec.strip())[1]
@@ -258,7 +258,7 @@ def import_file(file: Path) -> Any:
     The name is the same in every process.
 
     Raises:
-        SpecError: the file does not exist, or its code raises.
+        SpecError: The file does not exist, or its code raises.
     """
     try:
         file = file.resolve()
@@ -298,7 +298,7 @@ def import_object(text: str, folder: Path = Path()) -> Any:
     """The object that `package.module:Name` or `file.py:Name` refers to. File paths are relative to `folder`.
 
     Raises:
-        SpecError: the text has another format, or the object does not exist.
+        SpecError: The text has another format, or the object does not exist.
     """
     match = _OBJECT.fullmatch(text)
     if match is None:
@@ -316,7 +316,7 @@ def load_selector(spec: str | Selector, verifier: Verifier | None = None) -> Sel
     """Create the selector that a spec describes. A selector that compares answers uses the verifier's comparison.
 
     Raises:
-        SpecError: the spec can't be parsed, or names something that does not exist or is not a selector.
+        SpecError: The spec can't be parsed, or names something that does not exist or is not a selector.
     """
     from verikit.select import Selector, comparing
 

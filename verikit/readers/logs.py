@@ -45,7 +45,7 @@ def archive_rows(stream: io.BufferedReader, name: str, cap: int) -> Rows:
     """Number the samples of inspect's `.eval` archive from 1, the epochs of a sample one after the other.
 
     Raises:
-        SchemaError: the stream is not such an archive, or comes through a pipe.
+        SchemaError: The stream is not such an archive, or comes through a pipe.
     """
     if not stream.seekable():
         raise SchemaError("An archive can't be read from a pipe", file=name, hint="give the file's path")
@@ -118,7 +118,7 @@ def document_rows(source: Stream, name: str, cap: int) -> Rows | None:
     """Return the rows of a log that is JSON text, numbered from 1, or None if the text is not the log of a known tool.
 
     Raises:
-        SchemaError: the log has no samples, or is too large.
+        SchemaError: The log has no samples, or is too large.
     """
     head = source.peek(_HEAD)[:_HEAD]
     if _INSPECT.match(head):
@@ -170,7 +170,7 @@ def _sample(data: bytes, cap: int) -> bytes:
     """An inspect sample with the keys that are read only: its events are most of it, and may be nested deeply.
 
     Raises:
-        SchemaError: the text is not one object, or the rest is longer than a row may be.
+        SchemaError: The text is not one object, or the rest is longer than a row may be.
     """
     members = _members(data, "")
     kept = b",".join(b'"%b":%b' % (key.encode(), members[key]) for key in SAMPLE_KEYS if key in members)
@@ -183,7 +183,7 @@ def _members(data: bytes, name: str) -> dict[str, bytes]:
     """The members of a JSON object by key, not parsed.
 
     Raises:
-        SchemaError: it is not an object, or it is cut short.
+        SchemaError: It is not an object, or it is cut short.
     """
     if not data.lstrip().startswith(b"{"):
         raise SchemaError("a JSON object is expected here", file=name)
@@ -224,7 +224,7 @@ def _take(samples: dict[str, JsonRow], event: JsonRow) -> None:
     """Add one event to its sample.
 
     Raises:
-        SchemaError: the event has no data, or a key of the wrong type.
+        SchemaError: The event has no data, or a key of the wrong type.
     """
     name, kind, data = event["sample_id"], event.get("type"), event.get("data")
     if kind not in ("sampling", "match", "metrics"):

@@ -36,7 +36,7 @@ def report(paths: Sequence[Path], options: Options | None = None) -> bytes:
     """Render runs as one HTML page. A folder of runs includes all of its finished runs.
 
     Raises:
-        UsageError: a folder is not a finished run, or the data is not the run's input.
+        UsageError: A folder is not a finished run, or the data is not the run's input.
     """
     runs, together = collect_all(paths, options or Options())
     mark_differences(runs)
@@ -64,7 +64,7 @@ def collect_all(paths: Sequence[Path], options: Options) -> tuple[list[Run], lis
     """Read runs, give each a unique name, and compare those of one kind.
 
     Raises:
-        UsageError: see `report`.
+        UsageError: See `report`.
     """
     collected, left_out = _collected(paths, options)
     if not collected:
@@ -86,7 +86,7 @@ def side_by_side(runs: Sequence[Run], folders: Mapping[str, Path], options: Opti
     """Compare each kind's runs: shared metrics, paired differences, rows, overlaid curves, settings.
 
     Raises:
-        UsageError: no row has a requested key.
+        UsageError: No row has a requested key.
     """
     by_kind = {kind: [run for run in runs if run.kind == kind] for kind in dict.fromkeys(run.kind for run in runs)}
     return [_of_kind(kind, same, folders, options) for kind, same in by_kind.items() if len(same) > 1]

@@ -47,7 +47,7 @@ def compare_folders(
         others: Files with the rows, if they were moved.
 
     Raises:
-        UsageError: a folder is not a finished run of a kind with questions, the runs share no question, or no row has a
+        UsageError: A folder is not a finished run of a kind with questions, the runs share no question, or no row has a
             key.
     """
     outcomes = {name: read_outcomes(folder, metric) for name, folder in folders.items()}

@@ -29,7 +29,7 @@ def read_outcomes(run: Path, metric: str = "") -> list[Outcomes]:
     """Return a run's values by question, one set for each metric it is judged by, or only for the named metric.
 
     Raises:
-        UsageError: the folder is not a finished run of a kind with questions, is damaged, or has no such metric.
+        UsageError: The folder is not a finished run of a kind with questions, is damaged, or has no such metric.
     """
     refuse_links(run)
     verify(run)
@@ -56,7 +56,7 @@ def compare_runs(first: Path, second: Path, metric: str = "") -> list[Difference
     """Return the second run minus the first, on each metric that both have.
 
     Raises:
-        UsageError: see `read_outcomes`, or no question has a value in both.
+        UsageError: See `read_outcomes`, or no question has a value in both.
     """
     before, after = read_outcomes(first, metric), read_outcomes(second, metric)
     check_drawn_alike({str(first): before, str(second): after})
@@ -70,7 +70,7 @@ def check_drawn_alike(runs: Mapping[str, Sequence[Outcomes]]) -> None:
     """Reject runs with different sampling: a rule that reads samples before it stops biases them.
 
     Raises:
-        UsageError: one run was sampled with early stopping, and another without or with another rule.
+        UsageError: One run was sampled with early stopping, and another without or with another rule.
     """
     ways = {name: outcomes[0].drawn for name, outcomes in runs.items() if outcomes}
     if len(set(ways.values())) > 1:
@@ -83,7 +83,7 @@ def compare_all(runs: Mapping[str, Sequence[Outcomes]]) -> list[RunDifference]:
     """Return the differences of each pair of runs by name.
 
     Raises:
-        UsageError: the runs were sampled in different ways.
+        UsageError: The runs were sampled in different ways.
     """
     check_drawn_alike(runs)
     return [

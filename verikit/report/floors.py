@@ -76,7 +76,7 @@ def check_floors(
         most: Maximum number of rows shown.
 
     Raises:
-        UsageError: the folder is not such a run, or has no such metric.
+        UsageError: The folder is not such a run, or has no such metric.
     """
     kind = kind_of(run)
     if kind is not None and kind.name == "score":
@@ -99,7 +99,7 @@ def unscored_share(run: Path) -> float:
     """Return the fraction of a run's candidates or questions that are unscored because of errors or bad data.
 
     Raises:
-        UsageError: the folder is not a run of score or eval.
+        UsageError: The folder is not a run of score or eval.
     """
     kind = kind_of(run)
     if kind is not None and kind.name == "score":
@@ -117,7 +117,7 @@ def check_metric(summary: Mapping[str, Any], least: float, metric: str, rows: Ca
     If nothing was scored there are no metrics, and the check fails for any metric name.
 
     Raises:
-        UsageError: the metric does not exist.
+        UsageError: The metric does not exist.
     """
     metrics = summary["metrics"]
     if not metrics:

@@ -71,7 +71,7 @@ def collect(run: Path, options: Options) -> Run:
     """Read one run's folder.
 
     Raises:
-        UsageError: it is not a run's folder, not finished, damaged, or has a link that leads outside.
+        UsageError: It is not a run's folder, not finished, damaged, or has a link that leads outside.
     """
     refuse_links(run)
     verify(run)
@@ -93,8 +93,8 @@ def read_json(run: Path, name: str) -> Any:
     """Read a JSON file of a run's folder.
 
     Raises:
-        Unfinished: the file does not exist yet.
-        UsageError: it can't be read, or the folder is not a run.
+        Unfinished: The file does not exist yet.
+        UsageError: It can't be read, or the folder is not a run.
     """
     try:
         return json.loads((run / name).read_bytes())
@@ -115,7 +115,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a log, or nothing if the file does not exist. An incomplete last line is skipped.
 
     Raises:
-        UsageError: a line is not a JSON object.
+        UsageError: A line is not a JSON object.
     """
     if not path.exists():
         return

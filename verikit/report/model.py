@@ -59,7 +59,7 @@ class Series:
         """Replace values that can't be plotted with missing values.
 
         Raises:
-            TypeError: a point has a value that is not a number, for example in a folder that was edited by hand.
+            TypeError: A point has a value that is not a number, for example in a folder that was edited by hand.
         """
         object.__setattr__(self, "points", [tuple(map(_drawn, point)) for point in self.points])
 
@@ -110,7 +110,7 @@ class Text:
         """Reject values that are not strings, for example in a folder that was edited by hand.
 
         Raises:
-            TypeError: a value is not a string.
+            TypeError: A value is not a string.
         """
         _check_texts(self.title, self.head, self.tail)
 
@@ -139,7 +139,7 @@ class SampleItem:
         """Reject names that are not strings and values that are not numbers, for example from a hand-edited folder.
 
         Raises:
-            TypeError: there is such a value.
+            TypeError: There is such a value.
         """
         _check_texts(self.id, self.label, self.verdict, *self.tags)
         self.value = _drawn(self.value)

@@ -41,7 +41,7 @@ def collect(run: Path, options: Options) -> Run:
     """Read a score run.
 
     Raises:
-        UsageError: it is not finished or damaged, or a file of `options.data` is not the one that was scored.
+        UsageError: It is not finished or damaged, or a file of `options.data` is not the one that was scored.
     """
     summary, config = read_json(run, SUMMARY), read_json(run, CONFIG)
     plan = plan_of(config)
@@ -175,7 +175,7 @@ def slices_of(run: Path, summary: JsonObject, config: JsonObject, options: Optio
     """Return a run's slices by the keys it was scored with and by the keys of the options.
 
     Raises:
-        UsageError: it is not a score run, or see `collect`.
+        UsageError: It is not a score run, or see `collect`.
     """
     if "verifier" not in config:
         raise UsageError(f"{run} has no rows to slice by a key", hint="give runs of `verikit score`")
@@ -188,7 +188,7 @@ def _slices(
     """Return the slices that the run was scored with, and those of further keys.
 
     Raises:
-        UsageError: there are further keys, and the input no longer exists or lacks them.
+        UsageError: There are further keys, and the input no longer exists or lacks them.
     """
     found: Slices = summary.get("slices", {})
     more = [key for key in keys if key not in found]
@@ -201,7 +201,7 @@ def _source(run: Path, config: JsonObject, options: Options, notices: list[str])
     """Return the file with the texts: the original or one of the caller's. Otherwise add a notice and return None.
 
     Raises:
-        UsageError: none of the caller's files is the scored file.
+        UsageError: None of the caller's files is the scored file.
     """
     path, problem = find_input(run, config, options.data)
     hint = "give the file that was scored with --data"

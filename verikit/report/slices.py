@@ -53,7 +53,7 @@ def read_rows_of(runs: Mapping[str, Path], keys: Sequence[str] = (), others: Seq
         others: Files to search for the rows, if those of a score run were moved.
 
     Raises:
-        UsageError: a run's kind has no rows with keys, its input no longer exists, no row has a key, or the runs' rows
+        UsageError: A run's kind has no rows with keys, its input no longer exists, no row has a key, or the runs' rows
             of one id differ in it.
     """
     found: dict[str, dict[str, PromptRow]] = {}
@@ -78,7 +78,7 @@ def _joined(id: str, run: str, before: PromptRow, row: PromptRow) -> PromptRow:
     """Merge two runs' rows of one id.
 
     Raises:
-        UsageError: they differ in a key.
+        UsageError: They differ in a key.
     """
     for key, values in row.values.items():
         if values and before.values[key] and values != before.values[key]:

@@ -39,7 +39,7 @@ class BM25(Index):
         """Open the index.
 
         Raises:
-            UsageError: the folder has no index.
+            UsageError: The folder has no index.
         """
         self.passages: Sequence[Passage] = Passages(folder)
         try:

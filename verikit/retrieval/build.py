@@ -50,8 +50,8 @@ def build_index(
         tell: Called with progress messages.
 
     Raises:
-        UsageError: a corpus can't be read, or the folder has another corpus, encoder, or replies of another model.
-        EngineError: the model's engine is unreachable.
+        UsageError: A corpus can't be read, or the folder has another corpus, encoder, or replies of another model.
+        EngineError: The model's engine is unreachable.
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
     sources = [_identity(Path(name), words) for corpus in corpora for name in check_corpus(corpus, words)]
@@ -85,7 +85,7 @@ def _locked(folder: Path) -> Iterator[None]:
     """Lock the folder during a build. The lock ends with the process.
 
     Raises:
-        UsageError: the folder is not writable, or another process is building in it.
+        UsageError: The folder is not writable, or another process is building in it.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -35,8 +35,8 @@ class Client:
         """Request k passages for each query.
 
         Raises:
-            RetrievalTimeout: no attempt was answered in time.
-            RetrievalError: every attempt failed, or the server rejected the request or sent an invalid reply.
+            RetrievalTimeout: No attempt was answered in time.
+            RetrievalError: Every attempt failed, or the server rejected the request or sent an invalid reply.
         """
         found: list[list[Passage]] = []
         for start in range(0, len(queries), AT_ONCE):

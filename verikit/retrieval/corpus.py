@@ -42,8 +42,8 @@ def read_corpus(path: str | Path, words: int | None = None) -> Iterator[Passage]
         words: Cut texts into passages of this many words. By default text files are cut into 100 and rows are not cut.
 
     Raises:
-        UsageError: the file can't be read.
-        SchemaError: a row is invalid. The error names the file, line and field.
+        UsageError: The file can't be read.
+        SchemaError: A row is invalid. The error names the file, line and field.
     """
     for name in corpus_files(path):
         yield from _cut(name, words)
@@ -64,8 +64,8 @@ def read_rows(name: str, make: Callable[[JsonRow, int], Made]) -> Iterator[Made]
     """Call `make` with each row and its line number. Errors name the file and line.
 
     Raises:
-        UsageError: the file can't be read.
-        SchemaError: a row can't be read, or `make` rejects it.
+        UsageError: The file can't be read.
+        SchemaError: A row can't be read, or `make` rejects it.
     """
     with opened(name) as stream:
         for line, data in cut(stream, name):
@@ -113,8 +113,8 @@ def check_corpus(path: str | Path, words: int | None = None) -> list[str]:
     """Return the files of a corpus after reading the first passage of each.
 
     Raises:
-        UsageError: a file can't be read. The error names it.
-        SchemaError: a file's first row is invalid.
+        UsageError: A file can't be read. The error names it.
+        SchemaError: A file's first row is invalid.
     """
     files = corpus_files(path)
     for name in files:

@@ -51,7 +51,7 @@ class Dense(Index):
         """Open the index, with the encoder it was built with.
 
         Raises:
-            UsageError: the folder has no index, the index is incomplete, or its encoder is code that was not given.
+            UsageError: The folder has no index, the index is incomplete, or its encoder is code that was not given.
         """
         passages = Passages(folder)
         self.passages: Sequence[Passage] = passages
@@ -77,7 +77,7 @@ class Dense(Index):
         """Rank by inner product.
 
         Raises:
-            RetrievalError: the encoder gave vectors of another shape, or not finite.
+            RetrievalError: The encoder gave vectors of another shape, or not finite.
         """
         k = min(k, len(self.passages))
         if not queries or k < 1:
@@ -102,8 +102,8 @@ def build_dense(
     """Build the index in the passages' folder, or resume an existing one.
 
     Raises:
-        ConfigError: the existing index has another encoder or factory, or faiss does not support the factory.
-        RetrievalError: the encoder returned invalid vectors.
+        ConfigError: The existing index has another encoder or factory, or faiss does not support the factory.
+        RetrievalError: The encoder returned invalid vectors.
     """
     folder = passages.folder / FOLDER
     folder.mkdir(exist_ok=True)
@@ -130,7 +130,7 @@ def checked(vectors: np.ndarray, count: int, dimension: int | None) -> np.ndarra
     """Return vectors in faiss's format.
 
     Raises:
-        RetrievalError: they have another shape, or contain values that are not finite.
+        RetrievalError: They have another shape, or contain values that are not finite.
     """
     made = np.ascontiguousarray(vectors, dtype=np.float32)
     if made.ndim != 2 or len(made) != count or dimension not in (None, made.shape[1]):
@@ -146,7 +146,7 @@ def _same_vectors(path: Path, first: np.ndarray) -> None:
     """Reject stored vectors that another encoder of the same name produced.
 
     Raises:
-        ConfigError: the first stored vector differs from the encoder's.
+        ConfigError: The first stored vector differs from the encoder's.
     """
     stored = np.fromfile(path, np.float32, len(first)) if path.exists() else first[:0]
     if len(stored) == len(first) and not np.allclose(stored, first, rtol=1e-2, atol=1e-2 * float(np.abs(first).max())):

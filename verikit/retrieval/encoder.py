@@ -52,7 +52,7 @@ def make_encoder(settings: EncoderSettings, *, batch: int = 64) -> Encoder:
     """Load the encoder that settings describe.
 
     Raises:
-        SpecError: the encoder does not exist.
+        SpecError: The encoder does not exist.
         MissingExtra: torch or transformers is not installed.
     """
     return own_encoder(settings.path) if ":" in settings.path else Transformer(settings, batch=batch)
@@ -62,7 +62,7 @@ def own_encoder(name: str) -> Encoder:
     """Call `package.module:name` without arguments and return the encoder.
 
     Raises:
-        SpecError: it does not exist, or only a folder names it.
+        SpecError: It does not exist, or only a folder names it.
     """
     check_code(name)
     module, _, attribute = name.partition(":")
@@ -130,7 +130,7 @@ def _saved_pooling(path: str) -> str:
     """Return the pooling of a folder's sentence-transformers files, or mean if they set none.
 
     Raises:
-        ConfigError: they set a pooling other than cls or mean.
+        ConfigError: They set a pooling other than cls or mean.
     """
     try:
         saved = json.loads((Path(path) / "1_Pooling" / "config.json").read_text("utf-8"))

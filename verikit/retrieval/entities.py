@@ -131,8 +131,8 @@ class EntityModel:
         """Send a request for every passage that has no reply yet.
 
         Raises:
-            EngineError: the engine is unreachable or rejects such requests.
-            UsageError: the folder has replies of another engine.
+            EngineError: The engine is unreachable or rejects such requests.
+            UsageError: The folder has replies of another engine.
         """
         plan = {"n": 1, "made": self.made(), "engine": strike(self._spec), "passages": passages.digest}
         path = passages.folder / REPLIES

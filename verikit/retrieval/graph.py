@@ -128,8 +128,8 @@ class Graph(Index):
         """Open the graph in the index's folder.
 
         Raises:
-            ConfigError: the index has no folder on this machine.
-            UsageError: the folder has no graph, or a damaged one.
+            ConfigError: The index has no folder on this machine.
+            UsageError: The folder has no graph, or a damaged one.
         """
         if not isinstance(index.passages, Passages):
             raise ConfigError("a graph needs an index in a folder")
@@ -231,7 +231,7 @@ def _opened(passages: Passages) -> tuple[dict[str, np.ndarray], int]:
     """Map the arrays and return them with the number of title keys. The files are untrusted, so all are checked.
 
     Raises:
-        UsageError: the arrays are missing or do not match each other.
+        UsageError: The arrays are missing or do not match each other.
     """
     folder = passages.folder / FOLDER
     try:

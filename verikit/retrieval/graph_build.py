@@ -34,8 +34,8 @@ def build_graph(passages: Passages, tell: Callable[[str], None], entities: Entit
     """Build the graph in the passages' folder, unless it exists. With a model, it must be complete and from that model.
 
     Raises:
-        EngineError: the model's engine is unreachable.
-        UsageError: the folder has replies of another model.
+        EngineError: The model's engine is unreachable.
+        UsageError: The folder has replies of another model.
     """
     folder = passages.folder / FOLDER
     if _done(folder / ABOUT, entities):

@@ -40,7 +40,7 @@ class Hybrid(Index):
         """Combine indexes over the same passages.
 
         Raises:
-            ConfigError: they differ in the number of passages, or there are no indexes.
+            ConfigError: They differ in the number of passages, or there are no indexes.
         """
         if len({len(index.passages) for index in indexes}) != 1:
             raise ConfigError("a hybrid needs indexes over the same passages")

@@ -31,8 +31,8 @@ def load_retriever(spec: str) -> Retriever:
     """Return the retriever that a spec describes.
 
     Raises:
-        SpecError: the spec is invalid.
-        UsageError: the folder has no such index.
+        SpecError: The spec is invalid.
+        UsageError: The folder has no such index.
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
     kind, colon, rest = spec.partition(":")
@@ -69,7 +69,7 @@ def _client(url: str) -> Client:
     """Return the client of a server. Its address is recorded with a run.
 
     Raises:
-        SpecError: the address contains a key.
+        SpecError: The address contains a key.
     """
     if strike(url) != url:
         raise SpecError("put no key into a retriever's address", hint="let the server listen to this machine only")
@@ -80,8 +80,8 @@ def load_index(spec: str) -> Index:
     """Return an index on this machine.
 
     Raises:
-        SpecError: the spec does not describe an index.
-        UsageError: the folder has no such index.
+        SpecError: The spec does not describe an index.
+        UsageError: The folder has no such index.
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
     kind, _, rest = spec.partition(":")

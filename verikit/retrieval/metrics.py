@@ -24,7 +24,7 @@ def report(rankings: Sequence[Sequence[str]], golds: Sequence[Collection[str]], 
     """Return recall@k and all-gold@k for each k, and the MRR, as means over questions.
 
     Raises:
-        ValueError: there are no questions, or one has no gold titles.
+        ValueError: There are no questions, or one has no gold titles.
     """
     if not rankings or not all(golds):
         raise ValueError("there must be at least one question, and each needs gold titles")

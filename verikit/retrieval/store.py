@@ -29,7 +29,7 @@ class Passages(Sequence[Passage]):
         """Open the folder.
 
         Raises:
-            UsageError: it has no passages, changed ones, or a link that leads outside.
+            UsageError: It has no passages, changed ones, or a link that leads outside.
         """
         self.folder: Path = Path(folder)
         refuse_links(self.folder)
@@ -74,7 +74,7 @@ def write_passages(
         tell: Called with progress messages.
 
     Raises:
-        ConfigError: the folder has passages of other sources, or there are no passages.
+        ConfigError: The folder has passages of other sources, or there are no passages.
     """
     try:
         before = json.loads((folder / ABOUT).read_text("utf-8"))["sources"]
@@ -108,8 +108,8 @@ def mapped(path: Path, kind: str, dimensions: int) -> np.ndarray:
     """Map an array from an untrusted file. An array of objects is rejected and never unpickled.
 
     Raises:
-        FileNotFoundError: the file does not exist.
-        ValueError: it is damaged, or of another type or shape.
+        FileNotFoundError: The file does not exist.
+        ValueError: It is damaged, or of another type or shape.
     """
     try:
         values = np.asarray(np.lib.format.open_memmap(path, mode="r"))

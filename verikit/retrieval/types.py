@@ -29,6 +29,6 @@ class Retriever(Protocol):
         """Return at most k passages for each query, best first. An empty list means that nothing matches.
 
         Raises:
-            RetrievalError: the retrieval failed. A failure is never an empty result.
+            RetrievalError: The retrieval failed. A failure is never an empty result.
         """
         ...

@@ -44,7 +44,7 @@ def backend_name(given: str | None = None) -> str:
     """The sandbox's name: `given`, then the environment variable, then `local`.
 
     Raises:
-        UsageError: the name is not valid.
+        UsageError: The name is not valid.
     """
     name, source = (given, "sandbox") if given else (os.environ.get(VARIABLE, "").strip() or "local", VARIABLE)
     if not _is_name(name):
@@ -70,8 +70,8 @@ def chosen_sandbox(given: str | None = None) -> LocalSandbox:
     uses: `run`, `run_calls`, `map`, `session`, `programs`, `workers`, `report`.
 
     Raises:
-        UsageError: the name is not valid.
-        SandboxUnavailable: it is not available here. The error names what is missing, and the remedy.
+        UsageError: The name is not valid.
+        SandboxUnavailable: It is not available here. The error names what is missing, and the remedy.
     """
     name = backend_name(given)
     if name == "local":
@@ -92,7 +92,7 @@ def start(name: str) -> Any:
     """Start a separate sandbox, which the caller closes.
 
     Raises:
-        SandboxError: it is not available here.
+        SandboxError: It is not available here.
     """
     kind = name.partition(":")[0]
     return _START["http" if kind == "https" else kind](name)

@@ -33,7 +33,7 @@ def row_seconds(wall_s: float, row_s: float | None) -> float:
     """Seconds for all runs of a row, given the limit of one and the requested budget (None: six full runs).
 
     Raises:
-        UsageError: the budget is not a positive number.
+        UsageError: The budget is not a positive number.
     """
     if row_s is not None and not 0 < row_s < math.inf:
         raise UsageError(f"row_s must be a positive number of seconds, got {row_s!r}")

@@ -211,7 +211,7 @@ class Flight:
             lines: return when this many lines of records have arrived (0: only at the end).
 
         Raises:
-            Broken: the server did not report in time.
+            Broken: The server did not report in time.
         """
         waiting = select.poll()
         for read in self._open:

@@ -44,7 +44,7 @@ def docker() -> str:
     """The path of the command.
 
     Raises:
-        SandboxUnavailable: it is not on PATH.
+        SandboxUnavailable: It is not on PATH.
     """
     found = shutil.which("docker")
     if found is None:
@@ -64,7 +64,7 @@ class DockerSandbox(WholeRuns):
         workers: parallel containers.
 
     Raises:
-        SandboxUnavailable: docker or the image is missing, or a required property is not verified.
+        SandboxUnavailable: Docker or the image is missing, or a required property is not verified.
     """
 
     def __init__(
@@ -255,7 +255,7 @@ class DockerServer(HttpSandbox):
         image: of the server, which listens on port 8080.
 
     Raises:
-        SandboxUnavailable: there is no docker, or the server does not answer.
+        SandboxUnavailable: There is no docker, or the server does not answer.
     """
 
     def __init__(self, image: str = SERVER_IMAGE) -> None:

@@ -50,7 +50,7 @@ def result(facts: Mapping[str, Any], seconds: float) -> RunResult:
     """A reply as the result of a whole program.
 
     Raises:
-        UnusableReply: it reports a server failure, or can't be read.
+        UnusableReply: It reports a server failure, or can't be read.
     """
     run, stdout, stderr, code = _streams(facts)
     if run.get("status") == "TimeLimitExceeded":
@@ -67,7 +67,7 @@ def bundled(facts: Mapping[str, Any], seconds: float, limits: RunLimits, calls: 
     """A reply as the result of a bundle.
 
     Raises:
-        UnusableReply: it reports a server failure, or can't be read.
+        UnusableReply: It reports a server failure, or can't be read.
     """
     run, stdout, stderr, code = _streams(facts)
     if code and bundle.OLD in stderr:
@@ -90,7 +90,7 @@ def compiled(facts: Mapping[str, Any]) -> RunResult | None:
     """How the compiler failed, if it did.
 
     Raises:
-        UnusableReply: the server failed.
+        UnusableReply: The server failed.
     """
     built = facts.get("compile_result")
     if not isinstance(built, Mapping):

@@ -26,7 +26,7 @@ def hand_over(job: dict[str, Any], contents: int, kept: str, work: str) -> NoRet
         work: the working directory of each case.
 
     Raises:
-        OSError: it can't be started.
+        OSError: It can't be started.
     """
     base = os.path.dirname(kept)
     os.mkdir(work)

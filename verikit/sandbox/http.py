@@ -46,7 +46,7 @@ class HttpSandbox(WholeRuns):
         check: query the server now, and test its isolation.
 
     Raises:
-        SandboxUnavailable: it does not answer, or a required property is not verified.
+        SandboxUnavailable: It does not answer, or a required property is not verified.
     """
 
     def __init__(

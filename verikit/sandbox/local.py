@@ -50,8 +50,8 @@ class LocalSandbox:
         namespaces: False disables them (to test the isolation without them).
 
     Raises:
-        SandboxUnavailable: a required property is not verified. The error names it and the remedy.
-        SandboxError: no fork server can be started.
+        SandboxUnavailable: A required property is not verified. The error names it and the remedy.
+        SandboxError: No fork server can be started.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class LocalSandbox:
         A program's behaviour never raises.
 
         Raises:
-            ValueError: an argument of the call has no typed form, or a file's name leads out.
+            ValueError: An argument of the call has no typed form, or a file's name leads out.
         """
         return self._job(Job(code, stdin, call, limits, files or {}))
 
@@ -161,7 +161,7 @@ class LocalSandbox:
             seen: values that other children gave already, as `repeated` has them.
 
         Raises:
-            SandboxError: the sandbox failed.
+            SandboxError: The sandbox failed.
         """
         job = Job(code, stdin, call, limits)
         found = list(seen)
@@ -180,7 +180,7 @@ class LocalSandbox:
         """Whether two `Symbolic` values are equal as expressions, evaluated in a child without candidate code.
 
         Raises:
-            SandboxError: the sandbox failed.
+            SandboxError: The sandbox failed.
         """
         result = self.run(source("symbolic"), call=("equal", [a.srepr, b.srepr], {}), limits=limits)
         if result.status == "infra_error":
@@ -271,7 +271,7 @@ def default_sandbox(require: Iterable[Property] = ()) -> LocalSandbox:
     """The sandbox that this process shares, started on first use.
 
     Raises:
-        SandboxUnavailable: it lacks a required property.
+        SandboxUnavailable: It lacks a required property.
     """
     global _default
     with _default_lock:

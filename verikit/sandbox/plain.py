@@ -23,7 +23,7 @@ def plain(value: Any) -> Any:
     """The same value with numpy scalars and sympy's numbers and truth values as Python's, at any depth.
 
     Raises:
-        ValueError: keys or items of a set that collide on purpose.
+        ValueError: Keys or items of a set that collide on purpose.
     """
     if isinstance(value, Array):
         return value.items[0] if not value.shape and len(value.items) == 1 else value

@@ -60,7 +60,7 @@ class Pool:
         """Wait for one of the workers' turns and run once on a server. If the server breaks, run on another.
 
         Raises:
-            Broken: both did.
+            Broken: Both did.
         """
         problem = ""
         with self._turns:

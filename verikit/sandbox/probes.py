@@ -57,7 +57,7 @@ def examine(box: Sandbox, *, spin_s: float = 0.05) -> tuple[dict[Property, Proof
         spin_s: how long a loop runs before it must be stopped; longer than the sandbox takes to start a program.
 
     Raises:
-        SandboxError: the sandbox can't even run these.
+        SandboxError: The sandbox can't even run these.
     """
     with tempfile.NamedTemporaryFile(prefix="verikit-probe-") as canary:
         canary.write(b"canary")

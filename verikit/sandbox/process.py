@@ -31,7 +31,7 @@ class ProcessSandbox(OneShot):
         examine: run the probes. Otherwise every property is unverified.
 
     Raises:
-        SandboxUnavailable: a required property is not verified.
+        SandboxUnavailable: A required property is not verified.
     """
 
     def __init__(

@@ -100,7 +100,7 @@ def fly(server: ForkServer, payload: Sequence[bytes], job: ProgramJob) -> Progra
     """One run on one server.
 
     Raises:
-        Broken: the server or the supervisor failed.
+        Broken: The server or the supervisor failed.
     """
     limits, wall, resident, most = job.order(sum(map(len, payload)))
     commands, given = sealed(*payload), sealed()
@@ -140,7 +140,7 @@ def read_record(record: bytes, limits: RunLimits) -> ProgramRun:
     """The results and the files in a record.
 
     Raises:
-        Broken: the supervisor reports that it failed, or the record can't be read.
+        Broken: The supervisor reports that it failed, or the record can't be read.
     """
     run, position = ProgramRun(), 0
     while (end := record.find(b"\n", position)) >= 0:

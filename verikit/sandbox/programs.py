@@ -106,7 +106,7 @@ class Programs:
         Callers that limit a row's seconds subtract `cpu_s` of the result, which is the same for a cached result.
 
         Raises:
-            SandboxUnavailable: there is no toolchain, or no namespaces.
+            SandboxUnavailable: There is no toolchain, or no namespaces.
         """
         chain = toolchain(language)
         if isinstance(chain, Missing):
@@ -178,7 +178,7 @@ class Programs:
             budget_s: for all of them together.
 
         Raises:
-            SandboxUnavailable: there is no toolchain, or no namespaces.
+            SandboxUnavailable: There is no toolchain, or no namespaces.
         """
         chain = toolchain(program.language)
         if isinstance(chain, Missing):
@@ -236,7 +236,7 @@ class Programs:
             collect: the folder next to the files whose regular files are returned with the result.
 
         Raises:
-            SandboxUnavailable: no namespaces.
+            SandboxUnavailable: No namespaces.
         """
         job = ProgramJob(command, files, {**_OWN_PATH, **env}, [stdin], limits, limits.wall_s, collect=collect)
         run = self._fly(job, tools, places)

@@ -36,7 +36,7 @@ def payload(
     Python's. With `answers`, its lines so far have these answers in this order, and it ends with the first line beyond.
 
     Raises:
-        ValueError: an argument has no typed form, or a file's name leads out of the directory.
+        ValueError: An argument has no typed form, or a file's name leads out of the directory.
     """
     job: dict[str, Any] = {"code": code, "calls": []}
     if role is not None:

@@ -49,7 +49,7 @@ class Report:
         """Reject a sandbox that lacks a property.
 
         Raises:
-            SandboxUnavailable: names each property that is missing and the remedy.
+            SandboxUnavailable: Names each property that is missing and the remedy.
         """
         missing: list[Property] = [name for name in self.unproved() if name in wanted]
         if missing:

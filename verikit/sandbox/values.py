@@ -46,7 +46,7 @@ def dumps(value: object) -> str:
     """Write a value as typed JSON.
 
     Raises:
-        ValueError: it nests deeper than `MAX_DEPTH`, or does not fit into `MAX_BYTES`.
+        ValueError: It nests deeper than `MAX_DEPTH`, or does not fit into `MAX_BYTES`.
     """
     text = json.dumps(encode(value, MAX_DEPTH), ensure_ascii=True, separators=(",", ":"))
     if len(text) > MAX_BYTES:
@@ -93,7 +93,7 @@ def loads(text: str | bytes) -> Any:
     """Read typed JSON that may be hostile.
 
     Raises:
-        ValueError: anything but one well-formed value within the bounds.
+        ValueError: Anything but one well-formed value within the bounds.
     """
     return decode(parse(text))
 
@@ -175,7 +175,7 @@ def hashable(items: list[Any]) -> list[Any]:
     """The same items, if a hash table of them can be built in linear time.
 
     Raises:
-        ValueError: it can't.
+        ValueError: It can't.
     """
     try:
         hashes = Counter(map(hash, items))

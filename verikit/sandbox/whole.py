@@ -46,7 +46,7 @@ class WholeRuns:
         """Run one program; with `call`, call a function of it and return the value.
 
         Raises:
-            ValueError: an argument of the call has no typed form, or a file's name leads out.
+            ValueError: An argument of the call has no typed form, or a file's name leads out.
         """
         payload = records.payload(code, [call] if call else [], files)
         given = stdin.encode("utf-8", "surrogatepass") if isinstance(stdin, str) else stdin
@@ -106,7 +106,7 @@ class NoPrograms:
         """Always raises.
 
         Raises:
-            SandboxUnavailable: always.
+            SandboxUnavailable: Always.
         """
         raise SandboxUnavailable(self.problem(language))
 
@@ -117,7 +117,7 @@ class NoPrograms:
         """Always raises.
 
         Raises:
-            SandboxUnavailable: always.
+            SandboxUnavailable: Always.
         """
         raise SandboxUnavailable(f"the {self._backend} sandbox can't run commands with files")
 
@@ -127,6 +127,6 @@ class NoPrograms:
         """Always raises.
 
         Raises:
-            SandboxUnavailable: always.
+            SandboxUnavailable: Always.
         """
         raise SandboxUnavailable(self.problem(program.language))

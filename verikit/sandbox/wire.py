@@ -35,7 +35,7 @@ def read(facts: Mapping[str, Any], calls: int, *, asking: bool) -> RunResult:
     """The result in a reply.
 
     Raises:
-        UnusableReply: there is no result.
+        UnusableReply: There is no result.
     """
     try:
         status, error = facts["status"], facts["error"]

@@ -92,7 +92,7 @@ class Input:
         """Chunks of the rows that were not skipped, up to the limit.
 
         Raises:
-            UsageError: none of the first rows can be read.
+            UsageError: None of the first rows can be read.
         """
         items = self._reader.items(self._summed(), raw=True)
         return self._chunks(items if self._limit is None else self._until(items))

@@ -65,7 +65,7 @@ def connect(jobs: str) -> tuple[Any, int]:
     """Connect to the cluster that `jobs` names, or start one here. Return the module ray and the number of actors.
 
     Raises:
-        MissingExtra: Ray is not installed.
+        MissingExtra: ray is not installed.
         UsageError: The string names no cluster, or the cluster can't be reached.
     """
     named = _NAMED.fullmatch(jobs)
@@ -97,7 +97,7 @@ def score_on_ray(
     """Score chunks in actors and yield them in order.
 
     Raises:
-        MissingExtra: Ray is not installed.
+        MissingExtra: ray is not installed.
         UsageError: There is no such cluster, or a verifier was set up incorrectly.
         EngineError: A verifier's engine is unreachable.
         HelperError: No actor could be started.

@@ -43,7 +43,7 @@ def outcomes(run: Path, metric: str = "") -> list[Outcomes]:
         metric: `mean`, `selected`, `pass@k` or `pass^k`.
 
     Raises:
-        UsageError: the run has no such metric.
+        UsageError: The run has no such metric.
     """
     prompts: dict[str, _Prompt] = {}
     for id, rows in groupby(read_rows(run / SCORES), key=itemgetter("id")):

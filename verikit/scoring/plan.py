@@ -58,7 +58,7 @@ class ScoringPlan(BaseModel):
         """Load the verifier, the ranking verifier and the selector.
 
         Raises:
-            SpecError: one of the specs can't be read.
+            SpecError: One of the specs can't be read.
         """
         verifier = load(self._objects.get("verifier", self.verifier))
         selector = None if self.select is None else load_selector(self.select, verifier)

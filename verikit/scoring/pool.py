@@ -40,7 +40,7 @@ def score_chunks(
         UsageError: A verifier was set up incorrectly.
         EngineError: A verifier's engine is unreachable.
         HelperError: A worker can't start.
-        MissingExtra: Ray is requested and not installed.
+        MissingExtra: ray is requested and not installed.
     """
     if isinstance(jobs, str):
         from verikit.scoring.on_ray import score_on_ray

@@ -182,7 +182,7 @@ def _of_prompt(group: Group, key: str, plan: ScoringPlan) -> tuple[str, ...]:
     """A key's values of a whole prompt.
 
     Raises:
-        UsageError: its candidates differ.
+        UsageError: Its candidates differ.
     """
     parts = _parts(group, key, plan)
     if any(len(held) < len(group.completions) for held in parts.values()):

@@ -198,7 +198,7 @@ async def read_object(request: Request, limits: RequestLimits) -> dict[str, Any]
     """Read the request's JSON object, and set `request.state.body_bytes` to its length.
 
     Raises:
-        RefusedRequest: the body is too long, too slow, or not a JSON object.
+        RefusedRequest: The body is too long, too slow, or not a JSON object.
     """
     too_long = RefusedRequest(413, f"a body has at most {limits.body_bytes} bytes", hint="send fewer samples at a time")
     length = request.headers.get("content-length", "0")
@@ -242,7 +242,7 @@ async def _complete(ticket: Ticket, request: Request) -> None:
     """Wait for the scores.
 
     Raises:
-        ClientDisconnect: the client went away; its samples are dropped.
+        ClientDisconnect: The client went away; its samples are dropped.
     """
     while not ticket.done.done():
         await asyncio.wait([ticket.done], timeout=LOOK_S)

@@ -185,8 +185,8 @@ class BestOfEndpoint:
         """Generate the samples and return those that finished in time.
 
         Raises:
-            RefusedRequest: too many samples are waiting, or no sample was generated.
-            ClientDisconnect: the client disconnected.
+            RefusedRequest: Too many samples are waiting, or no sample was generated.
+            ClientDisconnect: The client disconnected.
         """
         count = drawing.settings.n
         if self._drawing + self._queue.waiting + count > self._queue.max_waiting:
@@ -273,7 +273,7 @@ async def _finished(job: asyncio.Future[Any], request: Request, end: float) -> N
     """Wait until a job is done or its time is over.
 
     Raises:
-        ClientDisconnect: the client went away.
+        ClientDisconnect: The client went away.
     """
     while not job.done() and (left := end - monotonic()) > 0:
         await asyncio.wait([job], timeout=min(LOOK_S, left))

@@ -57,7 +57,7 @@ def read_chat(body: Mapping[str, Any]) -> ChatRequest:
     """Read a request.
 
     Raises:
-        UsageError: a field is invalid, or requests something unsupported.
+        UsageError: A field is invalid, or requests something unsupported.
     """
     for key in (*REFUSED, *NEUTRAL):
         if body.get(key) not in (None, [], {}, NEUTRAL.get(key)):
@@ -89,7 +89,7 @@ def _refuse_parts(messages: Any) -> None:
     """Reject message parts that are not text, which would otherwise be dropped.
 
     Raises:
-        UsageError: there is such a part. The error names it.
+        UsageError: There is such a part. The error names it.
     """
     for index, message in enumerate(messages if isinstance(messages, list) else ()):
         parts = message.get("content") if isinstance(message, dict) else None
@@ -125,7 +125,7 @@ def settings_of(asked: ChatRequest, *, n: int, temperature: float | None, max_to
         max_tokens: Maximum tokens per sample, unless the request sets it.
 
     Raises:
-        UsageError: a value is invalid in any request.
+        UsageError: A value is invalid in any request.
     """
     warmth = asked.temperature if temperature is None else temperature
     return SamplingSettings(

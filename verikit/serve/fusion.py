@@ -58,7 +58,7 @@ def read_run(body: Mapping[str, Any]) -> RunCodeRequest:
     """Read a request of `/run_code`.
 
     Raises:
-        SchemaError: a field can't be used.
+        SchemaError: A field can't be used.
     """
     memory = _number(body, "memory_limit_MB", -1.0)
     limits = RunLimits(wall_s=_seconds(body, "run_timeout", 10.0), output_kb=1024)
@@ -220,7 +220,7 @@ def read_submission(body: Mapping[str, Any]) -> Submission:
     """Read a request of `/submit`, whose tests are in `config.provided_data`.
 
     Raises:
-        SchemaError: a field is invalid, or the dataset type is not `CommonOJDataset`.
+        SchemaError: A field is invalid, or the dataset type is not `CommonOJDataset`.
     """
     config, id = body.get("config"), body.get("id")
     if not isinstance(config, Mapping) or isinstance(id, bool) or not isinstance(id, int | str):

@@ -41,7 +41,7 @@ def read(body: Mapping[str, Any]) -> list[Sample]:
     """Return the sample of a `/verify` request. Fields other than NeMo-Gym's own belong to the task.
 
     Raises:
-        SchemaError: the request is not a rollout.
+        SchemaError: The request is not a rollout.
     """
     try:
         return [rollout_sample(body)]
@@ -55,7 +55,7 @@ def reply(body: Mapping[str, Any], rows: Sequence[bytes], unscored: float | None
     """Return the request with its reward.
 
     Raises:
-        UnscoredRollout: the rollout is unscored.
+        UnscoredRollout: The rollout is unscored.
     """
     row = json.loads(rows[0])
     if row["value"] is None:

@@ -74,9 +74,9 @@ def serve_programs(settings: ProgramSettings, started: Callable[[str], None]) ->
     """Serve until a stop signal, then finish open requests. `started` is called with the address.
 
     Raises:
-        UsageError: the address is reachable from other machines and there is no token.
-        SandboxUnavailable: this machine can't isolate programs.
-        VerikitError: the address is not available.
+        UsageError: The address is reachable from other machines and there is no token.
+        SandboxUnavailable: This machine can't isolate programs.
+        VerikitError: The address is not available.
     """
     check_host(settings.host, has_token=all(client.token is not None for client in settings.clients))
     with (
@@ -176,7 +176,7 @@ def _order(
     """Parse the request.
 
     Raises:
-        RefusedRequest: the request is invalid, or needs more time than a request may take.
+        RefusedRequest: The request is invalid, or needs more time than a request may take.
     """
     try:
         order = read(box, body)

@@ -152,8 +152,8 @@ class Queue:
         """Start the workers.
 
         Raises:
-            UsageError: the spec can't be loaded.
-            HelperError: a process can't start.
+            UsageError: The spec can't be loaded.
+            HelperError: A process can't start.
         """
         first = await Worker.start(self.spec, self.deadline_s)
         self.max_batch = max(self.max_batch, first.batch)
@@ -175,8 +175,8 @@ class Queue:
         """Enqueue a request's samples. Items that are already scores are passed through.
 
         Raises:
-            Full: the samples don't fit into the queue.
-            RecursionError: a sample is nested too deeply.
+            Full: The samples don't fit into the queue.
+            RecursionError: A sample is nested too deeply.
         """
         if self.waiting + len(samples) > self.max_waiting:
             seconds = self.waiting * self._cost / max(1, len(self.workers))
@@ -237,8 +237,8 @@ class Queue:
         """Score a batch within half of a request's time. The other half is for a retry.
 
         Raises:
-            Overrun: the worker took too long.
-            HelperError: the worker died.
+            Overrun: The worker took too long.
+            HelperError: The worker died.
         """
         begun = monotonic()
         most_s = self.deadline_s / ROWS_PER_DEADLINE

@@ -36,7 +36,7 @@ def read_quota(text: str) -> Quota:
     """Parse `at_once=4,per_minute=600,cpu_s=60`. A value that is omitted is unlimited.
 
     Raises:
-        UsageError: the string has another format.
+        UsageError: The string has another format.
     """
     found: dict[str, float] = {}
     for part in filter(None, text.split(",")):
@@ -84,7 +84,7 @@ class Tenant:
         """Count requested programs.
 
         Raises:
-            RefusedRequest: there were too many in the last minute. The error has the time to wait.
+            RefusedRequest: There were too many in the last minute. The error has the time to wait.
         """
         now = monotonic()
         self._forget(now - MINUTE_S)
@@ -141,7 +141,7 @@ def read_clients(file: str, usual: Quota) -> list[Tenant]:
     """Read the file of tokens: `{"NAME": {"token": "…", "at_once": 4, …}}`. Omitted limits are taken from `usual`.
 
     Raises:
-        UsageError: the file can't be read, or two clients have the same token.
+        UsageError: The file can't be read, or two clients have the same token.
     """
     found = []
     for name, given in _table(file).items():

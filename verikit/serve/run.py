@@ -50,9 +50,9 @@ def serve(settings: ServerSettings, started: Callable[[str], None]) -> None:
     """Serve until a stop signal, then finish open requests. `started` is called with the address.
 
     Raises:
-        UsageError: the spec can't be loaded, the address is reachable from other machines and there is no token, or the
+        UsageError: The spec can't be loaded, the address is reachable from other machines and there is no token, or the
             protocol needs a number for unscored samples and none is set.
-        VerikitError: the address is not available, or a scoring process can't start.
+        VerikitError: The address is not available, or a scoring process can't start.
     """
     check_host(settings.host, has_token=settings.token is not None)
     _check_unscored(settings.protocol, settings.unscored)
@@ -64,7 +64,7 @@ def check_host(host: str, *, has_token: bool) -> None:
     """Reject an address that other machines can reach, unless a token is required.
 
     Raises:
-        UsageError: no token is required.
+        UsageError: No token is required.
     """
     if not has_token and not _is_loopback(host):
         raise UsageError(
@@ -77,7 +77,7 @@ def _check_unscored(protocol: str | None, unscored: float | None) -> None:
     """Reject a value that JSON or the protocol's clients can't read as a reward.
 
     Raises:
-        UsageError: it is infinite or not a number, or missing although the protocol needs one.
+        UsageError: It is infinite or not a number, or missing although the protocol needs one.
     """
     if unscored is not None and number(unscored) is None:
         raise UsageError(f"--unscored must be a finite number, got {unscored}", hint="remove it to get null")
@@ -92,7 +92,7 @@ def listen(host: str, port: int) -> socket.socket:
     """Make the listening socket.
 
     Raises:
-        VerikitError: the address is not available.
+        VerikitError: The address is not available.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -63,8 +63,8 @@ class FairTurns:
             work: The work to do.
 
         Raises:
-            RefusedRequest: too many requests wait (429), or it could not start in time (504).
-            ConnectionError: the client has disconnected.
+            RefusedRequest: Too many requests wait (429), or it could not start in time (504).
+            ConnectionError: The client has disconnected.
         """
         if self.waiting >= self._max_waiting or (self._bytes + size > MOST_BYTES and self.running):
             seconds = max(1, min(60, round(self.waiting * self._seconds / self._workers)))

@@ -39,8 +39,8 @@ class Worker:
             deadline_s: Seconds a request may take.
 
         Raises:
-            UsageError: the spec can't be loaded.
-            HelperError: the process died before it was ready, or took too long.
+            UsageError: The spec can't be loaded.
+            HelperError: The process died before it was ready, or took too long.
         """
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
         process = await asyncio.create_subprocess_exec(
@@ -74,7 +74,7 @@ class Worker:
             row_s: Seconds for the programs of a row.
 
         Raises:
-            HelperError: the process died.
+            HelperError: The process died.
         """
         assert self._process.stdin is not None
         data = pickle.dumps((samples, traces, row_s))

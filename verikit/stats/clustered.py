@@ -22,7 +22,7 @@ def clustered_mean(clusters: Iterable[Sequence[float]], level: float = 0.95) -> 
         level: Confidence.
 
     Raises:
-        UsageError: there is no value, or the level is outside (0, 1).
+        UsageError: There is no value, or the level is outside (0, 1).
     """
     check_interval(level)
     held = [values for values in clusters if values]

@@ -42,7 +42,7 @@ def drawn_estimate(
         draws: Number of draws per end.
 
     Raises:
-        UsageError: the level is outside (0, 1), or there are no draws.
+        UsageError: The level is outside (0, 1), or there are no draws.
     """
     check_interval(level)
     if draws < 1:

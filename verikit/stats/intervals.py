@@ -90,7 +90,7 @@ class Mean:
         """Add one prompt's value.
 
         Raises:
-            UsageError: a value beyond 1e100, or NaN.
+            UsageError: A value beyond 1e100, or NaN.
         """
         if not -LARGEST <= value <= LARGEST:
             raise UsageError(f"a value of {value!r} can't be averaged", hint="truth scores belong in [0, 1]")
@@ -141,7 +141,7 @@ class Mean:
             left_out: Groups that were excluded.
 
         Raises:
-            UsageError: nothing was added, a level outside (0, 1), or an unknown interval.
+            UsageError: Nothing was added, a level outside (0, 1), or an unknown interval.
         """
         check_interval(level, interval)
         if not self.n:
@@ -176,7 +176,7 @@ def bootstrap(values: Sequence[float], level: float = 0.95, seed: int = 0) -> tu
     Values are sorted first, so their order doesn't matter, and metrics over the same prompts share their resamples.
 
     Raises:
-        UsageError: no values, or a level outside (0, 1).
+        UsageError: No values, or a level outside (0, 1).
     """
     if not len(values):
         raise UsageError("can't compute an interval of an empty list")
@@ -200,7 +200,7 @@ def check_interval(level: float, interval: Interval = "beta") -> None:
     """Reject a confidence level outside (0, 1) and an unknown interval name.
 
     Raises:
-        UsageError: the level or the name is invalid.
+        UsageError: The level or the name is invalid.
     """
     if not 0 < level < 1:
         raise UsageError(f"level must be between 0 and 1, got {level!r}")

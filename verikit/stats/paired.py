@@ -137,7 +137,7 @@ def detectable_difference(variance: float, n: float, *, power: float = POWER, le
         level: Level of the two-sided test.
 
     Raises:
-        UsageError: no questions, or a fraction outside (0, 1).
+        UsageError: No questions, or a fraction outside (0, 1).
     """
     if n <= 0:
         raise UsageError(f"{n} questions show nothing")
@@ -148,7 +148,7 @@ def questions_needed(difference: float, variance: float, *, power: float = POWER
     """Number of questions needed to detect a true difference: `detectable_difference` solved for n.
 
     Raises:
-        UsageError: a difference of 0, or a fraction outside (0, 1).
+        UsageError: A difference of 0, or a fraction outside (0, 1).
     """
     if not difference:
         raise UsageError("a difference of 0 can't be detected with any number of questions")

@@ -26,7 +26,7 @@ def check_k(n: int, k: int) -> None:
     """Reject a k for which n candidates have no subset.
 
     Raises:
-        UsageError: not 1 <= k <= n.
+        UsageError: Not 1 <= k <= n.
     """
     if not 1 <= k <= n:
         raise UsageError(f"k must be between 1 and the {n} scored candidates, got {k}")
@@ -39,7 +39,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     Chen et al. 2021 (Codex), section 2.1.
 
     Raises:
-        UsageError: not 0 <= c <= n, or not 1 <= k <= n.
+        UsageError: Not 0 <= c <= n, or not 1 <= k <= n.
     """
     check_k(n, k)
     if not 0 <= c <= n:
@@ -55,7 +55,7 @@ def all_at_k(n: int, c: int, k: int) -> float:
     Yao et al. 2024 (tau-bench), section 3.
 
     Raises:
-        UsageError: not 0 <= c <= n, or not 1 <= k <= n.
+        UsageError: Not 0 <= c <= n, or not 1 <= k <= n.
     """
     return 1.0 - pass_at_k(n, n - c, k)
 
@@ -64,7 +64,7 @@ def mean_at_k(truth: Sequence[float], k: int) -> float:
     """Expected mean truth of k candidates: the mean of all, for any k (also the result of `first` and `random`).
 
     Raises:
-        UsageError: not 1 <= k <= n.
+        UsageError: Not 1 <= k <= n.
     """
     check_k(len(truth), k)
     return math.fsum(truth) / len(truth)
@@ -77,7 +77,7 @@ def best_at_k(truth: Sequence[float], scores: Sequence[float], k: int) -> float:
     maximum.
 
     Raises:
-        UsageError: not 1 <= k <= n.
+        UsageError: Not 1 <= k <= n.
     """
     return best_of_ranked(ranked_truth(truth, scores), k)
 
@@ -112,7 +112,7 @@ def best_of_ranked(ranked: Sequence[float], k: int) -> float:
     """Expected truth of the best-ranked of k candidates: sum over ranks r of C(n-r, k-1) / C(n, k) x truth.
 
     Raises:
-        UsageError: not 1 <= k <= n.
+        UsageError: Not 1 <= k <= n.
     """
     check_k(len(ranked), k)
     weights = _rank_weights(len(ranked), k)

@@ -91,7 +91,7 @@ class Summary:
         `bounds` are the bounds of truth (`Verifier.bounds`), on which intervals depend.
 
         Raises:
-            UsageError: a k below 1, an unknown weighting or interval, or a level outside (0, 1).
+            UsageError: A k below 1, an unknown weighting or interval, or a level outside (0, 1).
         """
         self.ks: list[int] = sorted(set(ks))
         if self.ks and self.ks[0] < 1:
@@ -121,7 +121,7 @@ class Summary:
         candidate has one is excluded from `bon` and `wmaj`. `early` describes sampling that a rule could stop early.
 
         Raises:
-            UsageError: lists of different lengths, or a truth beyond 1e100.
+            UsageError: Lists of different lengths, or a truth beyond 1e100.
         """
         _check_lengths(len(truth), ranking, clusters)
         every = _Scored.of(truth, ranking, clusters)
@@ -208,7 +208,7 @@ class Summary:
         """Add the groups of another summary with the same settings. The order of merging does not matter.
 
         Raises:
-            UsageError: the settings differ.
+            UsageError: The settings differ.
         """
         if self._settings() != other._settings():
             raise UsageError(f"summaries of different settings don't merge: {self._settings()} and {other._settings()}")

@@ -70,7 +70,7 @@ def vote_at_k(
     al. 2022 (self-consistency); Li et al. 2022 (weighted votes).
 
     Raises:
-        UsageError: not 1 <= k <= n, or lists of different lengths.
+        UsageError: Not 1 <= k <= n, or lists of different lengths.
     """
     n = len(truth)
     check_k(n, k)

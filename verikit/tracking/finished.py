@@ -35,7 +35,7 @@ def track_run(
         warn: Called with a tracker's failure.
 
     Raises:
-        UsageError: the folder does not have a finished run.
+        UsageError: The folder does not have a finished run.
     """
     if not specs:
         return
@@ -53,7 +53,7 @@ def run_metrics(folder: Path, kind: str) -> Iterator[tuple[str, float]]:
     """Every number of a run by its name: `pass@8`, `low/pass@8`, `gsm8k/acc`, `a vs b/win_rate`.
 
     Raises:
-        UsageError: it is not finished, or damaged.
+        UsageError: It is not finished, or damaged.
     """
     summary: Mapping[str, Any] = read_json(folder, "results.json" if kind == "eval" else "summary.json")
     if kind == "eval":

@@ -37,7 +37,7 @@ class TrackerSpec:
         """Parse a spec.
 
         Raises:
-            UsageError: the spec is invalid.
+            UsageError: The spec is invalid.
         """
         head, *options = text.split(",")
         kind, _, project = head.partition(":")
@@ -60,7 +60,7 @@ class TrackerSpec:
         """Import the tracker's package.
 
         Raises:
-            MissingExtra: it is not installed.
+            MissingExtra: It is not installed.
         """
         try:
             import_module(TRACKERS[self.kind])
@@ -72,8 +72,8 @@ def read_trackers(specs: Iterable[str]) -> list[TrackerSpec]:
     """Parse specs, each of another tracker or project.
 
     Raises:
-        UsageError: a spec is invalid, or two are the same.
-        MissingExtra: a tracker's package is not installed.
+        UsageError: A spec is invalid, or two are the same.
+        MissingExtra: A tracker's package is not installed.
     """
     found: dict[str, TrackerSpec] = {}
     for text in specs:

@@ -121,7 +121,7 @@ class Answer(Equality, TextVerifier):
             tail: whether undecided pairs go to computer algebra, or the call that decides them instead.
 
         Raises:
-            HelperError: the helper process could not be started or died.
+            HelperError: The helper process could not be started or died.
         """
         golds = _golds(sample)
         if any(gold[:1] in ("{", "[") and gold_json(gold) for gold in golds):

@@ -129,7 +129,7 @@ def passages_of(meta: Mapping[str, Any]) -> list[str]:
     """The strings of a row's passages, preceded by their titles.
 
     Raises:
-        ValueError: the row doesn't have any.
+        ValueError: The row doesn't have any.
     """
     given = next((meta[key] for key in PASSAGE_KEYS if meta.get(key)), None)
     if isinstance(given, str | Mapping):

@@ -59,7 +59,7 @@ def value_at(meta: Mapping[str, Any], key: str) -> object:
     """The value under a key; `a.b` looks into objects if there isn't a key of that exact name.
 
     Raises:
-        KeyError: the key is missing.
+        KeyError: The key is missing.
     """
     value: object = meta
     for part in [key] if key in meta else key.split("."):

@@ -226,8 +226,8 @@ def echo_rate(verifier: str | Verifier, samples: Iterable[Sample]) -> Estimate:
             echoed.
 
     Raises:
-        SpecError: the spec can't be read.
-        UsageError: there are no samples, or all are unscored.
+        SpecError: The spec can't be read.
+        UsageError: There are no samples, or all are unscored.
     """
     asked = list(samples)
     last = [_last_formula(_text(sample.prompt)) for sample in asked]

@@ -52,7 +52,7 @@ class ReasoningGym(TextVerifier):
 
         Raises:
             MissingExtra: reasoning_gym is not installed.
-            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
+            SandboxUnavailable: This machine can't isolate programs; the message names the missing part.
         """
         if not _installed():
             raise MissingExtra("reasoning_gym", "reasoning-gym")

@@ -35,7 +35,7 @@ class Tags(Verifier):
             strict: Whether only whitespace may appear between and around them.
 
         Raises:
-            UsageError: a name is invalid or occurs twice.
+            UsageError: A name is invalid or occurs twice.
         """
         bad = [name for name in names if not re.fullmatch(r"[\w-]+", name)]
         if not names:

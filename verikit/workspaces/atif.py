@@ -19,7 +19,7 @@ def read_file(root: str, within: Sequence[str]) -> bytes:
     """Read a file beneath a folder that verikit controls, of at most `MAX_BYTES`.
 
     Raises:
-        WorkspaceError: it doesn't exist, is longer, or can't be read.
+        WorkspaceError: It doesn't exist, is longer, or can't be read.
     """
     name = shown("/".join((root, *within)))
     try:
@@ -36,7 +36,7 @@ def read_trajectory(root: str, within: Sequence[str]) -> list[CompletionMessage]
     """The messages of a file: an ATIF trajectory, a list of messages, or an object with `messages`.
 
     Raises:
-        WorkspaceError: it has another format, or can't be read.
+        WorkspaceError: It has another format, or can't be read.
     """
     name = shown("/".join((root, *within)))
     try:

@@ -28,7 +28,7 @@ def open_root(folder: str | os.PathLike[str]) -> int:
     """Open a folder that verikit controls. Its own path may contain links.
 
     Raises:
-        OSError: it is not a folder, or can't be read.
+        OSError: It is not a folder, or can't be read.
     """
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
@@ -37,7 +37,7 @@ def open_beneath(root: int, names: Sequence[str], flags: int = 0) -> int:
     """Open the path with these names beneath an open folder, for reading.
 
     Raises:
-        OSError: it doesn't exist, a link is on the path, or it can't be read.
+        OSError: It doesn't exist, a link is on the path, or it can't be read.
     """
     if not names:
         return os.dup(root)
@@ -50,7 +50,7 @@ def open_within(folder: str | os.PathLike[str], names: Sequence[str], flags: int
     """Open the path with these names beneath a folder that verikit controls.
 
     Raises:
-        OSError: as `open_root` and `open_beneath`.
+        OSError: As `open_root` and `open_beneath`.
     """
     root = open_root(folder)
     try:
@@ -63,7 +63,7 @@ def open_by_steps(root: int, names: Sequence[str], flags: int = 0) -> int:
     """The same without `openat2`: name after name.
 
     Raises:
-        OSError: as `open_beneath`.
+        OSError: As `open_beneath`.
     """
     at = os.dup(root)
     try:

@@ -19,7 +19,7 @@ def parse_config(data: bytes) -> Mapping[str, Any]:
     """The content of a `task.toml`.
 
     Raises:
-        ValueError: it is not TOML, or exceeds the size limit.
+        ValueError: It is not TOML, or exceeds the size limit.
     """
     if len(data) > MAX_CONFIG:
         raise ValueError(f"it has more than {MAX_CONFIG >> 10} KiB")

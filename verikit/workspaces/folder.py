@@ -34,8 +34,8 @@ class FolderSource(TreeSource):
         """Collect it twice.
 
         Raises:
-            AgentFault: it exceeds a limit of the task.
-            WorkspaceError: it doesn't exist, can't be read, exceeds one of verikit's limits, or changed while it was
+            AgentFault: It exceeds a limit of the task.
+            WorkspaceError: It doesn't exist, can't be read, exceeds one of verikit's limits, or changed while it was
                 read.
         """
         first = self._collected(limits)
@@ -60,7 +60,7 @@ class FolderSource(TreeSource):
         """The folder, open.
 
         Raises:
-            WorkspaceError: it doesn't exist, is not a folder, or a link leads to it.
+            WorkspaceError: It doesn't exist, is not a folder, or a link leads to it.
         """
         try:
             top = open_within(self.root, self.within, os.O_DIRECTORY)
@@ -84,7 +84,7 @@ class FolderTree(Tree):
         """The bytes of a file.
 
         Raises:
-            OSError: they can't be read.
+            OSError: They can't be read.
         """
         with self._source.opened() as top:
             file = open_beneath(top, entry.path.split("/"))

@@ -27,7 +27,7 @@ def workspace_of(sample: Sample) -> Workspace:
     """A sample's workspace. If only the sample's keys define it, it may contain contents and tars, but not paths.
 
     Raises:
-        WorkspaceError: there is no workspace, or the row's `workspace` is invalid.
+        WorkspaceError: There is no workspace, or the row's `workspace` is invalid.
     """
     found = sample.workspace
     if found is None:
@@ -105,8 +105,8 @@ class WorkspaceVerifier(Verifier):
         """Score one workspace.
 
         Raises:
-            AgentFault: the score is 0.0.
-            WorkspaceError: it has no value.
+            AgentFault: The score is 0.0.
+            WorkspaceError: It has no value.
         """
 
     def explain(self, sample: Sample) -> str:

@@ -32,7 +32,7 @@ def trial_workspace(root: str, trial: Sequence[str], task: Sequence[str] | None 
     """The workspace of a trial. If the task is known, its environment is `before`.
 
     Raises:
-        WorkspaceError: the trial's record of collected paths, or the task, can't be read.
+        WorkspaceError: The trial's record of collected paths, or the task, can't be read.
     """
     outputs, uncollected = _collected(root, trial)
     declared = () if task is None else _declared(root, task)
@@ -76,7 +76,7 @@ def task_config(root: str, task: Sequence[str]) -> Mapping[str, Any]:
     """A task's `task.toml`.
 
     Raises:
-        WorkspaceError: it is not there, or no TOML.
+        WorkspaceError: It is not there, or no TOML.
     """
     try:
         return parse_config(read_file(root, (*task, "task.toml")))
@@ -110,7 +110,7 @@ class CopiedSource(TreeSource):
         """Read them.
 
         Raises:
-            WorkspaceError: there is no Dockerfile, a line of it can't be read, or files can't be.
+            WorkspaceError: There is no Dockerfile, a line of it can't be read, or files can't be.
         """
         environment = (*self.task, "environment")
         tree = FolderSource(self.root, environment).open(limits)
@@ -131,7 +131,7 @@ class MovedTree(Tree):
         """The bytes of a file.
 
         Raises:
-            OSError: they can't be read.
+            OSError: They can't be read.
         """
         return self._tree.read(self._tree.manifest[self._places[entry.path]])
 

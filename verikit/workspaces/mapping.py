@@ -23,8 +23,8 @@ class TextsSource(TreeSource):
         """Read them.
 
         Raises:
-            AgentFault: they exceed a limit of the task.
-            WorkspaceError: a name is impossible for a file or is below a file, or one of verikit's limits is exceeded.
+            AgentFault: They exceed a limit of the task.
+            WorkspaceError: A name is impossible for a file or is below a file, or one of verikit's limits is exceeded.
         """
         tally, found = CollectedSize(limits), dict[str, FileEntry]()
         contents: dict[str, bytes] = {}

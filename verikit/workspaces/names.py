@@ -15,7 +15,7 @@ def as_bytes(path: str) -> bytes:
     """The bytes of a path.
 
     Raises:
-        UnicodeEncodeError: it contains surrogates that represent no byte.
+        UnicodeEncodeError: It contains surrogates that represent no byte.
     """
     return path.encode("utf-8", "surrogateescape")
 

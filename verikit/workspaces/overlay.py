@@ -23,7 +23,7 @@ class OverlaySource(TreeSource):
         """Read both.
 
         Raises:
-            WorkspaceError: as the base, or a name that no file can have.
+            WorkspaceError: As the base, or a name that no file can have.
         """
         added = TextsSource(self.files).open(limits)
         return added if self.base is None else OverlaidTree(self.base.open(limits), added)
@@ -42,7 +42,7 @@ class OverlaidTree(Tree):
         """The bytes of a file.
 
         Raises:
-            OSError: they can't be read.
+            OSError: They can't be read.
         """
         return (self._above if entry.path in self._above.manifest else self._below).read(entry)
 

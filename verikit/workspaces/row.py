@@ -42,7 +42,7 @@ class TaskWorkspace:
         """The workspace.
 
         Raises:
-            WorkspaceError: the row's `workspace` is invalid.
+            WorkspaceError: The row's `workspace` is invalid.
         """
         if self._made is None:
             self._made = workspace_of_row(self._told, self._folder)
@@ -64,7 +64,7 @@ def workspace_of_row(told: object, folder: str | None) -> Workspace:
     """The workspace that a row's object describes.
 
     Raises:
-        WorkspaceError: the object is invalid, or a path leads out of the folder.
+        WorkspaceError: The object is invalid, or a path leads out of the folder.
     """
     if isinstance(told, Workspace):
         return told

@@ -56,8 +56,8 @@ class TarSource(TreeSource):
         """Read all names and hash all files.
 
         Raises:
-            AgentFault: names that no file tree can have, an invalid tar by the agent, or an exceeded limit of the task.
-            WorkspaceError: an invalid tar by a collector, or an exceeded limit of verikit.
+            AgentFault: Names that no file tree can have, an invalid tar by the agent, or an exceeded limit of the task.
+            WorkspaceError: An invalid tar by a collector, or an exceeded limit of verikit.
         """
         stream = self._plain(limits)
         try:
@@ -140,7 +140,7 @@ class TarTree(Tree):
         """The bytes of a file.
 
         Raises:
-            OSError: they can't be read.
+            OSError: They can't be read.
         """
         try:
             with _archive(self._stream) as archive, _content(archive, self._members[entry.path]) as stream:

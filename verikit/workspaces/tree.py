@@ -29,7 +29,7 @@ class Blob:
         """The content.
 
         Raises:
-            WorkspaceError: it no longer matches the hash, or can't be read.
+            WorkspaceError: It no longer matches the hash, or can't be read.
         """
         return self.tree.content(self.tree.manifest[self.path])
 
@@ -48,14 +48,14 @@ class Tree(ABC):
         """The bytes of a file.
 
         Raises:
-            OSError: they can't be read.
+            OSError: They can't be read.
         """
 
     def content(self, entry: FileEntry) -> bytes:
         """The bytes of a file, which are those that were hashed.
 
         Raises:
-            WorkspaceError: they are not, or can't be read.
+            WorkspaceError: They are not, or can't be read.
         """
         try:
             data = self.read(entry)
@@ -74,8 +74,8 @@ class TreeSource(ABC):
         """Read the manifest.
 
         Raises:
-            AgentFault: it is not a valid workspace, because of the agent.
-            WorkspaceError: it can't be read, or exceeds one of verikit's limits.
+            AgentFault: It is not a valid workspace, because of the agent.
+            WorkspaceError: It can't be read, or exceeds one of verikit's limits.
         """
 
 
@@ -91,8 +91,8 @@ class CollectedSize:
         """Count one more entry, and the bytes that are read of it.
 
         Raises:
-            AgentFault: a limit of the task is exceeded, or the path is too long to open.
-            WorkspaceError: one of verikit's limits is exceeded.
+            AgentFault: A limit of the task is exceeded, or the path is too long to open.
+            WorkspaceError: One of verikit's limits is exceeded.
         """
         self.entries += 1
         self.bytes += size
@@ -130,7 +130,7 @@ def texts_of(told: Mapping[Any, Any]) -> Mapping[str, bytes]:
     """The contents of a mapping of names to strings or bytes.
 
     Raises:
-        WorkspaceError: it is not such a mapping.
+        WorkspaceError: It is not such a mapping.
     """
     found = {}
     for name, text in told.items():

@@ -81,8 +81,8 @@ class Workspace:
         """The files that the agent left, collected on first access.
 
         Raises:
-            AgentFault: they exceed a limit of the task, or are a tar with names that no file tree can have.
-            WorkspaceError: they don't exist, can't be read or exceed one of verikit's limits.
+            AgentFault: They exceed a limit of the task, or are a tar with names that no file tree can have.
+            WorkspaceError: They don't exist, can't be read or exceed one of verikit's limits.
         """
         return self._tree("after")
 
@@ -91,7 +91,7 @@ class Workspace:
         """The files that the agent was given.
 
         Raises:
-            WorkspaceError: they are unknown, can't be read or exceed a limit.
+            WorkspaceError: They are unknown, can't be read or exceed a limit.
         """
         return self._tree("before")
 
@@ -130,8 +130,8 @@ class Workspace:
         """SHA-256 of the manifest of the files that the agent left.
 
         Raises:
-            AgentFault: as `after`.
-            WorkspaceError: as `after`.
+            AgentFault: As `after`.
+            WorkspaceError: As `after`.
         """
         return self.after.manifest.digest
 
@@ -139,8 +139,8 @@ class Workspace:
         """The files that the agent added, removed and changed, limited to paths that `concerns` accepts.
 
         Raises:
-            AgentFault: an entry that it left has no content to compare.
-            WorkspaceError: there is no `before`, or an entry was not read or may not have been collected.
+            AgentFault: An entry that it left has no content to compare.
+            WorkspaceError: There is no `before`, or an entry was not read or may not have been collected.
         """
         before = Manifest(entry for path, entry in self.before.manifest.items() if concerns(path))
         after = Manifest(entry for path, entry in self.after.manifest.items() if concerns(path))
@@ -161,7 +161,7 @@ class Workspace:
         """Check that a missing path was really removed. Undeclared paths may not have been collected.
 
         Raises:
-            WorkspaceError: it may not have been collected.
+            WorkspaceError: It may not have been collected.
         """
         if all(entry.kind == "folder" or self.declares(path) for path, entry in self.after.manifest.items()):
             raise WorkspaceError(f"{shown(lost)} is in no output, and may not have been collected")
@@ -170,8 +170,8 @@ class Workspace:
         """The entries that match a pattern, including folders. Empty if nothing matches and collection is complete.
 
         Raises:
-            AgentFault: as `after`.
-            WorkspaceError: the pattern is invalid, or a file that it matches was not collected.
+            AgentFault: As `after`.
+            WorkspaceError: The pattern is invalid, or a file that it matches was not collected.
         """
         names = parts(pattern.lstrip("/"))
         if not names:
@@ -191,8 +191,8 @@ class Workspace:
         """The files that match a path or pattern, at least one. Folders that match a pattern are skipped.
 
         Raises:
-            AgentFault: nothing matches, or a match is not a file or exceeds a limit of the task.
-            WorkspaceError: the files were not collected, or one exceeds one of verikit's limits.
+            AgentFault: Nothing matches, or a match is not a file or exceeds a limit of the task.
+            WorkspaceError: The files were not collected, or one exceeds one of verikit's limits.
         """
         found = self.find(pattern, side)
         if has_wildcards(pattern):
@@ -205,9 +205,9 @@ class Workspace:
         """The single file that matches a path or pattern.
 
         Raises:
-            AgentFault: nothing matches, several files match, or the match is a link or a fifo or exceeds a limit of the
+            AgentFault: Nothing matches, several files match, or the match is a link or a fifo or exceeds a limit of the
                 task.
-            WorkspaceError: it was not collected, exceeds one of verikit's limits, or the row's pattern always matches
+            WorkspaceError: It was not collected, exceeds one of verikit's limits, or the row's pattern always matches
                 several.
         """
         found = self.find(pattern, side)
@@ -226,8 +226,8 @@ class Workspace:
         """The content of an entry.
 
         Raises:
-            AgentFault: it is not a file, or exceeds a limit of the task.
-            WorkspaceError: it could not be read, or exceeds one of verikit's limits.
+            AgentFault: It is not a file, or exceeds a limit of the task.
+            WorkspaceError: It could not be read, or exceeds one of verikit's limits.
         """
         tree = self._tree(side)
         if entry.kind == "link" and self.links == "inside":
@@ -242,7 +242,7 @@ class Workspace:
         """The agent's steps as messages, or None if the workspace has no steps.
 
         Raises:
-            WorkspaceError: they can't be read.
+            WorkspaceError: They can't be read.
         """
         return None if self._steps is None else self._steps()
 
@@ -258,8 +258,8 @@ class Workspace:
         """Check that a missing path could have been collected.
 
         Raises:
-            AgentFault: it is in a folder that the agent made unreadable.
-            WorkspaceError: it could not be collected.
+            AgentFault: It is in a folder that the agent made unreadable.
+            WorkspaceError: It could not be collected.
         """
         for wanted, problem in self.uncollected.items():
             if matches(wanted, path) or matches(path, wanted):
@@ -272,7 +272,7 @@ class Workspace:
         """Whether something that is not there would have been collected.
 
         Raises:
-            WorkspaceError: nothing declares it.
+            WorkspaceError: Nothing declares it.
         """
         if self.declares(path):
             return

@@ -83,7 +83,7 @@ def synthesise(
         progress: Called with a stage's name, the number of finished items, and the total.
 
     Raises:
-        UsageError: the folder was created under another config, or is in use.
+        UsageError: The folder was created under another config, or is in use.
     """
     with Folder(out, ()) as folder:
         _begin(folder, config, out)

@@ -50,7 +50,7 @@ def sample_solutions(
     All unfinished problems are sent in one call. An unscored solution does not count.
 
     Raises:
-        EngineError: the engine is unreachable.
+        EngineError: The engine is unreachable.
 
     Returns:
         One row per problem: the numbers `tried` and `right` (pass@1), and its `paths`, which are empty if it is

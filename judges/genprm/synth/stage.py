@@ -36,8 +36,8 @@ def run_stage(
         progress: Called with the number of finished items, and the total.
 
     Raises:
-        UsageError: another run has the folder open, or the folder contains something else.
-        VerikitError: the folder can't be written.
+        UsageError: Another run has the folder open, or the folder contains something else.
+        VerikitError: The folder can't be written.
     """
     with Folder(folder, (ROWS,)) as kept:
         done = kept.recover().line

@@ -28,7 +28,7 @@ def compare(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     """Compare an answer's tree with a gold answer's, both in normal form.
 
     Raises:
-        TooBig: over a budget.
+        TooBig: Over a budget.
     """
     if gold == answer:
         return equal("same answer", "same tree")

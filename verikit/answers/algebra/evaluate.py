@@ -93,9 +93,9 @@ class Field(ABC):
         """Evaluate a scalar tree.
 
         Raises:
-            Undefined: no value at this point.
-            Opaque: the field can't evaluate some part.
-            TooBig: over the budget.
+            Undefined: No value at this point.
+            Opaque: The field can't evaluate some part.
+            TooBig: Over the budget.
         """
         self.steps += 1
         if self.steps > MAX_STEPS:

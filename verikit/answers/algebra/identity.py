@@ -34,7 +34,7 @@ def identical(a: Node, b: Node) -> tuple[bool | None, str]:
     None: undecided (no common domain found, or only a computer algebra system can decide).
 
     Raises:
-        TooBig: over a budget.
+        TooBig: Over a budget.
     """
     if a == b:
         return True, "same tree"

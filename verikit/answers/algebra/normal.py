@@ -35,7 +35,7 @@ def variants(node: Node) -> list[Node]:
     """The values of a tree with plus-minus signs: all upper or all lower in a scalar, free in a tuple's entries.
 
     Raises:
-        TooBig: more than `MAX_ITEMS`.
+        TooBig: More than `MAX_ITEMS`.
     """
     if "pm" not in operators(node):
         return [node]

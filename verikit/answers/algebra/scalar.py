@@ -53,7 +53,7 @@ def compare_scalars(gold: Node, answer: Node, equality: Equality) -> EqualityRes
     """Compare two scalars.
 
     Raises:
-        TooBig: over a budget.
+        TooBig: Over a budget.
     """
     if gold == answer:
         return equal("same expression", "same tree")

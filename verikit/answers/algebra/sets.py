@@ -269,7 +269,7 @@ def compare_pieces(gold: Pieces, answer: Pieces, equality: Equality) -> Equality
     """Compare two sets piece by piece.
 
     Raises:
-        TooBig: over a budget.
+        TooBig: Over a budget.
     """
     with suppress(Undefined, OpaqueTerm):  # Ends with symbols keep their written order.
         if not any(_empty(piece) for piece in (*gold, *answer)):  # (5, -2) is a pair, not the empty set.

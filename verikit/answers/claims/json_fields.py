@@ -86,7 +86,7 @@ def compare_fields(gold: Any, value: Any, rules: JsonRules) -> list[FieldVerdict
     Both have at most `MAX_DEPTH` levels.
 
     Raises:
-        TooMuchWork: the items of unordered lists can't be paired within the limit.
+        TooMuchWork: The items of unordered lists can't be paired within the limit.
     """
     return _Comparison(rules).fields(gold, value)
 

@@ -33,8 +33,8 @@ def parse(text: str) -> Node:
     """The tree of an answer's text.
 
     Raises:
-        NotMath: the text is not mathematics that this parser understands. The message gives the position.
-        TooBig: the text is over a limit.
+        NotMath: The text is not mathematics that this parser understands. The message gives the position.
+        TooBig: The text is over a limit.
     """
     if match := _PLAIN.fullmatch(text):
         sign, whole, places = match.groups()

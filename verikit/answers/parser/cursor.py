@@ -54,7 +54,7 @@ class Cursor:
         """Read one of these tokens.
 
         Raises:
-            NotMath: another token is next.
+            NotMath: Another token is next.
         """
         found = self.accept(*texts)
         if not found:
@@ -65,7 +65,7 @@ class Cursor:
         """Enter a level of nesting. `leave` ends it.
 
         Raises:
-            TooBig: deeper than `MAX_DEPTH`.
+            TooBig: Deeper than `MAX_DEPTH`.
         """
         self.depth += 1
         if self.depth > MAX_DEPTH:

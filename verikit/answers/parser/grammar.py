@@ -45,7 +45,7 @@ class Parser(Cursor):
         """Read the whole text.
 
         Raises:
-            NotMath: some text is left over or not understood.
+            NotMath: Some text is left over or not understood.
         """
         items, _ = self.items("")
         if not items:
@@ -291,7 +291,7 @@ class Parser(Cursor):
         """Read one operand.
 
         Raises:
-            NotMath: there is no operand.
+            NotMath: There is no operand.
         """
         token = self.token
         kind, text = token.kind, token.text

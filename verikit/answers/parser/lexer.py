@@ -97,8 +97,8 @@ def lex(text: str, depth: int = 0) -> list[Token]:
     """Tokens of a cleaned answer.
 
     Raises:
-        TooBig: longer than the caps allow.
-        NotMath: braces of a text command don't close.
+        TooBig: Longer than the caps allow.
+        NotMath: Braces of a text command don't close.
     """
     if len(text) > MAX_CHARS or depth > 12:
         raise TooBig("the answer is too long" if depth <= 12 else "text commands nest too deep")

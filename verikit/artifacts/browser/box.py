@@ -69,8 +69,8 @@ class BrowserBox:
         instead: Another program to run instead of the browser, to test the box. It may read Python's files.
 
     Raises:
-        WorkspaceError: it is not installed.
-        SandboxError: the machine can't isolate it.
+        WorkspaceError: It is not installed.
+        SandboxError: The machine can't isolate it.
     """
 
     def __init__(self, instead: Sequence[str] = ()) -> None:

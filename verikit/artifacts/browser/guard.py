@@ -40,7 +40,7 @@ class PageGuard:
         """Act on an event.
 
         Raises:
-            AgentFault: the page did something forbidden.
+            AgentFault: The page did something forbidden.
         """
         act = _ACTS.get(name)
         if act is not None and (session == self.session or name.startswith(("Target.", "Browser.", "Fetch."))):

@@ -63,9 +63,9 @@ class BrowserPipe:
             parameters: Of the command.
 
         Raises:
-            Refusal: the browser could not do it.
-            Silent: there was no answer in time.
-            WorkspaceError: the browser ended.
+            Refusal: The browser could not do it.
+            Silent: There was no answer in time.
+            WorkspaceError: The browser ended.
         """
         number = self.send(method, session, **parameters)
         end = self.deadline if within is None else min(self.deadline, time.monotonic() + within)

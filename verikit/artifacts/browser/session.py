@@ -90,8 +90,8 @@ class Visit:
         `screen` requests a screenshot of one screen, counted from 1 at the top. A screen that doesn't exist gives none.
 
         Raises:
-            AgentFault: the page does something forbidden, or lacks an element that a step needs.
-            WorkspaceError: the browser or the machine failed.
+            AgentFault: The page does something forbidden, or lacks an element that a step needs.
+            WorkspaceError: The browser or the machine failed.
         """
         try:
             return self._seen(path, steps, hope, screen)

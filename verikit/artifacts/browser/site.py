@@ -53,8 +53,8 @@ class Site:
         """The browser's reply for an address, in the format of `Fetch.fulfillRequest`. None: the request is blocked.
 
         Raises:
-            AgentFault: the page makes too many requests.
-            WorkspaceError: it requests more bytes than are served.
+            AgentFault: The page makes too many requests.
+            WorkspaceError: It requests more bytes than are served.
         """
         self._count += 1
         if self._count > _MOST_REQUESTS:

@@ -47,7 +47,7 @@ def read_steps(told: Sequence[Mapping[str, Any]]) -> list[Step]:
     """The steps of a row.
 
     Raises:
-        UsageError: they are invalid.
+        UsageError: They are invalid.
     """
     if isinstance(told, str | Mapping) or not isinstance(told, Sequence) or len(told) > _MOST:
         raise UsageError(f"steps is a list of at most {_MOST} steps")

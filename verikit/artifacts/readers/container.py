@@ -55,7 +55,7 @@ def signed(blob: bytes, kind: str) -> str:
     """The format of a picture or a PDF, from its first bytes.
 
     Raises:
-        BadContainer: it has none of the formats of its kind.
+        BadContainer: It has none of the formats of its kind.
     """
     kinds = ("pdf",) if kind == "pdf" else tuple(name for name in _SIGNATURES if name != "pdf")
     for name in kinds:
@@ -68,7 +68,7 @@ def parts(blob: bytes, kind: str) -> dict[str, bytes]:
     """The XML parts of an office file by their names.
 
     Raises:
-        BadContainer: it is not such a container, has duplicate names, expands too much, or declares entities.
+        BadContainer: It is not such a container, has duplicate names, expands too much, or declares entities.
     """
     try:
         return _parts(blob, kind)
@@ -82,7 +82,7 @@ def media(blob: bytes) -> dict[str, bytes]:
     """The first bytes of each non-XML part of an office file, by name. `parts` must have accepted the file.
 
     Raises:
-        BadContainer: a part can't be unpacked.
+        BadContainer: A part can't be unpacked.
     """
     found = {}
     try:

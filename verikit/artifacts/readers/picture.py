@@ -62,7 +62,7 @@ def _check_single(blob: bytes, kind: str) -> None:
     """Rejects a file that is also a file of another kind.
 
     Raises:
-        BadContainer: it is also readable as a zip archive or a PDF, or data follows the picture.
+        BadContainer: It is also readable as a zip archive or a PDF, or data follows the picture.
     """
     if zipfile.is_zipfile(io.BytesIO(blob)) or b"%PDF-" in blob[:1024]:
         raise container.BadContainer("the file is a picture and a file of another kind")

@@ -41,8 +41,8 @@ class ServiceBox:
         port: The port that the program should listen on, passed to it as `PORT`.
 
     Raises:
-        WorkspaceError: this is not Linux, or the files are too large.
-        SandboxUnavailable: the machine doesn't allow namespaces.
+        WorkspaceError: This is not Linux, or the files are too large.
+        SandboxUnavailable: The machine doesn't allow namespaces.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class ServiceBox:
         """Start the program.
 
         Raises:
-            SandboxUnavailable: it could not be restricted.
+            SandboxUnavailable: It could not be restricted.
         """
         self._command("start")
 
@@ -120,7 +120,7 @@ class ServiceBox:
         """Look whether the program runs.
 
         Raises:
-            AgentFault: it has ended.
+            AgentFault: It has ended.
         """
         code = self._command("look")["exit"]
         if code is not None:

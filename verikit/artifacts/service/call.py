@@ -67,7 +67,7 @@ def connected(box: ServiceBox, deadline: float, late: str) -> socket.socket | No
     """A connection to the program; None if it doesn't listen.
 
     Raises:
-        AgentFault: it is not accepted in time.
+        AgentFault: It is not accepted in time.
     """
     link = box.new_socket()
     try:
@@ -88,7 +88,7 @@ def call(box: ServiceBox, request: HttpRequest, seconds: float) -> HttpReply:
     """Send a request on a new connection, and read the whole reply.
 
     Raises:
-        AgentFault: there is no whole reply in time, it is malformed, or it is too large.
+        AgentFault: There is no whole reply in time, it is malformed, or it is too large.
     """
     connection, reply = client(), HttpReply()
     pending, received = memoryview(request.encoded(connection)), 0
@@ -128,7 +128,7 @@ def _take(connection: h11.Connection, data: bytes, reply: HttpReply) -> bool:
     """Read more of a reply; whether that was its end.
 
     Raises:
-        AgentFault: it is malformed or too large.
+        AgentFault: It is malformed or too large.
     """
     if not data and not reply.status:
         raise ConnectionEnded("the connection ended without a reply")

@@ -31,7 +31,7 @@ def program_of(start: Sequence[str]) -> ServiceProgram:
     """The program that a command starts.
 
     Raises:
-        WorkspaceError: this machine lacks it.
+        WorkspaceError: This machine lacks it.
     """
     name, *arguments = start
     if name in ("python", "python3"):

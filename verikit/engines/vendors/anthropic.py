@@ -30,7 +30,7 @@ class Anthropic(VendorEngine):
         """Make the client.
 
         Raises:
-            MissingExtra: the package is not installed.
+            MissingExtra: The package is not installed.
         """
         try:
             anthropic: Any = import_module("anthropic")

@@ -28,7 +28,7 @@ class Gemini(VendorEngine):
         """Make the client.
 
         Raises:
-            MissingExtra: the package is not installed.
+            MissingExtra: The package is not installed.
         """
         try:
             genai: Any = import_module("google.genai")

@@ -67,7 +67,7 @@ def essence(task: AuditedTask) -> TaskEssence:
     """Read a task for comparison.
 
     Raises:
-        WorkspaceError: its configuration can't be read.
+        WorkspaceError: Its configuration can't be read.
     """
     text = "\n".join(task.text(part.instruction) or "" for part in task.parts)
     data = {path for path in task.files("environment") if not path.endswith(("/Dockerfile", ".dockerignore"))}

@@ -43,7 +43,7 @@ def read_report(path: str | Path) -> dict[str, TaskRecord]:
         path: The report, or the folder that has it.
 
     Raises:
-        UsageError: it is not a report of this format.
+        UsageError: It is not a report of this format.
     """
     file = Path(path) / REPORT if Path(path).is_dir() else Path(path)
     try:

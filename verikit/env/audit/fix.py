@@ -49,7 +49,7 @@ def fix_environments(root: str) -> Iterator[EnvPatch]:
     """A patch for each environment of a folder, empty if it has no error with one right fix.
 
     Raises:
-        OSError: the folder can't be listed.
+        OSError: The folder can't be listed.
     """
     for found in found_environments(root):
         task = None

@@ -62,7 +62,7 @@ class AuditPage:
         """Write the page.
 
         Raises:
-            VerikitError: the file can't be written.
+            VerikitError: The file can't be written.
         """
         try:
             path.write_text("".join(self._pieces(folder, sums)), encoding="utf-8", errors="replace")

@@ -72,8 +72,8 @@ class CheckRecord:
         """The record that `as_dict` wrote.
 
         Raises:
-            KeyError: it is not such a record.
-            TypeError: it is not such a record.
+            KeyError: It is not such a record.
+            TypeError: It is not such a record.
         """
         findings = tuple(EnvFinding(**one) for one in told.get("findings", ()))
         evidence = tuple(EnvEvidence(**one) for one in told.get("evidence", ()))
@@ -114,8 +114,8 @@ class TaskRecord:
         """The record that `as_dict` wrote.
 
         Raises:
-            KeyError: it is not such a record.
-            TypeError: it is not such a record.
+            KeyError: It is not such a record.
+            TypeError: It is not such a record.
         """
         checks = {name: CheckRecord.of(record) for name, record in told["checks"].items()}
         return cls(told["task"], told["digest"], told["format"], checks, told["seconds"])

@@ -43,7 +43,7 @@ class ReportFile:
     """A report that is renamed to its final name when it is complete; a context manager.
 
     Raises:
-        VerikitError: the file can't be written.
+        VerikitError: The file can't be written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,7 +63,7 @@ class ReportFile:
         """Append a piece.
 
         Raises:
-            VerikitError: the disk is full or gone.
+            VerikitError: The disk is full or gone.
         """
         if self._stream is None:
             return

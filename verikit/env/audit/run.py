@@ -54,7 +54,7 @@ def audit_tasks(
         One record per task, in the order of their paths.
 
     Raises:
-        UsageError: there is no environment, its format is ambiguous, or a folder can't be read or written.
+        UsageError: There is no environment, its format is ambiguous, or a folder can't be read or written.
     """
     root, found = _found(str(folder), only)
     begun(len(found))
@@ -196,7 +196,7 @@ class KeptRecords:
     """Records of tasks on disk, by key and digest; a context manager. Without a folder it stores nothing.
 
     Raises:
-        UsageError: the folder can't be written, another run has it open, or its files are damaged.
+        UsageError: The folder can't be written, another run has it open, or its files are damaged.
     """
 
     def __init__(self, out: Path | None, *, restart: bool = False) -> None:
@@ -240,7 +240,7 @@ class KeptRecords:
         """Store a record.
 
         Raises:
-            VerikitError: the disk is full or no longer available. Earlier records remain.
+            VerikitError: The disk is full or no longer available. Earlier records remain.
         """
         if self._folder:
             told = {"key": f"{key} {record.digest}", "verikit": self._version, "record": record.as_dict()}

@@ -24,7 +24,7 @@ def sign_report(folder: Path, key: Path) -> Path:
 
     Raises:
         UsageError: ssh-keygen is not installed, or rejects the key.
-        VerikitError: a file can't be read or written.
+        VerikitError: A file can't be read or written.
     """
     sums = folder / SUMS
     signature = folder / f"{SUMS}.sig"

@@ -61,7 +61,7 @@ class AuditedTask:
         """List and hash a task's files.
 
         Raises:
-            WorkspaceError: the folder can't be read, changes meanwhile or is over a limit.
+            WorkspaceError: The folder can't be read, changes meanwhile or is over a limit.
         """
         return cls(root, within, FolderSource(root, within).open(LIMITS))
 
@@ -84,7 +84,7 @@ class AuditedTask:
         """The first `MAX_TEXT` bytes of a file; None if it doesn't exist or was too large to be hashed.
 
         Raises:
-            WorkspaceError: the file changed since it was hashed.
+            WorkspaceError: The file changed since it was hashed.
         """
         entry = self.tree.manifest.get(path)
         if entry is None or entry.kind != "file" or not entry.sha256:
@@ -110,7 +110,7 @@ class AuditedTask:
         """The content of `task.toml`.
 
         Raises:
-            WorkspaceError: it can't be read.
+            WorkspaceError: It can't be read.
         """
         entry = self.tree.manifest.get(CONFIG)
         if entry is None or entry.kind != "file":
@@ -193,7 +193,7 @@ def task_folders(root: str) -> Iterator[tuple[str, ...]]:
     A task contains no tasks: the search doesn't descend below a `task.toml`.
 
     Raises:
-        OSError: the folder can't be listed.
+        OSError: The folder can't be listed.
     """
     waiting: list[tuple[str, ...]] = [()]
     while waiting:

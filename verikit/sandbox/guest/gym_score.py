@@ -32,7 +32,7 @@ def plain_parse(text: Any, *args: Any, **options: Any) -> Any:
     """Parse a plain formula by sympy's parser.
 
     Raises:
-        ValueError: it is more than that.
+        ValueError: It is more than that.
     """
     at, known = 0, {**(options.get("local_dict") or {})}
     if not isinstance(text, str) or len(text) > MOST:

@@ -28,7 +28,7 @@ def changed(value: Any, variant: int) -> Any:
     """Another value of the same form; outside usual tolerances, but not recognizable by its size.
 
     Raises:
-        Unchanged: it is empty, or not a plain value.
+        Unchanged: It is empty, or not a plain value.
     """
     kind = type(value)
     if kind is bool:

@@ -51,7 +51,7 @@ class Border:
         """The JSON form of a value.
 
         Raises:
-            ValueError: it nests too deeply.
+            ValueError: It nests too deeply.
         """
         if depth < 0:
             raise ValueError("a value nests too deeply to be carried over")
@@ -168,7 +168,7 @@ class Border:
         """The value of a node.
 
         Raises:
-            ValueError: it is not well-formed.
+            ValueError: It is not well-formed.
         """
         if not isinstance(node, list) or not node or not isinstance(node[0], str):
             raise ValueError("not a tagged value")

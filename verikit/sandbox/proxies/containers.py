@@ -136,7 +136,7 @@ def named(name: str) -> ContainerKind:
     """The kind of that name.
 
     Raises:
-        ValueError: it doesn't exist.
+        ValueError: It doesn't exist.
     """
     if name == _ARRAY.name:
         return _ARRAY

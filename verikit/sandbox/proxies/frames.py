@@ -25,7 +25,7 @@ def named(name: str) -> ContainerKind:
     """The kind of that name.
 
     Raises:
-        ValueError: it doesn't exist.
+        ValueError: It doesn't exist.
     """
     for kind in (_FRAME, _SERIES, _INDEX):
         if kind.name == name:

@@ -73,7 +73,7 @@ def find(module: str, name: str, *, trusted: bool) -> Any:
         trusted: whether the other side may name any built-in function.
 
     Raises:
-        ValueError: it is not on the list.
+        ValueError: It is not on the list.
     """
     if module not in _MODULES:
         return _exception(module, name)

@@ -27,7 +27,7 @@ def near(value: Any, variant: int) -> Any:
         variant: which one, from 0 to `VARIANTS` - 1.
 
     Raises:
-        Unchanged: there is no other one.
+        Unchanged: There is no other one.
     """
     writer = _OTHER.get(type(value))
     if writer is not None:

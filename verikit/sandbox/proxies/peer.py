@@ -87,7 +87,7 @@ class Peer:
         """Have the other side do an operation.
 
         Raises:
-            Exception: raised by the operation.
+            Exception: Raised by the operation.
         """
         message = self.exchange("op", lambda: [operation, *map(self.border.pack, operands)])
         while "op" in message:
@@ -98,7 +98,7 @@ class Peer:
         """The result of an operation.
 
         Raises:
-            Exception: raised by the operation.
+            Exception: Raised by the operation.
         """
         failed = "error" in message
         found = self.border.unpack(message["error" if failed else "value"])

@@ -90,7 +90,7 @@ class TestsSide(Peer):
         """A name of the program.
 
         Raises:
-            NameError: the program doesn't define it.
+            NameError: The program doesn't define it.
         """
         found = self.ask("global", name)
         if not found:

@@ -84,7 +84,7 @@ class _Appended:
         """Sources of the program with false test programs, the better ones first; the same for equal programs.
 
         Raises:
-            ValueError: see `whole`.
+            ValueError: See `whole`.
         """
         content = "\0".join([self.program, self.tests]).encode("utf-8", "replace")
         draw = random.Random(hashlib.blake2b(content, key=_KEY).digest())

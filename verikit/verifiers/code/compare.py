@@ -20,7 +20,7 @@ def holds(case: Called, value: Any, equality: Equality | None, tolerance: float)
         tolerance: how far numbers may differ, absolutely or relative to the expected value.
 
     Raises:
-        ValueError: the value was made to be hard to compare.
+        ValueError: The value was made to be hard to compare.
     """
     value = plain(value)
     if case.relation in ("true", "false"):

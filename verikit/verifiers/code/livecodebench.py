@@ -38,7 +38,7 @@ def cases(meta: Mapping[str, Any]) -> tuple[Called | Piped, ...]:
     long.
 
     Raises:
-        ValueError: it does not contain tests, or they can't be read.
+        ValueError: It does not contain tests, or they can't be read.
     """
     if not any(meta.get(key) for key in TESTS):
         raise ValueError(f"not a LiveCodeBench row: it must have {' or '.join(TESTS)}")
@@ -103,7 +103,7 @@ def same_value(value: Any, expected: Any) -> bool:
     """Whether a value equals the expected one; a tuple equals a list, but not inside other values.
 
     Raises:
-        ValueError: the value was made to be hard to compare.
+        ValueError: The value was made to be hard to compare.
     """
     value = plain(value)
     if isinstance(value, Array):

@@ -30,7 +30,7 @@ def pairs(text: str) -> list[tuple[str, str]]:
     Anything else is rejected during reading, so the result takes little more memory than its text.
 
     Raises:
-        ValueError: it is not such a list.
+        ValueError: It is not such a list.
     """
     found: list[tuple[str, str]] = []
     at = _after(text, 0, "[")
@@ -90,7 +90,7 @@ def unpacked(text: str) -> str:
     """The text that was packed.
 
     Raises:
-        ValueError: it is not packed this way, contains anything but one string, or is longer than `MAX_BYTES`.
+        ValueError: It is not packed this way, contains anything but one string, or is longer than `MAX_BYTES`.
     """
     try:
         stream = zlib.decompressobj()

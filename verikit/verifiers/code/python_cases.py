@@ -23,7 +23,7 @@ def read(attempt: CodeAttempt) -> Sequence[Case]:
     """The cases of a row.
 
     Raises:
-        ValueError: the row doesn't have any, or they can't be read.
+        ValueError: The row doesn't have any, or they can't be read.
     """
     sample, rules = attempt.sample, attempt.rules
     if rules.livecodebench:

@@ -27,7 +27,7 @@ def read(meta: Mapping[str, Any], answer: Gold = None, *, lift: bool = True) -> 
     verl's datasets store the tests as JSON in the gold answer.
 
     Raises:
-        ValueError: the row doesn't have any, or they can't be read; the message lists the keys that were found.
+        ValueError: The row doesn't have any, or they can't be read; the message lists the keys that were found.
     """
     checker = meta.get("checker")
     cases = _read(meta, answer, lift)

@@ -41,7 +41,7 @@ def suites(meta: Mapping[str, Any]) -> list[SuiteFile]:
     """The test files of a row: `tests` or `test` (hidden), `public_tests`; empty if its tests have another form.
 
     Raises:
-        ValueError: it names an unknown form.
+        ValueError: It names an unknown form.
     """
     said = meta.get("test_form")
     if said is not None and said not in _RUNNERS:
@@ -59,7 +59,7 @@ def form_of(text: str) -> SuiteForm | Literal[""]:
     """The form of a test file; empty for asserts and for test programs that call their own tests.
 
     Raises:
-        ValueError: it is nested too deeply to be read.
+        ValueError: It is nested too deeply to be read.
     """
     try:
         tree = ast.parse(text)

@@ -40,7 +40,7 @@ def source(checker: str, files: Mapping[str, str]) -> str:
     """A checker as one source text, with each file of the row inserted at its first include.
 
     Raises:
-        ValueError: it needs `testlib.h`, and neither the row nor the machine has it.
+        ValueError: It needs `testlib.h`, and neither the row nor the machine has it.
     """
     seen: set[str] = set()
 
@@ -78,7 +78,7 @@ def run(case: Piped, output: str, box: LocalSandbox, limits: RunLimits) -> RunRe
     """The run of a case's checker on an output; `infra_error` if it can't be compiled or run.
 
     Raises:
-        ValueError: see `source`.
+        ValueError: See `source`.
     """
     text = source(case.checker, dict(case.checker_files))
     try:

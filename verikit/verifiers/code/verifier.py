@@ -94,7 +94,7 @@ class Code(TextVerifier):
         """Score each sample separately, as many in parallel as the machine has CPU cores.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
+            SandboxUnavailable: This machine can't isolate programs; the message names the missing part.
         """
         box = chosen_sandbox(self.sandbox)
         if len(samples) < 2:

@@ -155,7 +155,7 @@ def _resolve(schema: Mapping[str, Any], reference: str) -> None:
     """Find the target of a reference.
 
     Raises:
-        Unresolvable: the target does not exist.
+        Unresolvable: The target does not exist.
     """
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012
@@ -178,8 +178,8 @@ def _for_row(text: str, bare: bool, max_chars: int, timeout_s: float) -> JsonSch
     """The verifier with the schema of a row. Text is read as JSON, never as the path of a file.
 
     Raises:
-        ValueError: the text is not JSON of an object.
-        UsageError: the object is not a JSON Schema.
+        ValueError: The text is not JSON of an object.
+        UsageError: The object is not a JSON Schema.
     """
     schema = json.loads(text)
     if not isinstance(schema, dict):
@@ -211,7 +211,7 @@ def _ordered(name: str, check: Any) -> Any:
     """A bound that a NaN (YAML and TOML have it) does not meet: it compares as neither below nor above anything.
 
     Raises:
-        ValueError: ends the whole check, so a `not` around the bound can't turn it into a match.
+        ValueError: Ends the whole check, so a `not` around the bound can't turn it into a match.
     """
 
     def keyword(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:

@@ -65,7 +65,7 @@ class StructuredText(TextVerifier):
         """The document as JSON's types.
 
         Raises:
-            ValueError: it is not well-formed.
+            ValueError: It is not well-formed.
         """
 
 

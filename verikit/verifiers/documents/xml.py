@@ -58,7 +58,7 @@ class Xml(TextVerifier):
         """Score each sample separately.
 
         Raises:
-            MissingExtra: there is a schema, and lxml is not installed.
+            MissingExtra: There is a schema, and lxml is not installed.
         """
         if self.schema and find_spec("lxml") is None:
             raise MissingExtra("xml with a schema", "text")

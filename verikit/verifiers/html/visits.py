@@ -41,10 +41,10 @@ def photographed(workspace: Workspace, path: str, screen: int) -> Page:
     """Open a page as a person does, wait until it is still, and take a screenshot of one screen, counted from 1.
 
     Raises:
-        AgentFault: the page does something forbidden, or does not finish.
-        WorkspaceError: there is no browser here, or it failed.
-        MissingExtra: a package is not installed.
-        SandboxError: the browser's box can't be made.
+        AgentFault: The page does something forbidden, or does not finish.
+        WorkspaceError: There is no browser here, or it failed.
+        MissingExtra: A package is not installed.
+        SandboxError: The browser's box can't be made.
     """
     INK.check_packages()
     box = BrowserBox()

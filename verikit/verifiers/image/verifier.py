@@ -125,7 +125,7 @@ def _expected(like: str) -> Observed:
     """The expected picture, decoded in its own child.
 
     Raises:
-        WorkspaceError: it can't be read, or has no content to compare.
+        WorkspaceError: It can't be read, or has no content to compare.
     """
     from verikit.verifiers.image.likeness import LEAST_CONTENT, content, ground
 

@@ -100,8 +100,8 @@ def occurrences(pattern: str, value: str, *, cased: bool = False, then: str = ""
     """The matches of a row's pattern followed by verikit's `then`; a pattern with repetitions has a time limit.
 
     Raises:
-        TimeoutError: the time is up, so possible matches are unknown.
-        BadArgument: it is not a pattern.
+        TimeoutError: The time is up, so possible matches are unknown.
+        BadArgument: It is not a pattern.
     """
     try:
         if _REPEATS.search(pattern):
@@ -117,7 +117,7 @@ def check_pattern(pattern: str) -> None:
     """Reject an invalid pattern, regardless of the text.
 
     Raises:
-        BadArgument: it is not a pattern.
+        BadArgument: It is not a pattern.
     """
     next(occurrences(pattern, ""), None)
 

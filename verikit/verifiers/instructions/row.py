@@ -26,7 +26,7 @@ def instructions(sample: Sample) -> Given:
     """The ids with their arguments, in order.
 
     Raises:
-        BadArgument: the row doesn't have any, or they can't be read.
+        BadArgument: The row doesn't have any, or they can't be read.
     """
     doc = sample.meta.get("doc")
     for source in (sample.meta, doc if isinstance(doc, Mapping) else {}):

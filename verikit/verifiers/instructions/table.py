@@ -35,7 +35,7 @@ class Instruction:
         """Read all arguments: whether a row can be judged must not depend on the reply.
 
         Raises:
-            BadArgument: one is missing or of the wrong kind.
+            BadArgument: One is missing or of the wrong kind.
         """
         for key in self.keys:
             READERS.get(key, text)(arguments, key)
@@ -48,7 +48,7 @@ class Instruction:
         """Check the strings that the official check treats as patterns.
 
         Raises:
-            BadArgument: one of them is not a pattern.
+            BadArgument: One of them is not a pattern.
         """
         for key in self.keys if self.check in PATTERNED else ():
             value = arguments[key]

@@ -44,7 +44,7 @@ class ReferenceVerifier(TextVerifier):
         """Score each sample separately.
 
         Raises:
-            MissingExtra: the package that measures is not installed.
+            MissingExtra: The package that measures is not installed.
         """
         if find_spec(self.package) is None:
             raise MissingExtra(self.name, "text")
@@ -87,7 +87,7 @@ class ReferenceVerifier(TextVerifier):
         """The value of text, and its reason.
 
         Raises:
-            TooLong: the text has too many words, or takes too much time.
+            TooLong: The text has too many words, or takes too much time.
         """
 
 
@@ -95,7 +95,7 @@ def normalized(references: Sequence[str], normalizer: Normalizer) -> list[str]:
     """The references that are not empty after normalization.
 
     Raises:
-        ValueError: all are empty.
+        ValueError: All are empty.
     """
     normalize = NORMALIZERS[normalizer]
     if not (normal := [short for given in references if (short := normalize(given))]):

@@ -61,7 +61,7 @@ def parse(lines: Sequence[str]) -> list[PatchSection]:
     """The sections of all such patches among the lines of a reply; other text is skipped.
 
     Raises:
-        PatchError: a patch has no end, or a line that does not belong there.
+        PatchError: A patch has no end, or a line that does not belong there.
     """
     sections: list[PatchSection] = []
     within = False
@@ -145,7 +145,7 @@ def applied(tree: Tree, sections: Sequence[PatchSection]) -> dict[str, TreeFile]
     """The tree after the sections, in order.
 
     Raises:
-        PatchError: one does not apply; the tree is then unchanged.
+        PatchError: One does not apply; the tree is then unchanged.
     """
     edited = Edited(tree)
     for section in sections:

@@ -40,7 +40,7 @@ def judged(original: Tree, candidate: Tree, tests: Tree, declared: Declared) -> 
         declared: the files that the row declares.
 
     Raises:
-        PatchError: a candidate's file has the path of a folder that the tests need.
+        PatchError: A candidate's file has the path of a folder that the tests need.
     """
     changed = {name for name in {*candidate, *original} if candidate.get(name) != original.get(name)}
     if len(changed) > MOST_CHANGED:

@@ -76,7 +76,7 @@ class _Haystack:
         """The first place at or after line `start`.
 
         Raises:
-            PatchError: too much was searched.
+            PatchError: Too much was searched.
         """
         if not 0 <= start < len(self._starts):
             return None

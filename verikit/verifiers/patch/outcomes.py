@@ -31,7 +31,7 @@ def passed(form: str, outputs: Sequence[tuple[str, int, str]], files: Iterable[s
         files: reports that the commands wrote (JUnit).
 
     Raises:
-        UsageError: there is no such form.
+        UsageError: There is no such form.
     """
     if form not in FORMS:
         raise UsageError(f"the report format must be one of {', '.join(FORMS)}, got {form!r}")

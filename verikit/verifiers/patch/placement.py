@@ -56,7 +56,7 @@ class HunkSearch:
         context are dropped.
 
         Raises:
-            PatchError: too much was searched.
+            PatchError: Too much was searched.
         """
         at = max(0, hunk.start - (1 if hunk.old else 0))
         found = self._found(hunk, 0, 0, at, done, to_end=not hunk.after)

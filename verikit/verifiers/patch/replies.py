@@ -19,7 +19,7 @@ def patched(tree: Tree, reply: str) -> dict[str, TreeFile]:
     """The tree with the patch of a reply.
 
     Raises:
-        PatchError: the patch is missing, can't be read, or does not apply.
+        PatchError: The patch is missing, can't be read, or does not apply.
     """
     if len(reply) > MOST_WRITTEN:
         raise PatchError(f"longer than {MOST_WRITTEN} characters")

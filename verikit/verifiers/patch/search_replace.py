@@ -53,7 +53,7 @@ def parse(lines: Sequence[str], tree: Tree) -> list[Block]:
     """The blocks among the lines of a reply; other text is skipped.
 
     Raises:
-        PatchError: a block has no end, no dividing line, or no path.
+        PatchError: A block has no end, no dividing line, or no path.
     """
     blocks: list[Block] = []
     path, at = "", 0
@@ -123,7 +123,7 @@ def applied(tree: Tree, blocks: Sequence[Block]) -> dict[str, TreeFile]:
     """The tree after the blocks, each applied to the result of the previous ones.
 
     Raises:
-        PatchError: one does not apply; the tree is then unchanged.
+        PatchError: One does not apply; the tree is then unchanged.
     """
     edited = Edited(tree)
     for block in blocks:

@@ -50,7 +50,7 @@ class PatchTask:
         """The tree with the row's own patch, or the unchanged repository, and the row's tests.
 
         Raises:
-            PatchError: the row's own patch does not apply.
+            PatchError: The row's own patch does not apply.
         """
         own = patched(self.original, self.gold) if self.gold else self.original
         return judged(self.original, own, self.tests, self.declared)
@@ -64,7 +64,7 @@ def read_task(meta: Mapping[str, Any], root: str = "") -> PatchTask:
     """The task of a row.
 
     Raises:
-        ValueError: the row lacks something, or has unreadable content.
+        ValueError: The row lacks something, or has unreadable content.
     """
     if "repository" not in meta:
         raise ValueError(f"repository not found in this row (meta has {', '.join(sorted(meta)) or 'nothing'})")

@@ -39,7 +39,7 @@ def inside(path: str) -> str:
     """A path within the tree, in its plain form.
 
     Raises:
-        PatchError: it leads out of the tree, or into git's own folder.
+        PatchError: It leads out of the tree, or into git's own folder.
     """
     parts = path.split("/")
     if not path or path.startswith("/") or "\0" in path or "\\" in path or ".." in parts or len(path) > 1000:
@@ -62,7 +62,7 @@ class Edited:
         """A file of the tree so far.
 
         Raises:
-            PatchError: there is no such file, or the edits read too much.
+            PatchError: There is no such file, or the edits read too much.
         """
         if name not in self.files:
             raise PatchError(f"{name} does not exist")
@@ -76,7 +76,7 @@ class Edited:
         """Set a file's content; None leaves its mode unchanged.
 
         Raises:
-            PatchError: a file exists at the path of a needed folder, or a folder at the file's path.
+            PatchError: A file exists at the path of a needed folder, or a folder at the file's path.
         """
         if self._folders[name] or any(folder in self.files for folder in folders_of(name)):
             raise PatchError(f"{name} conflicts with an existing file or folder")
@@ -90,7 +90,7 @@ class Edited:
         """Delete a file.
 
         Raises:
-            PatchError: there is no such file.
+            PatchError: There is no such file.
         """
         self.read(name)
         del self.files[name]
@@ -109,7 +109,7 @@ def read_tree(where: str | Mapping[str, Any], root: str = "") -> dict[str, TreeF
     Links to a file of the tree are read as that file; other links and git's own folder are skipped.
 
     Raises:
-        ValueError: it can't be read, leads out of `root`, or is too large.
+        ValueError: It can't be read, leads out of `root`, or is too large.
     """
     if isinstance(where, Mapping):
         return _bounded({_name(name): TreeFile(str(text).encode()) for name, text in where.items()})

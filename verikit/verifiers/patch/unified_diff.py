@@ -35,7 +35,7 @@ def parse(text: str) -> list[FileChange]:
     """The changes of a diff, in order; other text is skipped.
 
     Raises:
-        PatchError: there are no changes, the diff is malformed, or a change is not allowed.
+        PatchError: There are no changes, the diff is malformed, or a change is not allowed.
     """
     lines = text.split("\n")
     changes: list[FileChange] = []
@@ -163,7 +163,7 @@ def patched(tree: Tree, text: str) -> dict[str, TreeFile]:
     """The tree after a diff: without CRs at its line ends or unchanged, exactly or with fuzz.
 
     Raises:
-        PatchError: it applies in none of these ways; the error is the first.
+        PatchError: It applies in none of these ways; the error is the first.
     """
     texts = [text]
     if any(line.endswith("\r") and line.startswith(("--- ", "+++ ", "@@ ")) for line in text.split("\n")):
@@ -181,7 +181,7 @@ def applied(tree: Tree, changes: list[FileChange], *, fuzzy: bool = False) -> di
     """The tree after the changes.
 
     Raises:
-        PatchError: one does not apply; the tree is then unchanged.
+        PatchError: One does not apply; the tree is then unchanged.
     """
     edited = Edited(tree)
     for change in changes:

@@ -77,7 +77,7 @@ class Patch(TextVerifier):
         """Score each sample separately, as many in parallel as the machine has CPU cores.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
+            SandboxUnavailable: This machine can't isolate programs; the message names the missing part.
         """
         scores = dict(self._as_they_end(self._score_sample, samples))
         return [scores[i] for i in range(len(samples))]
@@ -86,7 +86,7 @@ class Patch(TextVerifier):
         """Score each sample separately; yield its index and score as soon as the score is ready.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
+            SandboxUnavailable: This machine can't isolate programs; the message names the missing part.
         """
         return self._as_they_end(self._score_sample, samples)
 
@@ -97,7 +97,7 @@ class Patch(TextVerifier):
             The index and the score of each sample, as soon as the score is ready.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
+            SandboxUnavailable: This machine can't isolate programs; the message names the missing part.
         """
         return self._as_they_end(self._score_unchanged, samples)
 
@@ -117,7 +117,7 @@ class Patch(TextVerifier):
         """32 hex digits that change when the options, the sample's row or its repository do.
 
         Raises:
-            ValueError, TypeError, UsageError, RecursionError: the row can't be read.
+            ValueError, TypeError, UsageError, RecursionError: The row can't be read.
         """
         return _digest(self, read_task(sample.meta, self.root)).hex()
 

@@ -29,7 +29,7 @@ def as_json(reply: str, tree: Tree) -> dict[str, str]:
     """The files of a reply that is one JSON object of names and contents; empty for other replies.
 
     Raises:
-        PatchError: a content is an edit that can't be read, or a path leads out of the tree.
+        PatchError: A content is an edit that can't be read, or a path leads out of the tree.
     """
     if not reply.lstrip().startswith("{"):
         return {}
@@ -49,7 +49,7 @@ def in_blocks(reply: str, tree: Tree) -> dict[str, str]:
     """The files of a reply's blocks; blocks without a path are skipped.
 
     Raises:
-        PatchError: a block with a path is an edit that can't be read, or its path leads out of the tree.
+        PatchError: A block with a path is an edit that can't be read, or its path leads out of the tree.
     """
     found: dict[str, str] = {}
     lines = reply.split("\n")
@@ -102,7 +102,7 @@ def written(tree: Tree, files: dict[str, str]) -> dict[str, TreeFile]:
     """The tree with these files.
 
     Raises:
-        PatchError: one has the path of a folder, or is below a file.
+        PatchError: One has the path of a folder, or is below a file.
     """
     edited = Edited(tree)
     for name, text in files.items():

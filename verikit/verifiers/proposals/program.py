@@ -66,7 +66,7 @@ class Program(TextVerifier):
         grouping.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
+            SandboxUnavailable: This machine can't isolate programs; the message names the missing part.
         """
         box = default_sandbox(ISOLATION)
         with ThreadPoolExecutor(box.workers, thread_name_prefix="verikit-program") as threads:
@@ -223,8 +223,8 @@ class _Row:
         """Call the program's `f`.
 
         Raises:
-            OurFault: the sandbox failed.
-            ValueError: an argument has no typed form.
+            OurFault: The sandbox failed.
+            ValueError: An argument has no typed form.
         """
         result = self._budget.run(lambda limits: self.box.run(program, call=("f", args, kwargs), limits=limits))
         if result.status == "infra_error":
@@ -235,8 +235,8 @@ class _Row:
         """Read a value that the completion states.
 
         Raises:
-            Invalid: it is not a literal.
-            OurFault: the sandbox failed.
+            Invalid: It is not a literal.
+            OurFault: The sandbox failed.
         """
         if (known := self.shared.read(how, text)) is not UNREAD:
             return known
@@ -252,7 +252,7 @@ class _Row:
         """Read a value that the row states.
 
         Raises:
-            OurFault: it can't be read.
+            OurFault: It can't be read.
         """
         try:
             return self.read(how, text)

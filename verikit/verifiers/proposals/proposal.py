@@ -48,8 +48,8 @@ def validate(box: LocalSandbox, program: str, given: str, *, preset: Preset = "p
     """Check one proposal, a program and an argument list of literals.
 
     Raises:
-        Invalid: it breaks a rule.
-        OurFault: the sandbox failed.
+        Invalid: It breaks a rule.
+        OurFault: The sandbox failed.
     """
     asked = [("structure", program), ("arguments", given), ("closed", program)]
     facts, read, closed = read_together(box, asked, limits)
@@ -67,8 +67,8 @@ def run_twice(box: LocalSandbox, program: str, call: FunctionCall, limits: RunLi
     """Make a call twice in one child; return its value, and both.
 
     Raises:
-        InvalidProposal: the program fails.
-        OurFault: the sandbox failed.
+        InvalidProposal: The program fails.
+        OurFault: The sandbox failed.
     """
     result = box.repeated(program, call, limits)
     if result.status == "infra_error":
@@ -84,8 +84,8 @@ def settle(
     """Check determinism: `seen` of one child, and another with another hash seed; two more unless it is closed.
 
     Raises:
-        InvalidProposal: the program wavers.
-        OurFault: the sandbox failed.
+        InvalidProposal: The program wavers.
+        OurFault: The sandbox failed.
     """
     try:
         settled = box.deterministic(program, call=call, limits=limits, seeds=(1,) if closed else (1, 0, 1), seen=seen)
@@ -127,7 +127,7 @@ def as_literal(value: Any) -> str:
     """A value as Python literal text, for prompts and rows.
 
     Raises:
-        Invalid: it does not have a literal of a reasonable length.
+        Invalid: It does not have a literal of a reasonable length.
     """
     if _foreign(value):
         raise InvalidProposal("integrity: returns a value that no literal stands for")

@@ -76,7 +76,7 @@ def check_choice(field: str, value: str, choices: object) -> None:
     """Reject an option's value that is not one of its choices.
 
     Raises:
-        UsageError: it is not.
+        UsageError: It is not.
     """
     known = list(choices)  # type: ignore[call-overload]
     if value not in known:

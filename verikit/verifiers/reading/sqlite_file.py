@@ -60,8 +60,8 @@ def database(workspace: Workspace, path: str, side: Side = "after", max_rows: in
     """All base tables of a database of a workspace.
 
     Raises:
-        AgentFault: the agent's file is not a valid database.
-        WorkspaceError: it is missing through no action of the agent, has too many rows, or the sandbox failed.
+        AgentFault: The agent's file is not a valid database.
+        WorkspaceError: It is missing through no action of the agent, has too many rows, or the sandbox failed.
     """
     return _checked(_database, _observed(workspace, path, side, "", max_rows))
 
@@ -70,8 +70,8 @@ def queried(workspace: Workspace, path: str, sql: str, max_rows: int = MAX_ROWS)
     """The columns and rows of verikit's query on a database that the agent left.
 
     Raises:
-        AgentFault: it is not a valid database, or the query can't be run on it.
-        WorkspaceError: see `database`.
+        AgentFault: It is not a valid database, or the query can't be run on it.
+        WorkspaceError: See `database`.
     """
     return _checked(_table, _observed(workspace, path, "after", sql, max_rows))
 
@@ -125,7 +125,7 @@ def _checked(read: Callable[[Mapping[str, Any]], Found], told: Mapping[str, Any]
     """The value read from an observation.
 
     Raises:
-        WorkspaceError: it does not have the form of one.
+        WorkspaceError: It does not have the form of one.
     """
     try:
         return read(told)

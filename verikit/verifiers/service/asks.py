@@ -87,7 +87,7 @@ def found(value: Any, path: str) -> str | int:
     """The value at a path such as `items.0.id`.
 
     Raises:
-        AgentFault: there isn't a string or integer at the path.
+        AgentFault: There isn't a string or integer at the path.
     """
     for name in path.split("."):
         if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
@@ -107,7 +107,7 @@ def read_asks(told: Sequence[Mapping[str, Any]]) -> list[DeclaredRequest | Resta
     """The requests and restarts that a row names.
 
     Raises:
-        UsageError: they have another format.
+        UsageError: They have another format.
     """
     if isinstance(told, str | Mapping) or not isinstance(told, Sequence) or len(told) > _MOST:
         raise UsageError(f"ask is a list of at most {_MOST} requests and restarts")

@@ -18,7 +18,7 @@ def fault(reply: HttpReply, expect: Mapping[str, Any], kept: Mapping[str, str | 
     """The problem with a reply, "" if there isn't one.
 
     Raises:
-        AgentFault: its body can't be read.
+        AgentFault: Its body can't be read.
     """
     wanted = expect.get("status")
     right = reply.status == wanted if wanted is not None else 200 <= reply.status < 300
@@ -63,7 +63,7 @@ def json_of(reply: HttpReply) -> Any:
     """The JSON that is a reply's body.
 
     Raises:
-        AgentFault: it is not JSON.
+        AgentFault: It is not JSON.
     """
     document = parsed(_text(reply).strip())
     problem = document.problem or unfit(document.value)

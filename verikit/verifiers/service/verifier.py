@@ -152,7 +152,7 @@ class _Visit:
         """Start the program and wait until it is ready.
 
         Raises:
-            AgentFault: it ends, or is not ready in time.
+            AgentFault: It ends, or is not ready in time.
         """
         self._box.start()
         late = f"the program is not ready within {self._service.start_s:g} seconds"
@@ -185,7 +185,7 @@ class _Visit:
         """Send a request; return the problem with the reply.
 
         Raises:
-            AgentFault: the reply is missing or can't be read.
+            AgentFault: The reply is missing or can't be read.
         """
         reply = self._call(ask)
         rules = self._service.rules

@@ -33,7 +33,7 @@ def column_order(
         at: The number of each row's block, in both; rows match within blocks. None: all are one.
 
     Raises:
-        TooManyOrders: an order was not found within the bound.
+        TooManyOrders: An order was not found within the bound.
     """
     width = len(ours[0]) if ours else 0
     if not width or len(ours) != len(theirs):

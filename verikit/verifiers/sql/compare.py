@@ -38,7 +38,7 @@ def read(text: str) -> tuple[tuple[str, ...], tuple[Cells, ...], tuple[Cells, ..
     """Columns, rows and keyed rows that the sandbox's child has printed.
 
     Raises:
-        ValueError: it is not the child's output format.
+        ValueError: It is not the child's output format.
     """
     try:
         names, rows, keyed = json.loads(text)

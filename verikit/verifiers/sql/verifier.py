@@ -96,7 +96,7 @@ class SQL(TextVerifier):
         """Score each sample separately, as many in parallel as the machine has CPU cores.
 
         Raises:
-            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
+            SandboxUnavailable: This machine can't isolate programs; the message names the missing part.
         """
         box = default_sandbox(ISOLATION)
         if len(samples) < 2:
@@ -161,7 +161,7 @@ class SQL(TextVerifier):
         """The row's databases, each a file or a script.
 
         Raises:
-            SchemaError: the row doesn't have any, or one can't be found.
+            SchemaError: The row doesn't have any, or one can't be found.
         """
         if paths := [text for key in _FILES if key in meta for text in _texts(meta[key], key)]:
             return [(self._inside(Path(path)), "") for path in paths]

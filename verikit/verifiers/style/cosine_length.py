@@ -94,7 +94,7 @@ def cosine_length(
         tokenizer: The folder of a model, or a `tokenizer.json`.
 
     Raises:
-        UsageError: the length is not positive, or a reward is not a finite number.
+        UsageError: The length is not positive, or a reward is not a finite number.
     """
     check_choice("unit", unit, UNITS)
     if not max_length > 0:

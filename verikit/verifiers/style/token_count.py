@@ -39,9 +39,9 @@ def length_of(sample: Sample, unit: LengthUnit, tokenizer: str = "") -> int:
         tokenizer: A folder or `tokenizer.json`; with it, the tokens of the completion's text are counted.
 
     Raises:
-        NoCount: the sample carries no count, and there is no tokenizer.
-        MissingExtra: there is a tokenizer, and no package to read it.
-        UsageError: the tokenizer can't be read.
+        NoCount: The sample carries no count, and there is no tokenizer.
+        MissingExtra: There is a tokenizer, and no package to read it.
+        UsageError: The tokenizer can't be read.
     """
     if unit != "tokens":
         text = without_unseen(sample.completion)

@@ -90,7 +90,7 @@ class LeftTable(WorkspaceVerifier):
         """The expected table.
 
         Raises:
-            WorkspaceError: it is missing, or is not a table.
+            WorkspaceError: It is missing, or is not a table.
         """
         told = sample.answer if self.expected is None else self.expected
         if isinstance(told, str) and told.startswith("before:"):

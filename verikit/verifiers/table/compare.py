@@ -30,7 +30,7 @@ def compared(found: TypedTable, expected: TypedTable, rules: TableRules) -> str:
     """Why a table is not the expected one; "" if it is.
 
     Raises:
-        WorkspaceError: the expected one lacks the keys, or has a duplicate key.
+        WorkspaceError: The expected one lacks the keys, or has a duplicate key.
     """
     if problem := _columns(found.columns, expected.columns, rules.columns):
         return problem

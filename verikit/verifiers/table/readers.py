@@ -40,7 +40,7 @@ def format_of(path: str, told: Format) -> Format:
     """The format of a file, from its ending if it is not given.
 
     Raises:
-        WorkspaceError: the ending is unknown.
+        WorkspaceError: The ending is unknown.
     """
     if told != "auto":
         return told
@@ -54,9 +54,9 @@ def read_table(blob: Blob, kind: Format, allow: frozenset[str], max_rows: int, *
     """The table in a file.
 
     Raises:
-        AgentFault: it is not a table, or has rejected content; for a file of the row, a `WorkspaceError`.
-        WorkspaceError: it has too many rows.
-        MissingExtra: parquet, without pyarrow.
+        AgentFault: It is not a table, or has rejected content; for a file of the row, a `WorkspaceError`.
+        WorkspaceError: It has too many rows.
+        MissingExtra: Parquet, without pyarrow.
     """
     if blob.size > MAX_MB << 20:
         raise WorkspaceError(f"{shown(blob.path)} has {blob.size >> 20} MB, of a table {MAX_MB} are read")
@@ -106,7 +106,7 @@ def csv_rows(text: str, delimiter: str = ",") -> tuple[list[str], list[list[str]
     """The head and the rows of CSV.
 
     Raises:
-        NoTable: it has no head, a column twice, a row of another length, or is not CSV.
+        NoTable: It has no head, a column twice, a row of another length, or is not CSV.
     """
     try:
         lines = list(_records(text, delimiter))

@@ -62,7 +62,7 @@ class ExpectedCall:
             language: The language of the arguments.
 
         Raises:
-            ValueError: the expected call or the schema is malformed.
+            ValueError: The expected call or the schema is malformed.
         """
         self.name: str = name
         self._alternatives = alternatives
@@ -160,7 +160,7 @@ class _Parameter:
         """A value as the parameter's type, if the language converts it.
 
         Raises:
-            OverflowError: an integer too large for a float.
+            OverflowError: An integer too large for a float.
             _NotText: a literal of another language has to be read from text, and this is not a string.
         """
         if self._convert is not None:

@@ -50,7 +50,7 @@ class BfclMultiTurn(Verifier):
 
         Raises:
             MissingExtra: bfcl-eval is not installed.
-            SandboxUnavailable: this machine can't isolate programs; the message names the missing part.
+            SandboxUnavailable: This machine can't isolate programs; the message names the missing part.
         """
         need_services()
         box = default_sandbox(ISOLATION)
@@ -115,7 +115,7 @@ def need_services() -> None:
     """Check that the simulated services are installed.
 
     Raises:
-        MissingExtra: they are not.
+        MissingExtra: They are not.
     """
     if not _installed():
         raise MissingExtra("bfcl_multi_turn", "bfcl")
@@ -140,7 +140,7 @@ def _expected(call: Any) -> Played:
     """A call of the row, `f('x', a=1)`, as data.
 
     Raises:
-        ValueError: it is not a call with literals.
+        ValueError: It is not a call with literals.
     """
     node = ast.parse(call, mode="eval").body
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):

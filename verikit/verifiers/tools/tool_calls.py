@@ -129,7 +129,7 @@ def prepare(expected: Any, tools: Any, language: Language = "python", coerce: bo
     """Read expected calls and their tools' schemas.
 
     Raises:
-        ValueError: they can't be read.
+        ValueError: They can't be read.
     """
     described = _described(tools)
     if isinstance(expected, str):
@@ -170,7 +170,7 @@ def _described(tools: Any) -> Mapping[str, Mapping[str, Any]] | None:
     """The description of each tool, keyed by its name; None if tools are not described.
 
     Raises:
-        ValueError: the tools can't be read.
+        ValueError: The tools can't be read.
     """
     if isinstance(tools, str):
         tools, problem = load_json(tools)

@@ -37,7 +37,7 @@ class StepRules:
         """The score of a sample's steps, each rule as a part.
 
         Raises:
-            WorkspaceError: there are no steps.
+            WorkspaceError: There are no steps.
         """
         workspace = _workspace(sample)
         turns = _turns(sample, workspace)
@@ -91,7 +91,7 @@ def read_order(told: Sequence[str]) -> tuple[tuple[Doing, str], ...]:
     """`["runs pytest", "writes src/**"]` as pairs.
 
     Raises:
-        UsageError: one does not have this format.
+        UsageError: One does not have this format.
     """
     found: list[tuple[Doing, str]] = []
     for one in told:
@@ -175,7 +175,7 @@ def _turns(sample: Sample, workspace: Workspace | None) -> Sequence[CompletionMe
     """The agent's steps: the harness's record, or else the sample's messages.
 
     Raises:
-        WorkspaceError: there aren't any.
+        WorkspaceError: There aren't any.
     """
     recorded = None if workspace is None else workspace.messages()
     turns = sample.messages if recorded is None else recorded

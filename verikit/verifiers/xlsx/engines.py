@@ -68,8 +68,8 @@ def calculate(model: Model, cells: Sequence[str], cases: Sequence[Case]) -> Runs
     """Evaluate cells of a model once for each case.
 
     Raises:
-        MissingExtra: an engine is not installed.
-        SandboxError: the sandbox failed.
+        MissingExtra: An engine is not installed.
+        SandboxError: The sandbox failed.
     """
     request: dict[str, Any] = {name: dict(model[name]) for name in ("values", "formulas", "errors")}
     request |= {"cells": list(cells), "cases": [dict(case) for case in cases]}

@@ -75,8 +75,8 @@ class SeenWorkbook:
             model: The cells among them whose formulas are followed.
 
         Raises:
-            AgentFault: it is not a workbook that is safe to open.
-            WorkspaceError: the reader died.
+            AgentFault: It is not a workbook that is safe to open.
+            WorkspaceError: The reader died.
             MissingExtra: openpyxl is not installed.
         """
         return cls(**observe(READER, [blob], {"cells": list(dict.fromkeys(cells)), "model": list(model)}))
@@ -85,7 +85,7 @@ class SeenWorkbook:
         """The cells of a reference.
 
         Raises:
-            AgentFault: its sheet does not exist.
+            AgentFault: Its sheet does not exist.
         """
         found = self.cells.get(name, ())
         if not found:
@@ -96,7 +96,7 @@ class SeenWorkbook:
         """The cell of a reference.
 
         Raises:
-            AgentFault: its sheet does not exist.
+            AgentFault: Its sheet does not exist.
         """
         return self.asked(name)[0]
 
@@ -104,7 +104,7 @@ class SeenWorkbook:
         """A cell of the model and all that its formulas need.
 
         Raises:
-            WorkspaceError: they span more cells than the reader follows.
+            WorkspaceError: They span more cells than the reader follows.
         """
         seen, pending, areas, spanned = {key}, [key], set[str](), 0
         while pending:

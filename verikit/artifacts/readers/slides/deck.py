@@ -51,7 +51,7 @@ class _Deck:
         """The visible content of the deck.
 
         Raises:
-            BadContainer: it is not a deck, or is larger than any real deck.
+            BadContainer: It is not a deck, or is larger than any real deck.
         """
         first, chosen = whole(self._root, "firstSlideNum", 1), self._chosen()
         found = []

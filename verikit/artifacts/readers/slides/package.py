@@ -67,7 +67,7 @@ class Package:
         """A part's XML; None if the part doesn't exist.
 
         Raises:
-            BadContainer: it is not XML.
+            BadContainer: It is not XML.
         """
         if name not in self._parts:
             return None
@@ -98,7 +98,7 @@ class Package:
         """Count the elements of a tree that is about to be read for a slide.
 
         Raises:
-            BadContainer: all slides together have more elements than any real deck.
+            BadContainer: All slides together have more elements than any real deck.
         """
         self._spent += self._weights.get(id(tree), 0)
         if self._spent > _MOST_ELEMENTS:

@@ -101,7 +101,7 @@ def shapes_of(sheet: Sheet, context: SlideContext) -> list[Shape]:
     """The shapes of a slide, or of a layout or master that the slide shows.
 
     Raises:
-        BadContainer: there are more shapes than any real slide has.
+        BadContainer: There are more shapes than any real slide has.
     """
     context.package.spend(sheet.root)
     tree = sheet.tree

@@ -125,7 +125,7 @@ def slides(package: Package, main: str) -> Iterator[Sheet]:
     """The slides of a deck in their order.
 
     Raises:
-        BadContainer: one is missing, or is outside the file.
+        BadContainer: One is missing, or is outside the file.
     """
     root = package.tree(main)
     if root is None or root.tag != f"{P}presentation":

@@ -21,7 +21,7 @@ def yaml_document(text: str) -> Any:
     """The value of a YAML text, as JSON's types.
 
     Raises:
-        ValueError: it is not YAML, or too large.
+        ValueError: It is not YAML, or too large.
         Unread: PyYAML is not installed.
     """
     if find_spec("yaml") is None:
@@ -40,7 +40,7 @@ def project(task: AuditedTask) -> Mapping[str, Any]:
     """The content of `pyproject.toml`; empty if it doesn't exist.
 
     Raises:
-        ValueError: it can't be read.
+        ValueError: It can't be read.
     """
     data = task.data("pyproject.toml")
     return {} if data is None else parse_config(data)

@@ -58,7 +58,7 @@ def found_environments(root: str, only: str = "") -> list[FoundEnv]:
         only: The one format to look for. Empty: each of them.
 
     Raises:
-        OSError: the folder can't be listed.
+        OSError: The folder can't be listed.
     """
     found: list[FoundEnv] = []
     rows: list[FoundEnv] = []
@@ -76,7 +76,7 @@ def rows_file(path: str) -> tuple[str, FoundEnv]:
     """A file of rows as an environment, with the folder that its paths are relative to.
 
     Raises:
-        UsageError: it is not such a file.
+        UsageError: It is not such a file.
     """
     folder, name = os.path.split(os.path.abspath(path))
     if not _has_rows(folder, (), name):

@@ -45,7 +45,7 @@ def image_layout(task: AuditedTask, dockerfile: str) -> ImageLayout:
         dockerfile: Its path in the task. Its folder is the build context.
 
     Raises:
-        WorkspaceError: a file changed meanwhile.
+        WorkspaceError: A file changed meanwhile.
     """
     layout = ImageLayout()
     text = task.text(dockerfile) or ""

@@ -95,7 +95,7 @@ class Rehearsal:
         """Read the requirements of the runs. Nothing is run.
 
         Raises:
-            WorkspaceError: the task can't be read.
+            WorkspaceError: The task can't be read.
         """
         self = cls(task, task.parts[0], box, limits)
         if len(task.parts) != 1 or self.part.name:
@@ -160,7 +160,7 @@ class Rehearsal:
         """Run the solution on the files that the agent starts with.
 
         Raises:
-            OutOfTime: the check has no time left.
+            OutOfTime: The check has no time left.
         """
         found = self._solved.get(surroundings)
         if found is None:
@@ -186,7 +186,7 @@ class Rehearsal:
             again: Run even if the same was run before.
 
         Raises:
-            OutOfTime: the check has no time left.
+            OutOfTime: The check has no time left.
         """
         files = self.graders_files(after)
         key = (digest(files), surroundings)

@@ -137,7 +137,7 @@ def whole(
         last: an assertion to append after all others.
 
     Raises:
-        ValueError: the tests don't have assertions.
+        ValueError: The tests don't have assertions.
     """
     name = defined(prompt, language)
     alone = bool(name) and defines(language, name, program)

@@ -82,7 +82,7 @@ def whole(parts: Sequence[str], tests: str, last: str = "") -> str:
         last: an assertion to append after all others.
 
     Raises:
-        ValueError: there is no test function.
+        ValueError: There is no test function.
     """
     names = list(dict.fromkeys(_TEST.findall(tests)))
     if not names:

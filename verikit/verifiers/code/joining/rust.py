@@ -17,7 +17,7 @@ def without_crates(prompt: str, program: str, tests: str) -> tuple[str, str]:
     """A prompt and a program without the prompt's imports of external crates.
 
     Raises:
-        ValueError: the tests use one.
+        ValueError: The tests use one.
     """
     crates = {found[1] for found in _USE.finditer(prompt)} - _HERE
     if needed := sorted(crate for crate in crates if re.search(rf"\b{crate}::", tests)):
