@@ -57,7 +57,7 @@ def pdf(drawing: Drawing) -> bytes:
     """Return a drawing as a PDF of one page, with fonts embedded as TrueType, as publishers require.
 
     Raises:
-        MissingExtra: Matplotlib is not installed.
+        MissingExtra: matplotlib is not installed.
     """
     try:
         from matplotlib import rc_context

@@ -29,7 +29,7 @@ class BwrapSandbox(OneShot):
     """Runs each program under bubblewrap: own namespaces, read-only view, memory file system, verikit's seccomp filter.
 
     Raises:
-        SandboxUnavailable: Bwrap is absent or not allowed here, or a required property is not verified.
+        SandboxUnavailable: bwrap is absent or not allowed here, or a required property is not verified.
     """
 
     def __init__(

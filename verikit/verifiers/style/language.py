@@ -43,7 +43,7 @@ class Language(TextVerifier):
         """Score each sample separately.
 
         Raises:
-            MissingExtra: Langdetect is not installed.
+            MissingExtra: langdetect is not installed.
         """
         if find_spec("langdetect") is None:
             raise MissingExtra(self.name, "text")
