@@ -271,8 +271,7 @@ class Trainer:
     def _watch_unscored(self, trajectories: Sequence[Trajectory], step: int) -> None:
         """Warn if too many trajectories of a role are unscored or not sampled; stop after several such steps in a row.
 
-        Otherwise training would use only the remaining ones, for example only those that never called a failing
-        retriever.
+        Otherwise training would use only the others, such as those that never called a failing retriever.
 
         Raises:
             TrainerError: Too many steps in a row were affected.

@@ -1,8 +1,7 @@
-"""The core interface: a `Verifier` maps samples to scores. Everything else is a verifier, feeds one or uses one.
+"""The one verb: a `Verifier` maps samples to scores. Everything else is one, feeds one, or uses one.
 
-`Verifier.score` is the method to implement. It works on batches, is synchronous and must be thread-safe. Callers use
-`score_all`, the only place where an exception becomes data: a bad row gets an error score, and the other rows keep
-their scores.
+`Verifier.score` is the method to implement: batch-first, synchronous, thread-safe. Callers go through `score_all`, the
+one place where an exception becomes data: a bad row gets an error score and the others keep theirs.
 """
 
 from __future__ import annotations
@@ -31,45 +30,41 @@ from verikit.types import UNIT, Gold, Prompt, Sample, Score
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _PACKAGE = os.path.dirname(__file__) + os.sep
 _FRAMES = 10
-"""Number of traceback frames to keep, innermost first."""
+"""Frames of a traceback that are kept, the innermost ones."""
 
 
 class Verifier(ABC):
     """Maps samples to scores.
 
-    `repr` includes everything that determines the scores (options, parts), because resumed runs and caches use it as a
-    key. Implementations are picklable and safe to call from several threads.
+    `repr` tells everything that decides the scores (options, parts): resumed runs and caches are keyed by it.
+    Implementations are picklable and safe to call from several threads.
     """
 
     name: str
     batch: int = 1
-    """Samples per call needed for full speed, such as the number of requests an engine keeps in flight."""
+    """Samples it wants in one call to work at full speed: what an engine keeps in flight, say."""
     reads: ClassVar[Reads | None] = "reply"
-    """The part of a completion that `score` finds in `Sample.completion`.
-
-    None passes the sample unchanged, which verifiers that forward it to others need.
-    """
+    """What `score` finds in `Sample.completion`; None: the sample as it is, which verifiers that pass it on need."""
     sees_media: ClassVar[bool] = False
-    """Whether `score` receives replies that are pictures, sounds or files without text. Otherwise they are unscored."""
+    """Whether `score` gets replies that are pictures, sounds or files without text; otherwise they are unscored."""
     tallied: ClassVar[tuple[str, ...]] = ()
-    """Keys of `Score.usage` that a run's summary adds up: integers that count how many times something happened."""
+    """Keys of `Score.usage` that a run's summary adds up: whole numbers that say how often something happened."""
     rates: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType({})
-    """Fractions in a run's summary, by name: the tallied key of the numerator and that of the denominator."""
+    """Shares that a run's summary gives: by name, which tallied key is counted, and of which other."""
 
     @abstractmethod
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """Return one score per sample, in order. A failure is a `Score` without a value, not an exception."""
 
     def __call__(self, completion: str, answer: Gold | float = None, *, prompt: Prompt = "", **meta: Any) -> Score:
-        """Score one completion. A numeric answer is converted to a string. `meta` becomes the sample's own keys."""
+        """Score one completion; a number is the answer that is its text, `meta` becomes the sample's own keys."""
         gold = str(answer) if isinstance(answer, int | float) else answer
         return score_all(self, [Sample(prompt, completion, gold, meta=meta)])[0]
 
     def score_missing(self, sample: Sample, reason: str) -> Score:
-        """Return the score of a completion with thoughts but no reply: 0.0, unless the row is bad.
+        """The score of a completion with thoughts and no reply, which `score` doesn't get: 0.0, unless the row is bad.
 
-        `score` doesn't receive such completions. A verifier that counts events in `usage` also counts them here.
-        `sample.completion` is blank.
+        One that counts things in `usage` counts them here too. `sample.completion` is blank.
         """
         return Score(0.0, reason=reason)
 
@@ -78,65 +73,52 @@ class Verifier(ABC):
         return a == b
 
     def keys(self, answer: str) -> tuple[Hashable, ...] | None:
-        """Return keys such that equal answers have one in common, or None if they are unknown.
+        """Keys such that equal answers share one, by which votes over many answers compare few; None: not known.
 
-        Keys let votes over many answers compare only a few of them. Identical strings are equal without a key. A custom
-        `equal` has no keys unless `keys` is overridden too.
+        A text is equal to itself without a key. An `equal` of one's own has no keys unless `keys` says more.
         """
         return () if type(self).equal is Verifier.equal else None
 
     def matches(self, score: Score) -> bool:
-        """Whether a score means that its answer equals the gold answer.
+        """Whether a score says that its answer is the gold's: such answers vote together, however they are written.
 
-        Such answers vote together, however they are written.
-
-        False if answers other than the gold answer can be right.
+        False where other things than the gold's answer can be right.
         """
         return False
 
     def doubts(self, score: Score) -> bool:
-        """Whether a negative score of this verifier may be wrong. False if the score rests on proof."""
+        """Whether a score of this verifier that is a no may be wrong; False where it rests on proof."""
         return True
 
     def explain(self, sample: Sample) -> str:
-        """Return more detail on one sample than its score (parse trees, steps), for people to read.
-
-        "" if there is none.
-        """
+        """What more there is to tell a person about one sample beside its score (parse trees, steps); "" if nothing."""
         return ""
 
     def environment(self) -> Mapping[str, Any]:
-        """Return the machine's properties that scores depend on, such as a sandbox's verified ones.
-
-        They are stored with a run's results.
-        """
+        """What of this machine the scores rest on (a sandbox's proved properties), kept with a run's results."""
         return {}
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest possible value, or -inf and inf if unbounded. Intervals depend on them.
+        """The least and the greatest value it can give; -inf and inf where nothing bounds it. Intervals rest on them.
 
-        The default is [0, 1] for a verifier without parts. With parts, it is the range of the parts, extended to the
-        0.0 of a completion that can't be scored.
+        Without parts it is [0, 1], with parts what theirs span, with the 0.0 of a completion that can't be scored.
         """
         return span(0.0, *(end for part in parts_of(self) for end in part.bounds)) if any(parts_of(self)) else UNIT
 
     @property
     def slowest_s(self) -> float:
-        """Most seconds that one sample can take, if an option limits it. Otherwise 0. Parts are not included."""
+        """The most seconds that one sample can take, where that is bounded by an option; else 0. Not of its parts."""
         return 0.0
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits that change whenever anything that determines the scores changes."""
+        """16 hex digits that change when anything that decides the scores changes."""
         told = _ADDRESS.sub("", repr(self)) + os.environ.get(TAGS_VARIABLE, "")
         return hashlib.sha256(told.encode(errors="replace")).hexdigest()[:16]
 
     def __repr__(self) -> str:
-        """Return the class and its public attributes.
-
-        Subclasses whose private attributes affect scores must add these.
-        """
+        """Class and public attributes; a subclass with private ones that matter says more."""
         shown = ", ".join(
             f"{key}={value!r}" for key, value in getattr(self, "__dict__", {}).items() if not key.startswith("_")
         )
@@ -166,33 +148,33 @@ class TextVerifier(Verifier):
 
     _: KW_ONLY
     reads: Reads = "reply"  # type: ignore[misc]  # pyright: ignore[reportIncompatibleVariableOverride]
-    """The part of a completion to score: the `reply`, the `thoughts`, or `all`."""
+    """What of a completion is scored: the `reply`, the `thoughts`, or `all`."""
 
     def __post_init__(self) -> None:
         check_reads(self.reads)
 
 
 def check_reads(reads: object) -> None:
-    """Check that a value is a valid `Reads`.
+    """Refuse what can't be read of a completion.
 
     Raises:
-        UsageError: It is not.
+        UsageError: it is no `Reads`.
     """
     if reads not in get_args(Reads):
         raise UsageError(f"reads must be one of {', '.join(get_args(Reads))}, got {reads!r}")
 
 
 def score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
-    """Score a batch. This is the scoring boundary.
+    """Score a batch; the scoring boundary.
 
-    The verifier gets the part of each completion that its `reads` names. If it reads the reply, it doesn't receive
-    completions that have thoughts but no reply. These score 0.0 (`Verifier.score_missing`).
+    The verifier gets what it `reads` of each completion; one that reads the reply doesn't get a completion that has
+    thoughts and no reply, which is 0.0 (`Verifier.score_missing`).
 
-    If `verifier.score` raises an exception or doesn't return one `Score` per sample, the samples that cause it get
-    error scores. The batch is halved until they are isolated, so one bad row among n costs O(log n) more calls.
+    An exception out of `verifier.score` (or a result that is not one `Score` per sample) becomes an error score for the
+    samples that cause it: the batch is halved until they stand alone, so one bad row among n costs O(log n) more calls.
 
     Raises:
-        UsageError: The verifier was set up incorrectly. That is an error in the call, not in a row.
+        UsageError: the verifier was set up wrong; that is a fault of the call, not of a row.
     """
     if tracing.tracer() is None:
         return _score_all(verifier, samples)
@@ -223,11 +205,11 @@ def _score_all(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
 
 
 class _Malformed(Exception):
-    """The verifier didn't return one score per sample."""
+    """What a verifier returned is not one score a sample."""
 
 
 def _read_and_score(verifier: Verifier, samples: Sequence[Sample]) -> list[Score]:
-    """Pass the verifier the part of each sample that it reads."""
+    """Show the verifier what it reads of each sample."""
     shown = [view(sample, verifier.reads, media=verifier.sees_media) for sample in samples]
     live = [seen.sample for seen in shown if seen.complete]
     scores = verifier.score(live) if live or not samples else []
@@ -246,21 +228,21 @@ def _unread(verifier: Verifier, seen: Read) -> Score:
 
 
 def _noted(score: Score, told: str) -> Score:
-    """Note in the score's text which part of the completion was read, if it wasn't all of it."""
+    """Say in the score's text what was read, where that was not all."""
     if not told:
         return score
     return replace(score, text=f"{told}\n{score.text}" if score.text else told)
 
 
 def walk(verifier: Verifier) -> Iterator[Verifier]:
-    """Yield the verifier and all its parts, recursively, outermost first."""
+    """The verifier and all it is made of, outermost first."""
     yield verifier
     for part in parts_of(verifier):
         yield from walk(part)
 
 
 def parts_of(verifier: Verifier) -> Iterator[Verifier]:
-    """Yield the direct parts of a verifier."""
+    """The verifiers that a verifier is directly made of."""
     names: list[str] = [field.name for field in fields(verifier)] if is_dataclass(verifier) else []
     for name in names:
         value = getattr(verifier, name)
@@ -271,21 +253,15 @@ def parts_of(verifier: Verifier) -> Iterator[Verifier]:
 
 
 def describe(error: BaseException) -> str:
-    """Return one line for a reason: the error's type, message and, for verikit's errors, hint.
-
-    Cut at 500 characters.
-    """
-    # The standard formatter also handles an exception whose `str` fails.
+    """One line for a reason: the type, the message, and the hint of our own errors; cut at 500 characters."""
+    # The library's own way of saying it: it copes with an exception that can't be turned into text.
     text = " ".join(traceback.format_exception_only(error)[-1].split()).removeprefix(f"{type(error).__module__}.")
     text = strike(with_hint(text, error.hint) if isinstance(error, VerikitError) else text)
     return text if len(text) <= 500 else text[:499] + "…"
 
 
 def raised_at(error: BaseException) -> str:
-    """Return the line of user code that raised an exception, to append to a reason: ` (reward.py:12)`.
-
-    "" if there is none.
-    """
+    """Behind a reason, the line of the user's code that an exception came from: ` (reward.py:12)`; else nothing."""
     frames = _foreign(error)
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({os.path.basename(error.filename)}:{error.lineno})"
@@ -294,16 +270,13 @@ def raised_at(error: BaseException) -> str:
 
 
 def _traced(error: BaseException) -> str:
-    """Return the traceback of an error in user code, starting at verikit's call. "" if verikit itself raised it."""
+    """The traceback of what the user's code raised, from where verikit called it; "" if it was verikit itself."""
     frames = _foreign(error)
     return strike("".join(traceback.format_list(frames[-_FRAMES:]))) if frames else ""
 
 
 def _foreign(error: BaseException) -> list[traceback.FrameSummary]:
-    """Return a traceback's frames from the first one outside this package.
-
-    Empty for errors that verikit raises on purpose.
-    """
+    """The frames of a traceback from the first on that is not of this package; none for what it raises on purpose."""
     if isinstance(error, VerikitError):
         return []
     frames = traceback.extract_tb(error.__traceback__)
@@ -315,7 +288,7 @@ Scorer = Callable[[Sample], float | bool | Score | None]
 
 
 class FunctionVerifier(Verifier):
-    """Turns a plain function of one sample into a verifier. Created by `verifier`."""
+    """A plain function of one sample as a verifier; made by `verifier`."""
 
     sees_media = True  # the function finds them in the sample's messages
 
@@ -328,7 +301,7 @@ class FunctionVerifier(Verifier):
         self.__name__: str = self.name
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """Call the function on each sample. None abstains, a number or bool is the value."""
+        """Call the function on each sample; None abstains, a number or bool is the value."""
         return [self._score_sample(sample) for sample in samples]
 
     def _score_sample(self, sample: Sample) -> Score:
@@ -342,12 +315,12 @@ class FunctionVerifier(Verifier):
         return Score(float(result), seconds=seconds)
 
     def __repr__(self) -> str:
-        """Return the name and a digest of the source, so an edited function counts as a different verifier."""
+        """Name and a digest of the source, so that an edited function counts as another verifier."""
         told = describe_function(self._function)
         return told if self.reads == "reply" else f"{told} of {self.reads}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # After decoration, the function's name refers to this object, so pickle finds it by that name.
+        # After decoration the function's own name means this object, so it is found again by that name.
         function = self._function
         module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
         if module and "<" not in qualname and _lookup(module, qualname) is self:
@@ -356,16 +329,16 @@ class FunctionVerifier(Verifier):
 
 
 def describe_function(function: Callable[..., Any]) -> str:
-    """Describe a function by its name and a digest of its source, defaults and closure.
+    """Say which function this is, with a digest of its source, defaults and closure.
 
-    An edited function gets a different description. So does a function that a factory made with another option.
+    An edited function is another function, and so is one that a factory made with another option.
     """
     if isinstance(function, partial):
         bound = ", ".join([*map(repr, function.args), *(f"{k}={v!r}" for k, v in function.keywords.items())])
         return f"partial({describe_function(function.func)}, {bound})"
     if not isinstance(function, FunctionType):
         return repr(function)
-    import inspect  # imported here, because it takes a third of `import verikit`
+    import inspect  # here, not above: it costs a third of `import verikit`
 
     code = function.__code__
     try:
@@ -385,7 +358,7 @@ def _describe_cell(cell: CellType) -> str:
         value = cell.cell_contents
     except ValueError:
         return "empty"
-    # A function may close over itself. Its name is used there.
+    # A function may close over itself: its name must do there.
     return f"{value.__module__}:{value.__qualname__}" if isinstance(value, FunctionType) else repr(value)
 
 
@@ -403,11 +376,11 @@ def verifier(*, name: str = "", reads: Reads = "reply") -> Callable[[Scorer], Fu
 def verifier(
     function: Scorer | None = None, *, name: str = "", reads: Reads = "reply"
 ) -> FunctionVerifier | Callable[[Scorer], FunctionVerifier]:
-    """Turn a plain function `(Sample) -> float | bool | Score | None` into a verifier. Returning None abstains.
+    """Make a verifier of a plain function `(Sample) -> float | bool | Score | None`; None abstains.
 
-    Use it bare (`@verifier`), with a name (`@verifier(name="style")`) or with `reads`. By default, `sample.completion`
-    contains the reply and `sample.thoughts` the thoughts. With `@verifier(reads="all")`, the completion contains both,
-    including tags.
+    Used bare (`@verifier`), with a name (`@verifier(name="style")`), or with what it reads: the function finds the
+    reply in `sample.completion` and the thoughts in `sample.thoughts`; `@verifier(reads="all")` finds both in the
+    completion, tags included.
     """
     if function is None:
         return partial(FunctionVerifier, name=name, reads=reads)
@@ -415,7 +388,7 @@ def verifier(
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Return names for parts: a duplicate gets a suffix (`answer`, `answer_2`), never a silent overwrite."""
+    """Names for parts: an equal name gets a suffix (`answer`, `answer_2`), never a silent overwrite."""
     result: dict[str, None] = {}
     count: dict[str, int] = {}
     for name in names:
