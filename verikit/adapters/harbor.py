@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from verikit.adapters.harbor_grader import BEFORE, EXPECTED, REWARD, TESTS, WORK
+from verikit.adapters.packages import check_target
 from verikit.adapters.reward import gold_of
+from verikit.adapters.spec_files import split_file
 from verikit.adapters.stacks import Stack
 from verikit.errors import UsageError, VerikitError, WorkspaceError
 from verikit.names.spec import load
@@ -120,8 +122,7 @@ def write_tasks(
     load(spec)
     if any(char.isspace() for char in image) or not image:
         raise UsageError(f"{image!r} can't be the name of an image")
-    if folder.exists() and not force and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already", hint="--force writes into it")
+    check_target(folder, force=force)
     tasks: dict[str, _Task] = {}
     for row in rows:
         task = _task(row, data_folder)
@@ -197,13 +198,12 @@ def _instruction(row: Group) -> str:
 
 def _graders_spec(spec: str) -> tuple[str, dict[str, bytes]]:
     """Return the spec for the grader, and the file that it starts with by its name in `tests/`."""
-    mark = ".py:" if ".py:" in spec else ".toml#"
-    path, found, rest = spec.partition(mark)
-    file = Path(path + mark[:-1])
-    if not found or not file.is_file():
+    named = split_file(spec)
+    if named is None:
         return spec, {}
+    file, rest = named
     try:
-        return f"{TESTS}{file.name}{mark[-1]}{rest}", {file.name: file.read_bytes()}
+        return f"{TESTS}{file.name}{rest}", {file.name: file.read_bytes()}
     except OSError as error:
         raise UsageError(f"{file} can't be read: {error.strerror}") from None
 
@@ -233,7 +233,7 @@ def _texts(task: _Task, spec: str, full_name: str, images: _Images) -> dict[str,
     found = {path: text.encode("utf-8", "replace") for path, text in texts.items()}
     if task.before is not None:
         found |= {f"environment/files/{path}": content for path, content in _contents(task.before).items()}
-        found[f"tests/{BEFORE}"] = packed(task.before, task.before.manifest)
+        found[f"tests/{BEFORE}"] = _packed(task.before, task.before.manifest)
     return found | (_solution(task.before, task.oracle) if task.oracle is not None else {})
 
 
@@ -267,11 +267,11 @@ def _solution(before: Tree | None, oracle: Tree) -> dict[str, bytes]:
     found = {}
     if new:
         lines.append(f"tar -xf /solution/files.tar -C {WORK}")
-        found["solution/files.tar"] = packed(oracle, new)
+        found["solution/files.tar"] = _packed(oracle, new)
     return found | {"solution/solve.sh": ("\n".join(lines) + "\n").encode()}
 
 
-def packed(tree: Tree, paths: Iterator[str] | Sequence[str] | Mapping[str, Any]) -> bytes:
+def _packed(tree: Tree, paths: Iterator[str] | Sequence[str] | Mapping[str, Any]) -> bytes:
     """Pack entries of a tree as a tar. Equal entries give byte-identical tars."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from verikit.adapters import env_files as files
 from verikit.adapters.env_rows import TASKS, VERIFIER, packed
+from verikit.adapters.spec_files import absolute
 from verikit.adapters.stacks import Stack
 from verikit.errors import UsageError, VerikitError
 from verikit.names.spec import load
@@ -71,14 +72,13 @@ def write_package(stack: str, spec: str, problems: Sequence[Group], folder: Path
     name = package_name(name or folder.name)
     if not problems:
         raise UsageError("an environment requires tasks, but the data is empty")
-    if folder.exists() and not force and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} already exists", hint="--force writes into it")
+    check_target(folder, force=force)
     texts = {
         "verifiers-env": _verifiers,
         "openenv": _openenv,
         "nemo-gym": _nemo_gym,
     }[stack](name, problems)
-    verifier = json.dumps({"spec": _absolute(spec)}) + "\n"
+    verifier = json.dumps({"spec": absolute(spec)}) + "\n"
     inside = {VERIFIER: verifier} if stack == "nemo-gym" else {TASKS: packed(problems), VERIFIER: verifier}
     texts |= {path if stack == "nemo-gym" else f"{name}/{path}": text for path, text in inside.items()}
     kind = "".join(part.capitalize() for part in name.split("_")) or "Env"
@@ -88,6 +88,16 @@ def write_package(stack: str, spec: str, problems: Sequence[Group], folder: Path
         _write(folder / path.replace("@NAME@", name), text)
     where = os.path.join(".", folder)  # without a slash, pip reads a package's name
     return PACKAGES[stack].hook.replace("NAME", name).replace("./DIR", shlex.quote(where))
+
+
+def check_target(folder: Path, *, force: bool) -> None:
+    """Check that a folder may be written.
+
+    Raises:
+        UsageError: It is a file or not empty, and `force` is not set.
+    """
+    if folder.exists() and not force and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} already exists", hint="--force writes into it")
 
 
 def package_name(text: str) -> str:
@@ -101,13 +111,6 @@ def package_name(text: str) -> str:
     if not letters or keyword.iskeyword(name) or name in _TAKEN or name in sys.stdlib_module_names:
         raise UsageError(f"{text!r} can't be a package's name", hint="--name my_env: letters, digits, underscores")
     return name
-
-
-def _absolute(spec: str) -> str:
-    """Return a spec that works from any folder: a file that it starts with gets its full path."""
-    path, mark, rest = spec.partition(".py:" if ".py:" in spec else ".toml#")
-    file = Path(path + mark[:-1])
-    return f"{file.resolve()}{mark[-1]}{rest}" if mark and file.is_file() else spec
 
 
 def _project(needs: str, extra: str, *packages: str) -> str:

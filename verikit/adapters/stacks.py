@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.adapters.openai_grader import written
+from verikit.adapters.spec_files import absolute
 from verikit.errors import UsageError
 from verikit.names.spec import load
 
@@ -309,8 +310,5 @@ def shim(name: str, spec: str) -> str:
     verifier = load(spec)
     if name == GRADER:
         return written(verifier)
-    path, mark, rest = spec.partition(".py:" if ".py:" in spec else ".toml#")
-    if mark and (file := Path(path + mark[:-1])).is_file():
-        spec = f"{file.resolve()}{mark[-1]}{rest}"
-    lines = [line.replace("{spec}", repr(spec)) for line in stack.lines]
+    lines = [line.replace("{spec}", repr(absolute(spec))) for line in stack.lines]
     return "\n".join([f"# {stack.tested}: {stack.hook}", *lines, ""])

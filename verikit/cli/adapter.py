@@ -16,7 +16,9 @@ from verikit.cli.options import map_option
 from verikit.errors import UsageError, VerikitError
 from verikit.readers.problems import read_problems
 
-_STACK = click.Choice([*STACKS, *PACKAGES, "harbor"])
+_PACKAGES = {**PACKAGES, "harbor": HARBOR}
+"""Stacks that need a folder with tasks."""
+_STACK = click.Choice([*STACKS, *_PACKAGES])
 
 
 @click.group()
@@ -50,10 +52,12 @@ def write(
     verikit adapter write verifiers-env answer --data sums.jsonl -o sums_env
     verikit adapter write harbor "files(exist=['a.csv'])" --data rows.jsonl -o tasks
     """  # noqa: D301 - click reads \b as "don't wrap"
-    if (stack in PACKAGES or stack == "harbor") and (data is None or out is None):
+    if stack in _PACKAGES and (data is None or out is None):
         raise UsageError(
             f"{stack} is a package", hint="this stack needs --data FILE (its tasks) and -o DIR (its folder)"
         )
+    if image != IMAGE and stack != "harbor":
+        raise UsageError("--image belongs to harbor")
     if stack == "harbor":
         _write_harbor(spec, str(data), Path(str(out)), name, image, mapping, force)
         return
@@ -62,7 +66,7 @@ def write(
         click.echo(f"written to {out}. To use it:\n{next_step}", err=True)
         return
     if data or name or mapping:
-        raise UsageError(f"--data, --name and --map belong to a package: {', '.join(PACKAGES)}")
+        raise UsageError(f"--data, --name and --map belong to a package: {', '.join(_PACKAGES)}")
     text = shim(stack, spec)
     if out is None:
         click.echo(text, nl=False)
@@ -91,8 +95,7 @@ def _write_harbor(spec: str, data: str, out: Path, name: str, image: str, mappin
 @click.argument("stack", type=_STACK)
 def show(stack: str) -> None:
     """Show how STACK loads a reward, an example call, the return value, and how unscored samples are reported."""
-    packages = {**PACKAGES, "harbor": HARBOR}
-    found = packages[stack] if stack in packages else stack_of(stack)
+    found = _PACKAGES[stack] if stack in _PACKAGES else stack_of(stack)
     click.echo(f"{found.tested}\n\nnamed as: {found.hook}\n\npasses, for example:")
     click.echo(json.dumps(found.call, indent=2, ensure_ascii=False))
     click.echo(f"\ntakes: {found.returns}")
