@@ -35,6 +35,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from errno import EDQUOT, EFBIG, ENOSPC
 from os import PathLike
+from typing import Literal
 
 from verikit.platform.secrets import strike
 
@@ -179,7 +180,17 @@ class RetrievalTimeout(RetrievalError):
 
 
 class WorkspaceError(VerikitError):
-    """An agent's files can't be judged because of verikit or the row. The score has no value."""
+    """An agent's files can't be judged because of verikit or the row. The score has no value.
+
+    `kind` tells audits what is wrong with a row: a path is `missing` or `outside` of its folder, a key is `unknown`, or
+    something else is `wrong`.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str = "", kind: Literal["missing", "outside", "unknown", "wrong"] = "wrong"
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
 
 
 class AgentFault(VerikitError):

@@ -66,7 +66,7 @@ class FolderSource(TreeSource):
             top = open_within(self.root, self.within, os.O_DIRECTORY)
         except OSError as error:
             told = "a link lies on its path" if error.errno == errno.ELOOP else error.strerror
-            raise WorkspaceError(f"the folder {self._name()} can't be collected: {told}") from None
+            raise WorkspaceError(f"the folder {self._name()} can't be collected: {told}", kind="missing") from None
         try:
             yield top
         finally:
@@ -115,7 +115,7 @@ class _Collection:
                 folder = open_beneath(self.top, names, os.O_DIRECTORY)
             except OSError as error:
                 if not names:
-                    raise WorkspaceError(f"the folder can't be collected: {error.strerror}") from None
+                    raise WorkspaceError(f"the folder can't be collected: {error.strerror}", kind="missing") from None
                 found[:] = [self._blocked(entry, error) if entry.path == "/".join(names) else entry for entry in found]
                 continue
             try:

@@ -74,7 +74,8 @@ def workspace_of_row(told: object, folder: str | None) -> Workspace:
     if "trial" in told:
         return _of_trial(told, folder)
     if unknown := next((key for key in told if key not in KEYS), None):
-        raise WorkspaceError(f"a row's workspace has no {shown(str(unknown))!r}", hint=f"available: {', '.join(KEYS)}")
+        hint = f"available: {', '.join(KEYS)}"
+        raise WorkspaceError(f"a row's workspace has no {shown(str(unknown))!r}", hint=hint, kind="unknown")
     links, packed_by = told.get("links", "refused"), told.get("packed_by", "")
     if links not in get_args(Links):
         raise WorkspaceError(f"links must be one of {', '.join(get_args(Links))}, got {links!r}")
@@ -139,7 +140,9 @@ def _place(path: Any, folder: str | None) -> tuple[str, tuple[str, ...]]:
     names = parts(path) if isinstance(path, str) else None
     if names is None:
         told = shown(str(path))
-        raise WorkspaceError(f"paths of a row's workspace must be in the folder of the row's file, {told} is not")
+        raise WorkspaceError(
+            f"paths of a row's workspace must be in the folder of the row's file, {told} is not", kind="outside"
+        )
     return folder, tuple(names)
 
 
@@ -147,7 +150,8 @@ def _is_folder(root: str, within: tuple[str, ...]) -> bool:
     try:
         found = open_within(root, within)
     except OSError as error:
-        raise WorkspaceError(f"{shown('/'.join((root, *within)))} can't be collected: {error.strerror}") from None
+        name = shown("/".join((root, *within)))
+        raise WorkspaceError(f"{name} can't be collected: {error.strerror}", kind="missing") from None
     try:
         return stat.S_ISDIR(os.fstat(found).st_mode)
     finally:

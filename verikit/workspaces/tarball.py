@@ -109,7 +109,7 @@ class TarSource(TreeSource):
             return open(open_within(self.root, self.within), "rb")
         except OSError as error:
             name = shown("/".join((self.root, *self.within)))
-            raise WorkspaceError(f"the tar {name} can't be collected: {error.strerror}") from None
+            raise WorkspaceError(f"the tar {name} can't be collected: {error.strerror}", kind="missing") from None
 
 
 def _decompressed(stream: IO[bytes], start: bytes) -> IO[bytes] | None:

@@ -59,7 +59,7 @@ def _row(task: AuditedTask, row: Any, where: str, folder: str) -> Iterator[EnvFi
     try:
         workspace_of_row(told, folder)
     except WorkspaceError as error:
-        yield EnvFinding(_kind(str(error)), shown(str(error)[:200]), where)
+        yield EnvFinding(error.kind, shown(str(error)[:200]), where)
         return
     for key in ("trajectory", "trial", "task"):
         named = told.get(key)
@@ -70,14 +70,6 @@ def _row(task: AuditedTask, row: Any, where: str, folder: str) -> Iterator[EnvFi
     for pattern in outputs if isinstance(outputs, list) else ():
         if parts(pattern) is None:
             yield EnvFinding("outside", f"the output {shown(pattern)} leaves the workspace", where)
-
-
-def _kind(problem: str) -> str:
-    if "can't be collected" in problem:
-        return "missing"
-    if "must be in the folder" in problem:
-        return "outside"
-    return "unknown" if "has no" in problem else "wrong"
 
 
 def check_rows_reach(task: AuditedTask, file: str = "") -> CheckRecord:
