@@ -73,12 +73,12 @@ def step_metrics(trajectories: Sequence[Trajectory], section: AdvantageSection) 
 
 def unscored_step_rewards(trajectories: Sequence[Trajectory], section: AdvantageSection, limit: float) -> str:
     """Return an error message if too many rewards by turn or step are unscored (a fraction above `limit`), or ""."""
-    metrics = step_metrics(trajectories, section)
-    lost, of = (
-        metrics.get("unscored_step_rewards", 0.0),
-        sum(len(trajectory.step_rewards) for trajectory in trajectories),
-    )
-    return f"{lost:.0f} of {of} rewards by {section.credit} are unscored" if lost > limit * of else ""
+    if section.credit == "trajectory":
+        return ""
+    values = [step.value for trajectory in trajectories for step in trajectory.step_rewards]
+    lost = sum(value is None for value in values)
+    is_too_many = lost > limit * len(values)
+    return f"{lost} of {len(values)} rewards by {section.credit} are unscored" if is_too_many else ""
 
 
 def _keyed(trajectories: Sequence[Trajectory], credit: Credit) -> Iterator[tuple[Hashable, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _PAGE = resource.getpagesize()
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -23,6 +23,15 @@ def resident(proc: int, root: int) -> int:
 def processor_seconds(proc: int, root: int) -> float:
     """CPU time of a process, all its descendants, and its ended descendants that were waited for."""
     return sum(sum(map(int, told.rpartition(b")")[2].split()[11:15])) for told in _told(proc, root, "stat")) / _TICKS
+
+
+def measured(measure: Callable[[int, int], float], root: int) -> float:
+    """Return a measurement of a process and its descendants: `resident` or `processor_seconds`."""
+    proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return measure(proc, root)
+    finally:
+        os.close(proc)
 
 
 def _told(proc: int, root: int, name: str) -> Iterator[bytes]:

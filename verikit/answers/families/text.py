@@ -116,7 +116,7 @@ def compare_texts(gold: str, answer: str, equality: Equality) -> EqualityResult:
         return equal("same text") if same else different("no words in the answer")
     if _sign(gold) != _sign(answer):
         return different("one has a sign before it")
-    if (operators := _operators(gold)) and (others := _operators(answer)) and operators != others:
+    if _differ_in_operators(gold, answer):
         return different("another operator between the words")
     if g == a:
         return equal("same words")
@@ -133,6 +133,12 @@ def compare_texts(gold: str, answer: str, equality: Equality) -> EqualityResult:
     if equality.lenient:
         return _leniently(gold, g, answer, a)
     return different("other words")
+
+
+def _differ_in_operators(gold: str, answer: str) -> bool:
+    """Whether both texts have operators between words, and these are not the same ones."""
+    wanted = _operators(gold)
+    return bool(wanted) and _operators(answer) not in ([], wanted)
 
 
 def _operators(text: str) -> list[str]:

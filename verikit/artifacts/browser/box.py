@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -108,20 +108,13 @@ class BrowserBox:
         """Memory in use by all processes of the browser."""
         from verikit.sandbox import processes
 
-        return int(self._measured(processes.resident)) >> 20
+        return int(processes.measured(processes.resident, self._process.pid)) >> 20
 
     def cpu_s(self) -> float:
         """CPU seconds that they have used."""
         from verikit.sandbox import processes
 
-        return self._measured(processes.processor_seconds)
-
-    def _measured(self, measure: Callable[[int, int], float]) -> float:
-        proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            return measure(proc, self._process.pid)
-        finally:
-            os.close(proc)
+        return processes.measured(processes.processor_seconds, self._process.pid)
 
     def told(self) -> str:
         """After its end: why the box could not be created, if it failed."""

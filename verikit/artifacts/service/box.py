@@ -160,14 +160,10 @@ class ServiceBox:
     def _check_use(self) -> None:
         from verikit.sandbox import processes
 
-        proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            if processes.resident(proc, self._process.pid) > MEMORY_MB << 20:
-                raise AgentFault(f"the program uses over {MEMORY_MB} MB of memory")
-            if processes.processor_seconds(proc, self._process.pid) > CPU_S:
-                raise AgentFault(f"the program uses over {CPU_S} seconds of processor time")
-        finally:
-            os.close(proc)
+        if processes.measured(processes.resident, self._process.pid) > MEMORY_MB << 20:
+            raise AgentFault(f"the program uses over {MEMORY_MB} MB of memory")
+        if processes.measured(processes.processor_seconds, self._process.pid) > CPU_S:
+            raise AgentFault(f"the program uses over {CPU_S} seconds of processor time")
 
     def _command(self, do: str, **arguments: float) -> dict[str, Any]:
         try:

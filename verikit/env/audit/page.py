@@ -19,6 +19,13 @@ from verikit.errors import VerikitError
 from verikit.platform.secrets import strike
 from verikit.platform.terminal import printable
 
+_FINDINGS, _NOT_RUN, _EVIDENCE = "Findings", "Not run", "Evidence"
+_COLUMNS = {
+    _FINDINGS: ("task", "kind", "finding", "place"),
+    _NOT_RUN: ("task", "status", "needs"),
+    _EVIDENCE: ("task", "files", "command", "result", "seconds", "SHA-256 of the files"),
+}
+"""The tables of a check, with their columns."""
 MAX_ROWS = 1000
 """Rows of each table of a check. The page has the number of further ones."""
 _STYLE = """body{font:15px/1.4 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em}
@@ -30,33 +37,29 @@ class AuditPage:
     """Collects records as they arrive, and writes the page at the end."""
 
     def __init__(self) -> None:
-        self._findings: dict[str, list[Sequence[object]]] = defaultdict(list)
-        self._gaps: dict[str, list[Sequence[object]]] = defaultdict(list)
-        self._runs: dict[str, list[Sequence[object]]] = defaultdict(list)
+        self._rows: dict[tuple[str, str], list[Sequence[object]]] = defaultdict(list)
+        """Rows of a table, by its title and its check."""
         self._more: dict[tuple[str, str], int] = defaultdict(int)
 
     def add(self, record: TaskRecord) -> None:
         """Take in one task."""
         for check, result in record.checks.items():
-            self._keep("findings", check, ((record.task, one.kind, one.what, one.where) for one in result.findings))
+            self._keep(_FINDINGS, check, ((record.task, one.kind, one.what, one.where) for one in result.findings))
             if result.status in ("error", "not_run"):
-                self._keep("gaps", check, [(record.task, result.status.replace("_", " "), result.needs)])
-            self._keep(
-                "runs",
-                check,
-                (
-                    (record.task, one.what, one.command, one.result, f"{one.seconds:g}", one.digest)
-                    for one in result.evidence
-                ),
+                self._keep(_NOT_RUN, check, [(record.task, result.status.replace("_", " "), result.needs)])
+            runs = (
+                (record.task, one.what, one.command, one.result, f"{one.seconds:g}", one.digest)
+                for one in result.evidence
             )
+            self._keep(_EVIDENCE, check, runs)
 
-    def _keep(self, kind: str, check: str, rows: Iterable[Sequence[object]]) -> None:
-        kept = {"findings": self._findings, "gaps": self._gaps, "runs": self._runs}[kind][check]
+    def _keep(self, title: str, check: str, rows: Iterable[Sequence[object]]) -> None:
+        kept = self._rows[title, check]
         for row in rows:
             if len(kept) < MAX_ROWS:
                 kept.append(row)
             else:
-                self._more[kind, check] += 1
+                self._more[title, check] += 1
 
     def write(self, path: Path, folder: str, sums: AuditSums) -> None:
         """Write the page.
@@ -81,17 +84,11 @@ class AuditPage:
         yield from _table(("check", *(status.replace("_", " ") for status in STATUSES)), rows, 0)
         for name in counts:
             yield f"<h2>{_text(name)}: {_text(EVERY_CHECK[name].title)}</h2>\n"
-            yield from self._section("Findings", ("task", "kind", "finding", "place"), "findings", name)
-            yield from self._section("Not run", ("task", "status", "needs"), "gaps", name)
-            columns = ("task", "files", "command", "result", "seconds", "SHA-256 of the files")
-            yield from self._section("Evidence", columns, "runs", name)
+            for title, columns in _COLUMNS.items():
+                if self._rows[title, name]:
+                    yield f"<h3>{title}</h3>\n"
+                    yield from _table(columns, self._rows[title, name], self._more[title, name])
         yield "</body></html>\n"
-
-    def _section(self, title: str, columns: Sequence[str], kind: str, check: str) -> Iterator[str]:
-        rows = {"findings": self._findings, "gaps": self._gaps, "runs": self._runs}[kind][check]
-        if rows:
-            yield f"<h3>{title}</h3>\n"
-            yield from _table(columns, rows, self._more[kind, check])
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]], more: int) -> Iterator[str]:

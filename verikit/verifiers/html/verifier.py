@@ -19,15 +19,13 @@ from verikit.names.spec import load
 from verikit.types import Sample, Score
 from verikit.verifiers.html import checks as seen
 from verikit.verifiers.html.checks import Wanted
-from verikit.verifiers.html.visits import page_files
+from verikit.verifiers.html.visits import CALM, are_alike, page_files
 from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier, all_hold
 
 _VISITORS: Sequence[Visitor] = ("person", "driver")
-_CALM = 4
-"""The page is considered stable after this many consecutive equal readings."""
 _LONG_CALM = 30
-"""The same if a string that must not be visible is still on the page: only its pixels show whether it is covered."""
+"""As `CALM`, if a string that must not be visible is still on the page: only its pixels show whether it is covered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,16 +133,14 @@ class Html(WorkspaceVerifier):
 
     def _hope(self, visitor: Visitor) -> Callable[[Page], bool]:
         """Whether a reading of the page passes, and no further change seems likely to alter that."""
-        calm = _CALM if {"absent", "console", "requests", "text"} & set(self._asked()) else 1
+        calm = CALM if {"absent", "console", "requests", "text"} & set(self._asked()) else 1
         before: list[object] = []
-
-        def alike(count: int) -> bool:
-            return len(before) >= count and all(one == before[-1] for one in before[-count:])
 
         def hope(page: Page) -> bool:
             before.append((lines(page.runs), len(page.printed), len(page.outside)))
             faults = {name for name, faults in self._faults(page, visitor) if next(faults, "")}
-            return alike(calm) and (not faults or (faults == {"absent"} and alike(_LONG_CALM)))
+            passes = not faults or (faults == {"absent"} and are_alike(before, _LONG_CALM))
+            return passes and are_alike(before, calm)
 
         return hope
 

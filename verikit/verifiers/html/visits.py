@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from verikit.artifacts.browser.box import BrowserBox
 from verikit.artifacts.browser.pipe import BrowserPipe
@@ -13,7 +13,7 @@ from verikit.errors import WorkspaceError
 from verikit.workspaces import Workspace
 from verikit.workspaces.names import matches, shown
 
-_CALM = 4
+CALM = 4
 """The page is considered stable after this many consecutive equal readings."""
 
 
@@ -63,7 +63,12 @@ def _standing() -> Hope:
     before: list[list[str]] = []
 
     def hope(page: Page) -> bool:
-        before.append(list(lines(page.runs)))
-        return len(before) >= _CALM and all(one == before[-1] for one in before[-_CALM:])
+        before.append(lines(page.runs))
+        return are_alike(before, CALM)
 
     return hope
+
+
+def are_alike(readings: Sequence[object], count: int) -> bool:
+    """Whether the last readings of a page, this many, are equal."""
+    return len(readings) >= count and all(one == readings[-1] for one in readings[-count:])
