@@ -17,6 +17,10 @@ MAKERS = {
     ),
     "reasoning-gym": ("verikit.cli.reasoning_gym:reasoning_gym", "Problems of reasoning_gym's generators."),
     "spice": ("verikit.trainers.recipes.spice.synth:spice", "Questions that a model asks from documents."),
+    "rubric": (
+        "verikit.judges.rubric.synth.cli:rubric",
+        "Criteria that separate right from wrong candidates, with points.",
+    ),
     "search": (
         "verikit.trainers.recipes.r1_searcher.synth:search_data",
         "Two-hop questions of a corpus, and transcripts that search.",

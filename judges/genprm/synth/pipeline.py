@@ -27,14 +27,13 @@ from verikit.judges.genprm.synth.labels import Variant, step_labels
 from verikit.judges.genprm.synth.rationales import write_rationales
 from verikit.judges.genprm.synth.sampling import Asking
 from verikit.judges.genprm.synth.solutions import Balance, sample_solutions
-from verikit.judges.genprm.synth.stage import run_stage
 from verikit.judges.genprm.verifier import GenPRM
 from verikit.scoring.folder import Folder
-from verikit.scoring.plan import check_same
 from verikit.scoring.rows import to_line
+from verikit.scoring.stages import begin, run_stage
 from verikit.types import Group
 
-CONFIG, REPORT, TRAIN, STEPS = "config.json", "report.json", "train.jsonl", "steps.jsonl"
+REPORT, TRAIN, STEPS = "report.json", "train.jsonl", "steps.jsonl"
 Progress = Callable[[str, int, int], None]
 
 
@@ -58,14 +57,6 @@ class Synthesis:
     """Problems (or solutions) per call."""
 
 
-def _begin(folder: Folder, config: Mapping[str, Any], out: Path) -> None:
-    """Write the config into a new folder. A folder with a different config is rejected."""
-    old = folder.read_json(CONFIG)
-    if old is not None:
-        check_same(old, dict(config), out)
-    folder.write_json(CONFIG, config)
-
-
 def synthesise(
     problems: Sequence[Group],
     out: Path,
@@ -86,7 +77,7 @@ def synthesise(
         UsageError: The folder was created under another config, or is in use.
     """
     with Folder(out, ()) as folder:
-        _begin(folder, config, out)
+        begin(folder, config, out)
 
         def solve(batch: Sequence[Group]) -> list[dict[str, Any]]:
             return sample_solutions(batch, parts.policy, parts.verifier, parts.asking, parts.balance)

@@ -7,16 +7,25 @@ keyed by item, so batch boundaries do not affect results.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from verikit.scoring.folder import Folder
+from verikit.scoring.plan import check_same
 from verikit.scoring.rows import to_line
 
-ROWS = "rows.jsonl"
+CONFIG, ROWS = "config.json", "rows.jsonl"
 Item = TypeVar("Item")
 Row = dict[str, Any]
+
+
+def begin(folder: Folder, config: Mapping[str, Any], out: Path) -> None:
+    """Write the config into a new folder. A folder with a different config is rejected."""
+    old = folder.read_json(CONFIG)
+    if old is not None:
+        check_same(old, dict(config), out)
+    folder.write_json(CONFIG, config)
 
 
 def run_stage(
