@@ -7,6 +7,7 @@ pairwise.py     which of two answers is better, in both orders
 jury.py         several judges in parallel
 tournament.py   best-of-N by comparing candidates
 rubric/         points for criteria met
+rubric_synth/   rubrics made from right and wrong candidates
 bias.py         how far a judge prefers a position, a length or a form
 opponents.py    answers to compare with
 heads.py        heads of transformers, in padded batches

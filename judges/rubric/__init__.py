@@ -4,7 +4,6 @@ criteria.py     criteria, and the rules that combine them into one value
 read.py         the published formats of rubrics
 asking.py       several criteria in one request, a verdict on each
 verifier.py     the verifier `rubric`
-synth/          a rubric made from right and wrong candidates
 canaries.py     answers that must get no points
 """
 

@@ -17,10 +17,10 @@ from verikit.cli import cli
 from verikit.engines import Request
 from verikit.errors import UsageError
 from verikit.judges.rubric import Rubric
-from verikit.judges.rubric.synth import pipeline
-from verikit.judges.rubric.synth.pipeline import RubricSynthesis, choose, synthesise_rubric
-from verikit.judges.rubric.synth.proposals import LabelledCandidates, most_proposed, proposal_request, read_criteria
-from verikit.judges.rubric.synth.separation import JudgedCandidates, fit_weights, ranking_accuracy, separations
+from verikit.judges.rubric_synth import pipeline
+from verikit.judges.rubric_synth.pipeline import RubricSynthesis, choose, synthesise_rubric
+from verikit.judges.rubric_synth.proposals import LabelledCandidates, most_proposed, proposal_request, read_criteria
+from verikit.judges.rubric_synth.separation import JudgedCandidates, fit_weights, ranking_accuracy, separations
 from verikit.names.spec import load
 from verikit.types import Group, Sample
 

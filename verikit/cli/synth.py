@@ -18,7 +18,7 @@ MAKERS = {
     "reasoning-gym": ("verikit.cli.reasoning_gym:reasoning_gym", "Problems of reasoning_gym's generators."),
     "spice": ("verikit.trainers.recipes.spice.synth:spice", "Questions that a model asks from documents."),
     "rubric": (
-        "verikit.judges.rubric.synth.cli:rubric",
+        "verikit.judges.rubric_synth.cli:rubric",
         "Criteria that separate right from wrong candidates, with points.",
     ),
     "search": (

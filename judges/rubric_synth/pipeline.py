@@ -23,9 +23,9 @@ from verikit.base import Verifier, score_all
 from verikit.engines import Engine, Request
 from verikit.errors import UsageError, raise_if_gone
 from verikit.judges.match.labels import Key, Label
-from verikit.judges.rubric.synth.proposals import LabelledCandidates, most_proposed, proposal_request, read_criteria
-from verikit.judges.rubric.synth.separation import JudgedCandidates, fit_weights, ranking_accuracy, separations
 from verikit.judges.rubric.verifier import Rubric
+from verikit.judges.rubric_synth.proposals import LabelledCandidates, most_proposed, proposal_request, read_criteria
+from verikit.judges.rubric_synth.separation import JudgedCandidates, fit_weights, ranking_accuracy, separations
 from verikit.scoring.folder import Folder
 from verikit.scoring.stages import begin, run_stage
 from verikit.stats.intervals import mean_interval
@@ -128,9 +128,7 @@ def _labels(groups: Sequence[Group], truth: Verifier | Mapping[Key, Label]) -> l
     ]
 
 
-def _thirds(
-    questions: Sequence[LabelledCandidates], seed: int
-) -> tuple[list[LabelledCandidates], list[LabelledCandidates], list[LabelledCandidates]]:
+def _thirds(questions: Sequence[LabelledCandidates], seed: int) -> list[list[LabelledCandidates]]:
     """Split questions by the seed. Rows of one id stay together."""
     if len(questions) < FEWEST:
         raise UsageError(
@@ -140,8 +138,7 @@ def _thirds(
     ids = sorted({question.group.id for question in questions})
     random.Random(seed).shuffle(ids)
     third = {id: place * 3 // len(ids) for place, id in enumerate(ids)}
-    first, second, last = ([q for q in questions if third[q.group.id] == part] for part in range(3))
-    return first, second, last
+    return [[q for q in questions if third[q.group.id] == part] for part in range(3)]
 
 
 def _propose(questions: Sequence[LabelledCandidates], parts: RubricSynthesis) -> list[dict[str, Any]]:

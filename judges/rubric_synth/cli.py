@@ -14,7 +14,7 @@ from verikit.cli.options import map_option, quiet_option, read_options
 from verikit.engines.load import load_engine
 from verikit.errors import SchemaError
 from verikit.judges.match.labels import Label, read_labels
-from verikit.judges.rubric.synth.pipeline import REPORT, RUBRIC, RubricSynthesis, synthesise_rubric
+from verikit.judges.rubric_synth.pipeline import REPORT, RUBRIC, RubricSynthesis, synthesise_rubric
 from verikit.names.spec import load
 from verikit.platform.terminal import Watch
 from verikit.readers import read
