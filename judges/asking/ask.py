@@ -1,5 +1,6 @@
 """Query an engine: all live requests in one call, each reply read strictly, and one retry if allowed.
 
+A reply with a false citation is always retried once, because a judge can correct it.
 A failed request or an unreadable reply gives a verdict with an error. A judge that never gives a verdict is not a data
 problem. If none of the first replies can be read, the prompt or model is wrong. A `ConfigError` then stops the run
 before it spends more.
@@ -119,7 +120,7 @@ def ask(
         requests: Conversations.
         reply: How replies are read.
         remind: The reminder sent after an unreadable reply.
-        retry: Retry once after an unreadable reply.
+        retry: Retry once after an unreadable reply. A reply with a false citation is retried in any case.
         hold: Retry too, and constrain replies to the verdicts if the engine can. Replies that are only their verdict
             are constrained from the first request.
     """
@@ -141,10 +142,24 @@ def ask(
         verdicts[i] = _gone_on(verdicts[i], replace(second, usage=usage))
     if refused:
         tell_refused(engine, refused[0], "asked again without" if retry else "left without a verdict")
-    plain = reminders if retry else {}
+    plain = {**(reminders if retry else {}), **_corrections(requests, verdicts, remind)}
     for (i, request), generation in zip(plain.items(), _asked(engine, list(plain.values())), strict=True):
         verdicts[i] = _gone_on(verdicts[i], _read(request, generation, reply))
     return verdicts
+
+
+def _corrections(requests: Sequence[Request], verdicts: Sequence[JudgeVerdict], remind: str) -> dict[int, Request]:
+    """The requests that follow a false citation, by index."""
+    return {
+        i: reminder(requests[i], verdict.reply, correction(verdict.error, remind))
+        for i, verdict in enumerate(verdicts)
+        if isinstance(verdict.error, FalseCitation)
+    }
+
+
+def correction(error: Exception | None, remind: str) -> str:
+    """The reminder after a false citation: what is wrong with it, and the format of a verdict."""
+    return f"{error}. Cite only entries, files and words that you were shown.\n\n{remind}"
 
 
 def _holdable(verdict: JudgeVerdict) -> bool:

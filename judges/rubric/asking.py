@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from verikit.engines import Engine, Generation, Request
 from verikit.engines.usage import added, counted
 from verikit.errors import EngineError
-from verikit.judges.asking.ask import reminder, unless_cut, unless_false
+from verikit.judges.asking.ask import correction, reminder, unless_cut, unless_false
 from verikit.judges.asking.prompt import JudgePrompt
 from verikit.judges.asking.reply import JudgeVerdict, ReplyFormat
 from verikit.judges.evidence.cited import FalseCitation
@@ -66,27 +66,28 @@ def ask_all(
 ) -> list[list[JudgeVerdict]]:
     """Send all requests in one call and read each criterion's verdict.
 
-    With `retry`, a request that left some criterion without a verdict is retried once. Verdicts of the first reply
-    stay. The usage of a request is attached to its first verdict.
+    With `retry`, a request that left some criterion without a verdict is retried once, and so is a reply with a false
+    citation in any case. Verdicts of the first reply stay. The usage of a request is attached to its first verdict.
     """
     if not questions:
         return []
     generations = engine.generate([question.request for question in questions])
     found = [_read(asked, prompt.reply, got) for asked, got in zip(questions, generations, strict=True)]
-    again = [i for i, verdicts in enumerate(found) if any(map(_unread, verdicts))]
-    if not (retry and again):
-        return found
-    reminders = [
-        reminder(questions[i].request, found[i][0].reply, prompt.remind.replace("{fence}", questions[i].mark))
-        for i in again
-    ]
-    for i, got in zip(again, engine.generate(reminders), strict=True):
+    again: dict[int, Request] = {}
+    for i, (question, verdicts) in enumerate(zip(questions, found, strict=True)):
+        remind = prompt.remind.replace("{fence}", question.mark)
+        false = next((each.error for each in verdicts if isinstance(each.error, FalseCitation)), None)
+        if false is not None:
+            again[i] = reminder(question.request, verdicts[0].reply, correction(false, remind))
+        elif retry and any(map(_unread, verdicts)):
+            again[i] = reminder(question.request, verdicts[0].reply, remind)
+    for i, got in zip(again, engine.generate(list(again.values())) if again else [], strict=True):
         found[i] = _both(found[i], _read(questions[i], prompt.reply, got))
     return found
 
 
 def _unread(verdict: JudgeVerdict) -> bool:
-    return verdict.error is not None and not isinstance(verdict.error, (EngineError, FalseCitation))
+    return verdict.error is not None and not isinstance(verdict.error, EngineError)
 
 
 def _both(first: Sequence[JudgeVerdict], second: Sequence[JudgeVerdict]) -> list[JudgeVerdict]:

@@ -209,6 +209,20 @@ def test_a_verdict_that_cites_files_or_words_that_are_not_there_is_unread(name, 
     assert status == "ok" or "cites" in score.reason
 
 
+@pytest.mark.parametrize("name", ["judge", "rubric"])
+def test_a_false_citation_is_corrected_once(name):
+    verdict = JUDGES[name][1]
+
+    def rule(request):
+        corrected = "Cite only entries" in request.prompt[-1]["content"]
+        return f"{'By [@a.py].' if corrected else 'By [@c.py].'}\n{verdict(request)}"
+
+    score, requests = judged(name, rule=rule)
+    assert score.scored
+    assert score.usage["calls"] == 2.0
+    assert "the judge cites the file 'c.py'" in requests[-1].prompt[-1]["content"]
+
+
 def test_words_of_a_run_without_files_are_checked_as_well():
     for words, status in (("a.py old", "ok"), ("b.py old", "error")):
         engine = Scripted(lambda _, words=words: f'[#3 "{words}"] [@x]\n[[10]]')
