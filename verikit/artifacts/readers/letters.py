@@ -268,9 +268,12 @@ def _likenesses(known: _Known, features: Any, measures: Any, rows: slice) -> Any
     import numpy
 
     found = features @ known.patterns[rows].T
+    away = numpy.empty_like(found)
     for place, (weight, most) in enumerate(((0.25, 2.0), (0.5, 9.0), (0.7, 9.0))):
-        away = numpy.abs(measures[:, None, place] - known.measures[None, rows, place])
-        found -= weight * numpy.minimum(away, most)
+        numpy.subtract(measures[:, None, place], known.measures[None, rows, place], out=away)
+        numpy.minimum(numpy.abs(away, out=away), most, out=away)
+        away *= weight
+        found -= away
     return found
 
 

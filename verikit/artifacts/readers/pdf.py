@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 from verikit.artifacts.readers import container, letters, lines, scripts
 from verikit.artifacts.readers.letters import Letter, PageBox
@@ -134,6 +134,7 @@ class _Page:
         """Finds why characters are out of sight, and characters whose shape shows another one."""
         objects = letters.text_objects(self.page)
         self.ink = {-2: letters.ink(self.page, objects, self.scale, self.full)}
+        self.windows = self._windows()
         self._part_overlaps(objects)
         told = [""] * len(self.letters)
         for frame in {(one.turns, self._source(one)) for one in self.letters}:
@@ -143,13 +144,13 @@ class _Page:
             fields = letters.patterns(drawn, letters.boxes(own), self.scale, drawn.shape[0] / self.scale)
             for index, verdict in zip(rows, letters.verdicts(own, fields), strict=True):
                 told[index] = "?" if frame[0] == -1 else verdict
-            for index, reason in zip(rows, self._unseen(own, drawn), strict=True):
+            for index, reason in zip(rows, self._unseen(rows, drawn), strict=True):
                 self.hidden[index] = self.hidden[index] or reason
         pictures = _pictures(self.page) if scan else []
         for index, letter in enumerate(self.letters):
             if self.hidden[index] and letter.mode == 3 and self._in_any(letter, pictures):
                 self.hidden[index] = ""
-            elif not self.hidden[index]:
+            elif told[index] and not self.hidden[index]:
                 self._shape(index, told[index])
 
     def _source(self, letter: Letter) -> int:
@@ -168,7 +169,7 @@ class _Page:
 
         contested: dict[int, None] = {}
         owners: dict[int, Any] = {}
-        windows = self._all_windows()
+        windows = self.windows.tolist()
         for index, letter in enumerate(self.letters):
             if letter.turns not in owners:
                 shape = self._upright(self.ink[-2], letter.turns).shape
@@ -190,34 +191,24 @@ class _Page:
             if letter.place in crowded:
                 self.hidden[index] = "other text lies on it"
 
-    def _all_windows(self) -> list[list[int]]:
-        """The window of each character in the image that shows it upright."""
-        import numpy
-
-        windows = numpy.zeros((len(self.letters), 4), dtype=int)
-        for turns in {letter.turns for letter in self.letters}:
-            own = [index for index, letter in enumerate(self.letters) if letter.turns == turns]
-            drawn = self._upright(self.ink[-2], turns)
-            windows[own] = self._windows([self.letters[index] for index in own], drawn)
-        return cast("list[list[int]]", windows.tolist())
-
-    def _windows(self, found: list[Letter], drawn: Any) -> Any:
+    def _windows(self) -> Any:
         """The pixels of characters' boxes in an image that shows them upright: top, bottom, left and right of each."""
         import numpy
 
-        high, wide = drawn.shape
-        places = letters.boxes(found) * self.scale
-        edges = high - places[:, 3], high - places[:, 1] + 1, places[:, 0], places[:, 2] + 1
-        limits = numpy.array((high, high, wide, wide))
-        return numpy.clip(numpy.stack(edges, axis=1), 0, limits).astype(int)
+        sizes = {turns: self._upright(self.ink[-2], turns).shape for turns in {one.turns for one in self.letters}}
+        high, wide = numpy.array([sizes[letter.turns] for letter in self.letters]).T
+        left, bottom, right, top = letters.boxes(self.letters).T * self.scale
+        edges = numpy.stack((high - top, high - bottom + 1, left, right + 1), axis=1)
+        return numpy.clip(edges, 0, numpy.stack((high, high, wide, wide), axis=1)).astype(int)
 
-    def _unseen(self, found: list[Letter], drawn: Any) -> Iterator[str]:
+    def _unseen(self, rows: list[int], drawn: Any) -> Iterator[str]:
         """For each character, why it can't be seen; empty if it can be."""
         sums = letters.summed(drawn >= _CONTRAST)
-        top, bottom, left, right = self._windows(found, drawn).T
+        top, bottom, left, right = self.windows[rows].T
         size = (bottom - top).clip(0) * (right - left).clip(0)
         strong = sums[bottom, right].astype(int) - sums[top, right] - sums[bottom, left] + sums[top, left]
-        for letter, pixels, inked in zip(found, size.tolist(), strong.tolist(), strict=True):
+        for row, pixels, inked in zip(rows, size.tolist(), strong.tolist(), strict=True):
+            letter = self.letters[row]
             if letter.em < _SMALLEST:
                 yield f"{letter.em:.2g} points"
             elif not pixels:
@@ -233,11 +224,11 @@ class _Page:
     def _shape(self, index: int, told: str) -> None:
         """Replace a character by the one that its drawn shape shows."""
         letter = self.letters[index]
-        if told and self._of_ligature(index):
+        if self._of_ligature(index):
             return
         if told == "?":
             self.doubtful.add(index)
-        elif told:
+        else:
             self.misread.append({"text": letter.text, "why": f"drawn as {told!r}"})
             self.letters[index] = letter._replace(text=told)
 
