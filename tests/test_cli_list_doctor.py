@@ -7,8 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.conftest import ROOT
+from verikit.artifacts import box as readers
+from verikit.artifacts.browser import box as pages
+from verikit.artifacts.service import box as services
 from verikit.cli import COMMANDS, cli, doctor
-from verikit.errors import SpecError, VerikitError
+from verikit.errors import SandboxUnavailable, SpecError, VerikitError
 from verikit.names.registry import registered
 
 VERIKIT = [sys.executable, "-m", "verikit"]
@@ -145,6 +148,20 @@ def test_doctor_gives_the_line_that_adds_what_is_missing(monkeypatch):
     assert (found[""]["missing"], found[""]["fix"]) == (["sympy"], "pip install verikit")
     text = CliRunner().invoke(cli, ["doctor"]).output
     assert "missing pyarrow: pip install 'verikit[parquet]'" in text
+
+
+def test_doctor_gives_the_lines_that_open_pages_and_start_services(monkeypatch):
+    def refused(self):
+        raise SandboxUnavailable("unshare: Operation not permitted", hint="an AppArmor profile with `userns`")
+
+    monkeypatch.setattr(pages, "program", lambda: "")
+    monkeypatch.setattr(services.ServiceBox, "_reply", refused)
+    monkeypatch.setattr(readers, "find_spec", lambda package: None if package == "pypdfium2" else package)
+    told = doctor.examine()["artifacts"]
+    assert "apt-get install chromium" in told["html"]
+    assert "Operation not permitted (an AppArmor profile" in told["service"]
+    assert told["pdf"].endswith("(pip install 'verikit[image]')")
+    assert told["docx"] == told["pptx"] == "read in the sandbox"
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["--help"], ["explain", "--completion", "5", "--answer", "5"]])

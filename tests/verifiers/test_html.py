@@ -1,5 +1,6 @@
 """Pages in a browser: forged twins are 0.0, the honest ones beside them 1.0. Each opens Chromium, most of a second."""
 
+import base64
 import socket
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from verikit.artifacts.browser import box as boxes
 from verikit.artifacts.browser import session
 from verikit.artifacts.browser.pipe import BrowserPipe
 from verikit.errors import UsageError
+from verikit.verifiers.html.visits import photographed
 
 WORKER = "new Worker(URL.createObjectURL(new Blob(['{}'])))"
 SUM = "<p>Total <b id=n>0</b></p><script>{}</script>"
@@ -135,9 +137,84 @@ def test_the_console_is_heard(monkeypatch):
     assert "nowhere is not defined" in thrown.reason
 
 
+NAMED = """<h2>Sums</h2><button aria-label='Save  all'>+</button><button aria-hidden=true>Delete</button><i>Print</i>
+<div id=a></div><canvas id=c></canvas><script>
+c.getContext('2d').fillText('Print', 9, 20);
+setTimeout(() => { a.attachShadow({mode: 'closed'}).innerHTML = '<div role=tab>Year</div>' }, 50);
+if (navigator.webdriver) a.insertAdjacentHTML('afterend', '<button>Driver</button>');
+</script>"""
+
+
+@pytest.mark.slow(seconds=3)
+def test_roles_and_names_are_those_of_the_accessibility_tree(monkeypatch):
+    need_browser()
+    monkeypatch.setattr(session, "PATIENCE_S", 20.0)
+    pages, see = [], session.Visit.see
+    monkeypatch.setattr(session.Visit, "see", lambda *given: pages.append(see(*given)) or pages[-1])
+    wanted = [{"role": "button", "name": "Save all"}, {"role": "heading"}, {"role": "tab", "name": "Year"}]
+    assert graded(NAMED, a11y=wanted).value == 1.0
+    named = [{name for role, name in page.roles if role == "button"} for page in pages]
+    assert named == [{"Save all"}, {"Save all", "Driver"}]
+    monkeypatch.setattr(session, "PATIENCE_S", 0.2)
+    score = graded(NAMED, a11y=[{"role": "button", "name": "Driver"}])
+    assert score.value == 0.0
+    assert "no button 'Driver' in the accessibility tree" in score.reason
+
+
+BARS = """<title>Sales</title><h1>Sales</h1><div id=c></div><script>setTimeout(() => {
+c.innerHTML = [80, {}, 120].map(h => `<i style='display:inline-block;width:90px;background:navy;height:${h}px'>`
++ '</i>').join('') }, {})</script>"""
+
+
+def shown_as(page):
+    """An expected picture: how a page looks."""
+    return (
+        "data:image/png;base64,"
+        + base64.b64encode(photographed(left(page).workspace, "index.html", 1).picture).decode()
+    )
+
+
+def bars(height, delay):
+    return BARS.replace("{}", str(height), 1).replace("{}", str(delay), 1)
+
+
+@pytest.mark.slow(seconds=4)
+def test_a_screenshot_is_compared_outside_of_the_browser(monkeypatch):
+    need_browser()
+    monkeypatch.setattr(session, "PATIENCE_S", 20.0)
+    like, sent = shown_as(bars(160, 0)), []
+    write = BrowserPipe._write
+    monkeypatch.setattr(BrowserPipe, "_write", lambda pipe, data: sent.append(data) or write(pipe, data))
+    drawn_late = bars(160, 400) + "<p style='margin-top:2000px'>below the first screen</p>"
+    score = graded(drawn_late, shot=like, visible=["Sales"])
+    assert score.value == 1.0, score.reason
+    assert not any(like[40:90].encode() in data for data in sent)
+    monkeypatch.setattr(session, "PATIENCE_S", 0.5)
+    score = graded(bars(130, 0), shot=like)
+    assert score.value == 0.0
+    assert "the least alike block" in score.reason
+
+
+def test_an_expected_screenshot_that_cannot_be_used_leaves_no_value():
+    pytest.importorskip("numpy")
+    pytest.importorskip("PIL")
+    assert "expected picture" in graded("x", shot="/no/such/file.png").reason
+    of_row = replace(left("x"), meta={"html": {"shot": "gold.png"}})
+    assert "not embedded" in verikit.html().score([of_row])[0].reason
+
+
 @pytest.mark.parametrize(
     "options",
-    [{"visible": "Total"}, {"steps": [{"hover": "#a"}]}, {"console": "quiet"}, {"requests": "none"}, {"dom": ["#a"]}],
+    [
+        {"a11y": {"role": "button"}},
+        {"a11y": [{"name": "Save"}]},
+        {"a11y": [{"role": "button", "level": 1}]},
+        {"visible": "Total"},
+        {"steps": [{"hover": "#a"}]},
+        {"console": "quiet"},
+        {"requests": "none"},
+        {"dom": ["#a"]},
+    ],
 )
 def test_options_that_make_no_sense_are_refused(options):
     with pytest.raises(UsageError):

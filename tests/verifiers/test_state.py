@@ -1,6 +1,7 @@
 """`state`: exactly these rows of a database, read in the sandbox."""
 
 import os
+import random
 import shutil
 import sqlite3
 
@@ -72,6 +73,45 @@ TWINS = {
 @pytest.mark.parametrize(("script", "value"), TWINS.values(), ids=TWINS)
 def test_exactly_the_expected_row_has_changed(given, tmp_path, script, value):
     assert scored(given, tmp_path, script).value == value
+
+
+def drawn_twins(draw):
+    """The start, the expected change, a script that makes it, and one that also does something else."""
+    tables = [f"t{number}" for number in range(draw.randint(1, 3))]
+    rows = {name: draw.sample(range(1, 99), draw.randint(2, 9)) for name in tables}
+    setup = "".join(
+        f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, a TEXT, b REAL, c);"
+        + "".join(f"INSERT INTO {name} VALUES ({key}, 'x{key % 3}', {key / 4}, {key});" for key in rows[name])
+        for name in tables
+    )
+    name = draw.choice(tables)
+    key, other = draw.sample(rows[name], 2)
+    kind = draw.choice(("set", "new", "deleted"))
+    new = {"a": f"y{key}", "b": key / 8, "c": None}
+    if kind == "set":
+        change, right = {"key": key, "set": {"a": new["a"]}}, f"UPDATE {name} SET a = 'y{key}' WHERE id = {key};"
+    elif kind == "new":
+        change, right = {"key": 100, "set": new}, f"INSERT INTO {name} VALUES (100, 'y{key}', {key / 8}, NULL);"
+    else:
+        change, right = {"key": key, "deleted": True}, f"DELETE FROM {name} WHERE id = {key};"
+    further = draw.choice((
+        f"UPDATE {name} SET c = CAST(c AS TEXT) WHERE id = {other};",
+        f"UPDATE {name} SET a = a || ' ' WHERE id = {other};",
+        f"UPDATE {name} SET b = b + 1e-9 WHERE id = {other};", f"DELETE FROM {name} WHERE id = {other};",
+        f"UPDATE {name} SET id = 200 WHERE id = {other};", f"INSERT INTO {name} (a) VALUES ('x');",
+        f"CREATE TABLE z AS SELECT * FROM {name};", f"ALTER TABLE {name} RENAME COLUMN c TO d;",
+    ))  # fmt: skip
+    harmless = draw.choice(("", "VACUUM;", "REINDEX;", f"UPDATE {name} SET a = a;"))
+    return setup, [{"table": name, **change}], right + harmless, right + further
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sixty_drawn_twins_one_with_exactly_the_change(tmp_path, seed):
+    setup, changed, right, forged = drawn_twins(random.Random(seed))
+    (tmp_path / "given").mkdir()
+    run(tmp_path / "given" / "app.db", setup)
+    assert scored(tmp_path / "given", tmp_path, right, changed).value == 1.0
+    assert scored(tmp_path / "given", tmp_path, forged, changed).value == 0.0
 
 
 def test_types_count_as_they_are_stored(given, tmp_path):

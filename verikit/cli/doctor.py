@@ -7,15 +7,18 @@ import platform
 import re
 import shutil
 import sys
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
 
+from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.browser.report import browser_told
+from verikit.artifacts.service.report import service_told
 from verikit.cli.command import GroupedCommand
 from verikit.cli.options import data_options, gold_option, json_option
-from verikit.errors import SandboxError, SchemaError, UsageError, with_hint
+from verikit.errors import AgentFault, MissingExtra, SandboxError, SchemaError, UsageError, WorkspaceError, with_hint
 from verikit.names import registry
 from verikit.platform.secrets import strike
 from verikit.platform.system import processors
@@ -59,7 +62,9 @@ def doctor(data: str | None, gold: str | None, mapping: dict[str, str], format_:
     click.echo("languages of `code` other than Python")
     for language, told in found["languages"].items():
         click.echo(f"  {language:<14}{told}")
-    click.echo(printable(f"browser of `html`: {found['browser']}"))
+    click.echo("verifiers of files that an agent left")
+    for name, told in found["artifacts"].items():
+        click.echo(printable(f"  {name:<14}{told}"))
     if found["entry_points"]:
         click.echo("names that other distributions register")
     for entry in found["entry_points"]:
@@ -119,6 +124,39 @@ def _languages() -> dict[str, str]:
     }
 
 
+def _file_readers() -> dict[str, str]:
+    """Return, for each verifier of documents, whether its reader runs in the sandbox, or the line that installs it."""
+    found: dict[str, str] = {}
+    works = ""
+    for name, module in _FILE_READERS.items():
+        reader = import_module(module).READER
+        try:
+            reader.check_packages()
+            works = works or _tried(reader)
+            found[name] = works
+        except MissingExtra as error:
+            found[name] = with_hint(f"missing: {error}", error.hint)
+    return found
+
+
+_FILE_READERS = {
+    "docx": "verikit.verifiers.docx.verifier", "pptx": "verikit.verifiers.pptx.slides",
+    "pdf": "verikit.verifiers.pdf.pages", "image": "verikit.verifiers.image.verifier",
+    "xlsx": "verikit.verifiers.xlsx.observed",
+}  # fmt: skip
+"""The modules with the readers. All run in the same way, so one is tried."""
+
+
+def _tried(reader: BoxReader) -> str:
+    try:
+        observe(reader, [b""], {})
+    except AgentFault:  # it has rejected the empty file, as it must
+        return "read in the sandbox"
+    except (SandboxError, WorkspaceError) as error:
+        return with_hint(f"missing: {error}", error.hint)
+    return "missing: the reader takes an empty file"
+
+
 def examine() -> dict[str, Any]:
     """Return versions of Python and verikit, installed and missing packages per extra ("": core), and the sandbox."""
     extras: dict[str, dict[str, Any]] = {}
@@ -146,7 +184,7 @@ def examine() -> dict[str, Any]:
         "sandbox": _sandbox(),
         "sandboxes": _sandboxes(),
         "languages": _languages(),
-        "browser": browser_told(),
+        "artifacts": {"html": browser_told(), "service": service_told(), **_file_readers()},
         "entry_points": [entry._asdict() for entry in registry.foreign()],
     }
 

@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 from verikit.artifacts import shape
 from verikit.artifacts.box import BoxReader, observe
-from verikit.artifacts.browser import scripts, sight
+from verikit.artifacts.browser import scripts, sight, tree
 from verikit.artifacts.browser.box import BrowserBox
 from verikit.artifacts.browser.guard import Crash, PageGuard
 from verikit.artifacts.browser.pipe import Answer, BrowserPipe, Refusal, Silent
 from verikit.artifacts.browser.site import Site, address_of
-from verikit.artifacts.browser.steps import KEYS, Aim, Step
+from verikit.artifacts.browser.steps import KEYS, Aim, Step, unreachable
 from verikit.artifacts.shape import record
 from verikit.errors import AgentFault, WorkspaceError
 
@@ -30,7 +30,8 @@ PATIENCE_S, WALL_S = 5.0, 60.0
 _BUSY_S = 8.0
 """CPU seconds after which an unfinished visit is the page's failure, not a slow machine's."""
 _WORKER_S = 10.0
-_WIDTH, _HEIGHT, _MOST_HEIGHT = 1280, 800, 8000
+WINDOW = _WIDTH, _HEIGHT = 1280, 800
+_MOST_HEIGHT = 8000
 """Size of the window. Its height is set to the page's, within limits."""
 _PAUSE_S = 0.03
 _WORLD = "verikit"
@@ -56,10 +57,19 @@ class Page:
     errors: Sequence[str]
     outside: Sequence[str]
     missing: Sequence[str]
-    screens: int = 1
-    """The page's height in windows, rounded up."""
+    height: int = 0
+    """In pixels."""
+    roles: Sequence[tuple[str, str]] = ()
+    """The role and name of each element of the accessibility tree, if requested."""
     picture: bytes = b""
     """The requested screenshot, as returned by the browser."""
+    shoot: Callable[[], bytes] = bytes
+    """Takes the requested screenshot while the visit lasts."""
+
+    @property
+    def screens(self) -> int:
+        """Its height in windows, rounded up."""
+        return max(-(-min(self.height, _MOST_HEIGHT) // _HEIGHT), 1)
 
 
 Hope = Callable[[Page], bool]
@@ -74,20 +84,24 @@ class Visit:
         site: The files of the workspace.
         visitor: Whether the browser shows the marks of one that a program drives.
         selectors: Of the elements that are read.
+        roles: Whether the accessibility tree is read.
     """
 
     def __init__(
-        self, pipe: BrowserPipe, box: BrowserBox, site: Site, visitor: Visitor, selectors: Sequence[str]
-    ) -> None:
+        self, pipe: BrowserPipe, box: BrowserBox, site: Site, visitor: Visitor, selectors: Sequence[str],
+        *, roles: bool = False,
+    ) -> None:  # fmt: skip
         self._pipe, self._box, self._site, self._visitor = pipe, box, site, visitor
-        self._selectors = list(selectors)
+        self._selectors, self._roles = list(selectors), roles
         self._guard = PageGuard(pipe, site)
         self._context = ""
+        self._screen: int | None = None
 
-    def see(self, path: str, steps: Sequence[Step], hope: Hope, screen: int = 0) -> Page:
+    def see(self, path: str, steps: Sequence[Step], hope: Hope, screen: int | None = None) -> Page:
         """Open the page, take the steps, wait for the expected content, and read the page.
 
         `screen` requests a screenshot of one screen, counted from 1 at the top. A screen that doesn't exist gives none.
+        0 requests the whole page.
 
         Raises:
             AgentFault: The page does something forbidden, or lacks an element that a step needs.
@@ -102,14 +116,14 @@ class Visit:
         """Who caused a crash: the page, if it crashes only with its scripts."""
         again = Visit(self._pipe, self._box, self._site, "unscripted", [])
         try:
-            again._seen(path, [], lambda page: True, 0)
+            again._seen(path, [], lambda page: True, None)
         except (Crash, WorkspaceError):
             return WorkspaceError("the browser's process for the page ends, even without its scripts")
         finally:
             again.close()
         return AgentFault("the page's scripts bring its process to an end: it has a limit on memory")
 
-    def _seen(self, path: str, steps: Sequence[Step], hope: Hope, screen: int) -> Page:
+    def _seen(self, path: str, steps: Sequence[Step], hope: Hope, screen: int | None) -> Page:
         used = self._box.cpu_s()
         self._pipe.deadline = time.monotonic() + WALL_S
         self._pipe.heard = self._guard.heard
@@ -118,10 +132,12 @@ class Visit:
             self._load(path)
             for number, step in enumerate(steps, 1):
                 self._take(number, step)
+            self._screen = screen
             page = self._look(hope)
-            if 1 <= screen <= page.screens:
+            if screen is not None and screen <= page.screens:
+                self._size(_HEIGHT)
                 self._run(scripts.SETTLE, [], self._world())
-                page.picture = self._shot(screen)
+                page.picture = page.shoot()
             return page
         except Silent:
             if self._box.cpu_s() - used >= _BUSY_S:
@@ -240,7 +256,7 @@ class Visit:
             try:
                 found = self._find(aim)
                 place = self._on(found, scripts.PLACE) if found else None
-                fault = _unreachable(place, click=click)
+                fault = unreachable(place, click=click)
                 if isinstance(place, dict) and not fault:
                     return float(shape.number(place["x"])), float(shape.number(place["y"]))
             except (Refusal, KeyError, ValueError):
@@ -292,7 +308,10 @@ class Visit:
             raise WorkspaceError("a CSS selector of the row is invalid")
         guard, site = self._guard, self._site
         page = Page(sight.letters(told), told["elements"], told["address"], told["title"], guard.printed,
-                    guard.errors, site.outside, site.missing, _screens(told["height"]))  # fmt: skip
+                    guard.errors, site.outside, site.missing, told["height"])  # fmt: skip
+        page.shoot = lambda: self._shot(self._clip(page.height))
+        if self._roles:
+            page.roles = tree.roles(self._call("Accessibility.getFullAXTree"))
         return page, told
 
     def _await(self, hope: Hope) -> None:
@@ -313,9 +332,11 @@ class Visit:
         self._call("CSS.setStyleSheetText", styleSheetId=sheet, text=scripts.STILL)
         self._run(scripts.FREEZE, [], self._world())
         page, told = self._read(final=True)
-        if told["height"] > _HEIGHT:
-            self._size(min(told["height"], _MOST_HEIGHT))
+        height = told["height"]
+        if height > _HEIGHT:
+            self._size(min(height, _MOST_HEIGHT))
             page, told = self._read(final=True)
+            page.height = height  # parts as high as the window have grown with it
         boxes = sight.ink_boxes(page.runs)
         if boxes:
             bare = scripts.bare(told["clips"])
@@ -338,10 +359,17 @@ class Visit:
             except Refusal:
                 continue
 
-    def _shot(self, screen: int = 0) -> bytes:
-        """A screenshot of the whole window, or of one screen in it."""
-        clip = {"x": 0, "y": (screen - 1) * _HEIGHT, "width": _WIDTH, "height": _HEIGHT, "scale": 1}
-        given = {"clip": clip} if screen else {}
+    def _clip(self, height: int) -> dict[str, Any]:
+        """The part of the page that the requested screenshot shows."""
+        if self._screen:
+            top, height = (self._screen - 1) * _HEIGHT, _HEIGHT
+        else:
+            top, height = 0, min(max(height, _HEIGHT), _MOST_HEIGHT)
+        return {"x": 0, "y": top, "width": _WIDTH, "height": height, "scale": 1}
+
+    def _shot(self, clip: Mapping[str, Any] | None = None) -> bytes:
+        """A screenshot of the window, or of a part of the page."""
+        given = {"clip": clip, "captureBeyondViewport": True} if clip else {}
         try:
             told = _text(self._call("Page.captureScreenshot", format="png", **given), "data")
             return base64.b64decode(told, validate=True)
@@ -349,21 +377,9 @@ class Visit:
             raise WorkspaceError("the browser's picture of the page can't be read") from None
 
 
-def _screens(height: int) -> int:
-    return max(-(-min(height, _MOST_HEIGHT) // _HEIGHT), 1)
-
-
 def version(pipe: BrowserPipe) -> str:
     """The browser's version."""
     return str(pipe.call("Browser.getVersion").get("product", "")).rpartition("/")[2][:40]
-
-
-def _unreachable(place: Any, *, click: bool) -> str:
-    if not isinstance(place, dict):
-        return "is not to be found"
-    if place.get("empty") is not False:
-        return "has no size"
-    return "is covered" if click and place.get("covered") is not False else ""
 
 
 def _result(answer: Answer, *, by_value: bool) -> Any:

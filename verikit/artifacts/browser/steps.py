@@ -66,6 +66,15 @@ def _step(told: Mapping[str, Any]) -> Step:
     return step
 
 
+def unreachable(place: Any, *, click: bool) -> str:
+    """Why a step can't reach an element at a place that the page reported; empty if it can."""
+    if not isinstance(place, dict):
+        return "is not to be found"
+    if place.get("empty") is not False:
+        return "has no size"
+    return "is covered" if click and place.get("covered") is not False else ""
+
+
 def _click(value: Any, into: Any) -> Step:
     return Step("click", _aim(value))
 

@@ -11,7 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 GRID = 8
 _FONTS = (
@@ -28,6 +29,7 @@ _BLOCK = 64
 """Characters compared per batch: few enough for the CPU's cache."""
 _FAIR = 0.5
 """A letter that matches itself to this degree may have rivals. A digit must be the likeliest digit."""
+_ROUNDING = 1e-3
 _EVEN = 1.5
 """Makes characters without a pattern alike: a bar fills its box."""
 _ALIKE = (
@@ -40,8 +42,7 @@ _ALIKE = (
 LIGATURES = ("ff", "fi", "fl", "ffi", "ffl", "ft", "st", "tt", "ti", "Th", "fj")
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
+class Letter(NamedTuple):
     """A character of a page as drawn, with the page rotated to make it upright. Lengths are in points."""
 
     text: str
@@ -91,6 +92,10 @@ class _Known:
     """The reference: a row of features for each drawn character, the rows of one character next to each other."""
 
     texts: list[str]
+    places: dict[str, int]
+    """The index of each character in `texts`."""
+    rows: dict[str, slice]
+    """The rows of each character."""
     patterns: Any
     measures: Any
     starts: Any
@@ -132,28 +137,39 @@ def letters(textpage: Any, page: PageBox, most: int) -> list[Letter]:
     import pypdfium2.raw as pdfium
 
     found: list[Letter] = []
-    box, loose, matrix = [ctypes.c_double() for _ in range(4)], pdfium.FS_RECTF(), pdfium.FS_MATRIX()
-    x, y = ctypes.c_double(), ctypes.c_double()
+    left, right, bottom, top, x, y = (ctypes.c_double() for _ in range(6))
+    loose = pdfium.FS_RECTF()
+    runs: dict[int, tuple[float, int, int]] = {}
     for index in range(min(textpage.count_chars(), most)):
         text = chr(pdfium.FPDFText_GetUnicode(textpage, index))
         place = pdfium.FPDFText_GetTextObject(textpage, index)
         if not place or text.isspace() or text == "\0" or pdfium.FPDFText_IsGenerated(textpage, index) == 1:
             continue
-        pdfium.FPDFText_GetCharBox(textpage, index, box[0], box[1], box[2], box[3])
+        address = ctypes.addressof(place.contents)
+        if address not in runs:
+            runs[address] = _run(textpage, index, place)
+        em, turns, mode = runs[address]
+        pdfium.FPDFText_GetCharBox(textpage, index, left, right, bottom, top)
         pdfium.FPDFText_GetLooseCharBox(textpage, index, loose)
-        pdfium.FPDFText_GetMatrix(textpage, index, matrix)
         pdfium.FPDFText_GetCharOrigin(textpage, index, x, y)
-        turns = _turns(matrix)
-        left, right, bottom, top = (value.value for value in box)
-        upright = page.turned((left, bottom, right, top), turns)
+        upright = page.turned((left.value, bottom.value, right.value, top.value), turns)
         along = page.turned((loose.left, loose.bottom, loose.right, loose.top), turns)
         baseline = page.turned((x.value, y.value, x.value, y.value), turns)[1]
-        em = pdfium.FPDFText_GetFontSize(textpage, index) * abs(matrix.a * matrix.d - matrix.b * matrix.c) ** 0.5
         found.append(Letter(
             "-" if text in "\2\xad\N{HYPHEN}" else text, *upright, along[0], along[2], baseline, em, turns,
-            pdfium.FPDFTextObj_GetTextRenderMode(place), ctypes.addressof(place.contents),
+            mode, address,
         ))  # fmt: skip
     return found
+
+
+def _run(textpage: Any, index: int, place: Any) -> tuple[float, int, int]:
+    """The size, turns and mode of a character's text object, which are those of all its characters."""
+    import pypdfium2.raw as pdfium
+
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFText_GetMatrix(textpage, index, matrix)
+    em = pdfium.FPDFText_GetFontSize(textpage, index) * abs(matrix.a * matrix.d - matrix.b * matrix.c) ** 0.5
+    return em, _turns(matrix), pdfium.FPDFTextObj_GetTextRenderMode(place)
 
 
 def _turns(matrix: Any) -> int:
@@ -173,12 +189,22 @@ def boxes(found: list[Letter]) -> Any:
     return numpy.array([(one.left, one.bottom, one.right, one.top) for one in found]).reshape(-1, 4)
 
 
+def summed(drawn: Any) -> Any:
+    """For each corner between pixels, the sum of all pixels to its left and above it."""
+    import numpy
+
+    sums = numpy.zeros((drawn.shape[0] + 1, drawn.shape[1] + 1), dtype=numpy.uint32)
+    sums[1:, 1:] = drawn
+    for row in range(1, len(sums)):  # whole rows are added three times as fast as by a cumsum of columns
+        sums[row] += sums[row - 1]
+    return numpy.cumsum(sums, axis=1, out=sums)
+
+
 def patterns(drawn: Any, places: Any, scale: float, height: float) -> Any:
     """The ink in each field of a grid over each box, from 0 to 1."""
     import numpy
 
-    sums = numpy.zeros((drawn.shape[0] + 1, drawn.shape[1] + 1), dtype=numpy.uint32)
-    numpy.cumsum(drawn.cumsum(axis=0, dtype=numpy.uint32), axis=1, out=sums[1:, 1:])
+    sums = summed(drawn)
     steps = numpy.arange(GRID + 1) / GRID
     across = (places[:, 0, None] + (places[:, 2] - places[:, 0])[:, None] * steps) * scale
     down = (height - places[:, 3, None] + (places[:, 3] - places[:, 1])[:, None] * steps) * scale
@@ -198,26 +224,73 @@ def patterns(drawn: Any, places: Any, scale: float, height: float) -> Any:
 
 def verdicts(found: list[Letter], drawn: Any) -> list[str]:
     """For each character, the one that its drawn shape shows. Empty: itself. `?`: undecidable."""
+    known = reference()
+    features, measures = _unit(drawn), _measures(found)
+    rows_of: dict[str, list[int]] = {}
+    for row, letter in enumerate(found):
+        rows_of.setdefault(letter.text, []).append(row)
+    told = ["?"] * len(found)
+    unclear: list[int] = []
+    for text, rows in rows_of.items():
+        if text in known.places:
+            for row, clear in zip(rows, _clear(known, text, features[rows], measures[rows]), strict=True):
+                told[row] = ""
+                if not clear:
+                    unclear.append(row)
+    for start in range(0, len(unclear), _BLOCK):
+        block = unclear[start : start + _BLOCK]
+        compared = _compared(known, [found[row].text for row in block], features[block], measures[block])
+        for row, verdict in zip(block, compared, strict=True):
+            told[row] = verdict
+    return told
+
+
+def _clear(known: _Known, text: str, features: Any, measures: Any) -> Any:
+    """Whether drawings of a character are so near to its references that no other character can be likelier.
+
+    The likeness is at most 1, so most characters need no comparison with all others.
+    """
+    own = _likeness(known, features, measures, known.rows[text])
+    if not text.isdecimal():
+        return own >= max(1 - _CLEAR, _FAIR) + _ROUNDING
+    likelier = [
+        _likeness(known, features, measures, known.rows[digit]) > own for digit in "0123456789" if digit != text
+    ]
+    return (own >= 1 - _NEAR + _ROUNDING) & ~sum(likelier[1:], likelier[0])
+
+
+def _likeness(known: _Known, features: Any, measures: Any, rows: slice) -> Any:
+    """How well drawings match the best of some references: patterns, less a penalty for other proportions."""
+    return _likenesses(known, features, measures, rows).max(axis=1)
+
+
+def _likenesses(known: _Known, features: Any, measures: Any, rows: slice) -> Any:
     import numpy
 
-    known = reference()
-    index = {text: place for place, text in enumerate(known.texts)}
-    flat, measures = _unit(drawn), _measures(found)
-    told: list[str] = []
-    for start in range(0, len(found), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        likeness = flat[block] @ known.patterns.T
-        for place, (weight, most) in enumerate(((0.25, 2.0), (0.5, 9.0), (0.7, 9.0))):
-            away = numpy.abs(measures[block, None, place] - known.measures[None, :, place])
-            likeness -= weight * numpy.minimum(away, most)
-        best = numpy.maximum.reduceat(likeness, known.starts, axis=1)
-        places = numpy.array([index.get(letter.text, 0) for letter in found[block]])
-        others = numpy.where(known.rivals[places], best, -9.0)
-        digits = numpy.where(known.digits, others, -9.0).max(axis=1)
-        own, other, likeliest = best[range(len(best)), places], others.max(axis=1), others.argmax(axis=1)
-        for row, letter in enumerate(found[block]):
-            verdict = _verdict(letter.text, own[row], other[row], digits[row]) if letter.text in index else "?"
-            told.append(known.texts[likeliest[row]] if verdict == "other" else verdict)
+    found = features @ known.patterns[rows].T
+    away = numpy.empty_like(found)
+    for place, (weight, most) in enumerate(((0.25, 2.0), (0.5, 9.0), (0.7, 9.0))):
+        numpy.subtract(measures[:, None, place], known.measures[None, rows, place], out=away)
+        numpy.minimum(numpy.abs(away, out=away), most, out=away)
+        away *= weight
+        found -= away
+    return found
+
+
+def _compared(known: _Known, texts: list[str], features: Any, measures: Any) -> list[str]:
+    """The verdicts of a few known characters, by comparison with all others."""
+    import numpy
+
+    likeness = _likenesses(known, features, measures, slice(None))
+    best = numpy.maximum.reduceat(likeness, known.starts, axis=1)
+    places = numpy.array([known.places[text] for text in texts])
+    others = numpy.where(known.rivals[places], best, -9.0)
+    digits = numpy.where(known.digits, others, -9.0).max(axis=1)
+    own, other, likeliest = best[range(len(best)), places], others.max(axis=1), others.argmax(axis=1)
+    told = []
+    for row, text in enumerate(texts):
+        verdict = _verdict(text, own[row], other[row], digits[row])
+        told.append(known.texts[likeliest[row]] if verdict == "other" else verdict)
     return told
 
 
@@ -265,7 +338,9 @@ def reference() -> _Known:
     texts = [str(text) for text in every]
     rivals = numpy.array([[not _alike(one, other) for other in texts] for one in texts])
     digits = numpy.array([one.isdecimal() for one in texts])
-    return _Known(texts, features[order], _measures(found)[order], starts, rivals, digits)
+    places = {text: place for place, text in enumerate(texts)}
+    rows = {text: slice(*ends) for text, ends in zip(texts, pairwise([*starts.tolist(), len(order)]), strict=True)}
+    return _Known(texts, places, rows, features[order], _measures(found)[order], starts, rivals, digits)
 
 
 def _alike(one: str, other: str) -> bool:

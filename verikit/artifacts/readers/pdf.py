@@ -6,7 +6,7 @@ A character is in sight if the rendered page changes at its position when its te
 from __future__ import annotations
 
 import ctypes
-from dataclasses import replace
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -104,7 +104,7 @@ class _Page:
         self.misread: list[dict[str, str]] = []
         if self.letters:
             self._look(scan)
-        rows = letters.boxes([replace(one, right=-1e9) if one.turns != self.turned else one for one in self.letters])
+        rows = letters.boxes([one._replace(right=-1e9) if one.turns != self.turned else one for one in self.letters])
         self.middles = (rows[:, 0] + rows[:, 2]) / 2, (rows[:, 1] + rows[:, 3]) / 2
         self.fields = [self._field(*widget) for widget in widgets]
 
@@ -134,6 +134,7 @@ class _Page:
         """Finds why characters are out of sight, and characters whose shape shows another one."""
         objects = letters.text_objects(self.page)
         self.ink = {-2: letters.ink(self.page, objects, self.scale, self.full)}
+        self.windows = self._windows()
         self._part_overlaps(objects)
         told = [""] * len(self.letters)
         for frame in {(one.turns, self._source(one)) for one in self.letters}:
@@ -143,12 +144,13 @@ class _Page:
             fields = letters.patterns(drawn, letters.boxes(own), self.scale, drawn.shape[0] / self.scale)
             for index, verdict in zip(rows, letters.verdicts(own, fields), strict=True):
                 told[index] = "?" if frame[0] == -1 else verdict
-                self.hidden[index] = self.hidden[index] or self._unseen(self.letters[index], drawn)
+            for index, reason in zip(rows, self._unseen(rows, drawn), strict=True):
+                self.hidden[index] = self.hidden[index] or reason
         pictures = _pictures(self.page) if scan else []
         for index, letter in enumerate(self.letters):
             if self.hidden[index] and letter.mode == 3 and self._in_any(letter, pictures):
                 self.hidden[index] = ""
-            elif not self.hidden[index]:
+            elif told[index] and not self.hidden[index]:
                 self._shape(index, told[index])
 
     def _source(self, letter: Letter) -> int:
@@ -167,14 +169,16 @@ class _Page:
 
         contested: dict[int, None] = {}
         owners: dict[int, Any] = {}
+        windows = self.windows.tolist()
         for index, letter in enumerate(self.letters):
             if letter.turns not in owners:
                 shape = self._upright(self.ink[-2], letter.turns).shape
                 owners[letter.turns] = numpy.full(shape, -1, dtype=numpy.int32)
-            area = owners[letter.turns][self._window(letter, owners[letter.turns])]
-            others = area[area >= 0]
-            if others.size * 2 > area.size:
-                other = self.letters[int(numpy.bincount(others).argmax())]
+            top, bottom, left, right = windows[index]
+            area = owners[letter.turns][top:bottom, left:right]
+            owned = area >= 0
+            if numpy.count_nonzero(owned) * 2 > area.size:
+                other = self.letters[int(numpy.bincount(area[owned]).argmax())]
                 if other.place != letter.place and other.text != letter.text:
                     contested |= {other.place: None, letter.place: None}
             area[:] = index
@@ -187,23 +191,32 @@ class _Page:
             if letter.place in crowded:
                 self.hidden[index] = "other text lies on it"
 
-    def _window(self, letter: Letter, drawn: Any) -> tuple[slice, slice]:
-        """The pixels of a character's box in an image that shows it upright."""
-        top, bottom = drawn.shape[0] - letter.top * self.scale, drawn.shape[0] - letter.bottom * self.scale
-        left, right = letter.left * self.scale, letter.right * self.scale
-        return slice(max(int(top), 0), max(int(bottom + 1), 0)), slice(max(int(left), 0), max(int(right + 1), 0))
+    def _windows(self) -> Any:
+        """The pixels of characters' boxes in an image that shows them upright: top, bottom, left and right of each."""
+        import numpy
 
-    def _unseen(self, letter: Letter, drawn: Any) -> str:
-        """Why a character can't be seen; empty if it can be."""
-        if letter.em < _SMALLEST:
-            return f"{letter.em:.2g} points"
-        area = drawn[self._window(letter, drawn)]
-        if not area.size:
-            return "off the page"
-        strong = int((area >= _CONTRAST).sum())
-        if strong < 1 or strong < 0.02 * area.size:
-            return "invisible by its mode" if letter.mode == 3 else "nothing of it shows"
-        return ""
+        sizes = {turns: self._upright(self.ink[-2], turns).shape for turns in {one.turns for one in self.letters}}
+        high, wide = numpy.array([sizes[letter.turns] for letter in self.letters]).T
+        left, bottom, right, top = letters.boxes(self.letters).T * self.scale
+        edges = numpy.stack((high - top, high - bottom + 1, left, right + 1), axis=1)
+        return numpy.clip(edges, 0, numpy.stack((high, high, wide, wide), axis=1)).astype(int)
+
+    def _unseen(self, rows: list[int], drawn: Any) -> Iterator[str]:
+        """For each character, why it can't be seen; empty if it can be."""
+        sums = letters.summed(drawn >= _CONTRAST)
+        top, bottom, left, right = self.windows[rows].T
+        size = (bottom - top).clip(0) * (right - left).clip(0)
+        strong = sums[bottom, right].astype(int) - sums[top, right] - sums[bottom, left] + sums[top, left]
+        for row, pixels, inked in zip(rows, size.tolist(), strong.tolist(), strict=True):
+            letter = self.letters[row]
+            if letter.em < _SMALLEST:
+                yield f"{letter.em:.2g} points"
+            elif not pixels:
+                yield "off the page"
+            elif inked < 1 or inked < 0.02 * pixels:
+                yield "invisible by its mode" if letter.mode == 3 else "nothing of it shows"
+            else:
+                yield ""
 
     def _in_any(self, letter: Letter, boxes: list[tuple[float, ...]]) -> bool:
         return any(_inside(letter, self.box.turned(box, max(letter.turns, 0))) for box in boxes)
@@ -211,13 +224,13 @@ class _Page:
     def _shape(self, index: int, told: str) -> None:
         """Replace a character by the one that its drawn shape shows."""
         letter = self.letters[index]
-        if told and self._of_ligature(index):
+        if self._of_ligature(index):
             return
         if told == "?":
             self.doubtful.add(index)
-        elif told:
+        else:
             self.misread.append({"text": letter.text, "why": f"drawn as {told!r}"})
-            self.letters[index] = replace(letter, text=told)
+            self.letters[index] = letter._replace(text=told)
 
     def _of_ligature(self, index: int) -> bool:
         """Whether a character is a part of a usual ligature: its characters have one box."""

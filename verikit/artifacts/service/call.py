@@ -100,7 +100,7 @@ def call(box: ServiceBox, request: HttpRequest, seconds: float) -> HttpReply:
         while True:
             box.wait(link, deadline, late, writing=bool(pending))
             if pending:
-                pending = _send(link, pending)
+                pending = send(link, pending)
             try:
                 data = link.recv(1 << 16)
             except BlockingIOError:
@@ -114,7 +114,7 @@ def call(box: ServiceBox, request: HttpRequest, seconds: float) -> HttpReply:
                 return reply
 
 
-def _send(link: socket.socket, pending: memoryview) -> memoryview:
+def send(link: socket.socket, pending: memoryview) -> memoryview:
     """Send as much as possible. A service may reply and close before it has read the whole request."""
     try:
         return pending[link.send(pending) :]

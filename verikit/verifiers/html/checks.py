@@ -7,7 +7,10 @@ from typing import Any
 
 from verikit.artifacts.browser.session import Page
 from verikit.artifacts.browser.sight import holds, lines, plain
+from verikit.artifacts.browser.tree import usual
+from verikit.errors import UsageError
 
+_A11Y = '{"role": "button", "name": "Save"}'
 Wanted = bool | int | str | Sequence[str] | Mapping[str, str]
 """Whether there is an element, the number of them, the visible text of the only one or of each, or its attributes."""
 
@@ -45,6 +48,30 @@ def _element(page: Page, found: Mapping[str, Any], wanted: Wanted) -> str:
         return "" if seen[0] == plain(wanted) else f"the text in sight is {seen[0][:160]!r}"
     own = found["items"][0]["attributes"]
     return "; ".join(f"{name} is {own.get(name)!r}"[:160] for name in wanted if own.get(name) != wanted[name])
+
+
+def check_roles(wanted: Sequence[Mapping[str, str]]) -> None:
+    """Look at the form of roles and names.
+
+    Raises:
+        UsageError: They have another form.
+    """
+    if isinstance(wanted, str | Mapping):
+        raise UsageError("a11y is a list", hint=_A11Y)
+    for one in wanted:
+        texts = isinstance(one, Mapping) and all(isinstance(value, str) and value for value in one.values())
+        if not texts or "role" not in one or not set(one) <= {"role", "name"}:
+            raise UsageError(f"{one!r:.200} is not a role with a name", hint=_A11Y)
+
+
+def roles(page: Page, wanted: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Roles and names that the accessibility tree lacks."""
+    for one in wanted:
+        named = [plain(name) for role, name in page.roles if role == usual(one["role"])]
+        if not named:
+            yield f"no {one['role']} in the accessibility tree"
+        elif "name" in one and plain(one["name"]) not in named:
+            yield f"no {one['role']} {one['name']!r} in the accessibility tree, its names are {str(named)[:160]}"
 
 
 def console(page: Page, wanted: str | Sequence[str]) -> Iterator[str]:

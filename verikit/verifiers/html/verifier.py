@@ -19,7 +19,9 @@ from verikit.names.spec import load
 from verikit.types import Sample, Score
 from verikit.verifiers.html import checks as seen
 from verikit.verifiers.html.checks import Wanted
+from verikit.verifiers.html.shots import ExpectedShot
 from verikit.verifiers.html.visits import CALM, are_alike, page_files
+from verikit.verifiers.image.verifier import check_embedded
 from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier, all_hold
 
@@ -53,6 +55,12 @@ class Html(WorkspaceVerifier):
     """`clean`: the console has no errors. Or strings that the page must print there."""
     requests: bool | Sequence[str] = True
     """Whether the page may request addresses outside the workspace, or their allowed prefixes. None is reached."""
+    a11y: Sequence[Mapping[str, str]] = ()
+    """Elements that the accessibility tree must have: `{"role": "button", "name": "Save"}`, or only a role."""
+    shot: str = ""
+    """The expected screenshot: a path, or `data:image/png;base64,…`. A row can only use the latter."""
+    least_alike: float = 0.6
+    """Minimum similarity of the worst block of the screenshot, 0 to 1."""
     text: str | Verifier = ""
     """The verifier (or its spec) that scores all visible text."""
     name = "html"
@@ -70,9 +78,11 @@ class Html(WorkspaceVerifier):
         if not isinstance(self.dom, Mapping) or len(self.dom) > 100:
             raise UsageError("dom has CSS selectors as keys, at most 100")
         read_steps(self.steps)
+        seen.check_roles(self.a11y)
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
         """Open the page in the browser's box and check its content."""
+        check_embedded(sample, "html", "shot")
         return of_row(self, sample, "html").checked(workspace, sample)
 
     def checked(self, workspace: Workspace, sample: Sample) -> Score:
@@ -81,13 +91,15 @@ class Html(WorkspaceVerifier):
             raise WorkspaceError("the html verifier has nothing to check", hint='visible=["…"]')
         path = workspace.one(self.file).path
         INK.check_packages()
+        shot = ExpectedShot(self.shot, self.least_alike) if self.shot else None
         box = BrowserBox()
         try:
             pipe = BrowserPipe(box)
             engine = f"Chromium {version(pipe)}"
             score = Score(1.0)
             for visitor in _VISITORS:
-                score = self._visited(pipe, box, visitor, path, workspace, sample)
+                visit = Visit(pipe, box, Site(page_files(workspace)), visitor, list(self.dom), roles=bool(self.a11y))
+                score = self._visited(visit, visitor, path, sample, shot)
                 if not score.scored or score.filled(0.0) < 1.0:
                     break
             return replace(score, text="\n".join(filter(None, (engine, score.text))))
@@ -95,21 +107,24 @@ class Html(WorkspaceVerifier):
             box.close()
 
     def _asked(self) -> list[str]:
-        asked = [name for name in ("visible", "absent", "dom", "console", "text") if getattr(self, name)]
+        asked = [
+            name for name in ("visible", "absent", "dom", "a11y", "console", "shot", "text") if getattr(self, name)
+        ]
         return asked if self.requests is True else [*asked, "requests"]
 
-    def _visited(
-        self, pipe: BrowserPipe, box: BrowserBox, visitor: Visitor, path: str, workspace: Workspace, sample: Sample
-    ) -> Score:
-        visit = Visit(pipe, box, Site(page_files(workspace)), visitor, list(self.dom))
+    def _visited(self, visit: Visit, visitor: Visitor, path: str, sample: Sample, shot: ExpectedShot | None) -> Score:
         try:
-            page = visit.see(path, read_steps(self.steps), self._hope(visitor))
+            page = visit.see(
+                path, read_steps(self.steps), self._hope(visitor, shot), None if shot is None else shot.screen
+            )
         finally:
             visit.close()
         parts = {name: _of(faults) for name, faults in self._faults(page, visitor)}
         if isinstance(self.text, Verifier):
             whole = replace(sample, completion="\n".join(lines(page.runs)), thoughts="", messages=())
             parts["text"] = score_all(self.text, [whole])[0]
+        if shot is not None:
+            parts["shot"] = shot.compared(page)
         if not parts:
             return Score(1.0)
         score = all_hold(parts)
@@ -126,12 +141,14 @@ class Html(WorkspaceVerifier):
             yield "absent", seen.absent(page, self.absent)
         if "dom" in asked:
             yield "dom", seen.elements(page, self.dom)
+        if "a11y" in asked:
+            yield "a11y", seen.roles(page, self.a11y)
         if "requests" in asked:
             yield "requests", seen.requests(page, self.requests)
         if "console" in asked and visitor == "driver":
             yield "console", seen.console(page, self.console)
 
-    def _hope(self, visitor: Visitor) -> Callable[[Page], bool]:
+    def _hope(self, visitor: Visitor, shot: ExpectedShot | None) -> Callable[[Page], bool]:
         """Whether a reading of the page passes, and no further change seems likely to alter that."""
         calm = CALM if {"absent", "console", "requests", "text"} & set(self._asked()) else 1
         before: list[object] = []
@@ -140,7 +157,9 @@ class Html(WorkspaceVerifier):
             before.append((lines(page.runs), len(page.printed), len(page.outside)))
             faults = {name for name, faults in self._faults(page, visitor) if next(faults, "")}
             passes = not faults or (faults == {"absent"} and are_alike(before, _LONG_CALM))
-            return passes and are_alike(before, calm)
+            if not passes or not are_alike(before, calm):
+                return False
+            return shot is None or shot.compared(page).value == 1.0
 
         return hope
 

@@ -51,7 +51,7 @@ def photographed(workspace: Workspace, path: str, screen: int) -> Page:
     try:
         visit = Visit(BrowserPipe(box), box, Site(page_files(workspace)), "person", [])
         try:
-            return visit.see(path, (), _standing(), screen)
+            return visit.see(path, (), _standing(), screen if screen > 0 else None)
         finally:
             visit.close()
     finally:

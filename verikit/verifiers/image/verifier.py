@@ -73,10 +73,7 @@ class Image(WorkspaceVerifier):
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
         """Decode the picture in the sandbox and run the checks."""
-        told = sample.meta.get("image")
-        like = told.get("like", "") if isinstance(told, Mapping) else ""
-        if not isinstance(like, str) or (like and not like.startswith(_EMBEDDED)):
-            raise WorkspaceError("a row's expected picture is not embedded", hint='"like": "data:image/png;base64,…"')
+        check_embedded(sample, "image", "like")
         return of_row(self, sample, "image").checked(workspace)
 
     def checked(self, workspace: Workspace) -> Score:
@@ -86,7 +83,7 @@ class Image(WorkspaceVerifier):
         checks: dict[str, tuple[object, Callable[[], Score]]] = {
             "format": (True, lambda: _of(self._formats(seen["format"], blob.path))),
             "size": (self.size or self.least_size, lambda: _of(self._sizes(seen["width"], seen["height"]))),
-            "like": (self.like, lambda: self._alike(seen)),
+            "like": (self.like, lambda: alike(seen, self.like, self.least_alike)),
         }
         return all_hold({name: check() for name, (asked, check) in checks.items() if asked})
 
@@ -103,15 +100,43 @@ class Image(WorkspaceVerifier):
         if self.least_size and (width < self.least_size[0] or height < self.least_size[1]):
             yield f"{width} by {height} pixels, at least {self.least_size[0]} by {self.least_size[1]} are asked for"
 
-    def _alike(self, seen: Observed) -> Score:
-        if seen["frames"] > 1:
-            return Score(0.0, reason=f"the file has {seen['frames']} frames or pages, and one picture is asked for")
-        expected = _expected(self.like)
-        shapes = seen["width"] / seen["height"], expected["width"] / expected["height"]
-        if abs(shapes[0] / shapes[1] - 1) > 0.01:
-            return Score(0.0, reason=f"{seen['width']} by {seen['height']} pixels are of another shape")
-        found = likeness(_pixels(seen), _pixels(expected))
-        return Score(float(found.value >= self.least_alike), reason=f"the least alike block: {found.reason}")
+
+def check_embedded(sample: Sample, verifier: str, option: str) -> None:
+    """Look whether a row's expected picture is embedded: a row can't name a file of this machine.
+
+    Raises:
+        WorkspaceError: It is not.
+    """
+    told = sample.meta.get(verifier)
+    like = told.get(option, "") if isinstance(told, Mapping) else ""
+    if not isinstance(like, str) or (like and not like.startswith(_EMBEDDED)):
+        hint = f'"{option}": "data:image/png;base64,…"'
+        raise WorkspaceError("a row's expected picture is not embedded", hint=hint)
+
+
+def alike(seen: Observed, like: str, least: float) -> Score:
+    """Whether an observed picture is like the expected one.
+
+    Args:
+        seen: From `READER`.
+        like: A path, or a string such as `data:image/png;base64,…`.
+        least: The minimum similarity of the worst block.
+
+    Raises:
+        WorkspaceError: The expected picture can't be used.
+    """
+    expected = expected_picture(like)
+    if seen["frames"] > 1:
+        return Score(0.0, reason=f"the file has {seen['frames']} frames or pages, and one picture is asked for")
+    if not same_shape((seen["width"], seen["height"]), (expected["width"], expected["height"])):
+        return Score(0.0, reason=f"{seen['width']} by {seen['height']} pixels are of another shape")
+    found = likeness(_pixels(seen), _pixels(expected))
+    return Score(float(found.value >= least), reason=f"the least alike block: {found.reason}")
+
+
+def same_shape(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether two pictures, by width and height, have the same shape."""
+    return abs(one[0] / one[1] / (other[0] / other[1]) - 1) <= 0.01
 
 
 def _pixels(seen: Observed) -> Any:
@@ -121,8 +146,8 @@ def _pixels(seen: Observed) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _expected(like: str) -> Observed:
-    """The expected picture, decoded in its own child.
+def expected_picture(like: str) -> Observed:
+    """The expected picture, decoded in its own child: a path, or `data:image/png;base64,…`.
 
     Raises:
         WorkspaceError: It can't be read, or has no content to compare.

@@ -12,17 +12,17 @@ import h11
 
 from verikit.answers.claims.json_fields import unfit
 from verikit.artifacts.service.call import HttpRequest, client
-from verikit.errors import AgentFault, UsageError
+from verikit.errors import UsageError
+from verikit.verifiers.service.lines import DeclaredLine, read_line
+from verikit.verifiers.service.values import filled
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _OTHER_KEYS = {"json", "text", "headers", "expect", "keep"}
 _EXPECTED_KEYS = {"status", "headers", "json", "text"}
 _MOST = 100
-_MOST_KEPT = 200
-"""Characters of a kept value."""
 _HINT = (
-    '{"get": "/a", "expect": {"status": 200, "json": …}}, {"post": "/a", "json": …, "keep": {"id": "id"}} '
-    'or {"restart": "kill"}'
+    '{"get": "/a", "expect": {"status": 200, "json": …}}, {"post": "/a", "json": …, "keep": {"id": "id"}}, '
+    '{"line": "GET a", "expect": {"line": "1"}} or {"restart": "kill"}'
 )
 
 
@@ -72,51 +72,28 @@ class DeclaredRequest:
         return HttpRequest(self.method, target, [*pairs, *self.headers.items()], body)
 
 
-def filled(value: Any, kept: Mapping[str, str | int]) -> Any:
-    """JSON with each string that is only `{name}` replaced by the kept value."""
-    if isinstance(value, Mapping):
-        return {key: filled(item, kept) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [filled(item, kept) for item in value]
-    if isinstance(value, str) and value[:1] == "{" and value[-1:] == "}":
-        return kept.get(value[1:-1], value)
-    return value
-
-
-def found(value: Any, path: str) -> str | int:
-    """The value at a path such as `items.0.id`.
-
-    Raises:
-        AgentFault: There isn't a string or integer at the path.
-    """
-    for name in path.split("."):
-        if isinstance(value, list) and name.isdecimal() and int(name) < len(value):
-            value = value[int(name)]
-        elif isinstance(value, dict) and name in value:
-            value = value[name]
-        else:
-            raise AgentFault(f"the reply has no {path!r}")
-    if isinstance(value, str) and value.isprintable() and len(value) <= _MOST_KEPT:
-        return value
-    if isinstance(value, int) and not isinstance(value, bool) and len(str(value)) <= _MOST_KEPT:
-        return value
-    raise AgentFault(f"{path!r} of the reply is not a short string or an integer")
-
-
-def read_asks(told: Sequence[Mapping[str, Any]]) -> list[DeclaredRequest | Restart]:
-    """The requests and restarts that a row names.
+def read_asks(told: Sequence[Mapping[str, Any]]) -> list[DeclaredRequest | DeclaredLine | Restart]:
+    """The requests, lines and restarts that a row names.
 
     Raises:
         UsageError: They have another format.
     """
     if isinstance(told, str | Mapping) or not isinstance(told, Sequence) or len(told) > _MOST:
-        raise UsageError(f"ask is a list of at most {_MOST} requests and restarts")
-    return [_read(one) for one in told]
+        raise UsageError(f"ask is a list of at most {_MOST} requests, lines and restarts")
+    asks = [_read(one) for one in told]
+    connected = False
+    for ask in asks:
+        if isinstance(ask, DeclaredLine) and ask.same and not connected:
+            raise UsageError(f"{ask}: same has no line before it since the start of the program")
+        connected = not isinstance(ask, Restart) and (connected or isinstance(ask, DeclaredLine))
+    return asks
 
 
-def _read(told: Mapping[str, Any]) -> DeclaredRequest | Restart:
+def _read(told: Mapping[str, Any]) -> DeclaredRequest | DeclaredLine | Restart:
     if isinstance(told, Mapping) and dict(told) in ({"restart": "kill"}, {"restart": "stop"}):
         return Restart(told["restart"])
+    if isinstance(told, Mapping) and "line" in told:
+        return read_line(told)
     methods = [key for key in told if key in METHODS] if isinstance(told, Mapping) else []
     if len(methods) != 1 or not set(told) <= {*methods, *_OTHER_KEYS} or {"json", "text"} <= set(told):
         raise UsageError(f"{told!r:.200} is not a request", hint=_HINT)

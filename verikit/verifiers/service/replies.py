@@ -9,7 +9,7 @@ from verikit.answers.claims.json_fields import JsonRules, TooMuchWork, compare_f
 from verikit.artifacts.service.call import HttpReply
 from verikit.errors import AgentFault
 from verikit.verifiers.reading.json_reply import parsed
-from verikit.verifiers.service.asks import filled
+from verikit.verifiers.service.values import filled
 
 _TOLD = 3
 
@@ -27,7 +27,7 @@ def fault(reply: HttpReply, expect: Mapping[str, Any], kept: Mapping[str, str | 
     return (
         _headers_fault(reply, expect.get("headers", {}))
         or _text_fault(reply, expect)
-        or _json_fault(reply, expect, kept, rules)
+        or (json_fault(text_of(reply), expect["json"], kept, rules) if "json" in expect else "")
     )
 
 
@@ -44,35 +44,43 @@ def _headers_fault(reply: HttpReply, wanted: Mapping[str, str]) -> str:
 def _text_fault(reply: HttpReply, expect: Mapping[str, Any]) -> str:
     if "text" not in expect:
         return ""
-    text = _text(reply).rstrip("\r\n")
+    text = text_of(reply).rstrip("\r\n")
     return "" if text == expect["text"].rstrip("\r\n") else f"the body is {text[:160]!r}"
 
 
-def _json_fault(reply: HttpReply, expect: Mapping[str, Any], kept: Mapping[str, str | int], rules: JsonRules) -> str:
-    if "json" not in expect:
-        return ""
+def json_fault(text: str, wanted: Any, kept: Mapping[str, str | int], rules: JsonRules) -> str:
+    """The problem with a reply's JSON, "" if there isn't one.
+
+    Raises:
+        AgentFault: It is not JSON.
+    """
     try:
-        fields = compare_fields(filled(expect["json"], kept), json_of(reply), rules)
+        fields = compare_fields(filled(wanted, kept), json_of(text), rules)
     except TooMuchWork as problem:
         return str(problem)
     wrong = [f"{field.path or 'the body'} is {field.problem}" for field in fields if field.problem]
     return "; ".join(wrong[:_TOLD])[:300]
 
 
-def json_of(reply: HttpReply) -> Any:
-    """The JSON that is a reply's body.
+def json_of(text: str) -> Any:
+    """The JSON that is a reply's body or line.
 
     Raises:
         AgentFault: It is not JSON.
     """
-    document = parsed(_text(reply).strip())
+    document = parsed(text.strip())
     problem = document.problem or unfit(document.value)
     if problem:
         raise AgentFault(f"the body is {problem}" if document.problem else f"the body has JSON with {problem}")
     return document.value
 
 
-def _text(reply: HttpReply) -> str:
+def text_of(reply: HttpReply) -> str:
+    """A reply's body.
+
+    Raises:
+        AgentFault: It is not UTF-8.
+    """
     try:
         return reply.body.decode("utf-8")
     except UnicodeDecodeError:

@@ -11,14 +11,17 @@ from typing import Any
 
 from verikit.artifacts.options import of_row
 from verikit.artifacts.service.box import ServiceBox
-from verikit.artifacts.service.call import ConnectionEnded, HttpReply, HttpRequest, call, connected
+from verikit.artifacts.service.call import ConnectionEnded, HttpRequest, call, connected
+from verikit.artifacts.service.lines import LineConnection
 from verikit.artifacts.service.programs import ServiceProgram, program_of
 from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.names.spec import load
 from verikit.types import Sample, Score
 from verikit.verifiers.json_match import JsonMatch
-from verikit.verifiers.service.asks import DeclaredRequest, Restart, found, read_asks
-from verikit.verifiers.service.replies import fault, json_of
+from verikit.verifiers.service.asks import DeclaredRequest, Restart, read_asks
+from verikit.verifiers.service.lines import DeclaredLine
+from verikit.verifiers.service.replies import fault, json_of, text_of
+from verikit.verifiers.service.values import found
 from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier, all_hold
 
@@ -94,7 +97,11 @@ class Service(WorkspaceVerifier):
         score = Score(1.0)
         for name, headers in CLIENTS.items():
             with ServiceBox(program, files, folders, self.port) as box:
-                parts = dict(_Visit(self, box, headers).parts())
+                visit = _Visit(self, box, headers)
+                try:
+                    parts = dict(visit.parts())
+                finally:
+                    visit.hang_up()
             score = all_hold(parts)
             if score.filled(0.0) < 1.0:
                 score = replace(score, reason=f"called by {name}: {score.reason}"[:600])
@@ -129,6 +136,7 @@ class _Visit:
     def __init__(self, service: Service, box: ServiceBox, headers: Mapping[str, str]) -> None:
         self._service, self._box, self._headers = service, box, headers
         self._kept: dict[str, str | int] = {}
+        self._link: LineConnection | None = None
 
     def parts(self) -> Iterator[tuple[str, Score]]:
         """The score of each step; the last one is the step that ends the program or does not get a valid reply."""
@@ -176,34 +184,50 @@ class _Visit:
             return False
 
     def _restart(self, restart: Restart) -> str:
+        self.hang_up()
         self._box.check_running("before it was stopped")
         self._box.stop(_STOP_S if restart.kind == "stop" else 0.0)
         self._start()
         return ""
 
-    def _ask(self, ask: DeclaredRequest) -> str:
-        """Send a request; return the problem with the reply.
+    def _ask(self, ask: DeclaredRequest | DeclaredLine) -> str:
+        """Send a request or a line; return the problem with the reply.
 
         Raises:
             AgentFault: The reply is missing or can't be read.
         """
-        reply = self._call(ask)
         rules = self._service.rules
         assert isinstance(rules, JsonMatch)
-        wrong = fault(reply, ask.expect, self._kept, rules.rules)
-        if ask.keep and not wrong:
-            told = json_of(reply)
-            self._kept.update({name: found(told, path) for name, path in ask.keep.items()})
-        return wrong
-
-    def _call(self, ask: DeclaredRequest) -> HttpReply:
         try:
-            return call(self._box, ask.request(self._headers, self._kept), self._service.reply_s)
+            if isinstance(ask, DeclaredLine):
+                lines = self._lines(ask)
+                wrong = ask.fault(lines, self._kept, rules.rules)
+                told = ask.kept(lines) if ask.keep and not wrong else None
+            else:
+                reply = call(self._box, ask.request(self._headers, self._kept), self._service.reply_s)
+                wrong = fault(reply, ask.expect, self._kept, rules.rules)
+                told = json_of(text_of(reply)) if ask.keep and not wrong else None
         except ConnectionEnded:
             for _ in range(_ENDING_TICKS):
                 self._box.check_running("instead of replying")
                 self._box.wait(None, math.inf, "")
             raise
+        if not wrong:
+            self._kept.update({name: found(told, path) for name, path in ask.keep.items()})
+        return wrong
+
+    def _lines(self, ask: DeclaredLine) -> list[bytes]:
+        """Send a line over a new connection, or over the one of the line before, and read the reply."""
+        if not ask.same or self._link is None:
+            self.hang_up()
+            self._link = LineConnection(self._box, self._service.reply_s)
+        return self._link.ask(ask.encoded(self._kept), ask.count, self._service.reply_s)
+
+    def hang_up(self) -> None:
+        """Close the connection of lines."""
+        if self._link is not None:
+            self._link.close()
+            self._link = None
 
 
 __all__ = ["Service"]

@@ -1,0 +1,72 @@
+"""Sends lines to a service over a connection, and reads the lines of its replies, within limits of time and size."""
+
+from __future__ import annotations
+
+import time
+
+from verikit.artifacts.service.box import ServiceBox
+from verikit.artifacts.service.call import MOST_BODY, ConnectionEnded, connected, send
+from verikit.errors import AgentFault
+
+
+class LineConnection:
+    """One connection to a service.
+
+    Args:
+        box: Of the service.
+        seconds: Until the service must accept it.
+
+    Raises:
+        AgentFault: It is not accepted.
+    """
+
+    def __init__(self, box: ServiceBox, seconds: float) -> None:
+        link = connected(box, time.monotonic() + seconds, f"no connection within {seconds:g} seconds")
+        if link is None:
+            raise ConnectionEnded(f"nothing listens at port {box.port}")
+        self._box, self._link, self._pending = box, link, bytearray()
+
+    def ask(self, line: bytes | None, count: int, seconds: float) -> list[bytes]:
+        """Send a line, if there is one, and read this many lines without their ends.
+
+        Raises:
+            AgentFault: They don't come in time, or are too large.
+        """
+        if line is not None:
+            self._check_silent()
+        pending = memoryview(b"" if line is None else line + b"\n")
+        deadline, late = time.monotonic() + seconds, f"no whole reply within {seconds:g} seconds"
+        read: list[bytes] = []
+        while True:
+            while len(read) < count and (end := self._pending.find(b"\n")) >= 0:
+                read.append(bytes(self._pending[:end].removesuffix(b"\r")))
+                del self._pending[: end + 1]
+            if len(read) == count and not pending:
+                return read
+            self._box.wait(self._link, deadline, late, writing=bool(pending))
+            pending = send(self._link, pending)
+            if len(read) < count:
+                self._receive()
+            if sum(map(len, read)) + len(self._pending) > MOST_BODY:
+                raise AgentFault(f"the reply has over {MOST_BODY >> 20} MB")
+
+    def _check_silent(self) -> None:
+        """Look for lines that came before the line that they would reply to."""
+        self._receive()
+        if self._pending:
+            raise AgentFault(f"the service sends {bytes(self._pending[:80])!r}, which is not part of a reply")
+
+    def _receive(self) -> None:
+        try:
+            data = self._link.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise ConnectionEnded(f"the connection broke off: {error.strerror}") from None
+        if not data:
+            raise ConnectionEnded("the connection ended without a whole reply")
+        self._pending += data
+
+    def close(self) -> None:
+        """Close it."""
+        self._link.close()
