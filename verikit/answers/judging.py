@@ -267,13 +267,19 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
 
 
 def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
-    """Whether an answer is a residue class, "3 mod 5", while gold answer and question have no modulus.
+    """Whether only one of answer and gold answer is a residue class, "3 mod 5", and the question has no modulus.
 
     A modulus that changes the number is an operation: "7 mod 5" is 2.
     """
-    if not _CLASS.search(text) or _ANY_MODULUS.search(case.gold.text) or _ANY_MODULUS.search(case.terms.question):
+    gold = case.gold
+    of_answer, of_gold = _CLASS.search(text), _CLASS.search(gold.text)
+    if not (of_answer or of_gold) or _ANY_MODULUS.search(case.terms.question):
         return False
-    return any(_is_reduced(node) for node in (answer, *children(answer)))
+    if of_answer and not _ANY_MODULUS.search(gold.text):
+        return any(map(_is_reduced, (answer, *children(answer))))
+    if of_gold and gold.tree is not None and not _ANY_MODULUS.search(text):
+        return any(map(_is_reduced, (gold.tree, *children(gold.tree))))
+    return False
 
 
 def _is_reduced(node: Node) -> bool:

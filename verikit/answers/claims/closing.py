@@ -45,8 +45,11 @@ _GOES_ON = re.compile(
     rf"|(?:and|or)\s+(?:above|below|more|less|fewer|over|under|up|down))\b)|\s?(?:{FOREIGN_SCALES})"
 )
 """Words that change the number before them."""
-_NAME = re.compile(r"(?<![^\W\d_])[a-zA-Z]\s?=\s?\$?$")
-"""A name to which a value is given is part of the value: "at least x = 4"."""
+_NAME = re.compile(r"(?<![^\W\d_])(?:[a-zA-Z]|[A-Z]{2,4})\s?=\s?\$?$")
+"""A name to which a value is given is part of the value: "at least x = 4", "multiple of AB = 5"."""
+_BEFORE_OR_AFTER = re.compile(r"\b(?:before|after|prior\s+to)\s+$", re.IGNORECASE)
+_YEAR_AT_END = re.compile(r"(?:1\d|20)\d\d[\s)\"'*]*(?:[.,;!?]|$)")
+"""A year that ends a clause. "Before 2024" is a limit, but "after 1500 steps" is not."""
 _GLUED = re.compile(r"[a-zA-Z]{1,3}(?![a-zA-Z0-9])")
 _ENDINGS = frozenset(("st", "nd", "rd", "th", "am", "pm"))
 _TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
@@ -138,6 +141,8 @@ def _is_part(window: str, start: int, end: int) -> bool:
     if _TAG_BEFORE.search(before) or _TAG_AFTER.match(after):
         return False
     if _PART_BEFORE.search(before) or is_operand(before) or is_limit(before):
+        return True
+    if _BEFORE_OR_AFTER.search(before) and _YEAR_AT_END.match(window, start):
         return True
     return any(found(after) for found in (_PART_AFTER.match, _GOES_ON.match, is_operated))
 

@@ -28,6 +28,7 @@ _ENDS_CLAUSE = frozenset(("so", "because", "comma", "mark"))
 _BELIEFS = frozenset(("think", "case", "right", "say"))
 _INFINITIVES = frozenset(("be", "been", "being", "est", "soit", "sea", "seja"))
 _VALUES = frozenset(("number", "letter"))
+_LABEL = frozenset(("it", "that", "is", "sure"))
 _WORDS = frozenset(
     ("word", "think", "case", "right", "say", "is", "answer", "option", "filler", "sure", "does", "it", "they", "after",
      "all", "choose", "that", "number", "se", "remains", "and")
@@ -80,8 +81,8 @@ def role_before(left: Sequence[ClaimToken], reach: int = REACH) -> Role:
 def _reaches(left: Sequence[ClaimToken], at: int, words: int, near: bool, seen: set[str]) -> bool:
     """Whether a word that denies, doubts or quotes reaches the value across the words `seen` between them."""
     kind, behind = left[at].role, left[max(0, at - 3) : at]
-    if kind == "wrong" and not at and [token.text for token in left[1:]] in ([":"], ["："]):
-        return True  # a label: "wrong: 5"
+    if kind == "wrong" and _is_label(left, at):
+        return True
     if _SAYS[kind] in ("denied", "bounded"):
         return _denies(kind, behind, words, near, seen)
     if _SAYS[kind] == "quoted":
@@ -89,6 +90,12 @@ def _reaches(left: Sequence[ClaimToken], at: int, words: int, near: bool, seen: 
     if kind == "might":
         return not seen.isdisjoint(_BELIEFS | {"is", "choose"}) and not {"that", "word"} <= seen
     return kind != "thought" or near or "is" in seen
+
+
+def _is_label(left: Sequence[ClaimToken], at: int) -> bool:
+    """Whether the word at a position and a colon are all of a label, with at most "it is" before: "It is wrong: 5"."""
+    is_whole = all(token.role in _LABEL for token in left[:at])
+    return is_whole and [token.text for token in left[at + 1 :]] in ([":"], ["："])
 
 
 def _denies(kind: str, behind: Sequence[ClaimToken], words: int, near: bool, seen: set[str]) -> bool:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
+from verikit.answers.parser.operations import AFTER
 from verikit.answers.parser.units import Unit, parse_unit, single
 
 
@@ -168,7 +169,7 @@ def _single(name: str) -> Unit | None:
 
 
 _WORDS = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*(?: (?:of |per )?[^\W\d_]+(?:[-'][^\W\d_]+)*){0,4}")
-_NOT_NAMES = frozenset(
+_NOT_NAMES = AFTER | frozenset(
     "is are was were and or not but to from by than then if so because which that who as at in on with per point half "
     "quarter am pm bc ad ce bce january february march april may june july august september october november december "
     "st nd rd th pi e i x y z n k t a b".split()
