@@ -220,6 +220,8 @@ def role_after(right: Sequence[ClaimToken]) -> Role:
         kind = token.role
         if kind in ("because", "so", "number", "letter") or token.text == ";":
             break
+        if token.text == "unless" or (kind == "if" and at and right[at - 1].text == "only"):
+            return "hypothetical"
         if _is_denial(right, at, is_seen, clause):
             return "denied"
         if kind in ("comma", "but"):

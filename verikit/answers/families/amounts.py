@@ -191,7 +191,7 @@ def _spelled(text: str) -> Fraction | None:
 
 _DOWN = (r"fell|falls?|fallen|falling|drops?|dropped|dropping|decreas(?:e|es|ed|ing)|declin(?:e|es|ed|ing)|"
          r"reduc(?:e|es|ed|tion|ing)|down|lost|los(?:s|es|e)|shrank|shrinks?|shrunk")  # fmt: skip
-_UP = r"rose|ris(?:e|es|en|ing)|increas(?:e|es|ed|ing)|gr(?:ew|ows?|own|owth)|gain(?:s|ed)?|up|climb(?:s|ed)?"
+_UP = r"rose|ris(?:e|es|en|ing)|increas(?:e|es|ed|ing)|gr(?:ew|ows?|own|owth)|gain(?:s|ed)?|up(?! to\b)|climb(?:s|ed)?"
 CHANGE = re.compile(rf"\b(?:(?P<down>{_DOWN})|(?P<up>{_UP}))\b(?: (?:by|of|about|approximately))*", re.IGNORECASE)
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
+from verikit.answers.families.plain import denies
 from verikit.answers.parser.operations import AFTER
 from verikit.answers.parser.units import Unit, parse_unit, single
 
@@ -153,7 +154,7 @@ def _known(text: str) -> Unit | None:
 
 def _dangling(parts: list[str]) -> bool:
     """Whether a unit's text ends in a sign, or has a power without a unit before it."""
-    return parts[-1] in ("/", "per", "-", "'", "''") or parts[0] in ("^", "-", "?") or "''" in parts
+    return parts[-1] in ("/", "per", "-", "'", "''", "times") or parts[0] in ("^", "-", "?") or "''" in parts
 
 
 def _single(name: str) -> Unit | None:
@@ -178,7 +179,7 @@ _NOT_NAMES = AFTER | frozenset(
 
 def _noun(folded: str) -> str:
     """The words of an unknown unit in the singular. Empty if they are not a unit."""
-    if not _WORDS.fullmatch(folded):
+    if not _WORDS.fullmatch(folded) or denies(folded):
         return ""
     words = folded.split(" ")
     if any(word in _NOT_NAMES for word in words):
