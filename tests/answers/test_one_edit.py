@@ -53,7 +53,8 @@ UNEQUAL = [
     ("P(A) = 0.3", "the difference of P(A) = 0.3"),
     # limits, conditions and open lists
     ("2024", "It was before 2024."), ("2024", "prior to 2024"), ("(3, 2)", "It is (3, 2) unless n = 3."),
-    ("$x = 3$", "We get $x = 3$ only if n = 2."), ("100%", "up to 100%"), ("18", "18 and others"), ("4", "It is 4 etc."),
+    ("$x = 3$", "We get $x = 3$ only if n = 2."), ("100%", "up to 100%"),
+    ("18", "18 and others"), ("4", "It is 4 etc."),
     ("10 July 1099", "different from 10 July 1099"), ("10 July 1099", "10 July 1099 is excluded"),
     ("5 km", "5 km fails"), ("5 km", "5 km is not enough"), ("87°", "87° cannot be right"),
     ("10 to 20", "10 to 20 isn't correct"),

@@ -132,7 +132,8 @@ _ABOUT = re.compile(
 )
 _HEDGE = re.compile(
     r"\b(?:not|never|neither|nor|none|or|maybe|perhaps|possibly|either|except|but|unless|instead|rather|wrong|"
-    r"incorrect|false|cannot|excluded|rejected|impossible|different from|unlike|when|where|while|least|most|more|less|fewer|greater|over|under|above|below|than|if|without|kein|keine|nicht|"
+    r"incorrect|false|cannot|excluded|rejected|impossible|different from|unlike|when|where|while|"
+    r"least|most|more|less|fewer|greater|over|under|above|below|than|if|without|kein|keine|nicht|"
     r"pas|ne|oder|ou|o|nunca)\b|n't\b|≠|不|非|没",
     re.IGNORECASE,
 )
