@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -110,12 +110,16 @@ def judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
     case = _Case(found, trimmed(found.text), gold, terms)
     verdict = _compared(case)
     if verdict.outcome != "equal" and found.form in _IN_PROSE and _is_in_words(gold):
-        unmarked = found.form in _UNMARKED
-        for said in claimed(found.text, terms.question) if unmarked else (without_reasons(found.text),):
-            said = trimmed(said)
+        for claim in _claims(found, terms.question):
+            said = trimmed(claim)
             if said not in (case.text, "") and (other := _compared(case._replace(text=said))).equal:
                 return other
     return verdict
+
+
+def _claims(found: FoundAnswer, question: str) -> Iterable[str]:
+    """The claims in a sentence that may state an answer in words."""
+    return claimed(found.text, question) if found.form in _UNMARKED else (without_reasons(found.text),)
 
 
 def _is_in_words(gold: ReadGold) -> bool:

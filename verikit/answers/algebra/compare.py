@@ -21,6 +21,7 @@ from verikit.answers.parser.tree import COLLECTIONS, SCALARS, ZERO, Node, TooBig
 
 _CAN_CONTRADICT = frozenset(("rel", "list", "set", "tuple"))
 _REAL_SETS = frozenset(("interval", "union", "inter", "diff", "builder"))
+_LISTS = frozenset(("list", "set", "tuple", "ratio"))
 _RELATED = frozenset(("rel", "union", "inter"))
 
 
@@ -51,13 +52,14 @@ def contradiction(node: Node, equality: Equality) -> EqualityResult | None:
         return None
     named = 2 if is_label(node.args[1]) else 1  # e = 1/2 may be an eccentricity.
     constants = [a for a in node.args[named:] if not symbols(a) and a.op not in COLLECTIONS]
-    for left, right in pairwise(constants):
-        if (
-            compare_scalars(left, right, equality).outcome == "different"
-            and compare_scalars(right, left, equality).outcome == "different"
-        ):
-            return different("a chain of contradicting equalities")
+    if any(_differ(left, right, equality) for left, right in pairwise(constants)):
+        return different("a chain of contradicting equalities")
     return None
+
+
+def _differ(a: Node, b: Node, equality: Equality) -> bool:
+    """Whether two scalars differ, whichever of them is the gold answer."""
+    return all(compare_scalars(g, v, equality).outcome == "different" for g, v in ((a, b), (b, a)))
 
 
 def is_label(node: Node) -> bool:
@@ -69,11 +71,13 @@ def is_label(node: Node) -> bool:
     if node.op in ("tuple", "ratio", "mul", "div"):
         return len(node.args) <= 8 and all(is_label(a) for a in node.args)
     if node.op == "pow":
-        base, exponent = node.args
-        return base.op == "sym" and exponent.op == "num" and str(base.args[0])[0].isupper()
-    if node.op == "fact" or node.op == "prime":
-        return is_label(node.args[0])
-    return False
+        return _is_corner(*node.args)
+    return node.op in ("fact", "prime") and is_label(node.args[0])
+
+
+def _is_corner(base: Node, exponent: Node) -> bool:
+    """Whether a power is a capital with a number, which is a name."""
+    return base.op == "sym" and exponent.op == "num" and str(base.args[0])[0].isupper()
 
 
 def assigned(node: Node) -> Node | None:
@@ -89,19 +93,14 @@ def assigned(node: Node) -> Node | None:
 
 
 def _typed(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
-    if gold.op == "rel" or answer.op == "rel":
+    types = (gold.op, answer.op)
+    if "rel" in types:
         return _with_relation(gold, answer, equality)
-    if gold.op == "matrix" or answer.op == "matrix":
+    if "matrix" in types:
         return _matrices(gold, answer, equality)
-    if gold.op in _REAL_SETS or answer.op in _REAL_SETS or REALS in (gold, answer):
+    if not _REAL_SETS.isdisjoint(types) or REALS in (gold, answer):
         return _real_sets(gold, answer, equality)
-    if gold.op in ("list", "set", "tuple", "matrix", "ratio") or answer.op in (
-        "list",
-        "set",
-        "tuple",
-        "matrix",
-        "ratio",
-    ):
+    if not _LISTS.isdisjoint(types):
         return _collections(gold, answer, equality)
     if infinite(gold) or infinite(answer):
         same = infinite(gold) == infinite(answer)
@@ -159,10 +158,13 @@ def compare_relations(gold: Node, answer: Node, equality: Equality) -> EqualityR
         return compare_pieces(pieces, other_pieces, equality)
     if len(operators) == len(others) == 1:
         return _scaled(gold, answer)
-    if operators == others:
-        matches = [_typed(g, a, equality) for g, a in zip(gold.args[1:], answer.args[1:], strict=True)]
-        return all_of(matches, "same chain of relations")
-    return different("another relation")
+    return _chains(gold, answer, equality) if operators == others else different("another relation")
+
+
+def _chains(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
+    """Compare two chains of the same relations member by member."""
+    matches = [_typed(g, a, equality) for g, a in zip(gold.args[1:], answer.args[1:], strict=True)]
+    return all_of(matches, "same chain of relations")
 
 
 def _assignments(gold: Node, answer: Node, equality: Equality) -> EqualityResult | None:
@@ -332,11 +334,15 @@ def _distinct(items: list[Node], equality: Equality) -> list[Node]:
     return kept
 
 
+def _numbers_in_any_order(items: list[Node], others: list[Node]) -> EqualityResult:
+    same = sorted(a.args[0] for a in items) == sorted(a.args[0] for a in others)
+    return equal("same numbers in any order", "exact numbers") if same else different("other numbers")
+
+
 def _any_order(items: list[Node], others: list[Node], equality: Equality) -> EqualityResult:
     """Pair the values in any order."""
     if all(a.op == "num" for a in (*items, *others)):
-        same = sorted(a.args[0] for a in items) == sorted(a.args[0] for a in others)
-        return equal("same numbers in any order", "exact numbers") if same else different("other numbers")
+        return _numbers_in_any_order(items, others)
     if len(items) > MAX_ITEMS:
         raise TooBig("too many values")
     left = list(others)

@@ -66,18 +66,19 @@ def _identical(a: Node, b: Node, log_base: str) -> tuple[bool | None, str]:
     return _numeric(a, b, log_base), "numeric"
 
 
+def _image(field: ModularField, node: Node) -> int | None:
+    try:
+        image: int = field.value(node)
+    except Undefined:
+        return None
+    return image
+
+
 def _modular(a: Node, b: Node, log_base: str) -> bool | None:
     """Equality of images modulo each prime. None if unequal images are inconclusive."""
     for seed, prime in enumerate(PRIMES):
         field = ModularField(prime, seed, log_base)
-        try:
-            left = field.value(a)
-        except Undefined:
-            left = None
-        try:
-            right = field.value(b)
-        except Undefined:
-            right = None
+        left, right = _image(field, a), _image(field, b)
         if left is None or right is None:
             return None if (left is None and right is None) or field.opaque_seen else False
         if left != right:

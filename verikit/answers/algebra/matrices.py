@@ -104,16 +104,20 @@ def _product(left: Node, right: Node) -> Node | None:
     ))  # fmt: skip
 
 
+def _rows_of_entries(entries: list[Node]) -> list[list[Node]]:
+    """The rows that a list's entries are, or the list as one row."""
+    inner = [entry_rows(entry) for entry in entries if entry.op in ("tuple", "interval")]
+    if len(inner) < len(entries):
+        return [entries]
+    return [row[0] for row in inner if row is not None and len(row) == 1]
+
+
 def entry_rows(node: Node) -> list[list[Node]] | None:
     """The rows of a matrix, or of a tuple, list or nested tuples that may represent one. None for anything else."""
     if node.op == "matrix":
         return [list(row) for row in node.args]
     if node.op in ("tuple", "list", "interval"):
-        entries = list(node.args[:2] if node.op == "interval" else node.args)
-        inner = [entry_rows(entry) for entry in entries if entry.op in ("tuple", "interval")]
-        if len(inner) == len(entries):
-            return [row[0] for row in inner if row is not None and len(row) == 1]
-        return [entries]
+        return _rows_of_entries(list(node.args[:2] if node.op == "interval" else node.args))
     if node.op == "set" and len(node.args) == 1:
         return entry_rows(node.args[0])
     return None

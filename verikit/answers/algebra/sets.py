@@ -230,15 +230,24 @@ def merge(pieces: Pieces) -> Pieces:
     keyed = sorted((p for p in pieces if not _empty(p)), key=lambda p: (position(p.low), not p.low_closed))
     merged: Pieces = []
     for piece in keyed:
-        if merged:
-            last = merged[-1]
-            end, start = position(last.high), position(piece.low)
-            if start < end or (start == end and (last.high_closed or piece.low_closed)):
-                if (position(piece.high), piece.high_closed) > (end, last.high_closed):
-                    merged[-1] = last._replace(high=piece.high, high_closed=piece.high_closed)
-                continue
-        merged.append(piece)
+        if merged and _touch(merged[-1], piece):
+            merged[-1] = _joined(merged[-1], piece)
+        else:
+            merged.append(piece)
     return merged
+
+
+def _touch(last: LinePiece, piece: LinePiece) -> bool:
+    """Whether no number lies between a piece and one that begins after it."""
+    end, start = position(last.high), position(piece.low)
+    return start < end or (start == end and (last.high_closed or piece.low_closed))
+
+
+def _joined(last: LinePiece, piece: LinePiece) -> LinePiece:
+    """A piece up to the end of one that touches it, if that ends later."""
+    if (position(piece.high), piece.high_closed) <= (position(last.high), last.high_closed):
+        return last
+    return last._replace(high=piece.high, high_closed=piece.high_closed)
 
 
 def intersection(a: Pieces, b: Pieces) -> Pieces:

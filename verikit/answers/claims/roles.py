@@ -177,6 +177,13 @@ def _after_turn(left: Sequence[ClaimToken]) -> Sequence[ClaimToken]:
     return left
 
 
+def _is_unmet(condition: Sequence[ClaimToken]) -> bool:
+    """Whether words are an unmet condition: "if it were even", "had it been even"."""
+    if not any(token.text in _UNREAL for token in condition):
+        return False
+    return condition[0].text in _UNREAL or any(token.role in ("if", "se") for token in condition)
+
+
 def _follows_from_the_unreal(left: Sequence[ClaimToken]) -> bool:
     """Whether an unmet condition comes first: "if it were even, the answer would be", "had it been even, we would get".
 
@@ -184,10 +191,7 @@ def _follows_from_the_unreal(left: Sequence[ClaimToken]) -> bool:
     """
     would = next((at for at in range(len(left) - 1, 0, -1) if left[at].role == "would"), 0)
     condition = left[:would]
-    is_unmet = any(token.text in _UNREAL for token in condition) and (
-        any(token.role in ("if", "se") for token in condition) or condition[0].text in _UNREAL
-    )
-    if not is_unmet:
+    if not _is_unmet(condition):
         return False
     start = next((at for at in range(would - 1, -1, -1) if left[at].role == "comma"), -1)
     around = left[start + 1 :]
@@ -261,6 +265,11 @@ def _offers_another(right: Sequence[ClaimToken]) -> bool:
             return any(other.role == "not" for other in right[1:3])
         if token.role not in ("comma", "but", "because", "and", "it", "filler", "that") and token.text != ";":
             break
+    return _is_unsure(right)
+
+
+def _is_unsure(right: Sequence[ClaimToken]) -> bool:
+    """Whether "not sure" follows."""
     sure = next((at for at, token in enumerate(right[:6]) if token.text in ("sure", "certain")), 0)
     return any(token.role == "not" for token in right[:sure])
 

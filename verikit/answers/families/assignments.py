@@ -21,6 +21,7 @@ MAX_SOLUTIONS = 24
 _NAME = re.compile(r"\s*((?:[A-Za-z]+ ){0,4})(\\?[A-Za-z]{1,12}(?:_\{?\w{1,6}\}?)?'{0,2}(?:\([a-z0-9,]{1,8}\))?)\s*")
 _OTHER = re.compile(r"[<>]|\\(?:leq?|geq?|neq?|lt|gt|in|equiv|pmod|mod|approx|mapsto|to)(?![a-zA-Z])|≤|≥|≠|≈|≡")
 _MEMBER = re.compile(r"\s*(\([^()=]{3,40}\))\s*(?:\\in\b|∈|=)\s*(?=\\?[{(])")
+_JOINT = re.compile(r",|;|and|\\\\")
 _GAP = re.compile(r"\\q?quad(?![a-z])")
 _SET = re.compile(r"\s*\\?\{(.*?)\\?\}\s*", re.DOTALL)
 
@@ -111,7 +112,7 @@ def _by_name(parts: list[TextPiece]) -> Assigned | None:
 
 
 def _gold(text: str) -> Assigned | None:
-    if not (("=" in text and ("," in text or "and" in text or "\\\\" in text or ";" in text)) or text.startswith("(")):
+    if not (text.startswith("(") or ("=" in text and _JOINT.search(text))):
         return None
     found = read(text)
     if found is None or any(set(s) != set(found.solutions[0]) for s in found.solutions):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.plain import flat, plain, states_plainly
+from verikit.answers.families.plain import flat, has_digit, plain, states_plainly
 
 
 class Date(NamedTuple):
@@ -72,7 +72,7 @@ def read_date(text: str) -> Date | None:
         if _GLUED_BEFORE.search(before) or _GLUED_AFTER.match(after):
             return None
         rest = f"{before} {after}"
-        if any(char.isdigit() for char in rest) or (rest.strip() and not states_plainly(rest)):
+        if has_digit(rest) or (rest.strip() and not states_plainly(rest)):
             return None
         return _date(kind, match)
     return None
@@ -133,10 +133,14 @@ def _match(gold: Date, text: str, context: Context) -> EqualityResult | None:
         answer, gold = _ordered(answer, gold), _ordered(gold, answer)
         if "?" in (answer.order, gold.order):
             return different("day and month could be either")
-    parts = list(zip(gold[:3], answer[:3], strict=True))
-    if all(g == a for g, a in parts):
+    if gold[:3] == answer[:3]:
         return equal("same date")
-    return different("another date") if any(g != a and g and a for g, a in parts) else None
+    return different("another date") if _contradict(gold, answer) else None
+
+
+def _contradict(date: Date, other: Date) -> bool:
+    """Whether a part that both dates have differs."""
+    return any(a and b and a != b for a, b in zip(date[:3], other[:3], strict=True))
 
 
 def _ordered(date: Date, other: Date) -> Date:

@@ -10,7 +10,7 @@ from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.claims.closing import FOREIGN_SCALES
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.numerals import number, number_at, roman, same_number
-from verikit.answers.families.plain import flat, plain, stated
+from verikit.answers.families.plain import flat, has_digit, plain, stated
 from verikit.answers.families.spelled import in_words, ordinal_in_words
 from verikit.answers.parser.labels import NO_NOUN
 from verikit.answers.parser.tree import Node, num
@@ -64,7 +64,7 @@ def _gold(text: str) -> NumericGold | None:
         return None if _DECIMAL_COMMA.fullmatch(text) else _digits(flat(plain(text)))
     if _MAY_BE_ORDINAL.search(text) and (rank := ordinal(flat(plain(text)))) is not None:
         return NumericGold(num(rank), "ordinal", str(rank))
-    if any(char.isdigit() for char in text):
+    if has_digit(text):
         return _digits(flat(plain(text))) if _SCALED.search(text) else None
     shown = plain(text)
     if not shown:

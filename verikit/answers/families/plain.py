@@ -167,6 +167,11 @@ _PART_OF_VALUE = (
 MAX_LED = 200
 
 
+def has_digit(text: str) -> bool:
+    """Whether a text contains a digit of any script."""
+    return any(char.isdigit() for char in text)
+
+
 def denies(text: str) -> bool:
     """Whether a plain text denies or limits something."""
     return _DENIES.search(text) is not None

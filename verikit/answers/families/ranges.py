@@ -14,7 +14,7 @@ from verikit.answers.families.amounts import read_quantity
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.measures import Measure, conversions, measures
 from verikit.answers.families.numerals import number, number_at
-from verikit.answers.families.plain import flat, plain, stated
+from verikit.answers.families.plain import flat, has_digit, plain, stated
 from verikit.answers.families.spelled import in_words
 
 
@@ -106,12 +106,15 @@ def _gold(text: str) -> Range | None:
     shown = flat(plain(text))
     found = read_range(shown)
     if found is None:
-        if (pressure := _PRESSURE.fullmatch(shown)) is not None:
-            return Range(Fraction(pressure[1]), Fraction(pressure[2]), (), "mmHg" if pressure[3] else "/")
-        return None
+        return _blood_pressure(shown)
     if found.unit:
         return found if found.low < found.high and found.sign != ":" else None
     return found if found.sign in ("to", "vs") or _PAIR.fullmatch(shown) else None
+
+
+def _blood_pressure(shown: str) -> Range | None:
+    found = _PRESSURE.fullmatch(shown)
+    return found and Range(Fraction(found[1]), Fraction(found[2]), (), "mmHg" if found[3] else "/")
 
 
 def _match(gold: Range, text: str, context: Context) -> EqualityResult | None:
@@ -168,7 +171,7 @@ def _pressure(gold: Range, shown: str, context: Context) -> EqualityResult | Non
         if answer := _PRESSURE.fullmatch(part):
             same = (Fraction(answer[1]), Fraction(answer[2])) == gold[:2]
             return equal("same pressures") if same else different("other pressures")
-    return different("no pair of pressures") if any(char.isdigit() for char in shown) else None
+    return different("no pair of pressures") if has_digit(shown) else None
 
 
 FAMILY = Family("range", _gold, _match)

@@ -13,6 +13,7 @@ import unicodedata
 from functools import lru_cache
 
 from verikit.answers.algebra.equality import Equality, EqualityResult, different, equal
+from verikit.answers.families.plain import has_digit
 from verikit.answers.parser.lexer import SKIPPED, TEXT
 
 MAX_CHARS = 2_000
@@ -181,7 +182,7 @@ def _is_counted(parts: tuple[str, ...]) -> bool:
 
 def _is_place(text: str) -> bool:
     """Whether a text with a comma may be a place and its surroundings, without numbers and not a list."""
-    return not any(character.isdigit() for character in text) and not _lists(text)
+    return not has_digit(text) and not _lists(text)
 
 
 def _lists(text: str) -> bool:
@@ -237,9 +238,7 @@ def _leniently(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -
         return different("one lists more")
     if not _inside(short, long):
         return _mostly_shared(g, a)
-    in_short = any(w[0].isdigit() for w in short)
-    with_month = any(w in _MONTHS for w in long if w not in short)
-    if (in_short or with_month) and _numbers(g) != _numbers(a):
+    if (_numbers(short) or not _MONTHS.keys().isdisjoint(set(long) - set(short))) and _numbers(g) != _numbers(a):
         return different("other numbers")
     if _longer_name(gold, answer):
         return different("a longer name")

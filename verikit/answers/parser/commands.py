@@ -131,12 +131,8 @@ def _function_arguments(parser: Parser, name: str) -> list[Node]:
     return [factors[0] if len(factors) == 1 else Node("mul", tuple(factors))]
 
 
-def _matrix(parser: Parser) -> Node:
-    environment = subscript(parser).rstrip("*")
-    if environment not in _MATRICES:
-        raise NotMath(f"unknown environment {environment[:30]}")
-    if environment == "array" and parser.at("{"):
-        subscript(parser)
+def _rows(parser: Parser) -> list[tuple[Node, ...]]:
+    """The nonempty rows up to the end of an environment."""
     rows: list[tuple[Node, ...]] = []
     row: list[Node] = []
     parser.enter()
@@ -150,7 +146,16 @@ def _matrix(parser: Parser) -> Node:
             row.append(parser.relation())
     parser.leave()
     subscript(parser)
-    rows = [r for r in (*rows, tuple(row)) if r]
+    return [r for r in (*rows, tuple(row)) if r]
+
+
+def _matrix(parser: Parser) -> Node:
+    environment = subscript(parser).rstrip("*")
+    if environment not in _MATRICES:
+        raise NotMath(f"unknown environment {environment[:30]}")
+    if environment == "array" and parser.at("{"):
+        subscript(parser)
+    rows = _rows(parser)
     if not rows or len({len(r) for r in rows}) != 1:
         raise NotMath("a matrix with rows of unequal length")
     matrix = Node("matrix", tuple(rows))

@@ -97,8 +97,12 @@ def single(name: str) -> Unit | None:
     if name[:1] in _PREFIXES and name[1:] in _SYMBOLS and _SYMBOLS[name[1:]][2]:
         dimension, scale, _ = _SYMBOLS[name[1:]]
         return Unit(_derived(dimension), Fraction(scale) * Fraction(10) ** _PREFIXES[name[0]])
-    word = name.lower()
-    for form in (word, word[:-1] if word.endswith("s") else word, word[:-2] if word.endswith("es") else word):
+    return _in_words(name.lower())
+
+
+def _in_words(word: str) -> Unit | None:
+    """The unit of a word in the singular or plural: "kilometres"."""
+    for form in (word, word.removesuffix("s"), word.removesuffix("es")):
         if form in _WORDS:
             dimension, scale = _WORDS[form]
             return Unit(_derived(dimension), Fraction(scale))
