@@ -253,7 +253,7 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
     if _CAPITALS.fullmatch(case.gold.text) and _CAPITALS.fullmatch(case.text):
         return case.verdict(different("other letters", "text"))  # the same text is equal already
     for piece in _readings(case.text, case.found.form):
-        if (may_be_decimal(piece) and are_decimal_in(case.terms.question)) or _SIGNED_ZERO.fullmatch(piece):
+        if _has_decimal_comma(piece, case.terms.question):
             piece = piece.replace(",", ".")
         answer = read(piece)
         if answer.too_big:
@@ -264,10 +264,18 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
         if _is_another_class(answer.tree, piece, case):
             return case.verdict(different("a class of residues against a value"), answer.tree, piece)
         result = _trees(gold, case.gold.text, piece, answer.tree, case.terms)
-        if result and case.found.form in _UNMARKED and _quoted(case.found.text, case.terms.question):
+        if result and _is_quotation(case):
             result = different("quoted from the question")
         return case.verdict(result, answer.tree, piece, note)
     return case.verdict(different("the answer is no mathematics that is understood", "text"), note=note)
+
+
+def _has_decimal_comma(piece: str, question: str) -> bool:
+    return (may_be_decimal(piece) and are_decimal_in(question)) or _SIGNED_ZERO.fullmatch(piece) is not None
+
+
+def _is_quotation(case: _Case) -> bool:
+    return case.found.form in _UNMARKED and _quoted(case.found.text, case.terms.question)
 
 
 def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
@@ -314,17 +322,28 @@ def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) ->
     equality = terms.equality
     try:
         result = compare(gold, answer, equality)
-        if result:
-            return result
-        for g in (gold, *gold_readings(gold_text)):
-            for a in (answer, *with_unit(text)):
-                if (g is not gold or a is not answer) and (other := compare(g, a, equality)):
-                    return EqualityResult("equal", f"{other.rule}, read otherwise", other.stage)
-        unit = _LETTER_UNIT.fullmatch(text) if gold.op == "num" and equality.units != "required" else None
-        if unit and (bare := read(unit[1]).tree) is not None and (other := compare(gold, bare, equality)):
-            return EqualityResult("equal", f"{other.rule}, a unit left out", other.stage)
+        if not result:
+            other = _read_otherwise(gold, gold_text, text, answer, equality) or _without_unit(gold, text, equality)
+            result = other or result
         if result.outcome == "undecided" and terms.tail is not None and gold.op in SCALARS and answer.op in SCALARS:
             return terms.tail(gold, answer)
     except TooBig as error:
         return EqualityResult("limit", str(error))
     return result
+
+
+def _read_otherwise(gold: Node, gold_text: str, text: str, answer: Node, equality: Equality) -> EqualityResult | None:
+    """Equality under another reading of the gold answer or of the answer's unit."""
+    for g in (gold, *gold_readings(gold_text)):
+        for a in (answer, *with_unit(text)):
+            if (g is not gold or a is not answer) and (match := compare(g, a, equality)):
+                return EqualityResult("equal", f"{match.rule}, read otherwise", match.stage)
+    return None
+
+
+def _without_unit(gold: Node, text: str, equality: Equality) -> EqualityResult | None:
+    """Equality of a number with an answer that has a letter for a unit behind it."""
+    unit = _LETTER_UNIT.fullmatch(text) if gold.op == "num" and equality.units != "required" else None
+    bare = read(unit[1]).tree if unit else None
+    match = compare(gold, bare, equality) if bare is not None else None
+    return EqualityResult("equal", f"{match.rule}, a unit left out", match.stage) if match else None

@@ -6,7 +6,7 @@ the comparison by the type of the gold answer.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from verikit.answers.algebra.chains import readings
 from verikit.answers.algebra.equality import Equality, EqualityResult, all_of, different, equal, undecided
@@ -249,20 +249,32 @@ def _against_zero(relation: Node) -> tuple[str, Node | None]:
 
 
 def _real_sets(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
-    if gold.op == answer.op == "builder" and gold.args[0] != answer.args[0] and gold.args[0].op == "sym":
-        renamed = tuple(substitute(c, answer.args[0].args[0], gold.args[0]) for c in answer.args[1])
-        answer = Node("builder", (gold.args[0], renamed))
+    if gold.op == answer.op == "builder":
+        answer = _with_variable(answer, gold.args[0])
     if gold.op == "list" and answer.op == "list":
         return _collections(gold, answer, equality)
     if _conditions(gold) and _conditions(answer) and symbols(gold) != symbols(answer):
         return different("conditions on other variables")
     pieces, others = to_pieces(_as_set(gold)), to_pieces(_as_set(answer))
     if pieces is None or others is None:
-        if gold.op == answer.op and len(gold.args) == len(answer.args):
-            matches = [_typed(g, a, equality) for g, a in zip(children(gold), children(answer), strict=False)]
-            return all_of(matches, "same set") if matches else different("another set")
-        return different("a set of numbers against something else")
+        return _part_by_part(gold, answer, equality)
     return compare_pieces(pieces, others, equality)
+
+
+def _with_variable(builder: Node, variable: Node) -> Node:
+    """A set with another name for its variable, if both are only names."""
+    if variable == builder.args[0] or variable.op != "sym":
+        return builder
+    conditions = tuple(substitute(c, builder.args[0].args[0], variable) for c in builder.args[1])
+    return Node("builder", (variable, conditions))
+
+
+def _part_by_part(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
+    """Compare sets that are not made of pieces of the real line."""
+    if gold.op != answer.op or len(gold.args) != len(answer.args):
+        return different("a set of numbers against something else")
+    matches = [_typed(g, a, equality) for g, a in zip(children(gold), children(answer), strict=False)]
+    return all_of(matches, "same set") if matches else different("another set")
 
 
 def _as_set(node: Node) -> Node:
@@ -391,7 +403,7 @@ def _matrices(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
         return different("a matrix against something else")
     if gold.op != answer.op and 1 in (len(rows), len(others)):
         rows, others = as_row(rows), as_row(others)
-    if [len(r) for r in rows] != [len(r) for r in others]:
+    if list(map(len, rows)) != list(map(len, others)):
         return different("matrices of different shape")
-    entries = [pair for r, o in zip(rows, others, strict=True) for pair in zip(r, o, strict=True)]
+    entries = zip(chain.from_iterable(rows), chain.from_iterable(others), strict=True)
     return all_of([_typed(g, a, equality) for g, a in entries], "same entries")

@@ -361,6 +361,11 @@ def exact_root(base: Number, degree: int) -> Number | None:
         top, bottom = exact_root(base.numerator, degree), exact_root(base.denominator, degree)
         return None if top is None or bottom is None else _tidy(Fraction(top) / bottom)
     assert isinstance(base, int)
+    return _integer_root(base, degree)
+
+
+def _integer_root(base: int, degree: int) -> int | None:
+    """The root of a natural number, if it is one."""
     if base < 2:
         return base
     if degree == 2:

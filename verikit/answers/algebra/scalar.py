@@ -36,7 +36,12 @@ def peel(node: Node) -> Peeled:
         if node.args[0].op in ("deg", "pct"):
             return peel(node.args[0])
         return Peeled(node.args[0], "qty", node.args[1])
-    marked = [arg for arg in node.args if _is_marked(arg)] if node.op == "mul" else []
+    return _peel_product(node) if node.op == "mul" else Peeled(node, "", None)
+
+
+def _peel_product(node: Node) -> Peeled:
+    """Peel the only factor with a mark, if the others are numbers."""
+    marked = [arg for arg in node.args if _is_marked(arg)]
     if len(marked) == 1 and all(arg is marked[0] or not symbols(arg) for arg in node.args):
         inner = peel(marked[0])
         if inner.mark:
@@ -74,17 +79,14 @@ def _with_marks(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     if g.mark == a.mark == "":
         return _values(gold, answer, equality)
     if g.mark == a.mark:
-        if g.mark == "qty" and g.unit is not None and a.unit is not None and g.unit != a.unit:
-            return _two_units(g, a, equality)
-        return _values(g.value, a.value, equality)
+        other_units = g.unit is not None and a.unit is not None and g.unit != a.unit
+        return _two_units(g, a, equality) if other_units else _values(g.value, a.value, equality)
     if equality.units == "required" and not a.mark:
         return different("the gold's unit is missing")
-    if g.mark and a.mark and not equality.lenient and not _counts(g) and not _counts(a):
+    if g.mark and a.mark and not (equality.lenient or _counts(g) or _counts(a)):
         return different("units that disagree")
     match = _values(g.value, a.value, equality)
-    if match.outcome == "equal":
-        return match
-    return _other_reading(g, a, equality) or match
+    return match if match else _other_reading(g, a, equality) or match
 
 
 def _counts(peeled: Peeled) -> bool:

@@ -208,9 +208,15 @@ def is_counterfactual(left: Sequence[ClaimToken], right: Sequence[ClaimToken]) -
     would = [at for at, token in enumerate(near) if token.role == "would"]
     if any(token.text == "have" for at in would if at + 2 != len(left) for token in near[at + 1 : at + 2]):
         return True
-    condition = next((at for at, token in enumerate(right[:clause]) if token.role == "if"), clause)
-    unreal = any(token.text in ("were", "had", "only") for token in right[max(0, condition - 1) : clause])
-    return bool(would) and condition < clause and unreal
+    return bool(would) and _is_unreal(right[:clause])
+
+
+def _is_unreal(clause: Sequence[ClaimToken]) -> bool:
+    """Whether an unmet condition follows in the clause: "if it were", "only if"."""
+    condition = next((at for at, token in enumerate(clause) if token.role == "if"), None)
+    if condition is None:
+        return False
+    return any(token.text in ("were", "had", "only") for token in clause[max(0, condition - 1) :])
 
 
 def role_after(right: Sequence[ClaimToken]) -> Role:

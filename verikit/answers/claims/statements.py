@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from verikit.answers.claims.closing import MAX_LINE, bullets
@@ -204,16 +205,19 @@ def _tail_of_formula(rest: str) -> str:
     return tail if len(tail) <= 40 or "$" in tail or "\\" in tail else ""
 
 
+def _is_adverb(token: ClaimToken) -> bool:
+    return token.text != "no" and (token.role in _ADVERBS or token.text in _AFTER_ADVERBS)
+
+
 def _after_adverbs(text: str, start: int) -> int:
     """The start of a statement's value after "therefore", "exactly", "equal to", "as follows"."""
     first = _FIRST_WORD.match(text, start, start + 60)
     if first is None or (first[0].isascii() and first[1].lower() not in _ADVERBIAL):
         return start
     said = tokens(text[start : start + 60])
-    at = 0
-    while at < len(said) and said[at].text != "no" and (said[at].role in _ADVERBS or said[at].text in _AFTER_ADVERBS):
-        at += 1
-    if not at or at == len(said) or said[at].role == "because" or not any(t.role in ("sure", "so") for t in said[:at]):
+    adverbs = list(takewhile(_is_adverb, said))
+    at = len(adverbs)
+    if at == len(said) or said[at].role == "because" or not any(t.role in ("sure", "so") for t in adverbs):
         return start
     end = start + said[at - 1].start + len(said[at - 1].text)
     while end < len(text) and text[end] in " ,:：，":

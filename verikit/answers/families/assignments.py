@@ -94,14 +94,19 @@ def _from_tuples(parts: list[TextPiece], order: tuple[str, ...]) -> Assigned | N
     return Assigned(order, tuple(solutions), False)
 
 
+def _assignment(text: str) -> tuple[list[str], str]:
+    """The names and the value of a chain of equalities. No names if it has other members, and several names."""
+    *labels, value = text.split("=")
+    names = [names[0] for label in labels if len(names := _names(label)) == 1 and "(" not in label[:1]]
+    return ([] if len(labels) > len(names) > 1 else names), value.strip()
+
+
 def _by_name(parts: list[TextPiece]) -> Assigned | None:
     """Solutions as assignments. A repeated name or "or" begins the next one."""
     solutions: list[Solution] = []
     for part in parts:
-        labels = part.text.split("=")
-        value = labels.pop().strip()
-        names = [names[0] for label in labels if len(names := _names(label)) == 1 and "(" not in label[:1]]
-        if not names or not value or len(labels) > len(names) > 1:
+        names, value = _assignment(part.text)
+        if not names or not value:
             return None
         if not solutions or part.before == "or" or any(name in solutions[-1] for name in names):
             solutions.append({})

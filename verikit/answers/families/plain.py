@@ -249,10 +249,16 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
     end = max(i for i, char in enumerate(last) if char.isdigit()) + 1
     tail = last[end:].split(" ")
     if len(tail) <= 30:
-        for size in range(min(len(tail), MAX_TAIL + 1), 0, -1):
-            rest = tail[size:]
-            if not all(not word or _ASIDE.fullmatch(word) for word in rest):
-                return  # the omitted words would be part of the value
-            if _goes_on(rest[:1] if size > 1 else rest) or (rest and tail[size - 1] in ("and", "times")):
-                continue
-            yield _without_closing_marks(last[start:end] + " ".join(tail[:size]))
+        for kept in _beginnings(tail):
+            yield _without_closing_marks(last[start:end] + " ".join(kept))
+
+
+def _beginnings(tail: list[str]) -> Iterator[list[str]]:
+    """The beginnings of the words after a number that may be its unit, the longest first."""
+    for size in range(min(len(tail), MAX_TAIL + 1), 0, -1):
+        rest = tail[size:]
+        if not all(not word or _ASIDE.fullmatch(word) for word in rest):
+            return  # the omitted words would be part of the value
+        is_cut = bool(rest) and tail[size - 1] in ("and", "times")
+        if not is_cut and not _goes_on(rest[:1] if size > 1 else rest):
+            yield tail[:size]

@@ -205,18 +205,19 @@ def _same(gold: Progressions, answer: Progressions) -> bool | None:
     common = _common_multiple([step for side in steps for step in side])
     if any(sum(int(common / size) for size in sizes) > MAX_CLASSES for sizes in steps):
         return None
-    residues = [
-        [
-            Node("add", (start, Node("mul", (num(size * k), unit))))
-            for (start, _), size in zip(side.terms, sizes, strict=True)
-            for k in range(int(common / size))
-        ]
-        for side, sizes in zip((gold, answer), steps, strict=True)
-    ]
     period = Node("mul", (num(common), unit))
-    positions = [[_phase(node, period) for node in side] for side in residues]
-    left, right = (list(zip(*side, strict=True)) for side in zip(residues, positions, strict=True))
+    left, right = (
+        [(node, _phase(node, period)) for node in _residues(side, sizes, common, unit)]
+        for side, sizes in zip((gold, answer), steps, strict=True)
+    )
     return _all_among(left, right, period) and _all_among(right, left, period)
+
+
+def _residues(side: Progressions, sizes: Sequence[Fraction], common: Fraction, unit: Node) -> Iterator[Node]:
+    """The residues of a union modulo a common multiple of its steps, which are `sizes` times the unit."""
+    for (start, _), size in zip(side.terms, sizes, strict=True):
+        for k in range(int(common / size)):
+            yield Node("add", (start, Node("mul", (num(size * k), unit))))
 
 
 def _multiples(side: Progressions, unit: Node) -> list[Fraction]:

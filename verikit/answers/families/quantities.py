@@ -122,14 +122,18 @@ def _converted(gold: Node, answer: Node, conversion: Conversion, equality: Equal
     match = compare_scalars(gold, value, equality)
     if match or gold.op != "num" or answer.op != "num" or equality.rounding != "gold":
         return equal("same quantity in another unit") if match else match
+    return equal("same quantity in another unit, rounded") if _is_rounded(gold, answer, conversion) else match
+
+
+def _is_rounded(gold: Node, answer: Node, conversion: Conversion) -> bool:
+    """Whether a number is what another one rounds to in its unit."""
     slope = conversion.factor * _PI_VALUE**conversion.pi
-    if not _is_power_of_ten(slope) or conversion.offset:
-        wanted = (Fraction(gold.args[0]) - conversion.offset) / slope
-        shown = Fraction(answer.args[0]) * slope + conversion.offset
-        shorter = gold.args[1] is not None and significant(answer) <= significant(gold)
-        if _rounds(answer, wanted) or (shorter and _rounds(gold, shown)):
-            return equal("same quantity in another unit, rounded")
-    return match
+    if _is_power_of_ten(slope) and not conversion.offset:
+        return False
+    wanted = (Fraction(gold.args[0]) - conversion.offset) / slope
+    shown = Fraction(answer.args[0]) * slope + conversion.offset
+    shorter = gold.args[1] is not None and significant(answer) <= significant(gold)
+    return _rounds(answer, wanted) or (shorter and _rounds(gold, shown))
 
 
 def _rounds(value: Node, wanted: Fraction) -> bool:

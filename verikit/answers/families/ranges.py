@@ -134,8 +134,7 @@ def _compare(gold: Range, answer: Range, context: Context) -> EqualityResult | N
     if not gold.unit or not answer.unit:
         if bool(gold.unit) != bool(answer.unit) and context.equality.units == "required":
             return different("the gold's unit is missing")
-        same = gold[:2] == answer[:2] or _short_year(gold) == answer[:2] or gold[:2] == _short_year(answer)
-        return equal("same two numbers in order") if same else different("another pair")
+        return _compare_pairs(gold, answer)
     if context.equality.units == "ignored":
         return equal("same range") if gold[:2] == answer[:2] else different("another range")
     for conversion in conversions(gold.unit, answer.unit):
@@ -145,6 +144,11 @@ def _compare(gold: Range, answer: Range, context: Context) -> EqualityResult | N
         if ends == list(gold[:2]):
             return equal("same range")
     return different("another range")
+
+
+def _compare_pairs(gold: Range, answer: Range) -> EqualityResult:
+    same = gold[:2] == answer[:2] or _short_year(gold) == answer[:2] or gold[:2] == _short_year(answer)
+    return equal("same two numbers in order") if same else different("another pair")
 
 
 def _short_year(pair: Range) -> tuple[Fraction, Fraction] | None:

@@ -64,11 +64,17 @@ def in_words(text: str) -> tuple[Fraction, bool] | None:
     for minus in _MINUS:
         if word.startswith(minus):
             sign, word = -sign, word[len(minus) :]
+    found = _unsigned(word)
+    return found and (sign * found[0], found[1])
+
+
+def _unsigned(word: str) -> tuple[Fraction, bool] | None:
+    """The number that squeezed words spell in the first language that reads them, and whether it is a percentage."""
     for language in languages():
         percent = next((p for p in language.percent if word.endswith(p)), "")
         value = _number(word.removesuffix(percent), language)
         if value is not None:
-            return sign * value, bool(percent)
+            return value, bool(percent)
     return None
 
 
