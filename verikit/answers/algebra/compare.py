@@ -113,19 +113,24 @@ def _with_relation(gold: Node, answer: Node, equality: Equality) -> EqualityResu
         return compare_relations(gold, answer, equality)
     relation, other = (gold, answer) if gold.op == "rel" else (answer, gold)
     value = assigned(relation)
+    if value is not None and not equality.assignment:
+        return different("an assignment against a bare value")
+    if value is None and relation.args[0] == ("in",) and other.op in _REAL_SETS | {"set", "const"}:
+        value = relation.args[2]
     if value is not None:
-        if not equality.assignment:
-            return different("an assignment against a bare value")
         return _typed(value, answer, equality) if relation is gold else _typed(gold, value, equality)
-    if relation.args[0] == ("in",) and other.op in _REAL_SETS | {"set", "const"}:
-        inner = relation.args[2]
-        return _typed(inner, answer, equality) if relation is gold else _typed(gold, inner, equality)
-    pieces, others = to_pieces(relation), to_pieces(other)
+    pieces, others = to_pieces(gold), to_pieces(answer)
     if pieces is not None and others is not None and other.op != "const":
-        return compare_pieces(*((pieces, others) if relation is gold else (others, pieces)), equality)
+        return compare_pieces(pieces, others, equality)
+    return _with_equation(gold, answer, equality)
+
+
+def _with_equation(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
+    """Compare an equation or inequality that is no set of numbers with a list or a number."""
+    other = answer if gold.op == "rel" else gold
     if other.op in ("list", "set") and len(other.args) > 1:
         return _collections(gold, answer, equality)
-    if relation is gold and equality.assignment and other.op not in COLLECTIONS and _solves(relation, other):
+    if other is answer and equality.assignment and other.op not in COLLECTIONS and _solves(gold, other):
         return equal("solves the gold's equation")
     return different("an equation or inequality against something else")
 
@@ -167,6 +172,16 @@ def _chains(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     return all_of(matches, "same chain of relations")
 
 
+def _with_arguments(value: Node, names: tuple[Node, ...], wanted: tuple[Node, ...], equality: Equality) -> Node | None:
+    """A function's value with other names for its arguments. None if an argument has another value."""
+    for old, new in zip(names, wanted, strict=True):
+        if old.op == new.op == "sym" and old != new and new.args[0] not in symbols(value):
+            value = substitute(value, old.args[0], new)
+        elif old != new and not compare_scalars(new, old, equality):
+            return None
+    return value
+
+
 def _assignments(gold: Node, answer: Node, equality: Equality) -> EqualityResult | None:
     """Compare y = f(x) with y = g(x), allowing a renamed argument. None if they are not such a pair."""
     value, other = assigned(gold), assigned(answer)
@@ -176,12 +191,8 @@ def _assignments(gold: Node, answer: Node, equality: Equality) -> EqualityResult
     if name.op == other_name.op == "apply" and name.args[0] != other_name.args[0]:
         return different("functions of different names")
     if name.op == other_name.op == "apply" and len(name.args) == len(other_name.args):
-        for old, new in zip(other_name.args[1:], name.args[1:], strict=True):
-            if old.op == new.op == "sym" and old != new and new.args[0] not in symbols(other):
-                other = substitute(other, old.args[0], new)
-            elif old != new and not compare_scalars(new, old, equality):
-                return different("values at different places")
-        return _typed(value, other, equality)
+        renamed = _with_arguments(other, other_name.args[1:], name.args[1:], equality)
+        return different("values at different places") if renamed is None else _typed(value, renamed, equality)
     if name == other_name or _bare(name, other_name) or _graph(name, other_name) or _graph(other_name, name):
         return _typed(value, other, equality)
     if not symbols(value) and not symbols(other) and value.op not in COLLECTIONS:
@@ -298,6 +309,11 @@ def _collections(gold: Node, answer: Node, equality: Equality) -> EqualityResult
         pieces, others = to_pieces(gold), to_pieces(answer)
         if pieces is not None and others is not None:
             return compare_pieces(pieces, others, equality)
+    return _items(gold, answer, equality)
+
+
+def _items(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
+    """Compare the values of two collections, in order if that matters."""
     items, other_items = _values_of(gold, answer, equality)
     if len(items) != len(other_items):
         return different(f"{len(other_items)} values against {len(items)}")

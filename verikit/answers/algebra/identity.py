@@ -86,6 +86,12 @@ def _modular(a: Node, b: Node, log_base: str) -> bool | None:
     return True
 
 
+def _outcome_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str) -> str:
+    """The outcome with floats, or with many digits if rounding could hide it."""
+    outcome = _compare_at(point, a, b, log_base, FloatField(point, log_base))
+    return outcome if outcome != "unsure" else _compare_at(point, a, b, log_base, ManyDigits(point, log_base))
+
+
 def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
     names = sorted(symbols(a) | symbols(b))
     stepped = bool(names) and (_calls(a, _STEPPED) or _calls(b, _STEPPED))
@@ -93,9 +99,7 @@ def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
     agreed: dict[str, Fraction] | None = None
     count = 0
     for point in spread_points(tuple(names), 41 if stepped else 1):
-        outcome = _compare_at(point, a, b, log_base, FloatField(point, log_base))
-        if outcome == "unsure":
-            outcome = _compare_at(point, a, b, log_base, ManyDigits(point, log_base))
+        outcome = _outcome_at(point, a, b, log_base)
         if outcome in ("different", "unsure"):
             return False if outcome == "different" else None
         if outcome == "same":
@@ -139,6 +143,14 @@ def _at_whole_numbers(names: list[str], a: Node, b: Node, log_base: str) -> bool
     return True
 
 
+def _by_gap(gap: Any, size: Any, field: ManyDigits) -> str:
+    """Whether a gap is one of rounding only, in numbers of this size and of the field's digits."""
+    same = field.context.mpf(10) ** -(field.digits * 2 // 3)
+    if gap <= same * size:
+        return "same"
+    return "different" if gap > same * size * 10**6 else "unsure"
+
+
 def _compare_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str, field: AnalyticField) -> str:
     """'same', 'different', 'unsure' (rounding could hide either) or 'skip' (no value there)."""
     try:
@@ -160,10 +172,7 @@ def _compare_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str, fie
         if widest > 10 ** (field.digits // 4) and field.digits < 700:
             more = 60 + 3 * len(str(int(widest)))
             return _compare_at(point, a, b, log_base, ManyDigits(point, log_base, max(more, field.digits * 2)))
-        same = field.context.mpf(10) ** -(field.digits * 2 // 3)
-        if gap <= same * size:
-            return "same"
-        return "different" if gap > same * size * 10**6 else "unsure"
+        return _by_gap(gap, size, field)
     if field.huge_argument:
         return "unsure"
     if gap > _DIFFERENT * size:

@@ -76,19 +76,24 @@ def read(text: str) -> Assigned | None:
     return _by_name(pieces(text))
 
 
+def _from_tuple(text: str, order: tuple[str, ...]) -> Solution | None:
+    label, _, value = text.rpartition("=")
+    entries = _tuple(value)
+    if entries is None or (label and _names(label) != order) or len(entries) != len(order or entries):
+        return None
+    return dict(zip(order or map(str, range(len(entries))), entries, strict=True))
+
+
 def _from_tuples(parts: list[TextPiece], order: tuple[str, ...]) -> Assigned | None:
     """Solutions as tuples, each of which may repeat the names: (p, q) = (5, 2) or (p, q) = (7, 2)."""
     if not order and len(parts) > 1 and not any("(" in part.text or part.before not in ("", ",") for part in parts):
         return Assigned((), ({str(i): part.text for i, part in enumerate(parts)},), False)
     solutions = []
     for part in parts:
-        label, _, value = part.text.rpartition("=")
-        entries = _tuple(value)
-        if entries is None or (label and _names(label) != order):
+        solution = _from_tuple(part.text, order)
+        if solution is None:
             return None
-        if len(entries) != len(order or entries):
-            return None
-        solutions.append(dict(zip(order or map(str, range(len(entries))), entries, strict=True)))
+        solutions.append(solution)
     if not solutions or len({len(s) for s in solutions}) != 1 or len(solutions) > MAX_SOLUTIONS:
         return None
     return Assigned(order, tuple(solutions), False)

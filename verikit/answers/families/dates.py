@@ -78,15 +78,19 @@ def read_date(text: str) -> Date | None:
     return None
 
 
+def _with_month(kind: str, parts: list[str]) -> Date | None:
+    """A date with its month in words, from the parts of a match."""
+    era = parts.pop().lower() if parts[-1].lower() in ("ad", "ce", "bc", "bce") else ""
+    name = next(part for part in parts if part.lower() in _MONTHS)
+    numbers = [int(part) for part in parts if part.isdigit()]
+    day = 0 if kind == "m" else numbers.pop(0)
+    year = numbers[0] if numbers else 0
+    return _valid(-year if era.startswith("b") else year, _MONTHS[name.lower()], day, kind if day else "")
+
+
 def _date(kind: str, match: re.Match[str]) -> Date | None:
     if kind in ("md", "dm", "m"):
-        groups = [g for g in match.groups() if g]
-        era = groups.pop().lower() if groups[-1].lower() in ("ad", "ce", "bc", "bce") else ""
-        name = next(g for g in groups if g.lower() in _MONTHS)
-        numbers = [int(g) for g in groups if g.isdigit()]
-        day = 0 if kind == "m" else numbers.pop(0)
-        year = numbers[0] if numbers else 0
-        return _valid(-year if era.startswith("b") else year, _MONTHS[name.lower()], day, kind if day else "")
+        return _with_month(kind, [group for group in match.groups() if group])
     if kind == "ymd":
         return _valid(int(match[1]), int(match[3]), int(match[4]))
     if kind == "han":

@@ -130,26 +130,31 @@ def _known(text: str) -> Unit | None:
     name = _PHRASE.get(folded, _FOREIGN.get(text.casefold(), text))
     if name in ("°C", "°F", "° C", "° F", "K"):
         return _unit(name.replace(" ", ""))
+    parts = _parts(name)
+    whole = name[:1] not in "*·" and name[-1:] not in "*·" and name.count("(") == name.count(")")
+    if not parts or not whole or _dangling(parts):
+        return None
+    unit = parse_unit([_PHRASE.get(p.casefold(), p) for p in parts if p], _single)
+    return unit if unit is not None and unit.dimension else None
+
+
+def _parts(name: str) -> list[str]:
+    """The parts of a unit's text: names, powers and fraction bars. Empty if it is not made of them."""
     parts: list[str] = []
     end = 0
     for match in _PARTS.finditer(name):
-        if match.start() != end:
-            return None
-        end = match.end()
         part = match[0]
+        is_sign = part == "-" and name[: match.start()].rstrip()[-1:] in ("", "/", "(", "*")
+        if match.start() != end or is_sign:
+            return []
+        end = match.end()
         if part[0] == "^":
             parts += ["^", part[1:].strip("()")]
         elif part.isdigit():
             parts += ["^", part] if parts else ["?"]
-        elif part == "-" and name[: match.start()].rstrip()[-1:] in ("", "/", "(", "*"):
-            return None  # A sign, no hyphen.
         elif part not in (" ", "(", ")", "*", "·"):
             parts.append(part.rstrip("."))
-    whole = name[:1] not in "*·" and name[-1:] not in "*·" and name.count("(") == name.count(")")
-    if end != len(name) or not parts or not whole or _dangling(parts):
-        return None
-    unit = parse_unit([_PHRASE.get(p.casefold(), p) for p in parts if p], _single)
-    return unit if unit is not None and unit.dimension else None
+    return parts if end == len(name) else []
 
 
 def _dangling(parts: list[str]) -> bool:
