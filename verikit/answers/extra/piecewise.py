@@ -10,10 +10,10 @@ import re
 from itertools import product
 from typing import NamedTuple
 
-from verikit.answers.algebra.compare import assigned
 from verikit.answers.algebra.equality import EqualityResult, different, equal, undecided
 from verikit.answers.algebra.evaluate import OpaqueTerm, Undefined, substitute
 from verikit.answers.algebra.identity import identical
+from verikit.answers.algebra.labels import assigned
 from verikit.answers.algebra.normal import normal
 from verikit.answers.algebra.sets import (
     WHOLE_LINE,
