@@ -47,6 +47,22 @@ UNEQUAL = [
     # classes of residues
     ("3", "3 mod 5"), ("3", r"\boxed{3 \pmod{5}}"), ("3", "The answer is $3$ (mod 5)."), ("x=3", "x = 3 mod 5"),
     ("2, 3", "2, 3 mod 5"), ("1:2", "1:2 mod 5"), ("3", r"x \equiv 3 \pmod 5"),
+    (r"x \equiv 3 \pmod 5", "3"), ("3 mod 5", r"\boxed{3}"), (r"x \equiv 3 \pmod 5", "x = 3"),
+    # labels that deny the value or are part of it
+    ("195", "It is wrong: 195"), ("195", "That was incorrect: 195"), ("AB = 5", "multiple of AB = 5"),
+    ("P(A) = 0.3", "the difference of P(A) = 0.3"),
+    # limits, conditions and open lists
+    ("2024", "It was before 2024."), ("2024", "prior to 2024"), ("(3, 2)", "It is (3, 2) unless n = 3."),
+    ("$x = 3$", "We get $x = 3$ only if n = 2."), ("100%", "up to 100%"),
+    ("18", "18 and others"), ("4", "It is 4 etc."),
+    ("10 July 1099", "different from 10 July 1099"), ("10 July 1099", "10 July 1099 is excluded"),
+    ("5 km", "5 km fails"), ("5 km", "5 km is not enough"), ("87°", "87° cannot be right"),
+    ("10 to 20", "10 to 20 isn't correct"),
+    # operations
+    ("3-5", "3-5 factorial"), ("10 to 20", "10 to 20 squared"), ("284", "It is a factor of 284."),
+    ("9", "It is 20% of 9."), ("888", "It is 888²."), (r"\frac{6}{5}", r"It is d/dx \frac{6}{5}."),
+    (r"12.5\%", r"12.5\% π"), (r"18^\circ", r"18^\circ times two"), (r"\$36", r"It is the difference of \$36."),
+    (r"\$20", r"It is ≥\$20."), ("$19$", "It is $19$-ish."),
 ]  # fmt: skip
 EQUAL = [
     ("5", "The answer is x =$5$."), ("7/2", r"The answer is 3$\frac{1}{2}$."), ("5", "The answer is <b>$5$</b>."),
@@ -64,6 +80,11 @@ EQUAL = [
     ("5", "5 times"), ("x = 2, y = 3", "we find x = 2, y = 3"), (r"12\pi", "12 π"),
     ("280", "It is 280m."), ("5 March 2021", "on 5 March 2021"),
     ("no solution", "The equation has no solution."), ("5", "5, not 6"),
+    ("195", "12 is wrong: 195"), ("195", "It is right: 195"), ("AB = 5", "The length is AB = 5."),
+    ("5 hours", "They meet after 5 hours."), ("1500", "He stops after 1500 steps."), ("2024", "It ended in 2024."),
+    ("3-5", "3-5 apples"), ("5", "It grows by a factor of 5."), ("5 km", "5 km works"), ("10 to 20", "10 to 20 years"),
+    ("(3, 2)", "It is (3, 2) if n = 3."), ("20%", r"It is 20\%."), ("18", "18 others"), ("5 cm^2", "5 cm squared"),
+    (r"x \equiv 3 \pmod 5", "x = 5k + 3"), (r"\$36", r"The cost is \$36."), ("12%", r"12\% alcohol"),
     ("2", "7 mod 5"), ("1", "10 mod 3 = 1"), ("3", r"\boxed{3 \bmod 5}"), ("3 mod 5", "8 mod 5"),
 ]  # fmt: skip
 
@@ -81,6 +102,7 @@ def test_an_edit_that_keeps_the_value_is_right(gold, answer):
 def test_a_class_of_residues_is_a_value_where_the_question_has_a_modulus():
     assert verify("3 mod 5", "3", question="What is the remainder of 23 divided by 5?").equal
     assert not verify("3 mod 5", "3", question="How many apples are left?").equal
+    assert verify("3", r"x \equiv 3 \pmod 5", question=r"Solve $2x \equiv 1 \pmod 5$.").equal
 
 
 def test_a_remembered_verdict_counts_for_its_question_and_its_rules_alone():

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 
-from verikit.answers.families.plain import plain
+from verikit.answers.families.plain import has_digit, plain
 from verikit.answers.families.text import words
 from verikit.answers.parser.units import COUNT, Unit, parse_unit, single
 from verikit.errors import UsageError
@@ -100,7 +100,7 @@ def _key(name: str) -> tuple[str, ...] | str:
     bare = re.sub(r"[.\s]|^[Tt]he\s", "", plain(name))
     if len(bare) <= _SHORT:
         return bare
-    if " " not in name.strip() and any(character.isdigit() for character in bare):
+    if " " not in name.strip() and has_digit(bare):
         return re.sub(r"[_{}]", "", bare)  # a formula, in which the case of letters matters
     return words(name)
 
@@ -138,15 +138,16 @@ def same_thing(gold: str, answer: str, question: str, more: Aliases | None = Non
     """
     if len(gold) > MAX_CHARS or len(answer) > MAX_CHARS or words(gold) == words(answer):
         return None
+    rule = _rule(gold, answer, question, more)
+    return None if rule is None or _FORM.search(question) or _holds(question, answer) else rule
+
+
+def _rule(gold: str, answer: str, question: str, more: Aliases | None) -> str | None:
     if (more is not None and more.same(gold, answer)) or _shipped().same(gold, answer):
-        rule = "another name of the same"
-    elif _elements().same(gold, answer) and _may_be_element(gold, answer, question):
-        rule = "the same element"
-    elif _same_unit(gold, answer, question):
-        rule = "the same unit"
-    else:
-        return None
-    return None if _FORM.search(question) or _holds(question, answer) else rule
+        return "another name of the same"
+    if _elements().same(gold, answer) and _may_be_element(gold, answer, question):
+        return "the same element"
+    return "the same unit" if _same_unit(gold, answer, question) else None
 
 
 def _holds(question: str, answer: str) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from verikit.answers.claims.extract import boxes
+from verikit.answers.claims.statements import FoundAnswer
 from verikit.answers.claims.withdrawals import after_withdrawal
 from verikit.answers.option_sentences import NONE, read_sentence
 
@@ -135,6 +136,16 @@ def _offered(found: set[str] | frozenset[str], letters: str) -> frozenset[str]:
     return frozenset(found) if found <= set(letters) else NONE
 
 
+def _boxed(box: FoundAnswer, letters: str) -> Settled | None:
+    """What a box settles. None if it names no option, so that the text after it is read."""
+    if box.negated:
+        return Settled(NONE, "the box is negated")
+    if box.form == "open box":
+        return Settled(NONE, "the last box is not closed")
+    inside = named(box.text, letters)
+    return Settled(inside, "last box") if inside else None
+
+
 def settled(text: str, letters: str = LETTERS, options: Sequence[str] = ()) -> Settled:
     """The option letters on which a reply settles: its last box, its last choosing sentence, or its last line.
 
@@ -143,12 +154,10 @@ def settled(text: str, letters: str = LETTERS, options: Sequence[str] = ()) -> S
     text = _without_texts(text[-MAX_READ:], options) if options else text
     found = boxes(text)
     if found:
-        box = found[-1]
-        if box.negated or box.form == "open box":
-            return Settled(NONE, "the box is negated" if box.negated else "the last box is not closed")
-        if inside := named(box.text, letters):
-            return Settled(inside, "last box")
-        text = text[box.start :]
+        boxed = _boxed(found[-1], letters)
+        if boxed is not None:
+            return boxed
+        text = text[found[-1].start :]
     text = _plain_marks(unwrap(text[-MAX_READ:]))
     text = _ASIDE.sub("", _without_breaks(text))
     rest = after_withdrawal(text, 1)

@@ -25,11 +25,16 @@ _LONG = 10
 """Number of digits at which a decimal may be a rounded exact number."""
 
 
+def _has_one_reading(text: str) -> bool:
+    """Whether a text is a plain formula and neither an option letter nor a number with several readings."""
+    if len(text) > MAX_CHARS or not _PLAIN.fullmatch(text) or _WORD.search(text):
+        return False
+    return not (choices.named(text) or choices.several_letters(text) or gold_readings(text))
+
+
 def fingerprint(text: str) -> int | None:
     """The image of an answer's formula, or None if it can't rule out equality with others."""
-    if len(text) > MAX_CHARS or not _PLAIN.fullmatch(text) or _WORD.search(text):
-        return None
-    if choices.named(text) or choices.several_letters(text) or gold_readings(text):
+    if not _has_one_reading(text):
         return None
     gold = read_gold(text)
     if gold.kind != "math" or gold.tree is None or gold.problem or not _exact(gold.tree):

@@ -137,13 +137,13 @@ def _left(tree: Node, golds: list[Node]) -> str:
     if any(map(_decimal, golds)):
         known |= _EXACT_FORMS
     own = set(kinds(tree))
-    if symbols(tree) and not any(map(_plain_number, golds)):
+    is_formula = symbols(tree) and not any(map(_plain_number, golds))
+    if is_formula:
         own &= set(_BINDERS.values())  # n(n + 1)/2 may be a binomial coefficient
     if own - known:
         return min(own - known)
     allowed = max(map(size, golds)) + (MORE_EXACT if own & _EXACT_FORMS else MORE)
-    counted = not symbols(tree) or any(map(_plain_number, golds))
-    return f"{size(tree)} operations" if counted and size(tree) > allowed else ""
+    return f"{size(tree)} operations" if not is_formula and size(tree) > allowed else ""
 
 
 def _plain_number(gold: Node) -> bool:
@@ -239,28 +239,32 @@ def _with_parts(node: Node, change: Callable[[Node], Node]) -> Node:
     return Node(node.op, tuple(map(changed, node.args)))
 
 
+def _operands(node: Node) -> Iterator[Node]:
+    """The operands of a sum or product, and those of its operands that are the same operation."""
+    for arg in node.args:
+        yield from arg.args if arg.op == node.op else (arg,)
+
+
 def _plain_sum(node: Node) -> Node:
     terms: list[Node] = []
-    for arg in node.args:
-        for term in arg.args if arg.op == "add" else (arg,):
-            if _is(term, 0):
-                continue
-            if (opposite := _negative(term)) in terms:
-                terms.remove(opposite)
-            else:
-                terms.append(term)
+    for term in _operands(node):
+        if _is(term, 0):
+            continue
+        if (opposite := _negative(term)) in terms:
+            terms.remove(opposite)
+        else:
+            terms.append(term)
     return Node("add", tuple(terms)) if len(terms) > 1 else (terms or [ZERO])[0]
 
 
 def _plain_product(node: Node) -> Node:
     factors: list[Node] = []
     negative = False
-    for arg in node.args:
-        for factor in arg.args if arg.op == "mul" else (arg,):
-            if factor.op == "neg":
-                negative, factor = not negative, factor.args[0]
-            if not _is(factor, 1):
-                factors.append(factor)
+    for factor in _operands(node):
+        if factor.op == "neg":
+            negative, factor = not negative, factor.args[0]
+        if not _is(factor, 1):
+            factors.append(factor)
     if any(_is(factor, 0) for factor in factors):
         return ZERO
     product = Node("mul", tuple(factors)) if len(factors) > 1 else (factors or [ONE])[0]

@@ -12,6 +12,7 @@ from verikit.answers.algebra.evaluate import ExactField, OpaqueTerm, Undefined
 from verikit.answers.algebra.normal import normal
 from verikit.answers.claims import extract
 from verikit.answers.claims.json_answers import gold_json
+from verikit.answers.claims.statements import FoundAnswer
 from verikit.answers.families import meanings, number_meanings
 from verikit.answers.families.base import Family
 from verikit.answers.parser import parse
@@ -97,15 +98,25 @@ def _gold(gold: str) -> ReadGold:
         return ReadGold(text, "math", read(text).tree, numeral=True, meanings=number_meanings(text))
     if len(text) > MAX_CHARS:
         return ReadGold(gold, "text", problem=f"the gold is longer than {MAX_CHARS} characters")
-    if "boxed" in text and (found := extract.boxes(text)):
-        text = found[-1].text.strip()
-        if found[-1].form == "open box":
-            return ReadGold(gold, "text", problem="the gold's box is not closed")
-    elif read(text).tree is None and (marked := extract.marked(text)):
-        text = marked[-1].text.strip()
+    found = _marked(text)
+    if found is not None and found.form == "open box":
+        return ReadGold(gold, "text", problem="the gold's box is not closed")
+    text = found.text.strip() if found else text
     text = trimmed(text).rstrip("^_ ") or text
     if text.casefold() in _NO_GOLD or not text.strip("?"):
         return ReadGold(text, "text", problem="the gold says that there is none")
+    return _read_marked(text)
+
+
+def _marked(text: str) -> FoundAnswer | None:
+    """The box of a gold answer, or the marked answer in a text that is no mathematics."""
+    if "boxed" in text and (found := extract.boxes(text)):
+        return found[-1]
+    marked = extract.marked(text) if read(text).tree is None else []
+    return marked[-1] if marked else None
+
+
+def _read_marked(text: str) -> ReadGold:
     letter, _ = choices.gold_letter(text)
     reading = read(text)
     if _LETTER_WITH_WORDS.fullmatch(text) and reading.tree is not None and reading.tree.op == "qty":

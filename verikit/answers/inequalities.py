@@ -92,6 +92,16 @@ def _conditions(text: str, position: int) -> list[tuple[str, str, str]] | None:
         position = link.end()
 
 
+def _bounds(between: re.Match[str]) -> list[tuple[str, str]]:
+    """Both conditions of "between". Empty if it is not stated whether the endpoints are included."""
+    ends = (between["ends"] or "").lower()
+    closed, opened = ends == "inclusive", ends == "exclusive" or between["strictly"] is not None
+    if closed == opened:
+        return []
+    low, high = (r"\ge", r"\le") if closed else (">", "<")
+    return [(low, between[2]), (high, between[3])]
+
+
 def _condition(text: str, position: int) -> tuple[list[tuple[str, str]], int]:
     for pattern, sign in _COMPARED:
         if match := pattern.match(text, position):
@@ -103,12 +113,8 @@ def _condition(text: str, position: int) -> tuple[list[tuple[str, str]], int]:
     if match := _OR_MORE.match(text, position):
         return [(r"\ge" if match["more"] else r"\le", match[1])], match.end()
     if match := _BETWEEN.match(text, position):
-        ends = (match["ends"] or "").lower()
-        closed, opened = ends == "inclusive", ends == "exclusive" or match["strictly"] is not None
-        if closed == opened:
-            return [], position  # it is not stated whether the endpoints are included
-        low, high = (r"\ge", r"\le") if closed else (">", "<")
-        return [(low, match[2]), (high, match[3])], match.end()
+        bounds = _bounds(match)
+        return bounds, match.end() if bounds else position
     if (match := _SIGNED.match(text, position)) and match[0].lower() in _SIGNS:
         return [(_SIGNS[match[0].lower()], "0")], match.end()
     return [], position

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -110,12 +110,16 @@ def judge(found: FoundAnswer, gold: ReadGold, terms: Terms) -> AnswerVerdict:
     case = _Case(found, trimmed(found.text), gold, terms)
     verdict = _compared(case)
     if verdict.outcome != "equal" and found.form in _IN_PROSE and _is_in_words(gold):
-        unmarked = found.form in _UNMARKED
-        for said in claimed(found.text, terms.question) if unmarked else (without_reasons(found.text),):
-            said = trimmed(said)
+        for claim in _claims(found, terms.question):
+            said = trimmed(claim)
             if said not in (case.text, "") and (other := _compared(case._replace(text=said))).equal:
                 return other
     return verdict
+
+
+def _claims(found: FoundAnswer, question: str) -> Iterable[str]:
+    """The claims in a sentence that may state an answer in words."""
+    return claimed(found.text, question) if found.form in _UNMARKED else (without_reasons(found.text),)
 
 
 def _is_in_words(gold: ReadGold) -> bool:
@@ -249,7 +253,7 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
     if _CAPITALS.fullmatch(case.gold.text) and _CAPITALS.fullmatch(case.text):
         return case.verdict(different("other letters", "text"))  # the same text is equal already
     for piece in _readings(case.text, case.found.form):
-        if (may_be_decimal(piece) and are_decimal_in(case.terms.question)) or _SIGNED_ZERO.fullmatch(piece):
+        if _has_decimal_comma(piece, case.terms.question):
             piece = piece.replace(",", ".")
         answer = read(piece)
         if answer.too_big:
@@ -260,20 +264,34 @@ def _by_tree(case: _Case, gold: Node) -> AnswerVerdict:
         if _is_another_class(answer.tree, piece, case):
             return case.verdict(different("a class of residues against a value"), answer.tree, piece)
         result = _trees(gold, case.gold.text, piece, answer.tree, case.terms)
-        if result and case.found.form in _UNMARKED and _quoted(case.found.text, case.terms.question):
+        if result and _is_quotation(case):
             result = different("quoted from the question")
         return case.verdict(result, answer.tree, piece, note)
     return case.verdict(different("the answer is no mathematics that is understood", "text"), note=note)
 
 
+def _has_decimal_comma(piece: str, question: str) -> bool:
+    return (may_be_decimal(piece) and are_decimal_in(question)) or _SIGNED_ZERO.fullmatch(piece) is not None
+
+
+def _is_quotation(case: _Case) -> bool:
+    return case.found.form in _UNMARKED and _quoted(case.found.text, case.terms.question)
+
+
 def _is_another_class(answer: Node, text: str, case: _Case) -> bool:
-    """Whether an answer is a residue class, "3 mod 5", while gold answer and question have no modulus.
+    """Whether only one of answer and gold answer is a residue class, "3 mod 5", and the question has no modulus.
 
     A modulus that changes the number is an operation: "7 mod 5" is 2.
     """
-    if not _CLASS.search(text) or _ANY_MODULUS.search(case.gold.text) or _ANY_MODULUS.search(case.terms.question):
+    gold = case.gold
+    of_answer, of_gold = _CLASS.search(text), _CLASS.search(gold.text)
+    if not (of_answer or of_gold) or _ANY_MODULUS.search(case.terms.question):
         return False
-    return any(_is_reduced(node) for node in (answer, *children(answer)))
+    if of_answer and not _ANY_MODULUS.search(gold.text):
+        return any(map(_is_reduced, (answer, *children(answer))))
+    if of_gold and gold.tree is not None and not _ANY_MODULUS.search(text):
+        return any(map(_is_reduced, (gold.tree, *children(gold.tree))))
+    return False
 
 
 def _is_reduced(node: Node) -> bool:
@@ -304,17 +322,28 @@ def _trees(gold: Node, gold_text: str, text: str, answer: Node, terms: Terms) ->
     equality = terms.equality
     try:
         result = compare(gold, answer, equality)
-        if result:
-            return result
-        for g in (gold, *gold_readings(gold_text)):
-            for a in (answer, *with_unit(text)):
-                if (g is not gold or a is not answer) and (other := compare(g, a, equality)):
-                    return EqualityResult("equal", f"{other.rule}, read otherwise", other.stage)
-        unit = _LETTER_UNIT.fullmatch(text) if gold.op == "num" and equality.units != "required" else None
-        if unit and (bare := read(unit[1]).tree) is not None and (other := compare(gold, bare, equality)):
-            return EqualityResult("equal", f"{other.rule}, a unit left out", other.stage)
+        if not result:
+            other = _read_otherwise(gold, gold_text, text, answer, equality) or _without_unit(gold, text, equality)
+            result = other or result
         if result.outcome == "undecided" and terms.tail is not None and gold.op in SCALARS and answer.op in SCALARS:
             return terms.tail(gold, answer)
     except TooBig as error:
         return EqualityResult("limit", str(error))
     return result
+
+
+def _read_otherwise(gold: Node, gold_text: str, text: str, answer: Node, equality: Equality) -> EqualityResult | None:
+    """Equality under another reading of the gold answer or of the answer's unit."""
+    for g in (gold, *gold_readings(gold_text)):
+        for a in (answer, *with_unit(text)):
+            if (g is not gold or a is not answer) and (match := compare(g, a, equality)):
+                return EqualityResult("equal", f"{match.rule}, read otherwise", match.stage)
+    return None
+
+
+def _without_unit(gold: Node, text: str, equality: Equality) -> EqualityResult | None:
+    """Equality of a number with an answer that has a letter for a unit behind it."""
+    unit = _LETTER_UNIT.fullmatch(text) if gold.op == "num" and equality.units != "required" else None
+    bare = read(unit[1]).tree if unit else None
+    match = compare(gold, bare, equality) if bare is not None else None
+    return EqualityResult("equal", f"{match.rule}, a unit left out", match.stage) if match else None

@@ -47,7 +47,7 @@ def code_matrix(text: str) -> str | None:
     outer = _entries(call[1]) if call else None
     if outer is None:
         return None
-    rows = [_entries(row) for row in outer]
+    rows = list(map(_entries, outer))
     if all(row is None for row in rows):
         return _matrix([[entry] for entry in outer])
     return _matrix([row or [] for row in rows])

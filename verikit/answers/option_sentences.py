@@ -142,17 +142,23 @@ def _group(tokens: list[ClaimToken], at: int) -> tuple[int, set[str], bool]:
     letters, either = {tokens[at].text}, False
     end = at + 1
     while True:
-        ahead = end
-        while (ahead < len(tokens) and tokens[ahead].role in ("comma", "and", "or")) or (
-            ahead < len(tokens) and ahead > end and tokens[ahead].role == "option"
-        ):
-            ahead += 1
-        if ahead < len(tokens) and tokens[ahead].role == "letter" and ahead > end:
-            either = either or any(token.role == "or" for token in tokens[end:ahead])
-            letters.add(tokens[ahead].text)
-            end = ahead + 1
-        else:
+        ahead = _after_joiners(tokens, end)
+        if ahead == end or ahead == len(tokens) or tokens[ahead].role != "letter":
             return end, letters, either
+        either = either or any(token.role == "or" for token in tokens[end:ahead])
+        letters.add(tokens[ahead].text)
+        end = ahead + 1
+
+
+def _after_joiners(tokens: list[ClaimToken], start: int) -> int:
+    """The position after commas, "and" and "or", with an "option" among them."""
+    at = start
+    while at < len(tokens):
+        role = tokens[at].role
+        if role not in ("comma", "and", "or") and (role != "option" or at == start):
+            break
+        at += 1
+    return at
 
 
 def _next_role(tokens: list[ClaimToken], at: int) -> str:

@@ -201,6 +201,18 @@ def build(node: Node) -> Any:
     return _rarely(op, args)
 
 
+def _over_range(op: str, args: tuple[Any, ...], body: Any, variable: Any) -> Any:
+    """A limit, an integral, a sum or a product."""
+    import sympy
+
+    if op == "lim":
+        return sympy.Limit(body, variable, build(args[1]), args[2]).doit()
+    if op == "int":
+        limits = (variable, build(args[1]), build(args[2])) if args[4] else variable
+        return sympy.Integral(body, limits)
+    return (sympy.Sum if op == "sum" else sympy.Product)(body, (variable, build(args[1]), build(args[2])))
+
+
 def _rarely(op: str, args: tuple[Any, ...]) -> Any:
     import sympy
 
@@ -222,10 +234,5 @@ def _rarely(op: str, args: tuple[Any, ...]) -> Any:
         variable = sympy.Symbol(args[0].args[0], real=True)
         body = build(args[3])
         bound = next((s for s in body.free_symbols if s.name == variable.name), variable)
-        if op == "lim":
-            return sympy.Limit(body, bound, build(args[1]), args[2]).doit()
-        if op == "int":
-            limits = (bound, build(args[1]), build(args[2])) if args[4] else bound
-            return sympy.Integral(body, limits)
-        return (sympy.Sum if op == "sum" else sympy.Product)(body, (bound, build(args[1]), build(args[2])))
+        return _over_range(op, args, body, bound)
     raise ValueError(f"no sympy for {op}")

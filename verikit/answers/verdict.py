@@ -180,11 +180,17 @@ def _letters(part: str, found: list[FoundAnswer], gold: ReadGold, terms: Terms) 
         return AnswerVerdict("different", "other option letters", "letters", said, settled.rule, gold.text)
     if gold.kind != "letter":
         return AnswerVerdict("different", settled.rule, "letters", gold=gold.text) if settled.alternatives else None
-    formula = not candidate.negated and not _WORD.search(candidate.text) and not choices.named(candidate.text)
-    tree = read(candidate.text).tree if formula else None
-    if tree is not None and gold.tree is not None and _shown_equal(gold.tree, tree, terms.equality):
+    same = None if candidate.negated else _same_symbol_or_option(candidate, gold, terms.equality)
+    return same or AnswerVerdict("different", settled.rule, "letters", candidate.text[:200], candidate.form, gold.text)
+
+
+def _same_symbol_or_option(candidate: FoundAnswer, gold: ReadGold, equality: Equality) -> AnswerVerdict | None:
+    """Equality of a reply without option letters: with the gold letter as a symbol, or with the option's text."""
+    is_formula = not _WORD.search(candidate.text) and not choices.named(candidate.text)
+    tree = read(candidate.text).tree if is_formula else None
+    if tree is not None and gold.tree is not None and _shown_equal(gold.tree, tree, equality):
         return AnswerVerdict("equal", "same letter", "same tree", candidate.text, candidate.form, gold.text)
     _, text = choices.gold_letter(gold.text)
-    if text and not candidate.negated and compare_texts(text, candidate.text, terms.equality):
+    if text and compare_texts(text, candidate.text, equality):
         return AnswerVerdict("equal", "the option's text", "text", candidate.text, candidate.form, gold.text)
-    return AnswerVerdict("different", settled.rule, "letters", candidate.text[:200], candidate.form, gold.text)
+    return None

@@ -6,12 +6,13 @@ the comparison by the type of the gold answer.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain
 
 from verikit.answers.algebra.chains import readings
 from verikit.answers.algebra.equality import Equality, EqualityResult, all_of, different, equal, undecided
 from verikit.answers.algebra.evaluate import numerator, substitute
 from verikit.answers.algebra.identity import identical
+from verikit.answers.algebra.labels import assigned, contradiction, is_label
 from verikit.answers.algebra.matrices import as_row, entry_rows
 from verikit.answers.algebra.normal import MAX_ITEMS
 from verikit.answers.algebra.scalar import compare_scalars
@@ -21,6 +22,7 @@ from verikit.answers.parser.tree import COLLECTIONS, SCALARS, ZERO, Node, TooBig
 
 _CAN_CONTRADICT = frozenset(("rel", "list", "set", "tuple"))
 _REAL_SETS = frozenset(("interval", "union", "inter", "diff", "builder"))
+_LISTS = frozenset(("list", "set", "tuple", "ratio"))
 _RELATED = frozenset(("rel", "union", "inter"))
 
 
@@ -43,65 +45,15 @@ def compare(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     return _typed(gold, answer, equality)
 
 
-def contradiction(node: Node, equality: Equality) -> EqualityResult | None:
-    """Reject a chain of equalities between constants that are not equal."""
-    if node.op in ("list", "set", "tuple"):
-        return next((found for arg in node.args if (found := contradiction(arg, equality)) is not None), None)
-    if node.op != "rel" or set(node.args[0]) != {"="}:
-        return None
-    named = 2 if is_label(node.args[1]) else 1  # e = 1/2 may be an eccentricity.
-    constants = [a for a in node.args[named:] if not symbols(a) and a.op not in COLLECTIONS]
-    for left, right in pairwise(constants):
-        if (
-            compare_scalars(left, right, equality).outcome == "different"
-            and compare_scalars(right, left, equality).outcome == "different"
-        ):
-            return different("a chain of contradicting equalities")
-    return None
-
-
-def is_label(node: Node) -> bool:
-    """Whether the left side of an equality only names the value on the right: x, f(n), AB, (p, q), A : B."""
-    if node.op in ("sym", "apply") or (node.op == "const" and str(node.args[0]) not in ("pi", "inf")):
-        return True
-    if node.op == "fn":
-        return str(node.args[0]).endswith(":")
-    if node.op in ("tuple", "ratio", "mul", "div"):
-        return len(node.args) <= 8 and all(is_label(a) for a in node.args)
-    if node.op == "pow":
-        base, exponent = node.args
-        return base.op == "sym" and exponent.op == "num" and str(base.args[0])[0].isupper()
-    if node.op == "fact" or node.op == "prime":
-        return is_label(node.args[0])
-    return False
-
-
-def assigned(node: Node) -> Node | None:
-    """The value that a chain of equalities assigns: its last value, or its first if only that is a value."""
-    if node.op != "rel" or set(node.args[0]) != {"="}:
-        return None
-    operands: tuple[Node, ...] = node.args[1:]
-    if is_label(operands[0]) or all(not symbols(a) for a in operands):
-        return operands[-1]
-    if len(operands) == 2 and is_label(operands[-1]):
-        return operands[0]
-    return None
-
-
 def _typed(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
-    if gold.op == "rel" or answer.op == "rel":
+    types = (gold.op, answer.op)
+    if "rel" in types:
         return _with_relation(gold, answer, equality)
-    if gold.op == "matrix" or answer.op == "matrix":
+    if "matrix" in types:
         return _matrices(gold, answer, equality)
-    if gold.op in _REAL_SETS or answer.op in _REAL_SETS or REALS in (gold, answer):
+    if not _REAL_SETS.isdisjoint(types) or REALS in (gold, answer):
         return _real_sets(gold, answer, equality)
-    if gold.op in ("list", "set", "tuple", "matrix", "ratio") or answer.op in (
-        "list",
-        "set",
-        "tuple",
-        "matrix",
-        "ratio",
-    ):
+    if not _LISTS.isdisjoint(types):
         return _collections(gold, answer, equality)
     if infinite(gold) or infinite(answer):
         same = infinite(gold) == infinite(answer)
@@ -114,19 +66,24 @@ def _with_relation(gold: Node, answer: Node, equality: Equality) -> EqualityResu
         return compare_relations(gold, answer, equality)
     relation, other = (gold, answer) if gold.op == "rel" else (answer, gold)
     value = assigned(relation)
+    if value is not None and not equality.assignment:
+        return different("an assignment against a bare value")
+    if value is None and relation.args[0] == ("in",) and other.op in _REAL_SETS | {"set", "const"}:
+        value = relation.args[2]
     if value is not None:
-        if not equality.assignment:
-            return different("an assignment against a bare value")
         return _typed(value, answer, equality) if relation is gold else _typed(gold, value, equality)
-    if relation.args[0] == ("in",) and other.op in _REAL_SETS | {"set", "const"}:
-        inner = relation.args[2]
-        return _typed(inner, answer, equality) if relation is gold else _typed(gold, inner, equality)
-    pieces, others = to_pieces(relation), to_pieces(other)
+    pieces, others = to_pieces(gold), to_pieces(answer)
     if pieces is not None and others is not None and other.op != "const":
-        return compare_pieces(*((pieces, others) if relation is gold else (others, pieces)), equality)
+        return compare_pieces(pieces, others, equality)
+    return _with_equation(gold, answer, equality)
+
+
+def _with_equation(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
+    """Compare an equation or inequality that is no set of numbers with a list or a number."""
+    other = answer if gold.op == "rel" else gold
     if other.op in ("list", "set") and len(other.args) > 1:
         return _collections(gold, answer, equality)
-    if relation is gold and equality.assignment and other.op not in COLLECTIONS and _solves(relation, other):
+    if other is answer and equality.assignment and other.op not in COLLECTIONS and _solves(gold, other):
         return equal("solves the gold's equation")
     return different("an equation or inequality against something else")
 
@@ -159,10 +116,23 @@ def compare_relations(gold: Node, answer: Node, equality: Equality) -> EqualityR
         return compare_pieces(pieces, other_pieces, equality)
     if len(operators) == len(others) == 1:
         return _scaled(gold, answer)
-    if operators == others:
-        matches = [_typed(g, a, equality) for g, a in zip(gold.args[1:], answer.args[1:], strict=True)]
-        return all_of(matches, "same chain of relations")
-    return different("another relation")
+    return _chains(gold, answer, equality) if operators == others else different("another relation")
+
+
+def _chains(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
+    """Compare two chains of the same relations member by member."""
+    matches = [_typed(g, a, equality) for g, a in zip(gold.args[1:], answer.args[1:], strict=True)]
+    return all_of(matches, "same chain of relations")
+
+
+def _with_arguments(value: Node, names: tuple[Node, ...], wanted: tuple[Node, ...], equality: Equality) -> Node | None:
+    """A function's value with other names for its arguments. None if an argument has another value."""
+    for old, new in zip(names, wanted, strict=True):
+        if old.op == new.op == "sym" and old != new and new.args[0] not in symbols(value):
+            value = substitute(value, old.args[0], new)
+        elif old != new and not compare_scalars(new, old, equality):
+            return None
+    return value
 
 
 def _assignments(gold: Node, answer: Node, equality: Equality) -> EqualityResult | None:
@@ -174,12 +144,8 @@ def _assignments(gold: Node, answer: Node, equality: Equality) -> EqualityResult
     if name.op == other_name.op == "apply" and name.args[0] != other_name.args[0]:
         return different("functions of different names")
     if name.op == other_name.op == "apply" and len(name.args) == len(other_name.args):
-        for old, new in zip(other_name.args[1:], name.args[1:], strict=True):
-            if old.op == new.op == "sym" and old != new and new.args[0] not in symbols(other):
-                other = substitute(other, old.args[0], new)
-            elif old != new and not compare_scalars(new, old, equality):
-                return different("values at different places")
-        return _typed(value, other, equality)
+        renamed = _with_arguments(other, other_name.args[1:], name.args[1:], equality)
+        return different("values at different places") if renamed is None else _typed(value, renamed, equality)
     if name == other_name or _bare(name, other_name) or _graph(name, other_name) or _graph(other_name, name):
         return _typed(value, other, equality)
     if not symbols(value) and not symbols(other) and value.op not in COLLECTIONS:
@@ -247,20 +213,32 @@ def _against_zero(relation: Node) -> tuple[str, Node | None]:
 
 
 def _real_sets(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
-    if gold.op == answer.op == "builder" and gold.args[0] != answer.args[0] and gold.args[0].op == "sym":
-        renamed = tuple(substitute(c, answer.args[0].args[0], gold.args[0]) for c in answer.args[1])
-        answer = Node("builder", (gold.args[0], renamed))
+    if gold.op == answer.op == "builder":
+        answer = _with_variable(answer, gold.args[0])
     if gold.op == "list" and answer.op == "list":
         return _collections(gold, answer, equality)
     if _conditions(gold) and _conditions(answer) and symbols(gold) != symbols(answer):
         return different("conditions on other variables")
     pieces, others = to_pieces(_as_set(gold)), to_pieces(_as_set(answer))
     if pieces is None or others is None:
-        if gold.op == answer.op and len(gold.args) == len(answer.args):
-            matches = [_typed(g, a, equality) for g, a in zip(children(gold), children(answer), strict=False)]
-            return all_of(matches, "same set") if matches else different("another set")
-        return different("a set of numbers against something else")
+        return _part_by_part(gold, answer, equality)
     return compare_pieces(pieces, others, equality)
+
+
+def _with_variable(builder: Node, variable: Node) -> Node:
+    """A set with another name for its variable, if both are only names."""
+    if variable == builder.args[0] or variable.op != "sym":
+        return builder
+    conditions = tuple(substitute(c, builder.args[0].args[0], variable) for c in builder.args[1])
+    return Node("builder", (variable, conditions))
+
+
+def _part_by_part(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
+    """Compare sets that are not made of pieces of the real line."""
+    if gold.op != answer.op or len(gold.args) != len(answer.args):
+        return different("a set of numbers against something else")
+    matches = [_typed(g, a, equality) for g, a in zip(children(gold), children(answer), strict=False)]
+    return all_of(matches, "same set") if matches else different("another set")
 
 
 def _as_set(node: Node) -> Node:
@@ -284,6 +262,11 @@ def _collections(gold: Node, answer: Node, equality: Equality) -> EqualityResult
         pieces, others = to_pieces(gold), to_pieces(answer)
         if pieces is not None and others is not None:
             return compare_pieces(pieces, others, equality)
+    return _items(gold, answer, equality)
+
+
+def _items(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
+    """Compare the values of two collections, in order if that matters."""
     items, other_items = _values_of(gold, answer, equality)
     if len(items) != len(other_items):
         return different(f"{len(other_items)} values against {len(items)}")
@@ -332,11 +315,15 @@ def _distinct(items: list[Node], equality: Equality) -> list[Node]:
     return kept
 
 
+def _numbers_in_any_order(items: list[Node], others: list[Node]) -> EqualityResult:
+    same = sorted(a.args[0] for a in items) == sorted(a.args[0] for a in others)
+    return equal("same numbers in any order", "exact numbers") if same else different("other numbers")
+
+
 def _any_order(items: list[Node], others: list[Node], equality: Equality) -> EqualityResult:
     """Pair the values in any order."""
     if all(a.op == "num" for a in (*items, *others)):
-        same = sorted(a.args[0] for a in items) == sorted(a.args[0] for a in others)
-        return equal("same numbers in any order", "exact numbers") if same else different("other numbers")
+        return _numbers_in_any_order(items, others)
     if len(items) > MAX_ITEMS:
         raise TooBig("too many values")
     left = list(others)
@@ -385,7 +372,7 @@ def _matrices(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
         return different("a matrix against something else")
     if gold.op != answer.op and 1 in (len(rows), len(others)):
         rows, others = as_row(rows), as_row(others)
-    if [len(r) for r in rows] != [len(r) for r in others]:
+    if list(map(len, rows)) != list(map(len, others)):
         return different("matrices of different shape")
-    entries = [pair for r, o in zip(rows, others, strict=True) for pair in zip(r, o, strict=True)]
+    entries = zip(chain.from_iterable(rows), chain.from_iterable(others), strict=True)
     return all_of([_typed(g, a, equality) for g, a in entries], "same entries")

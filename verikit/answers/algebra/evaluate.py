@@ -126,8 +126,7 @@ class Field(ABC):
         if op == "pct":
             return self.divide(self.value(args[0]), self.number(100))
         if op in ("deg", "prime"):
-            parts = 180 if op == "deg" else 180 * 60 ** args[1]
-            return self.divide(self.multiply(self.value(args[0]), self.leaf("const", "pi")), self.number(parts))
+            return self._angle(args[0], 1 if op == "deg" else 60 ** args[1])
         if op == "fact":
             return self._factorial(args[0])
         if op == "based":
@@ -135,14 +134,22 @@ class Field(ABC):
         if op == "apply":
             return self.function(f"{args[0].args[0]}()", [self.value(a) for a in args[1:]], True)
         if op == "qty":
-            unit = args[1]
-            result = self.multiply(self.value(args[0]), self.number(unit.scale))
-            for base, exponent in unit.dimension:
-                result = self.multiply(result, self.power(self.leaf("sym", f"unit {base}"), num(exponent), node))
-            return result
+            return self._quantity(node)
         if op in ("sum", "prod"):
             return self._big(op, *args)
         return self.opaque(node)
+
+    def _angle(self, value: Node, parts: int) -> Any:
+        """An angle in degrees, or in so many parts of a degree."""
+        return self.divide(self.multiply(self.value(value), self.leaf("const", "pi")), self.number(180 * parts))
+
+    def _quantity(self, node: Node) -> Any:
+        """A number times its unit, whose base units are symbols."""
+        value, unit = node.args
+        result = self.multiply(self.value(value), self.number(unit.scale))
+        for base, exponent in unit.dimension:
+            result = self.multiply(result, self.power(self.leaf("sym", f"unit {base}"), num(exponent), node))
+        return result
 
     def _function(self, name: str, args: tuple[Node, ...]) -> Any:
         if name in _EXACT:
@@ -237,6 +244,18 @@ def substitute(node: Node, name: str, value: Node) -> Node:
     return Node(node.op, tuple(map(within, node.args)))
 
 
+def _common_fraction(node: Node) -> tuple[Node, Node]:
+    """A sum or product of fractions as one fraction."""
+    top, bottom = numerator(node.args[0])
+    for arg in node.args[1:]:
+        c, d = numerator(arg)
+        if node.op == "mul":
+            top, bottom = _product(top, c), _product(bottom, d)
+        else:
+            top, bottom = Node("add", (_product(top, d), _product(c, bottom))), _product(bottom, d)
+    return top, bottom
+
+
 def numerator(node: Node) -> tuple[Node, Node]:
     """A tree as numerator and denominator, without divisions in sums, products and integer powers."""
     if node.op == "neg":
@@ -246,14 +265,7 @@ def numerator(node: Node) -> tuple[Node, Node]:
         (a, b), (c, d) = numerator(node.args[0]), numerator(node.args[1])
         return _product(a, d), _product(b, c)
     if node.op in ("add", "mul"):
-        top, bottom = numerator(node.args[0])
-        for arg in node.args[1:]:
-            c, d = numerator(arg)
-            if node.op == "mul":
-                top, bottom = _product(top, c), _product(bottom, d)
-            else:
-                top, bottom = Node("add", (_product(top, d), _product(c, bottom))), _product(bottom, d)
-        return top, bottom
+        return _common_fraction(node)
     if node.op == "pow" and (e := exact(node.args[1])) is not None and type(e) is int and e:
         top, bottom = numerator(node.args[0]) if e > 0 else numerator(node.args[0])[::-1]
         return Node("pow", (top, num(abs(e)))), bottom if bottom == ONE else Node("pow", (bottom, num(abs(e))))
@@ -307,13 +319,7 @@ class ExactField(Field):
         """Integer powers within the cap, and roots with a rational result."""
         e = self.value(exponent)
         if isinstance(e, int):
-            if not base and e < 0:
-                raise Undefined("a division by zero")
-            if abs(base) != 1 and base and _bits(base) * abs(e) > MAX_BITS:
-                raise TooBig("a power too large to compute")
-            if abs(e) > MAX_BITS and base in (0, 1, -1):
-                e = e % 2 + 2  # as odd or even as it was, which decides the sign
-            return _tidy(Fraction(base) ** e)
+            return _integer_power(base, e)
         root = exact_root(base, e.denominator)
         if root is None or abs(e.numerator) > 1_000:
             raise OpaqueTerm("an irrational root")
@@ -333,6 +339,17 @@ def exact(node: Node) -> Number | None:
     return ExactField().exact(node)
 
 
+def _integer_power(base: Number, e: int) -> Number:
+    """A power within the cap."""
+    if not base and e < 0:
+        raise Undefined("a division by zero")
+    if abs(base) != 1 and base and _bits(base) * abs(e) > MAX_BITS:
+        raise TooBig("a power too large to compute")
+    if abs(e) > MAX_BITS and base in (0, 1, -1):
+        e = e % 2 + 2  # as odd or even as it was, which decides the sign
+    return _tidy(Fraction(base) ** e)
+
+
 def exact_root(base: Number, degree: int) -> Number | None:
     """The rational root, if there is one. For odd degrees, negative numbers have real roots."""
     if base < 0:
@@ -344,6 +361,11 @@ def exact_root(base: Number, degree: int) -> Number | None:
         top, bottom = exact_root(base.numerator, degree), exact_root(base.denominator, degree)
         return None if top is None or bottom is None else _tidy(Fraction(top) / bottom)
     assert isinstance(base, int)
+    return _integer_root(base, degree)
+
+
+def _integer_root(base: int, degree: int) -> int | None:
+    """The root of a natural number, if it is one."""
     if base < 2:
         return base
     if degree == 2:

@@ -66,23 +66,30 @@ def _identical(a: Node, b: Node, log_base: str) -> tuple[bool | None, str]:
     return _numeric(a, b, log_base), "numeric"
 
 
+def _image(field: ModularField, node: Node) -> int | None:
+    try:
+        image: int = field.value(node)
+    except Undefined:
+        return None
+    return image
+
+
 def _modular(a: Node, b: Node, log_base: str) -> bool | None:
     """Equality of images modulo each prime. None if unequal images are inconclusive."""
     for seed, prime in enumerate(PRIMES):
         field = ModularField(prime, seed, log_base)
-        try:
-            left = field.value(a)
-        except Undefined:
-            left = None
-        try:
-            right = field.value(b)
-        except Undefined:
-            right = None
+        left, right = _image(field, a), _image(field, b)
         if left is None or right is None:
             return None if (left is None and right is None) or field.opaque_seen else False
         if left != right:
             return None if field.opaque_seen else False
     return True
+
+
+def _outcome_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str) -> str:
+    """The outcome with floats, or with many digits if rounding could hide it."""
+    outcome = _compare_at(point, a, b, log_base, FloatField(point, log_base))
+    return outcome if outcome != "unsure" else _compare_at(point, a, b, log_base, ManyDigits(point, log_base))
 
 
 def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
@@ -92,9 +99,7 @@ def _numeric(a: Node, b: Node, log_base: str) -> bool | None:
     agreed: dict[str, Fraction] | None = None
     count = 0
     for point in spread_points(tuple(names), 41 if stepped else 1):
-        outcome = _compare_at(point, a, b, log_base, FloatField(point, log_base))
-        if outcome == "unsure":
-            outcome = _compare_at(point, a, b, log_base, ManyDigits(point, log_base))
+        outcome = _outcome_at(point, a, b, log_base)
         if outcome in ("different", "unsure"):
             return False if outcome == "different" else None
         if outcome == "same":
@@ -138,6 +143,14 @@ def _at_whole_numbers(names: list[str], a: Node, b: Node, log_base: str) -> bool
     return True
 
 
+def _by_gap(gap: Any, size: Any, field: ManyDigits) -> str:
+    """Whether a gap is one of rounding only, in numbers of this size and of the field's digits."""
+    same = field.context.mpf(10) ** -(field.digits * 2 // 3)
+    if gap <= same * size:
+        return "same"
+    return "different" if gap > same * size * 10**6 else "unsure"
+
+
 def _compare_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str, field: AnalyticField) -> str:
     """'same', 'different', 'unsure' (rounding could hide either) or 'skip' (no value there)."""
     try:
@@ -159,10 +172,7 @@ def _compare_at(point: dict[str, Fraction], a: Node, b: Node, log_base: str, fie
         if widest > 10 ** (field.digits // 4) and field.digits < 700:
             more = 60 + 3 * len(str(int(widest)))
             return _compare_at(point, a, b, log_base, ManyDigits(point, log_base, max(more, field.digits * 2)))
-        same = field.context.mpf(10) ** -(field.digits * 2 // 3)
-        if gap <= same * size:
-            return "same"
-        return "different" if gap > same * size * 10**6 else "unsure"
+        return _by_gap(gap, size, field)
     if field.huge_argument:
         return "unsure"
     if gap > _DIFFERENT * size:

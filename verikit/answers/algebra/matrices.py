@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from verikit.answers.parser.tree import COLLECTIONS, ONE, Node, TooBig, num, operators
 
 _FOLDED = frozenset(("add", "neg", "mul", "div", "pow", "det"))
 MAX_ENTRIES = 400
 
 
+_MULTIPLIED = COLLECTIONS | {"rel"}
+_MATRIX = frozenset(("matrix",))
+
+
+def _has_operand(args: tuple[Any, ...], types: frozenset[str]) -> bool:
+    return any(type(arg) is Node and arg.op in types for arg in args)
+
+
 def fold(node: Node) -> Node:
     """The tree with arithmetic on collections evaluated. Other trees are returned unchanged."""
-    if node.op in ("mul", "neg", "div") and any(type(a) is Node and a.op in COLLECTIONS | {"rel"} for a in node.args):
+    if node.op in ("mul", "neg", "div") and _has_operand(node.args, _MULTIPLIED):
         node = _multiple(node)
     if node.op == "matrix" or "matrix" not in operators(node):
         return node
     args = tuple(fold(a) if type(a) is Node else a for a in node.args)
     node = Node(node.op, args)
-    if node.op not in _FOLDED or not any(type(a) is Node and a.op == "matrix" for a in args):
+    if node.op not in _FOLDED or not _has_operand(args, _MATRIX):
         return node
     return _carried_out(node, args) or node
+
+
+def _product_of_two(left: Node, right: Node) -> Node | None:
+    if left.op == right.op == "matrix":
+        return _product(left, right)
+    return _scaled(right, left) if left.op == "matrix" else _scaled(left, right)
 
 
 def _carried_out(node: Node, args: tuple[Node, ...]) -> Node | None:
     """The result of an operation on matrices. None if the shapes don't match, or it is not a matrix operation."""
     if node.op == "det":
         return _determinant(args[0])
-    if node.op == "add" and all(a.op == "matrix" for a in args):
+    if node.op == "add" and {arg.op for arg in args} == _MATRIX:
         return _entrywise(args)
     if node.op == "neg":
         return _scaled(num(-1), args[0])
     if node.op == "div" and args[1].op != "matrix":
         return _scaled(Node("div", (ONE, args[1])), args[0])
     if node.op == "mul" and len(args) == 2:
-        left, right = args
-        if left.op == right.op == "matrix":
-            return _product(left, right)
-        return _scaled(right, left) if left.op == "matrix" else _scaled(left, right)
+        return _product_of_two(*args)
     if node.op == "pow" and args[1] == Node("sym", ("T",)):
         return Node("matrix", tuple(zip(*args[0].args, strict=True)))
     return None
@@ -104,16 +117,20 @@ def _product(left: Node, right: Node) -> Node | None:
     ))  # fmt: skip
 
 
+def _rows_of_entries(entries: list[Node]) -> list[list[Node]]:
+    """The rows that a list's entries are, or the list as one row."""
+    inner = [entry_rows(entry) for entry in entries if entry.op in ("tuple", "interval")]
+    if len(inner) < len(entries):
+        return [entries]
+    return [row[0] for row in inner if row is not None and len(row) == 1]
+
+
 def entry_rows(node: Node) -> list[list[Node]] | None:
     """The rows of a matrix, or of a tuple, list or nested tuples that may represent one. None for anything else."""
     if node.op == "matrix":
         return [list(row) for row in node.args]
     if node.op in ("tuple", "list", "interval"):
-        entries = list(node.args[:2] if node.op == "interval" else node.args)
-        inner = [entry_rows(entry) for entry in entries if entry.op in ("tuple", "interval")]
-        if len(inner) == len(entries):
-            return [row[0] for row in inner if row is not None and len(row) == 1]
-        return [entries]
+        return _rows_of_entries(list(node.args[:2] if node.op == "interval" else node.args))
     if node.op == "set" and len(node.args) == 1:
         return entry_rows(node.args[0])
     return None

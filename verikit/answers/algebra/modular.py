@@ -153,14 +153,9 @@ class ModularField(Field):
         base = Fraction(base)
         if not base:
             return 0 if e > 0 else None
-        result = 1
-        if base < 0:
-            if e.denominator % 2:
-                result = -1 if e.numerator % 2 else 1
-            elif e.denominator == 2:
-                result = pow(_imaginary(self.prime), e.numerator, self.prime)
-            else:
-                return None
+        result = 1 if base > 0 else self._root_of_minus_one(e)
+        if result is None:
+            return None
         for number, sign in ((abs(base.numerator), 1), (base.denominator, -1)):
             if number.bit_length() > 200:
                 return None
@@ -169,6 +164,12 @@ class ModularField(Field):
                 return None
             result = result * pow(image, sign, self.prime) % self.prime
         return result
+
+    def _root_of_minus_one(self, e: Fraction) -> int | None:
+        """The image of the e-th power of -1, or None if it has none."""
+        if e.denominator % 2:
+            return -1 if e.numerator % 2 else 1
+        return pow(_imaginary(self.prime), e.numerator, self.prime) if e.denominator == 2 else None
 
     def _integer_root(self, number: int, e: Fraction) -> int | None:
         result = 1

@@ -11,15 +11,21 @@ MAX_ITEMS = 64
 """Maximum number of values of plus-minus signs, and of list items that are paired in any order."""
 
 
+def _difference_of_sets(node: Node) -> Node:
+    """A - {b} as a difference of sets. Any other sum is unchanged."""
+    left, right = node.args[0], node.args[-1]
+    if len(node.args) != 2 or right.op != "neg" or right.args[0].op != "set":
+        return node
+    return Node("diff", (left, right.args[0])) if left.op in COLLECTIONS or left.op == "const" else node
+
+
 def normal(node: Node) -> Node:
     """The normal form: matrices computed, A - {b} a difference of sets, plus-minus a list of its values."""
     found = operators(node)
     if "matrix" in found or node.op in ("mul", "neg", "div"):
         node = fold(node)
-    if node.op == "add" and len(node.args) == 2 and node.args[1].op == "neg":
-        left, right = node.args[0], node.args[1].args[0]
-        if right.op == "set" and (left.op in COLLECTIONS or left.op == "const"):
-            node = Node("diff", (left, right))
+    if node.op == "add":
+        node = _difference_of_sets(node)
     if "pm" not in found:
         return node
     if node.op in ("list", "set"):

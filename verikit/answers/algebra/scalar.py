@@ -36,7 +36,12 @@ def peel(node: Node) -> Peeled:
         if node.args[0].op in ("deg", "pct"):
             return peel(node.args[0])
         return Peeled(node.args[0], "qty", node.args[1])
-    marked = [arg for arg in node.args if _is_marked(arg)] if node.op == "mul" else []
+    return _peel_product(node) if node.op == "mul" else Peeled(node, "", None)
+
+
+def _peel_product(node: Node) -> Peeled:
+    """Peel the only factor with a mark, if the others are numbers."""
+    marked = [arg for arg in node.args if _is_marked(arg)]
     if len(marked) == 1 and all(arg is marked[0] or not symbols(arg) for arg in node.args):
         inner = peel(marked[0])
         if inner.mark:
@@ -74,17 +79,14 @@ def _with_marks(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
     if g.mark == a.mark == "":
         return _values(gold, answer, equality)
     if g.mark == a.mark:
-        if g.mark == "qty" and g.unit is not None and a.unit is not None and g.unit != a.unit:
-            return _two_units(g, a, equality)
-        return _values(g.value, a.value, equality)
+        other_units = g.unit is not None and a.unit is not None and g.unit != a.unit
+        return _two_units(g, a, equality) if other_units else _values(g.value, a.value, equality)
     if equality.units == "required" and not a.mark:
         return different("the gold's unit is missing")
-    if g.mark and a.mark and not equality.lenient and not _counts(g) and not _counts(a):
+    if g.mark and a.mark and not (equality.lenient or _counts(g) or _counts(a)):
         return different("units that disagree")
     match = _values(g.value, a.value, equality)
-    if match.outcome == "equal":
-        return match
-    return _other_reading(g, a, equality) or match
+    return match if match else _other_reading(g, a, equality) or match
 
 
 def _counts(peeled: Peeled) -> bool:
@@ -96,16 +98,19 @@ def _other_reading(g: Peeled, a: Peeled, equality: Equality) -> EqualityResult |
     for mark, scale in (("pct", "percent as a fraction"), ("deg", "degrees as radians")):
         if mark == "pct" and not equality.percent:
             continue
-        if g.mark == mark and not a.mark:
-            value = Node("mul", (a.value, _HUNDRED)) if mark == "pct" else a.value
-            match = _values(g.value if mark == "pct" else Node("deg", (g.value,)), value, equality)
-        elif a.mark == mark and not g.mark:
-            match = _values(g.value, Node(mark, (a.value,)), equality)
-        else:
-            continue
-        if match.outcome == "equal":
+        pair = _without_mark(g, a, mark)
+        if pair is not None and (match := _values(*pair, equality)):
             return equal(scale, match.stage)
     return None
+
+
+def _without_mark(g: Peeled, a: Peeled, mark: str) -> tuple[Node, Node] | None:
+    """Two values that are equal if a mark that only one of them has can be left out. None if not only one has it."""
+    if a.mark == mark and not g.mark:
+        return g.value, Node(mark, (a.value,))
+    if g.mark != mark or a.mark:
+        return None
+    return (g.value, Node("mul", (a.value, _HUNDRED))) if mark == "pct" else (Node("deg", (g.value,)), a.value)
 
 
 def _two_units(g: Peeled, a: Peeled, equality: Equality) -> EqualityResult:
@@ -141,17 +146,26 @@ def _values(gold: Node, answer: Node, equality: Equality) -> EqualityResult:
         if verdict is None:
             raise
     if verdict:
-        return equal("same number" if not symbols(gold) else "same expression", stage)
+        return equal(f"same {_kind(gold)}", stage)
     if equality.rounding == "gold" and _rounds(gold, answer):
         return equal("rounds to the gold", "exact numbers")
     if equality.tolerance and _within(gold, answer, equality.tolerance):
         return equal(f"within {equality.tolerance:g}", "tolerance")
     if verdict is None:
-        structural = _by_structure(gold, answer)
-        if structural is not None:
-            return equal("same structure") if structural else different("powers that differ", "structure")
+        return _compare_structures(gold, answer, stage)
+    return different("another expression" if symbols(gold) else "another value", stage)
+
+
+def _kind(gold: Node) -> str:
+    return "expression" if symbols(gold) else "number"
+
+
+def _compare_structures(gold: Node, answer: Node, stage: str) -> EqualityResult:
+    """Compare what could not be computed."""
+    same = _by_structure(gold, answer)
+    if same is None:
         return undecided("could not be shown equal or different", stage)
-    return different("another value" if not symbols(gold) else "another expression", stage)
+    return equal("same structure") if same else different("powers that differ", "structure")
 
 
 def _by_structure(a: Node, b: Node) -> bool | None:

@@ -68,6 +68,19 @@ def to_pieces(node: Node) -> Pieces | None:
         return None
 
 
+def _combined(node: Node) -> Pieces | None:
+    """A union, intersection or difference of sets, one of which may be a bare number."""
+    left, right = (
+        _pieces(a) if a.op not in SCALARS or a == REALS else [LinePiece(a, True, a, True)] for a in node.args
+    )
+    if left is None or right is None:
+        return None
+    combine: dict[str, Callable[[Pieces, Pieces], Pieces]] = {
+        "union": lambda a, b: a + b, "inter": intersection, "diff": lambda a, b: intersection(a, complement(b)),
+    }  # fmt: skip
+    return merge(combine[node.op](left, right))
+
+
 def _pieces(node: Node) -> Pieces | None:
     if node == REALS:
         return WHOLE_LINE
@@ -79,15 +92,7 @@ def _pieces(node: Node) -> Pieces | None:
     if node.op == "tuple" and len(node.args) == 2:
         return [LinePiece(node.args[0], False, node.args[1], False)]
     if node.op in ("union", "inter", "diff"):
-        left, right = (
-            _pieces(a) if a.op not in SCALARS or a == REALS else [LinePiece(a, True, a, True)] for a in node.args
-        )
-        if left is None or right is None:
-            return None
-        combine: dict[str, Callable[[Pieces, Pieces], Pieces]] = {
-            "union": lambda a, b: a + b, "inter": intersection, "diff": lambda a, b: intersection(a, complement(b)),
-        }  # fmt: skip
-        return merge(combine[node.op](left, right))
+        return _combined(node)
     if node.op == "rel":
         return _relation(node)
     if node.op == "builder":
@@ -186,15 +191,22 @@ def _linear(operator: str, left: Node, right: Node, name: str) -> Pieces | None:
         operator, left, right = _FLIP[operator], right, left
     if left.op == "fn" and left.args[0] == "abs" and not symbols(right) and not infinite(right):
         return _distance(operator, left.args[1], right, name)
-    gap = Node("add", (left, Node("neg", (right,))))
-    at = [exact(substitute(gap, name, num(k))) for k in (0, 1, 2, 5)]
-    if any(value is None for value in at):
+    line = _line(Node("add", (left, Node("neg", (right,)))), name)
+    if line is None:
         return None
-    start, at_one, at_two, at_five = (value or 0 for value in at)
-    slope = at_one - start
-    if not slope or at_two - start != 2 * slope or at_five - start != 5 * slope:
-        return None
+    start, slope = line
     return _ray(operator if slope > 0 else _FLIP[operator], num(Fraction(-start) / slope))
+
+
+def _line(node: Node, name: str) -> tuple[Fraction, Fraction] | None:
+    """Start and slope of a linear function with rational coefficients. None for others and for constants."""
+    at = [exact(substitute(node, name, num(k))) for k in (0, 1, 2, 5)]
+    values = [Fraction(value) for value in at if value is not None]
+    if len(values) < len(at):
+        return None
+    start, slope = values[0], values[1] - values[0]
+    is_linear = values[2:] == [start + 2 * slope, start + 5 * slope]
+    return (start, slope) if slope and is_linear else None
 
 
 def _distance(operator: str, inner: Node, bound: Node, name: str) -> Pieces | None:
@@ -230,15 +242,24 @@ def merge(pieces: Pieces) -> Pieces:
     keyed = sorted((p for p in pieces if not _empty(p)), key=lambda p: (position(p.low), not p.low_closed))
     merged: Pieces = []
     for piece in keyed:
-        if merged:
-            last = merged[-1]
-            end, start = position(last.high), position(piece.low)
-            if start < end or (start == end and (last.high_closed or piece.low_closed)):
-                if (position(piece.high), piece.high_closed) > (end, last.high_closed):
-                    merged[-1] = last._replace(high=piece.high, high_closed=piece.high_closed)
-                continue
-        merged.append(piece)
+        if merged and _touch(merged[-1], piece):
+            merged[-1] = _joined(merged[-1], piece)
+        else:
+            merged.append(piece)
     return merged
+
+
+def _touch(last: LinePiece, piece: LinePiece) -> bool:
+    """Whether no number lies between a piece and one that begins after it."""
+    end, start = position(last.high), position(piece.low)
+    return start < end or (start == end and (last.high_closed or piece.low_closed))
+
+
+def _joined(last: LinePiece, piece: LinePiece) -> LinePiece:
+    """A piece up to the end of one that touches it, if that ends later."""
+    if (position(piece.high), piece.high_closed) <= (position(last.high), last.high_closed):
+        return last
+    return last._replace(high=piece.high, high_closed=piece.high_closed)
 
 
 def intersection(a: Pieces, b: Pieces) -> Pieces:

@@ -45,14 +45,20 @@ _GOES_ON = re.compile(
     rf"|(?:and|or)\s+(?:above|below|more|less|fewer|over|under|up|down))\b)|\s?(?:{FOREIGN_SCALES})"
 )
 """Words that change the number before them."""
-_NAME = re.compile(r"(?<![^\W\d_])[a-zA-Z]\s?=\s?\$?$")
-"""A name to which a value is given is part of the value: "at least x = 4"."""
+_NAME = re.compile(r"(?<![^\W\d_])(?:[a-zA-Z](?:\(\w{1,3}\))?|[A-Z]{2,4})\s?=\s?\$?$")
+"""A name to which a value is given is part of the value: "at least x = 4", "multiple of AB = 5"."""
+_BEFORE_OR_AFTER = re.compile(r"\b(?:before|after|prior\s+to)\s+$", re.IGNORECASE)
+_YEAR_AT_END = re.compile(r"(?:1\d|20)\d\d[\s)\"'*]*(?:[.,;!?]|$)")
+"""A year that ends a clause. "Before 2024" is a limit, but "after 1500 steps" is not."""
+_UNIT = re.compile(r"\s?([^\W\d_]{1,20})(?=\s)")
 _GLUED = re.compile(r"[a-zA-Z]{1,3}(?![a-zA-Z0-9])")
 _ENDINGS = frozenset(("st", "nd", "rd", "th", "am", "pm"))
 _TAG_BEFORE, _TAG_AFTER = re.compile(r"</?\w{1,10}>$"), re.compile(r"</?\w{1,10}>")
-_PART_BEFORE = re.compile(r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬]|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?)$")
+_PART_BEFORE = re.compile(
+    r"(?:(?<!-)[-−]|[+±^_/\d#♯♭∂∫√¬Δ∆]|[\w)}\]$]\s?[+*×·]\s?|[<>≤≥≠≈]\s?|\bd/d[a-z]\s)(?:\\?\$)?$"
+)
 _PART_AFTER = re.compile(
-    r"[\d^_#♯♭+]|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])"
+    r"[\d^_#♯♭+²³⁰-⁹]|-?(?:ish|like|free)\b|[-−/*](?=[\d$\\(])|\s?[+*×·-]\s?(?=[\d\\])|[einxyz](?![a-zA-Z])"
     r"|\s?(?:[<>≤≥≠]|(?:less|more|greater|fewer)\sthan\b)"
 )
 """Text next to a formula that changes its value: "≥$5$", "2$3$", "half $n$"."""
@@ -129,7 +135,13 @@ def last_value(text: str) -> LastValue | None:
         start = name.start()
     if _is_part(window, start, end):
         return LastValue(item, "bounded")
-    return LastValue(item, role(window, start, end))
+    return LastValue(item, role(window, start, _end_of_unit(window, end)))
+
+
+def _end_of_unit(window: str, end: int) -> int:
+    """The end of a value including the unit after it, so that "5 km fails" is read as "5 fails"."""
+    unit = _UNIT.match(window, end)
+    return unit.end() if unit is not None and is_unit(unit[1]) else end
 
 
 def _is_part(window: str, start: int, end: int) -> bool:
@@ -138,6 +150,8 @@ def _is_part(window: str, start: int, end: int) -> bool:
     if _TAG_BEFORE.search(before) or _TAG_AFTER.match(after):
         return False
     if _PART_BEFORE.search(before) or is_operand(before) or is_limit(before):
+        return True
+    if _BEFORE_OR_AFTER.search(before) and _YEAR_AT_END.match(window, start):
         return True
     return any(found(after) for found in (_PART_AFTER.match, _GOES_ON.match, is_operated))
 

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
@@ -166,14 +166,7 @@ class _Comparison:
             else:
                 left.append(number)
         if left and not self._rules.exact:
-            free: list[Any] = []
-            copies: Counter[str] = Counter()
-            for item, text in zip(value, texts, strict=True):
-                if unpaired[text] and copies[text] < len(left):  # copies beyond the number of partners are useless
-                    unpaired[text] -= 1
-                    copies[text] += 1
-                    free.append(item)
-            left = self._unpaired(gold, left, free, inside)
+            left = self._unpaired(gold, left, _free(value, texts, unpaired, len(left)), inside)
         missing = set(left)
         for number in range(len(gold)):
             tell(FieldVerdict(str(place.at_index(number)), "no such item" if number in missing else ""))
@@ -263,14 +256,31 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).encode(errors="backslashreplace").decode()
 
 
+def _free(value: list[Any], texts: list[str], unpaired: Counter[str], most: int) -> list[Any]:
+    """The items without a partner. Of identical ones at most as many as there may be partners."""
+    free: list[Any] = []
+    copies: Counter[str] = Counter()
+    for item, text in zip(value, texts, strict=True):
+        if unpaired[text] and copies[text] < most:
+            unpaired[text] -= 1
+            copies[text] += 1
+            free.append(item)
+    return free
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if type(value) is dict:
+        return value.values()
+    return value if type(value) is list else ()
+
+
 def unfit(value: Any) -> str:
     """Why a value can't be compared: it nests too deeply, or has a number beyond all floats. Empty if it can."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         if any(type(item) is float and not math.isfinite(item) for item in level):
             return "a number is too large"
-        parts = [item.values() if type(item) is dict else item for item in level if type(item) in (dict, list)]
-        level = [item for part in parts for item in part]
+        level = [part for item in level for part in _parts(item)]
         if not level:
             return ""
     return f"nested deeper than {MAX_DEPTH} levels"

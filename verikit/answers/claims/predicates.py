@@ -61,12 +61,12 @@ def negation_at(found: tuple[ClaimToken, ...]) -> int | None:
     at = next((i for i, token in enumerate(found) if token.role not in ("sure", "does", "is")), len(found))
     if at >= len(found):
         return None
-    if found[at].role == "all" and [token.role for token in found[at + 1 : at + 2]] == ["but"]:
-        return at + 1  # anything but
+    if found[at].role == "all":  # anything but
+        return at + 1 if any(token.role == "but" for token in found[at + 1 : at + 2]) else None
     if found[at].role not in ("not", "except", "wrong"):
         return None
-    rest = [token for token in found[at + 1 :] if token.role != "is"]
-    return at if rest and rest[0].role not in _ENDS else None
+    following = next((token.role for token in found[at + 1 :] if token.role != "is"), "comma")
+    return None if following in _ENDS else at
 
 
 def is_negation(text: str) -> bool:

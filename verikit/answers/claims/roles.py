@@ -28,6 +28,7 @@ _ENDS_CLAUSE = frozenset(("so", "because", "comma", "mark"))
 _BELIEFS = frozenset(("think", "case", "right", "say"))
 _INFINITIVES = frozenset(("be", "been", "being", "est", "soit", "sea", "seja"))
 _VALUES = frozenset(("number", "letter"))
+_LABEL = frozenset(("it", "that", "is", "sure"))
 _WORDS = frozenset(
     ("word", "think", "case", "right", "say", "is", "answer", "option", "filler", "sure", "does", "it", "they", "after",
      "all", "choose", "that", "number", "se", "remains", "and")
@@ -80,8 +81,8 @@ def role_before(left: Sequence[ClaimToken], reach: int = REACH) -> Role:
 def _reaches(left: Sequence[ClaimToken], at: int, words: int, near: bool, seen: set[str]) -> bool:
     """Whether a word that denies, doubts or quotes reaches the value across the words `seen` between them."""
     kind, behind = left[at].role, left[max(0, at - 3) : at]
-    if kind == "wrong" and not at and [token.text for token in left[1:]] in ([":"], ["："]):
-        return True  # a label: "wrong: 5"
+    if kind == "wrong" and _is_label(left, at):
+        return True
     if _SAYS[kind] in ("denied", "bounded"):
         return _denies(kind, behind, words, near, seen)
     if _SAYS[kind] == "quoted":
@@ -89,6 +90,12 @@ def _reaches(left: Sequence[ClaimToken], at: int, words: int, near: bool, seen: 
     if kind == "might":
         return not seen.isdisjoint(_BELIEFS | {"is", "choose"}) and not {"that", "word"} <= seen
     return kind != "thought" or near or "is" in seen
+
+
+def _is_label(left: Sequence[ClaimToken], at: int) -> bool:
+    """Whether the word at a position and a colon are all of a label, with at most "it is" before: "It is wrong: 5"."""
+    is_whole = all(token.role in _LABEL for token in left[:at])
+    return is_whole and [token.text for token in left[at + 1 :]] in ([":"], ["："])
 
 
 def _denies(kind: str, behind: Sequence[ClaimToken], words: int, near: bool, seen: set[str]) -> bool:
@@ -170,6 +177,13 @@ def _after_turn(left: Sequence[ClaimToken]) -> Sequence[ClaimToken]:
     return left
 
 
+def _is_unmet(condition: Sequence[ClaimToken]) -> bool:
+    """Whether words are an unmet condition: "if it were even", "had it been even"."""
+    if not any(token.text in _UNREAL for token in condition):
+        return False
+    return condition[0].text in _UNREAL or any(token.role in ("if", "se") for token in condition)
+
+
 def _follows_from_the_unreal(left: Sequence[ClaimToken]) -> bool:
     """Whether an unmet condition comes first: "if it were even, the answer would be", "had it been even, we would get".
 
@@ -177,10 +191,7 @@ def _follows_from_the_unreal(left: Sequence[ClaimToken]) -> bool:
     """
     would = next((at for at in range(len(left) - 1, 0, -1) if left[at].role == "would"), 0)
     condition = left[:would]
-    is_unmet = any(token.text in _UNREAL for token in condition) and (
-        any(token.role in ("if", "se") for token in condition) or condition[0].text in _UNREAL
-    )
-    if not is_unmet:
+    if not _is_unmet(condition):
         return False
     start = next((at for at in range(would - 1, -1, -1) if left[at].role == "comma"), -1)
     around = left[start + 1 :]
@@ -197,9 +208,15 @@ def is_counterfactual(left: Sequence[ClaimToken], right: Sequence[ClaimToken]) -
     would = [at for at, token in enumerate(near) if token.role == "would"]
     if any(token.text == "have" for at in would if at + 2 != len(left) for token in near[at + 1 : at + 2]):
         return True
-    condition = next((at for at, token in enumerate(right[:clause]) if token.role == "if"), clause)
-    unreal = any(token.text in ("were", "had", "only") for token in right[max(0, condition - 1) : clause])
-    return bool(would) and condition < clause and unreal
+    return bool(would) and _is_unreal(right[:clause])
+
+
+def _is_unreal(clause: Sequence[ClaimToken]) -> bool:
+    """Whether an unmet condition follows in the clause: "if it were", "only if"."""
+    condition = next((at for at, token in enumerate(clause) if token.role == "if"), None)
+    if condition is None:
+        return False
+    return any(token.text in ("were", "had", "only") for token in clause[max(0, condition - 1) :])
 
 
 def role_after(right: Sequence[ClaimToken]) -> Role:
@@ -213,6 +230,8 @@ def role_after(right: Sequence[ClaimToken]) -> Role:
         kind = token.role
         if kind in ("because", "so", "number", "letter") or token.text == ";":
             break
+        if token.text == "unless" or (kind == "if" and at and right[at - 1].text == "only"):
+            return "hypothetical"
         if _is_denial(right, at, is_seen, clause):
             return "denied"
         if kind in ("comma", "but"):
@@ -252,6 +271,11 @@ def _offers_another(right: Sequence[ClaimToken]) -> bool:
             return any(other.role == "not" for other in right[1:3])
         if token.role not in ("comma", "but", "because", "and", "it", "filler", "that") and token.text != ";":
             break
+    return _is_unsure(right)
+
+
+def _is_unsure(right: Sequence[ClaimToken]) -> bool:
+    """Whether "not sure" follows."""
     sure = next((at for at, token in enumerate(right[:6]) if token.text in ("sure", "certain")), 0)
     return any(token.role == "not" for token in right[:sure])
 

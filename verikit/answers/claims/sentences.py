@@ -114,22 +114,28 @@ def without_reasons(sentence: str, attributes: bool = True) -> str:
         return sentence
     found = tokens(sentence)
     for at, token in enumerate(found[1:], 1):
-        behind_comma = found[at - 1].role == "comma" or found[at - 1].text == ";"
+        behind_comma = _is_pause(found[at - 1])
         if token.text in _REASONS or (behind_comma and at > 1 and _is_aside(found[at:], attributes)):
             return sentence[: found[at - 1].start if behind_comma else token.start].rstrip(" ,(")
     return sentence
 
 
+def _is_pause(token: ClaimToken) -> bool:
+    return token.role == "comma" or token.text == ";"
+
+
 def _is_aside(found: Sequence[ClaimToken], attributes: bool) -> bool:
     """Whether the words after a comma comment on the answer before it."""
-    if found[0].text in ("i", "we"):
+    first, roles = found[0], [token.role for token in found[:4]]
+    if first.text in ("i", "we"):
         return all(token.role not in ("is", "number") for token in found[1:])
-    roles = [token.role for token in found[:4]]
-    if roles[0] == "it" and "not" in roles:
+    if first.role == "it":
+        return "not" in roles
+    if first.text == "even":
+        return roles[1:2] == ["if"]
+    if attributes and (first.role == "after" or first.text == "as"):
         return True
-    if [roles[0], *roles[1:2]] in (["and", "not"], ["word", "if"]):
-        return roles[0] == "and" or found[0].text == "even"
-    return found[0].role == "not" or (attributes and (found[0].role == "after" or found[0].text == "as"))
+    return first.role == "not" or roles[:2] == ["and", "not"]
 
 
 def doubts(text: str) -> bool:

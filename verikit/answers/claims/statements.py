@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from verikit.answers.claims.closing import MAX_LINE, bullets
@@ -115,6 +116,16 @@ def statements(text: str, every: bool = False) -> list[FoundAnswer]:
     return found[::-1] or remarks[:1]
 
 
+def _places(folded: str, noun: str) -> Iterator[tuple[int, int]]:
+    """The last places of a noun, from the last on."""
+    at = len(folded)
+    for _ in range(MAX_KEPT):
+        at = folded.rfind(noun, 0, at)
+        if at < 0:
+            return
+        yield at, at + len(noun)
+
+
 def _nouns(text: str) -> Iterator[tuple[int, int]]:
     """The start and end of the nouns that announce an answer, from the last to the first."""
     folded = text.lower()
@@ -122,14 +133,7 @@ def _nouns(text: str) -> Iterator[tuple[int, int]]:
         folded = text
     ascii_only = folded.isascii()
     nouns = [noun for noun in (_NOUNS if ascii_only else _NOUNS + _OTHER_NOUNS) if noun in folded]
-    places: list[tuple[int, int]] = []
-    for noun in nouns:
-        at = len(folded)
-        for _ in range(MAX_KEPT):
-            at = folded.rfind(noun, 0, at)
-            if at < 0:
-                break
-            places.append((at, at + len(noun)))
+    places = [place for noun in nouns for place in _places(folded, noun)]
     if len(places) > 1:
         places.sort(reverse=True)
     for at, end in places[:MAX_KEPT]:
@@ -181,12 +185,8 @@ def _content(text: str, start: int) -> tuple[str, int]:
     if "\n" in window and (items := bullets(window.split("\n"))):
         return ", ".join(items), start + len(window)
     if window.startswith(("\\[", "\\(", "$")) and (match := _FORMULA.match(window)):
-        rest = window[match.end() :]
-        stop = _STOP.search(rest)
-        tail = rest[: stop.start()] if stop else rest
-        if len(tail) <= 40 or "$" in tail or "\\" in tail:
-            return (match[0] + tail).strip(), start + match.end() + len(tail)
-        return match[0], start + match.end()
+        tail = _tail_of_formula(window[match.end() :])
+        return (match[0] + tail).strip(), start + match.end() + len(tail)
     if bold := _LEADING_BOLD.match(window):
         return bold[1].strip(), start + bold.end()
     mark = window.find("**")
@@ -198,16 +198,26 @@ def _content(text: str, start: int) -> tuple[str, int]:
     return without_reasons(content, attributes=False), start + end
 
 
+def _tail_of_formula(rest: str) -> str:
+    """The rest of the sentence after a formula, if that is short or goes on with formulas."""
+    stop = _STOP.search(rest)
+    tail = rest[: stop.start()] if stop else rest
+    return tail if len(tail) <= 40 or "$" in tail or "\\" in tail else ""
+
+
+def _is_adverb(token: ClaimToken) -> bool:
+    return token.text != "no" and (token.role in _ADVERBS or token.text in _AFTER_ADVERBS)
+
+
 def _after_adverbs(text: str, start: int) -> int:
     """The start of a statement's value after "therefore", "exactly", "equal to", "as follows"."""
     first = _FIRST_WORD.match(text, start, start + 60)
     if first is None or (first[0].isascii() and first[1].lower() not in _ADVERBIAL):
         return start
     said = tokens(text[start : start + 60])
-    at = 0
-    while at < len(said) and said[at].text != "no" and (said[at].role in _ADVERBS or said[at].text in _AFTER_ADVERBS):
-        at += 1
-    if not at or at == len(said) or said[at].role == "because" or not any(t.role in ("sure", "so") for t in said[:at]):
+    adverbs = list(takewhile(_is_adverb, said))
+    at = len(adverbs)
+    if at == len(said) or said[at].role == "because" or not any(t.role in ("sure", "so") for t in adverbs):
         return start
     end = start + said[at - 1].start + len(said[at - 1].text)
     while end < len(text) and text[end] in " ,:：，":

@@ -43,11 +43,15 @@ def after_withdrawal(text: str, start: int = 0) -> str | None:
     if not ends:
         return None
     rest = text[max(ends) :].lstrip(" ,:—-.…")
-    said = tokens(rest[:400])
-    if any(token.role == "number" for token in said) or "\\" in rest or "$" in rest:
-        return rest
-    confirmed = any(token.role in ("right", "case") for token in said) and all(token.role != "not" for token in said)
-    return None if confirmed else rest
+    return None if _only_confirms(rest) else rest
+
+
+def _only_confirms(rest: str) -> bool:
+    """Whether a text without numbers and formulas calls an answer right."""
+    roles = {token.role for token in tokens(rest[:400])}
+    if "number" in roles or "\\" in rest or "$" in rest:
+        return False
+    return "not" not in roles and not roles.isdisjoint(("right", "case"))
 
 
 def is_taken_back(following: Sequence[ClaimToken]) -> bool:

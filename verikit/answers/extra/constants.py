@@ -13,10 +13,10 @@ from fractions import Fraction
 from itertools import permutations
 from typing import NamedTuple
 
-from verikit.answers.algebra.compare import assigned
 from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.algebra.evaluate import substitute
 from verikit.answers.algebra.identity import identical
+from verikit.answers.algebra.labels import assigned
 from verikit.answers.algebra.normal import normal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import bare

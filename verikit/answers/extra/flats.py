@@ -136,7 +136,8 @@ def _from_entries(entries: list[Node]) -> Flat | None:
     kept = [row for row in rows if row is not None]
     if len(kept) < len(rows):
         return None
-    return _flat([row[0] for row in kept], [[row[i] for row in kept] for i in range(1, len(names) + 1)], True)
+    point, *directions = (list(column) for column in zip(*kept, strict=True))
+    return _flat(point, directions, True)
 
 
 def _coordinates(relations: list[Node]) -> list[Node] | None:

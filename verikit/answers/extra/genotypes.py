@@ -61,16 +61,21 @@ _WORDS = frozenset(("the", "of", "are", "is", "plants", "offspring", "genotype",
 _MAY_SHARE = re.compile(r"\d.{0,80}(?:[:,;]| and | to ).{0,80}[^\W\d_]|[^\W\d_]\s?:.{1,80}=", re.DOTALL)
 
 
+def _ratio_of(names: str, ratio: str) -> Shares | None:
+    """The shares of labels that a ratio gives: "A:B = 3:1"."""
+    labels, terms = [_label(name) for name in _COLONS.split(names)], read_ratio(ratio)
+    if terms is None or len(terms) != len(labels):
+        return None
+    return _whole(list(zip(labels, terms, strict=True)))
+
+
 def read_shares(text: str) -> Shares | None:
     """The fraction of the whole for each label. Percentages and fractions must total the whole."""
     if len(text) > 200:
         return None
     names, sign, ratio = text.partition("=")
     if sign:
-        labels, terms = [_label(n) for n in _COLONS.split(names.strip())], read_ratio(ratio.strip())
-        if terms is None or len(terms) != len(labels):
-            return None
-        return _whole(list(zip(labels, terms, strict=True)))
+        return _ratio_of(names.strip(), ratio.strip())
     if (items := _items(_LIST.split(text))) is not None:
         total = sum(value for _, value in items)
         return _whole(items) if total == 1 else None

@@ -7,12 +7,13 @@ takes the whole line onto an interval (a, b), and a + t^2 onto a ray. So equalit
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import NamedTuple
 
-from verikit.answers.algebra.compare import assigned
 from verikit.answers.algebra.equality import EqualityResult, different, equal, undecided
 from verikit.answers.algebra.evaluate import OpaqueTerm, Undefined, substitute
 from verikit.answers.algebra.identity import identical
+from verikit.answers.algebra.labels import assigned
 from verikit.answers.algebra.normal import normal
 from verikit.answers.algebra.sets import (
     WHOLE_LINE,
@@ -143,14 +144,13 @@ def _compare(gold: Branches, answer: Branches, context: Context) -> EqualityResu
     if not (same := compare_pieces(domains[0], domains[1], context.equality)):
         return different(f"given elsewhere: {same.rule}")
     name, doubt = gold.variable or answer.variable, False
-    for left, where in gold.branches:
-        for right, there in answer.branches:
-            for piece in intersection(where, there):
-                inside = _onto(piece)
-                verdict, stage = identical(substitute(left, name, inside), substitute(right, name, inside))
-                if verdict is False:
-                    return different("another value in one case", stage)
-                doubt |= verdict is None
+    for (left, where), (right, there) in product(gold.branches, answer.branches):
+        for piece in intersection(where, there):
+            inside = _onto(piece)
+            verdict, stage = identical(substitute(left, name, inside), substitute(right, name, inside))
+            if verdict is False:
+                return different("another value in one case", stage)
+            doubt |= verdict is None
     return undecided("a case that could not be shown equal") if doubt else equal("same function in every case")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.plain import flat, plain, states_plainly
+from verikit.answers.families.plain import flat, has_digit, plain, states_plainly
 from verikit.answers.families.spelled import in_words
 
 
@@ -49,7 +49,7 @@ def read_clock(text: str) -> ClockTime | None:
             continue
         match = found[0]
         rest = text[: match.start()] + " " + text[match.end() :]
-        if any(char.isdigit() for char in rest) or (rest.strip() and not states_plainly(rest)):
+        if has_digit(rest) or (rest.strip() and not states_plainly(rest)):
             continue
         if (clock := read(match)) is not None:
             return clock

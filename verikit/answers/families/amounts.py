@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from verikit.answers.families.measures import Measure, conversions, is_currency, measures
 from verikit.answers.families.numerals import multiple_of_pi, number_at
-from verikit.answers.families.plain import hedged, led
+from verikit.answers.families.plain import has_digit, hedged, led
 from verikit.answers.families.spelled import in_words, may_begin
 from verikit.answers.parser.tree import Node, num
 
@@ -43,12 +43,7 @@ def read_quantity(text: str) -> Quantity | None:
     if money := _MONEY.fullmatch(text):
         return _money(money)
     if clock := _CLOCK.fullmatch(text):
-        first, second, third, name = clock.groups()
-        base = 60 if name[0] == "h" else 1
-        seconds = (int(first) * 3600 + int(second) * 60 if base == 60 else int(first) * 60 + int(second)) + (
-            int(third or 0) if base == 60 else 0
-        )
-        return Quantity(num(seconds), measures("s"))
+        return _duration(clock)
     if match := _PI.match(text):
         value, unit = multiple_of_pi(match[0].strip()), measures(text[match.end() :])
         return Quantity(value, unit) if value is not None and unit else None
@@ -58,6 +53,15 @@ def read_quantity(text: str) -> Quantity | None:
     return _in_words(text)
 
 
+def _duration(clock: re.Match[str]) -> Quantity:
+    """Hours, minutes and seconds, or minutes and seconds, depending on the unit: 1:30:00 h, 2:15 min."""
+    first, second, third, name = clock.groups()
+    seconds = int(first) * 3600 + int(second) * 60 + int(third or 0)
+    if name[0] != "h":
+        seconds = int(first) * 60 + int(second)
+    return Quantity(num(seconds), measures("s"))
+
+
 def _money(match: re.Match[str]) -> Quantity | None:
     found = number_at(match["rest"])
     if found is None:
@@ -65,19 +69,23 @@ def _money(match: re.Match[str]) -> Quantity | None:
     value, rest = found[0], match["rest"][found[1] :]
     if scale := _SHORT_SCALE.match(rest):
         value, rest = num(Fraction(value.args[0]) * _SHORT[scale[1].lower()]), rest[scale.end() :]
-    rest, mark = rest.strip(), match["mark"]
-    unit = measures(mark)
-    if rest:
-        said = measures(rest)
-        if said and is_currency(said) and any(True for _ in conversions(unit, said)):
-            unit = said
-        elif rest.startswith(("/", "per ", "a ", "an ")):
-            unit = measures(f"{mark} {rest}" if rest[0] != "/" else mark + rest)
-        else:
-            return None
+    unit = _money_unit(match["mark"], rest.strip())
     if match["sign"] == "-":
         value = num(-Fraction(value.args[0]), value.args[1])
     return Quantity(value, unit) if unit else None
+
+
+def _money_unit(mark: str, rest: str) -> tuple[Measure, ...]:
+    """The unit of an amount with a currency's mark before it and words after it. Empty if they don't fit."""
+    unit = measures(mark)
+    if not rest:
+        return unit
+    said = measures(rest)
+    if said and is_currency(said) and any(True for _ in conversions(unit, said)):
+        return said
+    if rest[0] == "/":
+        return measures(mark + rest)
+    return measures(f"{mark} {rest}") if rest.startswith(("per ", "a ", "an ")) else ()
 
 
 def _after(value: Node, rest: str) -> Quantity | None:
@@ -191,7 +199,7 @@ def _spelled(text: str) -> Fraction | None:
 
 _DOWN = (r"fell|falls?|fallen|falling|drops?|dropped|dropping|decreas(?:e|es|ed|ing)|declin(?:e|es|ed|ing)|"
          r"reduc(?:e|es|ed|tion|ing)|down|lost|los(?:s|es|e)|shrank|shrinks?|shrunk")  # fmt: skip
-_UP = r"rose|ris(?:e|es|en|ing)|increas(?:e|es|ed|ing)|gr(?:ew|ows?|own|owth)|gain(?:s|ed)?|up|climb(?:s|ed)?"
+_UP = r"rose|ris(?:e|es|en|ing)|increas(?:e|es|ed|ing)|gr(?:ew|ows?|own|owth)|gain(?:s|ed)?|up(?! to\b)|climb(?:s|ed)?"
 CHANGE = re.compile(rf"\b(?:(?P<down>{_DOWN})|(?P<up>{_UP}))\b(?: (?:by|of|about|approximately))*", re.IGNORECASE)
 
 
@@ -201,9 +209,9 @@ def read_change(text: str) -> Quantity | None:
     if len(found) != 1 or hedged(text):
         return None
     before, after = text[: found[0].start()].strip(), text[found[0].end() :].strip()
-    side = after if any(c.isdigit() for c in after) else before
-    if any(c.isdigit() for c in before) and side is after:
+    if has_digit(before) and has_digit(after):
         return None
+    side = after if has_digit(after) else before
     for part in led(side.removeprefix("a ").removeprefix("an ")):
         quantity = read_quantity(part)
         if quantity is not None:

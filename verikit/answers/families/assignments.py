@@ -21,6 +21,7 @@ MAX_SOLUTIONS = 24
 _NAME = re.compile(r"\s*((?:[A-Za-z]+ ){0,4})(\\?[A-Za-z]{1,12}(?:_\{?\w{1,6}\}?)?'{0,2}(?:\([a-z0-9,]{1,8}\))?)\s*")
 _OTHER = re.compile(r"[<>]|\\(?:leq?|geq?|neq?|lt|gt|in|equiv|pmod|mod|approx|mapsto|to)(?![a-zA-Z])|≤|≥|≠|≈|≡")
 _MEMBER = re.compile(r"\s*(\([^()=]{3,40}\))\s*(?:\\in\b|∈|=)\s*(?=\\?[{(])")
+_JOINT = re.compile(r",|;|and|\\\\")
 _GAP = re.compile(r"\\q?quad(?![a-z])")
 _SET = re.compile(r"\s*\\?\{(.*?)\\?\}\s*", re.DOTALL)
 
@@ -75,32 +76,42 @@ def read(text: str) -> Assigned | None:
     return _by_name(pieces(text))
 
 
+def _from_tuple(text: str, order: tuple[str, ...]) -> Solution | None:
+    label, _, value = text.rpartition("=")
+    entries = _tuple(value)
+    if entries is None or (label and _names(label) != order) or len(entries) != len(order or entries):
+        return None
+    return dict(zip(order or map(str, range(len(entries))), entries, strict=True))
+
+
 def _from_tuples(parts: list[TextPiece], order: tuple[str, ...]) -> Assigned | None:
     """Solutions as tuples, each of which may repeat the names: (p, q) = (5, 2) or (p, q) = (7, 2)."""
     if not order and len(parts) > 1 and not any("(" in part.text or part.before not in ("", ",") for part in parts):
         return Assigned((), ({str(i): part.text for i, part in enumerate(parts)},), False)
     solutions = []
     for part in parts:
-        label, _, value = part.text.rpartition("=")
-        entries = _tuple(value)
-        if entries is None or (label and _names(label) != order):
+        solution = _from_tuple(part.text, order)
+        if solution is None:
             return None
-        if len(entries) != len(order or entries):
-            return None
-        solutions.append(dict(zip(order or map(str, range(len(entries))), entries, strict=True)))
+        solutions.append(solution)
     if not solutions or len({len(s) for s in solutions}) != 1 or len(solutions) > MAX_SOLUTIONS:
         return None
     return Assigned(order, tuple(solutions), False)
+
+
+def _assignment(text: str) -> tuple[list[str], str]:
+    """The names and the value of a chain of equalities. No names if it has other members, and several names."""
+    *labels, value = text.split("=")
+    names = [names[0] for label in labels if len(names := _names(label)) == 1 and "(" not in label[:1]]
+    return ([] if len(labels) > len(names) > 1 else names), value.strip()
 
 
 def _by_name(parts: list[TextPiece]) -> Assigned | None:
     """Solutions as assignments. A repeated name or "or" begins the next one."""
     solutions: list[Solution] = []
     for part in parts:
-        labels = part.text.split("=")
-        value = labels.pop().strip()
-        names = [names[0] for label in labels if len(names := _names(label)) == 1 and "(" not in label[:1]]
-        if not names or not value or len(labels) > len(names) > 1:
+        names, value = _assignment(part.text)
+        if not names or not value:
             return None
         if not solutions or part.before == "or" or any(name in solutions[-1] for name in names):
             solutions.append({})
@@ -111,7 +122,7 @@ def _by_name(parts: list[TextPiece]) -> Assigned | None:
 
 
 def _gold(text: str) -> Assigned | None:
-    if not (("=" in text and ("," in text or "and" in text or "\\\\" in text or ";" in text)) or text.startswith("(")):
+    if not (text.startswith("(") or ("=" in text and _JOINT.search(text))):
         return None
     found = read(text)
     if found is None or any(set(s) != set(found.solutions[0]) for s in found.solutions):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.families.base import Context, Family
-from verikit.answers.families.plain import flat, plain, states_plainly
+from verikit.answers.families.plain import flat, has_digit, plain, states_plainly
 
 
 class Date(NamedTuple):
@@ -72,21 +72,25 @@ def read_date(text: str) -> Date | None:
         if _GLUED_BEFORE.search(before) or _GLUED_AFTER.match(after):
             return None
         rest = f"{before} {after}"
-        if any(char.isdigit() for char in rest) or (rest.strip() and not states_plainly(rest)):
+        if has_digit(rest) or (rest.strip() and not states_plainly(rest)):
             return None
         return _date(kind, match)
     return None
 
 
+def _with_month(kind: str, parts: list[str]) -> Date | None:
+    """A date with its month in words, from the parts of a match."""
+    era = parts.pop().lower() if parts[-1].lower() in ("ad", "ce", "bc", "bce") else ""
+    name = next(part for part in parts if part.lower() in _MONTHS)
+    numbers = [int(part) for part in parts if part.isdigit()]
+    day = 0 if kind == "m" else numbers.pop(0)
+    year = numbers[0] if numbers else 0
+    return _valid(-year if era.startswith("b") else year, _MONTHS[name.lower()], day, kind if day else "")
+
+
 def _date(kind: str, match: re.Match[str]) -> Date | None:
     if kind in ("md", "dm", "m"):
-        groups = [g for g in match.groups() if g]
-        era = groups.pop().lower() if groups[-1].lower() in ("ad", "ce", "bc", "bce") else ""
-        name = next(g for g in groups if g.lower() in _MONTHS)
-        numbers = [int(g) for g in groups if g.isdigit()]
-        day = 0 if kind == "m" else numbers.pop(0)
-        year = numbers[0] if numbers else 0
-        return _valid(-year if era.startswith("b") else year, _MONTHS[name.lower()], day, kind if day else "")
+        return _with_month(kind, [group for group in match.groups() if group])
     if kind == "ymd":
         return _valid(int(match[1]), int(match[3]), int(match[4]))
     if kind == "han":
@@ -133,10 +137,14 @@ def _match(gold: Date, text: str, context: Context) -> EqualityResult | None:
         answer, gold = _ordered(answer, gold), _ordered(gold, answer)
         if "?" in (answer.order, gold.order):
             return different("day and month could be either")
-    parts = list(zip(gold[:3], answer[:3], strict=True))
-    if all(g == a for g, a in parts):
+    if gold[:3] == answer[:3]:
         return equal("same date")
-    return different("another date") if any(g != a and g and a for g, a in parts) else None
+    return different("another date") if _contradict(gold, answer) else None
+
+
+def _contradict(date: Date, other: Date) -> bool:
+    """Whether a part that both dates have differs."""
+    return any(a and b and a != b for a, b in zip(date[:3], other[:3], strict=True))
 
 
 def _ordered(date: Date, other: Date) -> Date:

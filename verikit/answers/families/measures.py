@@ -12,6 +12,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
+from verikit.answers.families.plain import denies
+from verikit.answers.parser.operations import AFTER
 from verikit.answers.parser.units import Unit, parse_unit, single
 
 
@@ -128,31 +130,36 @@ def _known(text: str) -> Unit | None:
     name = _PHRASE.get(folded, _FOREIGN.get(text.casefold(), text))
     if name in ("°C", "°F", "° C", "° F", "K"):
         return _unit(name.replace(" ", ""))
-    parts: list[str] = []
-    end = 0
-    for match in _PARTS.finditer(name):
-        if match.start() != end:
-            return None
-        end = match.end()
-        part = match[0]
-        if part[0] == "^":
-            parts += ["^", part[1:].strip("()")]
-        elif part.isdigit():
-            parts += ["^", part] if parts else ["?"]
-        elif part == "-" and name[: match.start()].rstrip()[-1:] in ("", "/", "(", "*"):
-            return None  # A sign, no hyphen.
-        elif part not in (" ", "(", ")", "*", "·"):
-            parts.append(part.rstrip("."))
+    parts = _parts(name)
     whole = name[:1] not in "*·" and name[-1:] not in "*·" and name.count("(") == name.count(")")
-    if end != len(name) or not parts or not whole or _dangling(parts):
+    if not parts or not whole or _dangling(parts):
         return None
     unit = parse_unit([_PHRASE.get(p.casefold(), p) for p in parts if p], _single)
     return unit if unit is not None and unit.dimension else None
 
 
+def _parts(name: str) -> list[str]:
+    """The parts of a unit's text: names, powers and fraction bars. Empty if it is not made of them."""
+    parts: list[str] = []
+    end = 0
+    for match in _PARTS.finditer(name):
+        part = match[0]
+        is_sign = part == "-" and name[: match.start()].rstrip()[-1:] in ("", "/", "(", "*")
+        if match.start() != end or is_sign:
+            return []
+        end = match.end()
+        if part[0] == "^":
+            parts += ["^", part[1:].strip("()")]
+        elif part.isdigit():
+            parts += ["^", part] if parts else ["?"]
+        elif part not in (" ", "(", ")", "*", "·"):
+            parts.append(part.rstrip("."))
+    return parts if end == len(name) else []
+
+
 def _dangling(parts: list[str]) -> bool:
     """Whether a unit's text ends in a sign, or has a power without a unit before it."""
-    return parts[-1] in ("/", "per", "-", "'", "''") or parts[0] in ("^", "-", "?") or "''" in parts
+    return parts[-1] in ("/", "per", "-", "'", "''", "times") or parts[0] in ("^", "-", "?") or "''" in parts
 
 
 def _single(name: str) -> Unit | None:
@@ -168,7 +175,7 @@ def _single(name: str) -> Unit | None:
 
 
 _WORDS = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*(?: (?:of |per )?[^\W\d_]+(?:[-'][^\W\d_]+)*){0,4}")
-_NOT_NAMES = frozenset(
+_NOT_NAMES = AFTER | frozenset(
     "is are was were and or not but to from by than then if so because which that who as at in on with per point half "
     "quarter am pm bc ad ce bce january february march april may june july august september october november december "
     "st nd rd th pi e i x y z n k t a b".split()
@@ -177,7 +184,7 @@ _NOT_NAMES = frozenset(
 
 def _noun(folded: str) -> str:
     """The words of an unknown unit in the singular. Empty if they are not a unit."""
-    if not _WORDS.fullmatch(folded):
+    if not _WORDS.fullmatch(folded) or denies(folded):
         return ""
     words = folded.split(" ")
     if any(word in _NOT_NAMES for word in words):

@@ -10,7 +10,7 @@ from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.claims.closing import FOREIGN_SCALES
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.numerals import number, number_at, roman, same_number
-from verikit.answers.families.plain import flat, plain, stated
+from verikit.answers.families.plain import flat, has_digit, plain, stated
 from verikit.answers.families.spelled import in_words, ordinal_in_words
 from verikit.answers.parser.labels import NO_NOUN
 from verikit.answers.parser.tree import Node, num
@@ -64,11 +64,14 @@ def _gold(text: str) -> NumericGold | None:
         return None if _DECIMAL_COMMA.fullmatch(text) else _digits(flat(plain(text)))
     if _MAY_BE_ORDINAL.search(text) and (rank := ordinal(flat(plain(text)))) is not None:
         return NumericGold(num(rank), "ordinal", str(rank))
-    if any(char.isdigit() for char in text):
+    if has_digit(text):
         return _digits(flat(plain(text))) if _SCALED.search(text) else None
     shown = plain(text)
-    if not shown:
-        return None
+    return _without_digits(shown) if shown else None
+
+
+def _without_digits(shown: str) -> NumericGold | None:
+    """A number in words, an ordinal in words, or a Roman numeral."""
     if spelled := in_words(shown):
         value = spelled[0] / 100 if spelled[1] else spelled[0]
         return NumericGold(num(value), "words", _latex(spelled[0]) + (r"\%" if spelled[1] else ""))
@@ -118,17 +121,24 @@ def _compare(gold: NumericGold, part: str, context: Context) -> EqualityResult |
     if gold.look == "digits" and rank is not None and _PLACE.fullmatch(part) and gold.value == num(rank):
         return equal("same number, as an ordinal")
     if (numeral := roman(part)) is not None:
-        if gold.value == num(numeral):
-            return equal("same Roman numeral")
-        if gold.look == "roman" and len(_LETTER.findall(gold.text.upper())) > 1:
-            return different("another Roman numeral")
+        return _compare_roman(gold, numeral)
+    if _is_other_notation(part):
         return None
-    if part[:2].lower() in ("0x", "0b", "0o") or "_" in part or "base" in part:
-        return None  # The trees or the family of bases decide.
-    if _DECIMAL_COMMA.fullmatch(part):
-        return None  # A list.
     value = number(part) or _counted(part) or _thousands(part)
     return equal("same number") if value is not None and same_number(gold.value, value, context.equality) else None
+
+
+def _compare_roman(gold: NumericGold, numeral: int) -> EqualityResult | None:
+    if gold.value == num(numeral):
+        return equal("same Roman numeral")
+    several = gold.look == "roman" and len(_LETTER.findall(gold.text.upper())) > 1
+    return different("another Roman numeral") if several else None
+
+
+def _is_other_notation(part: str) -> bool:
+    """Whether a text is a number in another base or a list. The trees or the family of bases decide."""
+    is_based = part[:2].lower() in ("0x", "0b", "0o") or "_" in part or "base" in part
+    return is_based or _DECIMAL_COMMA.fullmatch(part) is not None
 
 
 def _counted(part: str) -> Node | None:
@@ -137,18 +147,18 @@ def _counted(part: str) -> Node | None:
         found = None if part.isascii() else number_at(part)
         return found[0] if found and _FOREIGN_NOUN.fullmatch(part, found[1]) else None
     words = part.split(" ", 12)
-    if len(words) < 2:
-        return None
     for size in range(min(len(words) - 1, 10), 0, -1):
         spelled = in_words(" ".join(words[:size]))
-        if spelled is None:
-            continue
-        rest = words[size:]
-        plain_nouns = len(rest) <= 4 and all(_NOUN.fullmatch(w) and w.lower() not in _NO_NOUN for w in rest)
-        if spelled[1] or not plain_nouns or any(in_words(w) or ordinal_in_words(w) for w in rest):
-            return None
-        return num(spelled[0])
+        if spelled is not None:
+            return num(spelled[0]) if not spelled[1] and _are_nouns(words[size:]) else None
     return None
+
+
+def _are_nouns(words: list[str]) -> bool:
+    """Whether words may name what is counted, without being numbers themselves."""
+    if len(words) > 4 or not all(_NOUN.fullmatch(word) and word.lower() not in _NO_NOUN for word in words):
+        return False
+    return not any(in_words(word) or ordinal_in_words(word) for word in words)
 
 
 def _thousands(part: str) -> Node | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 _TEXT = re.compile(r"\\(?:text|textrm|textbf|textit|mbox)\s{0,9}\{([^{}]{0,120})\}")
@@ -33,25 +34,32 @@ def system(text: str) -> str:
     return _SYSTEM.sub(" ", text) if "\\begin" in text and "&" not in text else text
 
 
+def _outside_brackets(text: str) -> Iterator[re.Match[str]]:
+    """The separators outside brackets."""
+    depth = 0
+    for match in _CUT.finditer(text):
+        if match[0][-1] in "([{":
+            depth += 1
+        elif match[0][-1] in ")]}":
+            depth = max(0, depth - 1)
+        elif not depth:
+            yield match
+
+
 def pieces(text: str, at: str = ",;") -> list[TextPiece]:
     """The nonempty parts of a `bare` text between the separators outside brackets."""
     found: list[TextPiece] = []
-    depth, start, before = 0, 0, ""
-    for match in _CUT.finditer(text):
-        mark = match[0]
-        if mark[-1] in "([{":
-            depth += 1
-        elif mark[-1] in ")]}":
-            depth = max(0, depth - 1)
-        elif not depth:
-            word = _WORDS.get(mark, mark)
-            if word not in at and word not in ("and", "or"):
-                continue
-            if part := text[start : match.start()].strip():
-                found.append(TextPiece(before, part))
-                before = ""
-            before = word if word in ("and", "or") or not before else before
-            start = match.end()
+    start, before = 0, ""
+    for match in _outside_brackets(text):
+        word = _WORDS.get(match[0], match[0])
+        is_word = word in ("and", "or")
+        if not is_word and word not in at:
+            continue
+        if part := text[start : match.start()].strip():
+            found.append(TextPiece(before, part))
+            before = ""
+        before = word if is_word or not before else before
+        start = match.end()
     if part := text[start:].strip().rstrip("."):
         found.append(TextPiece(before, part))
     return found

@@ -22,7 +22,7 @@ _WRAPPED = re.compile(r"\\([a-zA-Z]+\*?)\s*\{((?:[^{}]|(?<=[\^_])\{[^{}]{0,40}\}
 _WRAPPERS = TEXT | {"ce", "mathit", "bm", "boldsymbol", "displaystyle"}
 _FRACTION = re.compile(r"\\[dtc]?frac\s*(?:\{\s*([^{}]{1,60}?)\s*\}|(\w))\s*(?:\{\s*([^{}]{1,60}?)\s*\}|(\w))")
 _DEGREE = re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![a-zA-Z]))|\\(?:degrees?|textdegree)(?![a-zA-Z])|\{\}°")
-_COMMAND = re.compile(r"\\([a-zA-Z]+|[^a-zA-Z])\s?")
+_COMMAND = re.compile(r"\\(?:([a-zA-Z]+|[^a-zA-Z%])\s?|(%))")
 _MEANING = {
     "times": "*",
     "cdot": "*",
@@ -89,7 +89,7 @@ def _without_latex(text: str) -> str:
         if unwrapped == text:
             break
         text = unwrapped
-    text = _COMMAND.sub(lambda m: _MEANING.get(m[1], _UNKNOWN), text)
+    text = _COMMAND.sub(lambda m: _MEANING.get(m[1] or m[2], _UNKNOWN), text)
     if _UNKNOWN in text or "\\" in text.replace("\\$", ""):
         return ""
     return text.replace("{}", "")
@@ -132,12 +132,13 @@ _ABOUT = re.compile(
 )
 _HEDGE = re.compile(
     r"\b(?:not|never|neither|nor|none|or|maybe|perhaps|possibly|either|except|but|unless|instead|rather|wrong|"
-    r"incorrect|false|when|where|while|least|most|more|less|fewer|greater|over|under|above|below|than|if|without|kein|keine|nicht|"
+    r"incorrect|false|cannot|excluded|rejected|impossible|different from|unlike|when|where|while|"
+    r"least|most|more|less|fewer|greater|over|under|above|below|than|if|without|kein|keine|nicht|"
     r"pas|ne|oder|ou|o|nunca)\b|n't\b|≠|不|非|没",
     re.IGNORECASE,
 )
 _DENIES = re.compile(
-    r"\b(?:(?:at (?:least|most)|(?:more|less|other) than|not|never|except|wrong|incorrect|false|untrue)\b)",
+    r"\b(?:at (?:least|most)|(?:more|less|other) than|not|never|except|wrong|incorrect|false|untrue|cannot)\b|n't\b",
     re.IGNORECASE,
 )
 """Parts of a label that show that it does not label the answer: "other than x = 4"."""
@@ -160,10 +161,20 @@ _PART_OF_VALUE = (
     | frozenset(
         "and half halves quarter quarters third thirds fourth fourths fifth fifths tenth tenths point plus minus times "
         "over squared cubed factorial choose mod modulo percent hundred thousand million billion trillion dozen st nd "
-        "rd th negated below".split()
+        "rd th negated below pi π".split()
     )
 )
 MAX_LED = 200
+
+
+def has_digit(text: str) -> bool:
+    """Whether a text contains a digit of any script."""
+    return any(char.isdigit() for char in text)
+
+
+def denies(text: str) -> bool:
+    """Whether a plain text denies or limits something."""
+    return _DENIES.search(text) is not None
 
 
 def hedged(text: str) -> bool:
@@ -238,10 +249,16 @@ def led(text: str, assigned: bool = True) -> Iterator[str]:
     end = max(i for i, char in enumerate(last) if char.isdigit()) + 1
     tail = last[end:].split(" ")
     if len(tail) <= 30:
-        for size in range(min(len(tail), MAX_TAIL + 1), 0, -1):
-            rest = tail[size:]
-            if not all(not word or _ASIDE.fullmatch(word) for word in rest):
-                return  # the omitted words would be part of the value
-            if _goes_on(rest[:1] if size > 1 else rest) or (rest and tail[size - 1] == "and"):
-                continue
-            yield _without_closing_marks(last[start:end] + " ".join(tail[:size]))
+        for kept in _beginnings(tail):
+            yield _without_closing_marks(last[start:end] + " ".join(kept))
+
+
+def _beginnings(tail: list[str]) -> Iterator[list[str]]:
+    """The beginnings of the words after a number that may be its unit, the longest first."""
+    for size in range(min(len(tail), MAX_TAIL + 1), 0, -1):
+        rest = tail[size:]
+        if not all(not word or _ASIDE.fullmatch(word) for word in rest):
+            return  # the omitted words would be part of the value
+        is_cut = bool(rest) and tail[size - 1] in ("and", "times")
+        if not is_cut and not _goes_on(rest[:1] if size > 1 else rest):
+            yield tail[:size]

@@ -9,16 +9,16 @@ congruence, or has steps that are multiples of pi.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import lcm
 from typing import NamedTuple
 
 from verikit.answers.algebra.analytic import FloatField
-from verikit.answers.algebra.compare import assigned
 from verikit.answers.algebra.equality import EqualityResult, different, equal
 from verikit.answers.algebra.evaluate import OpaqueTerm, Undefined, exact, substitute
 from verikit.answers.algebra.identity import identical
+from verikit.answers.algebra.labels import assigned
 from verikit.answers.algebra.normal import normal
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.pieces import bare, pieces
@@ -63,7 +63,7 @@ _INTEGER = re.compile(
 )
 _ASSIGNED = re.compile(r"\$?\s?([a-zA-Z]|\\[a-z]{2,8})\s?=")
 _SET = re.compile(r"(?:[a-zA-Z]\s?\\in\s?)?\\\{(.*)\\\}", re.DOTALL)
-_NAMED = re.compile(r"(?:[a-zA-Z]|\\[a-z]{2,8})\s?(?:\\mid|\||:)\s?")
+_NAMED = re.compile(r"^(?:[a-zA-Z]|\\[a-z]{2,8})\s?(?:\\mid|\||:)\s?")
 
 
 class Progressions(NamedTuple):
@@ -80,18 +80,22 @@ def _congruence(text: str) -> Progressions | None:
     text = _EITHER.sub(r"\1, -\1", text.strip().rstrip("."))
     if match := _CONGRUENCE.fullmatch(text):
         residues, modulus = [int(r) for r in re.findall(r"[-+]?\d+", match[1])], int(match[2])
-    elif match := _REMAINDER.fullmatch(text.lower()):
-        residues, modulus = [int(match[1])], int(match[2])
     else:
-        for pattern, residue, step in _WORDS:
-            if match := pattern.fullmatch(text.lower()):
-                residues, modulus = [residue], step or int(next(g for g in match.groups() if g))
-                break
-        else:
-            return None
+        residue, modulus = _class_in_words(text.lower())
+        residues = [residue]
     if not residues or modulus < 2 or len(residues) > MAX_CLASSES:
         return None
     return Progressions(tuple((num(r), num(modulus)) for r in residues), True)
+
+
+def _class_in_words(text: str) -> tuple[int, int]:
+    """Residue and modulus of "odd numbers", "multiples of 3", "numbers that leave remainder 2 …". Both 0 for others."""
+    if match := _REMAINDER.fullmatch(text):
+        return int(match[1]), int(match[2])
+    for pattern, residue, step in _WORDS:
+        if match := pattern.fullmatch(text):
+            return residue, step or int(next(g for g in match.groups() if g))
+    return 0, 0
 
 
 def read(text: str) -> Progressions | None:
@@ -102,9 +106,7 @@ def read(text: str) -> Progressions | None:
     if (found := _congruence(text)) is not None:
         return found
     if (inner := _SET.fullmatch(text)) is not None:
-        text = inner[1]
-        if (named := _NAMED.match(text)) is not None:
-            text = text[named.end() :]
+        text = _NAMED.sub("", inner[1], count=1)
     stated = _INTEGER.search(text)
     said = stated is not None
     if stated:
@@ -128,18 +130,25 @@ def _steps(text: str) -> Progressions | None:
     except (NotMath, TooBig):
         return None
     found: list[tuple[Node, Node]] = []
-    for node in tree.args if tree.op == "list" else (tree,):
-        value = assigned(node) if node.op == "rel" else node
-        values = value.args if value is not None and value.op == "list" else (value,)
-        for scalar in values:
-            term = _linear(scalar) if scalar is not None and scalar.op in SCALARS else None
-            if term is None:
-                return None
-            found.append(term)
+    for value in _values(tree):
+        term = None if value is None else _linear(value)
+        if term is None:
+            return None
+        found.append(term)
     return Progressions(tuple(found), False)
 
 
+def _values(tree: Node) -> Iterator[Node | None]:
+    """The values of a list, without their names. None for a relation that is not an assignment."""
+    for node in tree.args if tree.op == "list" else (tree,):
+        value = assigned(node) if node.op == "rel" else node
+        yield from value.args if value is not None and value.op == "list" else (value,)
+
+
 def _linear(node: Node) -> tuple[Node, Node] | None:
+    """Start and step of a scalar that is linear in its one symbol."""
+    if node.op not in SCALARS:
+        return None
     names = symbols(node)
     if len(names) != 1 or not names <= _LETTERS:
         return None
@@ -196,18 +205,19 @@ def _same(gold: Progressions, answer: Progressions) -> bool | None:
     common = _common_multiple([step for side in steps for step in side])
     if any(sum(int(common / size) for size in sizes) > MAX_CLASSES for sizes in steps):
         return None
-    residues = [
-        [
-            Node("add", (start, Node("mul", (num(size * k), unit))))
-            for (start, _), size in zip(side.terms, sizes, strict=True)
-            for k in range(int(common / size))
-        ]
-        for side, sizes in zip((gold, answer), steps, strict=True)
-    ]
     period = Node("mul", (num(common), unit))
-    positions = [[_phase(node, period) for node in side] for side in residues]
-    left, right = (list(zip(*side, strict=True)) for side in zip(residues, positions, strict=True))
+    left, right = (
+        [(node, _phase(node, period)) for node in _residues(side, sizes, common, unit)]
+        for side, sizes in zip((gold, answer), steps, strict=True)
+    )
     return _all_among(left, right, period) and _all_among(right, left, period)
+
+
+def _residues(side: Progressions, sizes: Sequence[Fraction], common: Fraction, unit: Node) -> Iterator[Node]:
+    """The residues of a union modulo a common multiple of its steps, which are `sizes` times the unit."""
+    for (start, _), size in zip(side.terms, sizes, strict=True):
+        for k in range(int(common / size)):
+            yield Node("add", (start, Node("mul", (num(size * k), unit))))
 
 
 def _multiples(side: Progressions, unit: Node) -> list[Fraction]:

@@ -39,11 +39,9 @@ def _gold(text: str) -> Quantity | None:
 
 def _match(gold: Quantity, text: str, context: Context) -> EqualityResult | None:
     shown = flat(plain(text))
-    if (way := CHANGE.search(shown)) is not None:
-        if (change := read_change(shown)) is not None:
-            return _compare_change(gold, change, context)
-        if shown[way.end() :].lstrip()[:1] in ("+", "-"):
-            return different("a change with a sign of its own")
+    way = CHANGE.search(shown)
+    if way is not None and (result := _as_change(gold, shown, way.end(), context)) is not None:
+        return result
     for index, part in enumerate(led(shown, context.equality.assignment)):
         answer = read_quantity(part)
         if answer is not None:
@@ -56,6 +54,13 @@ def _match(gold: Quantity, text: str, context: Context) -> EqualityResult | None
         if _PAIR.fullmatch(part):
             return different("two numbers against a quantity")
     return None
+
+
+def _as_change(gold: Quantity, shown: str, end: int, context: Context) -> EqualityResult | None:
+    """Compare a text in which the word for a change ends at `end`. None if it is not understood as a change."""
+    if (change := read_change(shown)) is not None:
+        return _compare_change(gold, change, context)
+    return different("a change with a sign of its own") if shown[end:].lstrip()[:1] in ("+", "-") else None
 
 
 _PAIR = re.compile(r"[\d.,]{1,20}\s?(?::|\bto\b)\s?[\d.,]{1,20}")
@@ -79,10 +84,15 @@ def _compare_change(gold: Quantity, change: Quantity, context: Context) -> Equal
     return _compare(gold, change, context.equality)
 
 
+def _is_positive(answer: Quantity) -> bool:
+    """Whether a quantity is a positive number without a direction of change."""
+    return not answer.direction and answer.value.op == "num" and bool(answer.value.args[0] > 0)
+
+
 def _compare(gold: Quantity, answer: Quantity, equality: Equality) -> EqualityResult | None:
     if equality.units == "ignored":
         return compare_scalars(gold.value, answer.value, equality)
-    if gold.direction < 0 and not answer.direction and answer.value.op == "num" and answer.value.args[0] > 0:
+    if gold.direction < 0 and _is_positive(answer):
         return None
     agreeing = False
     doubt: EqualityResult | None = None
@@ -112,14 +122,18 @@ def _converted(gold: Node, answer: Node, conversion: Conversion, equality: Equal
     match = compare_scalars(gold, value, equality)
     if match or gold.op != "num" or answer.op != "num" or equality.rounding != "gold":
         return equal("same quantity in another unit") if match else match
+    return equal("same quantity in another unit, rounded") if _is_rounded(gold, answer, conversion) else match
+
+
+def _is_rounded(gold: Node, answer: Node, conversion: Conversion) -> bool:
+    """Whether a number is what another one rounds to in its unit."""
     slope = conversion.factor * _PI_VALUE**conversion.pi
-    if not _is_power_of_ten(slope) or conversion.offset:
-        wanted = (Fraction(gold.args[0]) - conversion.offset) / slope
-        shown = Fraction(answer.args[0]) * slope + conversion.offset
-        shorter = gold.args[1] is not None and significant(answer) <= significant(gold)
-        if _rounds(answer, wanted) or (shorter and _rounds(gold, shown)):
-            return equal("same quantity in another unit, rounded")
-    return match
+    if _is_power_of_ten(slope) and not conversion.offset:
+        return False
+    wanted = (Fraction(gold.args[0]) - conversion.offset) / slope
+    shown = Fraction(answer.args[0]) * slope + conversion.offset
+    shorter = gold.args[1] is not None and significant(answer) <= significant(gold)
+    return _rounds(answer, wanted) or (shorter and _rounds(gold, shown))
 
 
 def _rounds(value: Node, wanted: Fraction) -> bool:

@@ -14,7 +14,7 @@ from verikit.answers.families.amounts import read_quantity
 from verikit.answers.families.base import Context, Family
 from verikit.answers.families.measures import Measure, conversions, measures
 from verikit.answers.families.numerals import number, number_at
-from verikit.answers.families.plain import flat, plain, stated
+from verikit.answers.families.plain import flat, has_digit, plain, stated
 from verikit.answers.families.spelled import in_words
 
 
@@ -106,12 +106,15 @@ def _gold(text: str) -> Range | None:
     shown = flat(plain(text))
     found = read_range(shown)
     if found is None:
-        if (pressure := _PRESSURE.fullmatch(shown)) is not None:
-            return Range(Fraction(pressure[1]), Fraction(pressure[2]), (), "mmHg" if pressure[3] else "/")
-        return None
+        return _blood_pressure(shown)
     if found.unit:
         return found if found.low < found.high and found.sign != ":" else None
     return found if found.sign in ("to", "vs") or _PAIR.fullmatch(shown) else None
+
+
+def _blood_pressure(shown: str) -> Range | None:
+    found = _PRESSURE.fullmatch(shown)
+    return found and Range(Fraction(found[1]), Fraction(found[2]), (), "mmHg" if found[3] else "/")
 
 
 def _match(gold: Range, text: str, context: Context) -> EqualityResult | None:
@@ -131,8 +134,7 @@ def _compare(gold: Range, answer: Range, context: Context) -> EqualityResult | N
     if not gold.unit or not answer.unit:
         if bool(gold.unit) != bool(answer.unit) and context.equality.units == "required":
             return different("the gold's unit is missing")
-        same = gold[:2] == answer[:2] or _short_year(gold) == answer[:2] or gold[:2] == _short_year(answer)
-        return equal("same two numbers in order") if same else different("another pair")
+        return _compare_pairs(gold, answer)
     if context.equality.units == "ignored":
         return equal("same range") if gold[:2] == answer[:2] else different("another range")
     for conversion in conversions(gold.unit, answer.unit):
@@ -142,6 +144,11 @@ def _compare(gold: Range, answer: Range, context: Context) -> EqualityResult | N
         if ends == list(gold[:2]):
             return equal("same range")
     return different("another range")
+
+
+def _compare_pairs(gold: Range, answer: Range) -> EqualityResult:
+    same = gold[:2] == answer[:2] or _short_year(gold) == answer[:2] or gold[:2] == _short_year(answer)
+    return equal("same two numbers in order") if same else different("another pair")
 
 
 def _short_year(pair: Range) -> tuple[Fraction, Fraction] | None:
@@ -168,7 +175,7 @@ def _pressure(gold: Range, shown: str, context: Context) -> EqualityResult | Non
         if answer := _PRESSURE.fullmatch(part):
             same = (Fraction(answer[1]), Fraction(answer[2])) == gold[:2]
             return equal("same pressures") if same else different("other pressures")
-    return different("no pair of pressures") if any(char.isdigit() for char in shown) else None
+    return different("no pair of pressures") if has_digit(shown) else None
 
 
 FAMILY = Family("range", _gold, _match)

@@ -21,7 +21,11 @@ def read_ratio(text: str) -> list[Fraction] | None:
     parts = _SPLIT.split(text)
     if len(parts) > 1:
         return _numbers(parts[:8])
-    shares = _SHARES.split(text)
+    return _whole(_SHARES.split(text))
+
+
+def _whole(shares: list[str]) -> list[Fraction] | None:
+    """Three or more fractions or percentages, if they total the whole."""
     if len(shares) < 3 or len(shares) > 8 or not all("/" in share or share.endswith("%") for share in shares):
         return None
     values = _numbers([share.removesuffix("%").strip() for share in shares])

@@ -64,11 +64,17 @@ def in_words(text: str) -> tuple[Fraction, bool] | None:
     for minus in _MINUS:
         if word.startswith(minus):
             sign, word = -sign, word[len(minus) :]
+    found = _unsigned(word)
+    return found and (sign * found[0], found[1])
+
+
+def _unsigned(word: str) -> tuple[Fraction, bool] | None:
+    """The number that squeezed words spell in the first language that reads them, and whether it is a percentage."""
     for language in languages():
         percent = next((p for p in language.percent if word.endswith(p)), "")
         value = _number(word.removesuffix(percent), language)
         if value is not None:
-            return sign * value, bool(percent)
+            return value, bool(percent)
     return None
 
 
@@ -133,7 +139,6 @@ def _fraction(word: str, language: NumberWords) -> Fraction | None:
         return _HALVES[word]
     if word.endswith("dozen") and (count := _whole(word[:-5], language)) is not None:
         return Fraction(12 * count)
-    joined = language.joiner
     for cut in range(len(word) - 2, 0, -1):
         bottom = language.denominators.get(word[cut:])
         if bottom is None:
@@ -141,12 +146,21 @@ def _fraction(word: str, language: NumberWords) -> Fraction | None:
         top = _top(word[:cut], language)
         if top is not None:
             return Fraction(top, bottom) if top > 0 else None
-        at = word.find(joined, 1, cut)
-        while at > 0:
-            whole, top = _whole(word[:at], language), _top(word[at + len(joined) : cut], language)
-            if whole is not None and top is not None and 0 < top < bottom:
-                return whole + Fraction(top, bottom)
-            at = word.find(joined, at + 1, cut)
+        mixed = _mixed(word[:cut], bottom, language)
+        if mixed is not None:
+            return mixed
+    return None
+
+
+def _mixed(word: str, bottom: int, language: NumberWords) -> Fraction | None:
+    """A whole number and the top of a fraction, joined: "threeandtwo" for 3 2/3."""
+    joiner = language.joiner
+    at = word.find(joiner, 1)
+    while at > 0:
+        whole, top = _whole(word[:at], language), _top(word[at + len(joiner) :], language)
+        if whole is not None and top is not None and 0 < top < bottom:
+            return whole + Fraction(top, bottom)
+        at = word.find(joiner, at + 1)
     return None
 
 
@@ -157,6 +171,7 @@ def _top(word: str, language: NumberWords) -> int | None:
 _HAN_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _HAN_SCALES = {"十": 10, "百": 100, "千": 1000}
 _HAN_LARGE = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
+_HAN_WHOLE = frozenset((*_HAN_DIGITS, *_HAN_SCALES, *_HAN_LARGE))
 _HAN = re.compile(r"[零一二三四五六七八九〇两兩十百千万萬亿億点點分之半负負]+")
 
 
@@ -189,9 +204,9 @@ def _han_decimal(text: str) -> Fraction | None:
 
 def _han_whole(text: str) -> int | None:
     """Digits and scales from the largest down. 二〇二一 is read digit by digit."""
-    if not text or any(c not in _HAN_DIGITS and c not in _HAN_SCALES and c not in _HAN_LARGE for c in text):
+    if not text or not _HAN_WHOLE.issuperset(text):
         return None
-    if all(c in _HAN_DIGITS for c in text):
+    if set(text) <= _HAN_DIGITS.keys():
         return int("".join(str(_HAN_DIGITS[c]) for c in text))
     for large in ("亿億", "万萬"):
         at = next((i for i, c in enumerate(text) if c in large), -1)

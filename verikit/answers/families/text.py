@@ -13,6 +13,7 @@ import unicodedata
 from functools import lru_cache
 
 from verikit.answers.algebra.equality import Equality, EqualityResult, different, equal
+from verikit.answers.families.plain import has_digit
 from verikit.answers.parser.lexer import SKIPPED, TEXT
 
 MAX_CHARS = 2_000
@@ -99,13 +100,17 @@ def date(parts: tuple[str, ...]) -> tuple[int, int, int] | None:
         return None
     month = [p for p in parts if p in _MONTHS]
     numbers = [re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", p) for p in parts if p not in _MONTHS and p != "of"]
-    if len(month) != 1 or not all(n.isdigit() for n in numbers) or not 1 <= len(numbers) <= 2:
+    found = _year_and_day(numbers) if len(month) == 1 else None
+    return found and (found[0], _MONTHS[month[0]], found[1])
+
+
+def _year_and_day(numbers: list[str]) -> tuple[int, int] | None:
+    """A year of three digits or more and a day, one of which may be left out (0)."""
+    if not 1 <= len(numbers) <= 2 or not all(map(str.isdigit, numbers)):
         return None
-    year = [int(n) for n in numbers if len(n) >= 3]
-    day = [int(n) for n in numbers if len(n) <= 2]
-    if len(year) > 1 or len(day) > 1:
-        return None
-    return (year or [0])[0], _MONTHS[month[0]], (day or [0])[0]
+    years = [int(number) for number in numbers if len(number) >= 3]
+    days = [int(number) for number in numbers if len(number) <= 2]
+    return None if len(years) > 1 or len(days) > 1 else (sum(years), sum(days))
 
 
 def compare_texts(gold: str, answer: str, equality: Equality) -> EqualityResult:
@@ -126,13 +131,16 @@ def compare_texts(gold: str, answer: str, equality: Equality) -> EqualityResult:
         return equal("same letters")
     if (day := date(g)) and (other := date(a)):
         return equal("same date") if day == other else different("another date")
+    return _by_rules(gold, g, answer, a, equality)
+
+
+def _by_rules(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...], equality: Equality) -> EqualityResult:
+    """Compare texts of other words."""
     if len(parts := _parts(gold)) > 1 and parts == _parts(answer):
         return equal("same list of words")
     if (rule := _loosely(gold, g, answer, a)) is not None:
         return equal(rule)
-    if equality.lenient:
-        return _leniently(gold, g, answer, a)
-    return different("other words")
+    return _leniently(gold, g, answer, a) if equality.lenient else different("other words")
 
 
 def _differ_in_operators(gold: str, answer: str) -> bool:
@@ -181,7 +189,7 @@ def _is_counted(parts: tuple[str, ...]) -> bool:
 
 def _is_place(text: str) -> bool:
     """Whether a text with a comma may be a place and its surroundings, without numbers and not a list."""
-    return not any(character.isdigit() for character in text) and not _lists(text)
+    return not has_digit(text) and not _lists(text)
 
 
 def _lists(text: str) -> bool:
@@ -222,10 +230,13 @@ def _same_person(g: tuple[str, ...], a: tuple[str, ...]) -> bool:
         return False
     short, long = sorted((g[1:-1], a[1:-1]), key=len)
     if len(short) == len(long):
-        return bool(short) and all(
-            x == y or (1 in (len(x), len(y)) and x[0] == y[0]) for x, y in zip(short, long, strict=True)
-        )
+        return bool(short) and all(_may_be_initial(x, y) for x, y in zip(short, long, strict=True))
     return not short and all(len(w) == 1 for w in long)
+
+
+def _may_be_initial(a: str, b: str) -> bool:
+    """Whether two names are the same, or one is the other's initial."""
+    return a == b or (1 in (len(a), len(b)) and a[0] == b[0])
 
 
 def _leniently(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -> EqualityResult:
@@ -237,9 +248,7 @@ def _leniently(gold: str, g: tuple[str, ...], answer: str, a: tuple[str, ...]) -
         return different("one lists more")
     if not _inside(short, long):
         return _mostly_shared(g, a)
-    in_short = any(w[0].isdigit() for w in short)
-    with_month = any(w in _MONTHS for w in long if w not in short)
-    if (in_short or with_month) and _numbers(g) != _numbers(a):
+    if (_numbers(short) or not _MONTHS.keys().isdisjoint(set(long) - set(short))) and _numbers(g) != _numbers(a):
         return different("other numbers")
     if _longer_name(gold, answer):
         return different("a longer name")

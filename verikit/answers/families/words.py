@@ -111,9 +111,12 @@ def _subject(parts: tuple[str, ...], adjective: bool) -> bool:
         return False
     while parts and parts[-1] in _ADVERBS:
         parts = parts[:-1]
-    if parts and (parts[-1] == "of" or parts[-1] in WORDS or not parts[-1].isalnum()):
+    if not parts:
+        return True
+    last = parts[-1]
+    if last == "of" or last in WORDS or not last.isalnum():
         return False
-    return not adjective or not parts or parts[-1] in _COPULAS
+    return not adjective or last in _COPULAS
 
 
 def meaning(text: str) -> str:

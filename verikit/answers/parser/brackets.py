@@ -20,15 +20,11 @@ def _round(parser: Parser) -> Node:
     parser.bars, parser.reversed = outer
     if not items:
         raise NotMath("empty brackets")
-    if opener == "]":
-        if len(items) != 2:
-            raise NotMath("brackets that don't match")
-        return Node("interval", (items[0], items[1], False, closer == "]"))
     if len(items) == 1 and opener + closer in ("()", "[]"):
         return items[0]
     if len(items) == 2 and opener + closer != "()":
         return Node("interval", (items[0], items[1], opener == "[", closer == "]"))
-    if len(items) > 1 and opener + closer in ("()", "[]"):
+    if opener + closer in ("()", "[]"):
         return Node("tuple", tuple(items))
     raise NotMath("brackets that don't match")
 

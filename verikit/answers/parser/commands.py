@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,6 @@ _ARITY = {"binom": 2, "mod": 2}
 _MANY = frozenset(("gcd", "lcm", "max", "min"))
 _ACCENTS = frozenset("overline bar vec hat widehat tilde overrightarrow overset dot ddot underset".split())
 _MATRICES = frozenset("matrix pmatrix bmatrix Bmatrix vmatrix Vmatrix smallmatrix array cases".split())
-_INTEGRALS = frozenset("int iint iiint oint".split())
 _BARE = frozenset("frac sqrt cbrt pi infty binom e_const".split()) | GREEK
 
 
@@ -39,28 +39,23 @@ def command(parser: Parser) -> Node:
         return _function(parser, name)
     if name in GREEK:
         return subscripted(parser, Node("sym", (name,)))
-    if name in ("lfloor", "lceil"):
-        inner = parser.expression()
-        parser.expect("r" + name[1:])
-        return Node("fn", (name[1:], inner))
-    if name == "langle":
-        items, _ = parser.items("rangle")
-        return Node("tuple", tuple(items))
-    if name == "begin":
-        return _matrix(parser)
-    if name in ("sum", "prod"):
-        return big_operator(parser, name)
-    if name in _INTEGRALS:
-        return integral(parser)
-    if name == "lim":
-        return limit(parser)
-    if name == "det":
-        return Node("det", (parser.power(),))
-    if name == "mathbb":
-        return Node("const", (subscript(parser),))
     if name in _ACCENTS:
         return Node("fn", (f"{name}:", parser.argument()))
-    raise NotMath(f"unknown command \\{name[:30]}")
+    read = _READERS.get(name)
+    if read is None:
+        raise NotMath(f"unknown command \\{name[:30]}")
+    return read(parser, name)
+
+
+def _rounded(parser: Parser, name: str) -> Node:
+    inner = parser.expression()
+    parser.expect("r" + name[1:])
+    return Node("fn", (name[1:], inner))
+
+
+def _angle_brackets(parser: Parser, _: str) -> Node:
+    items, _ = parser.items("rangle")
+    return Node("tuple", tuple(items))
 
 
 def _root(parser: Parser, name: str) -> Node:
@@ -87,10 +82,9 @@ def _root(parser: Parser, name: str) -> Node:
 def _function(parser: Parser, name: str) -> Node:
     base, exponent = None, None
     while parser.at("_", "^"):
-        if parser.take().text == "_":
-            base = parser.argument() if parser.token.kind != "num" else literal(parser.take())
-        else:
-            exponent = parser.argument() if parser.token.kind != "num" else literal(parser.take())
+        is_base = parser.take().text == "_"
+        script = parser.argument() if parser.token.kind != "num" else literal(parser.take())
+        base, exponent = (script, exponent) if is_base else (base, script)
     parser.enter()
     arguments = _function_arguments(parser, name)
     parser.leave()
@@ -102,14 +96,17 @@ def _function(parser: Parser, name: str) -> Node:
         name, base = "log", num(int(name[3:]))
     if exponent is not None and exponent in (num(-1), Node("neg", (ONE,))) and "arc" + name in FUNCTIONS:
         name, exponent = "arc" + name, None
-    node = Node("fn", (name, *arguments))
-    if name in ("log", "lg") and base is not None:
-        node = Node("div", (Node("fn", ("ln", *arguments)), Node("fn", ("ln", base))))
-    elif name == "exp":
-        node = Node("pow", (Node("const", ("e",)), arguments[0]))
-    elif name == "factorial":
-        node = Node("fact", (arguments[0],))
+    node = _applied(name, arguments, base)
     return node if exponent is None else Node("pow", (node, exponent))
+
+
+def _applied(name: str, arguments: list[Node], base: Node | None) -> Node:
+    """A function's value, where logarithms with a base and exp are written with ln and a power of e."""
+    if name in ("log", "lg") and base is not None:
+        return Node("div", (Node("fn", ("ln", *arguments)), Node("fn", ("ln", base))))
+    if name == "exp":
+        return Node("pow", (Node("const", ("e",)), arguments[0]))
+    return Node("fact", (arguments[0],)) if name == "factorial" else Node("fn", (name, *arguments))
 
 
 def _function_arguments(parser: Parser, name: str) -> list[Node]:
@@ -131,12 +128,8 @@ def _function_arguments(parser: Parser, name: str) -> list[Node]:
     return [factors[0] if len(factors) == 1 else Node("mul", tuple(factors))]
 
 
-def _matrix(parser: Parser) -> Node:
-    environment = subscript(parser).rstrip("*")
-    if environment not in _MATRICES:
-        raise NotMath(f"unknown environment {environment[:30]}")
-    if environment == "array" and parser.at("{"):
-        subscript(parser)
+def _rows(parser: Parser) -> list[tuple[Node, ...]]:
+    """The nonempty rows up to the end of an environment."""
     rows: list[tuple[Node, ...]] = []
     row: list[Node] = []
     parser.enter()
@@ -150,8 +143,31 @@ def _matrix(parser: Parser) -> Node:
             row.append(parser.relation())
     parser.leave()
     subscript(parser)
-    rows = [r for r in (*rows, tuple(row)) if r]
+    return [r for r in (*rows, tuple(row)) if r]
+
+
+def _matrix(parser: Parser) -> Node:
+    environment = subscript(parser).rstrip("*")
+    if environment not in _MATRICES:
+        raise NotMath(f"unknown environment {environment[:30]}")
+    if environment == "array" and parser.at("{"):
+        subscript(parser)
+    rows = _rows(parser)
     if not rows or len({len(r) for r in rows}) != 1:
         raise NotMath("a matrix with rows of unequal length")
     matrix = Node("matrix", tuple(rows))
     return Node("det", (matrix,)) if environment == "vmatrix" else matrix
+
+
+_READERS: dict[str, Callable[[Parser, str], Node]] = {
+    "lfloor": _rounded,
+    "lceil": _rounded,
+    "langle": _angle_brackets,
+    "begin": lambda parser, _: _matrix(parser),
+    "sum": big_operator,
+    "prod": big_operator,
+    "lim": lambda parser, _: limit(parser),
+    "det": lambda parser, _: Node("det", (parser.power(),)),
+    "mathbb": lambda parser, _: Node("const", (subscript(parser),)),
+} | dict.fromkeys(("int", "iint", "iiint", "oint"), lambda parser, _: integral(parser))
+"""The readers of the rarer commands."""

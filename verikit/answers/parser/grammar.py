@@ -287,6 +287,11 @@ class Parser(Cursor):
             exponent = self.power()
         return Node("pow", (base, Node("neg", (exponent,)) if negative else exponent))
 
+    def _letters(self) -> Node:
+        """The product of the letters of a name, the last of which may have a subscript."""
+        letters = tuple(map(letter, self.take().text))
+        return Node("mul", (*letters[:-1], subscripted(self, letters[-1])))
+
     def atom(self) -> Node:
         """Read one operand.
 
@@ -312,9 +317,7 @@ class Parser(Cursor):
                 self.take()
                 return Node("qty", (self.power(), currency(text)))
         if kind == "name":
-            self.take()
-            letters = tuple(letter(c) for c in text)
-            return Node("mul", (*letters[:-1], subscripted(self, letters[-1])))
+            return self._letters()
         raise NotMath(f"not understood: {text[:40] or 'the end'!r}")
 
     def argument(self) -> Node:

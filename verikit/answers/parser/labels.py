@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from verikit.answers.parser.operations import AFTER, NO_CLAIM
@@ -11,6 +12,7 @@ from verikit.answers.parser.units import COUNT, parse_unit
 
 if TYPE_CHECKING:
     from verikit.answers.parser.grammar import Parser
+    from verikit.answers.parser.lexer import Token
 
 MAX_LABEL = 6
 """Maximum number of words of a noun after a number, or of a label before one."""
@@ -39,16 +41,20 @@ def skip_label(parser: Parser) -> None:
     """Skip words before ``=`` or ``:``, and a quantifier."""
     if parser.accept("forall", "therefore", "exists", "approx", "sim"):
         return
-    index = parser.index
-    while index < len(parser.tokens) and parser.tokens[index].kind == "word":
-        index += 1
-    words = parser.tokens[parser.index : index]
+    if parser.token.kind != "word":
+        return
+    words = _words_ahead(parser)
+    index = parser.index + len(words)
     if len(words) == 1 and len(words[0].text) <= 3 and not words[0].text.istitle():
         return  # A product of symbols, AB = 5.
-    if 0 < len(words) <= MAX_LABEL and parser.tokens[index].text in ("=", ":"):
+    if len(words) <= MAX_LABEL and parser.tokens[index].text in ("=", ":"):
         if any(word.text.lower() in _PROSE - {"the"} for word in words):
             raise NotMath("prose before the value")
         parser.seek(index + 1)
+
+
+def _words_ahead(parser: Parser) -> list[Token]:
+    return list(takewhile(lambda token: token.kind == "word", parser.tokens[parser.index :]))
 
 
 def _label(parser: Parser) -> list[str]:

@@ -17,6 +17,8 @@ _OF = (
     "|absolute value|percent|per cent"
 )
 """Words before a value that require "of": "the derivative 2x" is 2x."""
+_FACTOR = r"(?<!by\s)(?<!with\s)(?<!in\s)a\s+factor"
+"""A growth by a factor of 5 has the value 5, a factor of 5 does not."""
 _RESULTS = "sum|difference|product|quotient|remainder|digits?"
 """A difference of 5 is 5, the difference of 5 and 3 is not."""
 _FUNCTIONS = "sqrt|log|ln|sin|cos|tan|exp|cdot|times|int|partial|lnot|neg|nabla"
@@ -40,14 +42,14 @@ WORDS = AFTER | NO_CLAIM | frozenset(
 """Words next to a date or time of day that make it uncertain."""
 
 _BEFORE = re.compile(
-    rf"(?:\b(?:(?:{_BARE})\s+(?:of\s+)?|(?:{_OF}|\d\s?%)\s+of\s+|the\s+(?:\w{{1,9}}\s+)?(?:{_RESULTS})\s+of\s+)(?:the\s+)?"
-    rf"|(?:\b|\\)(?:{_FUNCTIONS})\s*)\(?[$€£¥]?$",
+    rf"(?:\b(?:(?:{_BARE})\s+(?:of\s+)?|(?:{_OF}|{_FACTOR}|\d+\s?%)\s+of\s+|the\s+(?:\w{{1,9}}\s+)?(?:{_RESULTS})\s+of\s+)(?:the\s+)?"
+    rf"|(?:\b|\\)(?:{_FUNCTIONS})\s*)\(?(?:\\?\$|[€£¥])?$",
     re.IGNORECASE,
 )
-_LIMIT = re.compile(rf"\b(?:{_BOUNDS})\s+(?:of\s+)?[$€£¥]?$", re.IGNORECASE)
+_LIMIT = re.compile(rf"\b(?:{_BOUNDS})\s+(?:of\s+)?(?:\\?\$|[€£¥])?$", re.IGNORECASE)
 _BEHIND = re.compile(
     rf"\s+(?:[^\W\d_][^\s,;:.!?]{{0,19}}\s+)?(?:\(?\s?(?:{'|'.join(sorted(AFTER))})\b|below\s+zero"
-    r"|times\s+(?:\d|two|three|four|five|ten)\b|to\s+the\s+power|at\s+(?:least|most)\b|too\s+\w|(?:except|excluding)\b)|\s*(?:\\?(?:pi|sqrt)\b|[π√])",
+    r"|times\s+(?:\d|two|three|four|five|ten)\b|to\s+the\s+power|at\s+(?:least|most)\b|too\s+\w|(?:except|excluding)\b|etc\b|and\s+(?:others?|so\s+on)\b)|\s*(?:\\?(?:pi|sqrt)\b|[π√])",
     re.IGNORECASE,
 )
 MAX_BEFORE = 30
@@ -55,7 +57,7 @@ MAX_BEFORE = 30
 MAX_BEHIND = 40
 
 
-_OPENING = " \t\n$€£¥("
+_OPENING = " \t\n\\$€£¥("
 """Text that may separate such a word from the value after it."""
 
 

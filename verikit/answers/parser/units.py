@@ -82,6 +82,10 @@ _POWER_WORDS = {"square": 2, "sq": 2, "squared": 2, "cubic": 3, "cu": 3, "cubed"
 _NUMBER = re.compile(r"-?\d+")
 
 
+_NO_POWER = 10
+"""A power beyond the largest one, for a sign of a power without a number."""
+
+
 def currency(mark: str) -> Unit | None:
     """The unit of a currency sign."""
     base = _CURRENCY.get(mark)
@@ -97,8 +101,12 @@ def single(name: str) -> Unit | None:
     if name[:1] in _PREFIXES and name[1:] in _SYMBOLS and _SYMBOLS[name[1:]][2]:
         dimension, scale, _ = _SYMBOLS[name[1:]]
         return Unit(_derived(dimension), Fraction(scale) * Fraction(10) ** _PREFIXES[name[0]])
-    word = name.lower()
-    for form in (word, word[:-1] if word.endswith("s") else word, word[:-2] if word.endswith("es") else word):
+    return _in_words(name.lower())
+
+
+def _in_words(word: str) -> Unit | None:
+    """The unit of a word in the singular or plural: "kilometres"."""
+    for form in (word, word.removesuffix("s"), word.removesuffix("es")):
         if form in _WORDS:
             dimension, scale = _WORDS[form]
             return Unit(_derived(dimension), Fraction(scale))
@@ -112,6 +120,20 @@ def single(name: str) -> Unit | None:
 def is_unit(name: str) -> bool:
     """Whether a single word or letter names a unit."""
     return single(name) is not None
+
+
+def _power_after(parts: list[str], index: int, power: int) -> tuple[int, int]:
+    """The power of a unit before a position and the position after it: "^ 2", "squared". Else the known power."""
+    if index == len(parts):
+        return power, index
+    if parts[index] != "^":
+        word = parts[index].lower()
+        return (_POWER_WORDS[word], index + 1) if word in ("squared", "cubed") else (power, index)
+    match = _NUMBER.search("".join(parts[index + 1 : index + 5]))
+    index += 1
+    while index < len(parts) and (parts[index] in "{}-" or _NUMBER.fullmatch(parts[index])):
+        index += 1
+    return (int(match[0]) if match else _NO_POWER), index
 
 
 def parse_unit(parts: list[str], name: Callable[[str], Unit | None] = single) -> Unit | None:
@@ -136,19 +158,10 @@ def parse_unit(parts: list[str], name: Callable[[str], Unit | None] = single) ->
         unit = name(part)
         if unit is None:
             return None
-        exponent, power_word = power_word, 1
-        if index < len(parts) and parts[index] == "^":
-            tail = "".join(parts[index + 1 : index + 5])
-            match = _NUMBER.search(tail)
-            if match is None or abs(int(match[0])) > 9:
-                return None
-            exponent = int(match[0])
-            index += 1
-            while index < len(parts) and (parts[index] in "{}-" or _NUMBER.fullmatch(parts[index])):
-                index += 1
-        elif index < len(parts) and parts[index].lower() in ("squared", "cubed"):
-            exponent = _POWER_WORDS[parts[index].lower()]
-            index += 1
+        exponent, index = _power_after(parts, index, power_word)
+        power_word = 1
+        if abs(exponent) > 9:
+            return None
         for base, times in unit.dimension:
             dimension[base] = dimension.get(base, 0) + times * exponent * sign
         scale *= unit.scale ** (exponent * sign)
