@@ -14,7 +14,7 @@ import select
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -52,14 +52,17 @@ def missing(kind: Kind) -> str:
     return f"apt-get install libreoffice-{app}-nogui"
 
 
-def converted(files: Sequence[bytes], kind: Kind, form: str, cells: Sequence[str] = ()) -> list[bytes | None]:
+def converted(
+    files: Sequence[bytes], kind: Kind, form: str, cells: Mapping[str, int] | None = None
+) -> list[bytes | None]:
     """Have LibreOffice convert files in one start. The result for each is None if it can't read the file.
 
     Args:
         files: Their contents.
         kind: Their format.
         form: The format to convert to.
-        cells: With cells, the result is a JSON mapping of each to its type and text in the converted workbook.
+        cells: Cells with the numbers of their sheets. The result then maps each, in JSON, to its type and text in the
+            converted workbook.
 
     Raises:
         WorkspaceError: LibreOffice is not installed, died or exceeded a limit.
@@ -69,18 +72,17 @@ def converted(files: Sequence[bytes], kind: Kind, form: str, cells: Sequence[str
         raise WorkspaceError("office files are converted on Linux only")
     if hint := missing(kind):
         raise WorkspaceError(f"LibreOffice is not installed for {kind} files", hint=hint)
-    order = {"program": program(), "build": _build(), "kind": kind, "form": form, "cells": list(cells),
+    order = {"program": program(), "build": _build(), "kind": kind, "form": form, "cells": dict(cells or {}),
              "sizes": list(map(len, files))}  # fmt: skip
     box = ApplicationBox(_command(), _readable(), {"memory": MEMORY_MB << 20, "disk": DISK_MB << 20, "cpu": CPU_S})
     try:
         answer = _exchange(box, json.dumps(order).encode() + b"\n" + b"".join(files))
         found = _parsed(answer, len(files))
-        if found is None:
-            told = box.told()
-            raise SandboxError(f"no box for LibreOffice can be made: {told}") if told else WorkspaceError(
-                "LibreOffice ended without an answer"
-            )
-        return found
+        if found is not None:
+            return found
+        if told := box.told():
+            raise SandboxError(f"no box for LibreOffice can be made: {told}")
+        raise WorkspaceError("LibreOffice ended without an answer")
     finally:
         box.close()
 

@@ -62,27 +62,28 @@ def _start(order: dict[str, Any]) -> int:
     return subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode
 
 
-def _result(path: str, cells: list[str]) -> bytes | None:
+def _result(path: str, cells: dict[str, int]) -> bytes | None:
     """A converted file, or the cells that are wanted of it as JSON. None if it was not made."""
     if not os.path.isfile(path):
         return None
     if cells:
-        return json.dumps(_cells(path, set(cells))).encode()
+        return json.dumps(_cells(path, cells)).encode()
     with open(path, "rb") as file:
         return file.read()
 
 
-def _cells(path: str, wanted: set[str]) -> dict[str, list[str]]:
-    """Type and text of the wanted cells of a workbook. Its sheets are `S1!`, `S2!` and so on, in order."""
+def _cells(path: str, wanted: dict[str, int]) -> dict[str, list[str]]:
+    """Type and text of the wanted cells of a workbook, each given with the number of its sheet."""
+    places = {(number, key.partition("!")[2]): key for key, number in wanted.items()}
     found: dict[str, list[str]] = {}
     with zipfile.ZipFile(path) as archive:
-        for sheet in sorted({key.partition("!")[0] for key in wanted}):
-            with archive.open(f"xl/worksheets/sheet{sheet[1:]}.xml") as file:
+        for number in sorted(set(wanted.values())):
+            with archive.open(f"xl/worksheets/sheet{number}.xml") as file:
                 for _, cell in ElementTree.iterparse(file):
                     if cell.tag != _MAIN + "c":
                         continue
-                    key = f"{sheet}!{cell.get('r')}"
-                    if key in wanted:
+                    key = places.get((number, cell.get("r", "")))
+                    if key is not None:
                         found[key] = [cell.get("t", "n"), cell.findtext(_MAIN + "v") or ""]
                     cell.clear()
     return found
