@@ -167,8 +167,8 @@ def test_a_page_that_cannot_be_rendered_is_evidence_and_the_row_keeps_its_value(
         looks,
         (
             "page 3 cannot be rendered: the file has 2 pages", "page 1 cannot be rendered",
-            "page 1 cannot be rendered", "page 1 cannot be rendered", "office files are not shown as pictures",
-            "no PDF, HTML page or picture", "there is no file 'gone.pdf'", "page 1 of 2",
+            "page 1 cannot be rendered", "page 1 cannot be rendered", "page 1 cannot be rendered: the file",
+            "no PDF, HTML page, office file or picture", "there is no file 'gone.pdf'", "page 1 of 2",
         ),
         strict=True,
     ):  # fmt: skip

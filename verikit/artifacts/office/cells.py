@@ -23,7 +23,7 @@ _UNPREFIXED = {
 }  # fmt: skip
 """Newer functions that files name without a prefix."""
 _KNOWN_ERRORS = ("#DIV/0!", "#N/A", "#NUM!", "#REF!")
-"""Errors that mean the same in every program. LibreOffice also writes `#VALUE!` for errors that Excel has no name for."""
+"""Errors that mean the same in every program. LibreOffice also writes `#VALUE!` for its own errors."""
 _SHEET = re.compile(r"[A-Z][0-9]{1,6}")
 _CODED = re.compile("_x([0-9A-Fa-f]{4})_")
 _MOST_SHEETS, _MOST_TEXT = 1000, 1 << 18
@@ -61,7 +61,7 @@ def recalculated(
 
 
 def _unknown(cells: Sequence[str], cases: Sequence[Mapping[str, Any]], why: str) -> list[dict[str, Told]]:
-    return [dict.fromkeys(cells, {"unknown": why}) for _ in cases]
+    return [{cell: {"unknown": why} for cell in cells} for _ in cases]
 
 
 def _values(content: bytes | None, cells: Sequence[str], case: Mapping[str, Any]) -> dict[str, Told]:
@@ -70,7 +70,7 @@ def _values(content: bytes | None, cells: Sequence[str], case: Mapping[str, Any]
         found = json.loads(content or b"{}")
         told = {cell: _told(found.get(cell)) for cell in cells}
     except (ValueError, AttributeError, TypeError, RecursionError):
-        told = dict.fromkeys(cells, {"unknown": "an answer that can't be read"})
+        told = {cell: {"unknown": "an answer that can't be read"} for cell in cells}
     return told | {cell: {"value": case[cell]} for cell in cells if cell in case}
 
 
@@ -129,7 +129,7 @@ def _value(value: str | bool | float | None) -> str:
         return ""
     if isinstance(value, bool):
         return f' t="b"><v>{int(value)}</v>'
-    if isinstance(value, float):
+    if isinstance(value, int | float):
         return f"><v>{value!r}</v>"
     return f' t="inlineStr"><is><t xml:space="preserve">{_text(value)}</t></is>'
 

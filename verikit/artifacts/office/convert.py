@@ -72,8 +72,10 @@ def converted(
         raise WorkspaceError("office files are converted on Linux only")
     if hint := missing(kind):
         raise WorkspaceError(f"LibreOffice is not installed for {kind} files", hint=hint)
-    order = {"program": program(), "build": _build(), "kind": kind, "form": form, "cells": dict(cells or {}),
-             "sizes": list(map(len, files))}  # fmt: skip
+    order = {
+        "program": program(), "kind": kind, "form": form, "cells": dict(cells or {}), "sizes": list(map(len, files)),
+        "build": _setting("versionrc", "buildid"),  # in the profile, or else a first start only makes the profile
+    }  # fmt: skip
     box = ApplicationBox(_command(), _readable(), {"memory": MEMORY_MB << 20, "disk": DISK_MB << 20, "cpu": CPU_S})
     try:
         answer = _exchange(box, json.dumps(order).encode() + b"\n" + b"".join(files))
@@ -97,14 +99,19 @@ def _readable() -> list[str]:
     return [*DISPLAYING, *python_paths(), *own]
 
 
+def version() -> str:
+    """Name and version of the installed LibreOffice."""
+    return _setting("bootstraprc", "ProductKey")
+
+
 @cache
-def _build() -> str:
-    """The build that a profile must name. Otherwise a first start only sets the profile up."""
+def _setting(file: str, name: str) -> str:
+    """A setting of the installation. Empty if it does not have it."""
     try:
-        told = Path(program()).with_name("versionrc").read_text()
+        told = Path(program()).with_name(file).read_text()
     except OSError:
         return ""
-    line = re.search(r"^buildid=(.*)$", told, re.MULTILINE)
+    line = re.search(rf"^{name}=(.*)$", told, re.MULTILINE)
     return line[1] if line else ""
 
 

@@ -24,8 +24,6 @@ _SETTINGS = (
     ("Office.Common/Security/Scripting", "MacroSecurityLevel", "3"),
     ("Office.Common/Security/Scripting", "DisableMacrosExecution", "true"),
     ("Office.Common/Security/Scripting", "BlockUntrustedRefererLinks", "true"),
-    ("Office.Calc/Content/Update", "Link", "2"),  # never
-    ("Office.Writer/Content/Update", "Link", "0"),  # never
 )
 _ITEM = '<item oor:path="/org.openoffice.{}"><prop oor:name="{}" oor:op="fuse"><value>{}</value></prop></item>'
 _REGISTRY = '<oor:items xmlns:oor="http://openoffice.org/2001/registry">{}</oor:items>'
