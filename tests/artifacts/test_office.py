@@ -107,12 +107,12 @@ def test_links_reach_neither_the_network_nor_files_of_the_machine(tmp_path):
 
 
 PARENT = """
-import sys, time
+import os, sys
 from verikit.artifacts.apart import ApplicationBox, python_paths
 sleeper = "import os; os.setsid(); os.fork(); os.write(4, b'x'); os.read(3, 1)"
 box = ApplicationBox([sys.executable, "-I", "-S", "-c", sleeper], python_paths(), {"memory": 1 << 30, "disk": 1 << 20,
                                                                                   "cpu": 20})
-print(box._process.pid if os.read(box.answers, 1) and os.read(box.answers, 1) else box.told() or "ended", flush=True)
+print(box._process.pid if os.read(box.answers, 1) and os.read(box.answers, 1) else "none: " + box.told(), flush=True)
 sys.stdin.read()
 """
 
@@ -121,7 +121,7 @@ def test_all_processes_of_a_box_end_with_the_process_that_started_it():
     parent = subprocess.Popen([sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         told = parent.stdout.readline().strip()
-        if not told.isdigit():
+        if told.startswith("none: "):
             pytest.skip(f"no box for an application here: {told}")
         started = below(int(told))
         assert len(started) >= 4
