@@ -1,4 +1,4 @@
-"""Pages of files as pictures: PDFs, HTML pages in a browser, and picture files, all rendered in the sandbox.
+"""Pages of files as pictures: PDFs, HTML pages, office files and picture files, all rendered in boxes.
 
 Only pixels leave the sandbox, and they are encoded here. If a file can't be rendered, the reason is shown as evidence.
 Failures on verikit's side raise, and the row is unscored.
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from verikit.artifacts.box import observe
 from verikit.artifacts.browser.sight import lines as html_lines
+from verikit.artifacts.office.pages import KINDS, as_pdf
 from verikit.artifacts.readers.container import BadContainer, signed
 from verikit.errors import AgentFault
 from verikit.judges.evidence.pictures import MOST_BYTES, embedded
@@ -20,8 +21,6 @@ from verikit.verifiers.pdf.pages import lines as pdf_lines
 from verikit.workspaces.manifest import FileEntry
 from verikit.workspaces.names import shown
 from verikit.workspaces.workspace import Workspace
-
-_OFFICE = ("docx", "pptx", "xlsx", "xlsm", "odt", "ods", "odp")
 
 
 class DrawnPage(NamedTuple):
@@ -58,6 +57,8 @@ def _drawn(workspace: Workspace, entry: FileEntry, number: int, at_most: int) ->
     if blob.size > MOST_BYTES:
         raise AgentFault(f"the file has more than {MOST_BYTES >> 20} MB")
     data, ending = blob.data(), entry.path.rpartition(".")[2].lower()
+    if ending in KINDS:
+        data, ending = as_pdf(data, KINDS[ending]), "pdf"
     if data.startswith(b"%PDF-") or ending == "pdf":
         seen = observe(PAGE_READER, [data], {"page": number, "at_most": at_most})
         return DrawnPage(f"page {number} of {seen['pages']}", embedded(seen), pdf_lines([seen["page"]]))
@@ -65,9 +66,7 @@ def _drawn(workspace: Workspace, entry: FileEntry, number: int, at_most: int) ->
         return _screen(workspace, entry.path, number, at_most)
     if _is_picture(data):
         return _picture(data, number, at_most)
-    if ending in _OFFICE:
-        return DrawnPage("office files are not shown as pictures: open shows their text")
-    return DrawnPage(f"{shown(entry.path)} is no PDF, HTML page or picture: open shows its text")
+    return DrawnPage(f"{shown(entry.path)} is no PDF, HTML page, office file or picture: open shows its text")
 
 
 def _screen(workspace: Workspace, path: str, number: int, at_most: int) -> DrawnPage:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.artifacts.offices import document, need_office
 from tests.artifacts.pages import need_browser
 from tests.artifacts.pdfs import pdf
 from tests.artifacts.pdfs import shown as line
@@ -12,6 +13,7 @@ from tests.judges.test_workspace_evidence import JUDGES
 from verikit import Sample, score_all
 from verikit.artifacts import box
 from verikit.artifacts.browser import box as browser_box
+from verikit.artifacts.office import convert
 from verikit.engines.replay import Recorder, Replay
 from verikit.errors import ConfigError
 from verikit.judges import Pointwise, Rubric
@@ -167,8 +169,8 @@ def test_a_page_that_cannot_be_rendered_is_evidence_and_the_row_keeps_its_value(
         looks,
         (
             "page 3 cannot be rendered: the file has 2 pages", "page 1 cannot be rendered",
-            "page 1 cannot be rendered", "page 1 cannot be rendered", "office files are not shown as pictures",
-            "no PDF, HTML page or picture", "there is no file 'gone.pdf'", "page 1 of 2",
+            "page 1 cannot be rendered", "page 1 cannot be rendered", "page 1 cannot be rendered: the file",
+            "no PDF, HTML page, office file or picture", "there is no file 'gone.pdf'", "page 1 of 2",
         ),
         strict=True,
     ):  # fmt: skip
@@ -176,7 +178,11 @@ def test_a_page_that_cannot_be_rendered_is_evidence_and_the_row_keeps_its_value(
 
 
 def test_what_this_machine_lacks_leaves_the_row_without_a_value_by_its_name(tmp_path, monkeypatch):
-    folder = left(tmp_path / "w", i__html="<p>x", r__pdf=REPORT)
+    folder = left(tmp_path / "w", i__html="<p>x", r__pdf=REPORT, d__docx=document("x"))
+    monkeypatch.setattr(convert, "program", lambda: "")
+    score, _ = talk(folder, "LOOK page d.docx 1")
+    assert score.status == "error"
+    assert "apt-get install libreoffice-writer-nogui" in score.reason
     monkeypatch.setattr(browser_box, "program", lambda: "")
     score, _ = talk(folder, "LOOK page i.html 1")
     assert score.status == "error"
@@ -229,6 +235,18 @@ def test_the_evidence_of_a_pdf_is_its_text_in_sight_by_pages_and_never_its_sourc
     _, (look,) = talk(folder, "LOOK open r.pdf")
     assert "page 1 of 2:\nCover\npage 2 of 2:\nTotal 42\n⟨out of sight (1 points): hidden⟩" in look
     assert "forged comment" not in look
+
+
+@pytest.mark.slow(seconds=3)
+def test_a_page_of_a_document_is_sent_as_pixels_and_its_words_in_sight_may_be_quoted(tmp_path):
+    need_office()
+    hidden = "<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>unseen</w:t></w:r></w:p>"
+    folder = left(tmp_path / "w", d__docx=document("Total 42", body=hidden))
+    score, (look,) = talk(folder, "LOOK page d.docx 1", '[@d.docx "Total 42"]\n[[10]]')
+    assert score.value == 1.0, score
+    assert kinds(look) == ["text", "image_url", "text"]
+    assert "d.docx, page 1 of 1: picture 1 below" in look[0]["text"]
+    assert talk(folder, "LOOK page d.docx 1", '[@d.docx "unseen"]\n[[10]]')[0].status == "error"
 
 
 def test_pixels_are_limited():

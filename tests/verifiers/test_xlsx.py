@@ -6,7 +6,10 @@ import pytest
 
 import verikit
 from tests.artifacts.books import cells, left, parts_changed, sales
+from tests.artifacts.offices import need_office
+from verikit.artifacts.office import convert
 from verikit.errors import UsageError
+from verikit.verifiers.xlsx import engines
 
 pytest.importorskip("openpyxl")
 pytest.importorskip("formulas")
@@ -153,13 +156,79 @@ def test_typed_values_are_right_where_only_values_are_asked():
     assert graded(sales(cells(D6=True)), values={"D6": 1}).value == 0.0
 
 
-@pytest.mark.parametrize("formula", ['=TRIM("  a  b ")', '=VALUE("1,200")'])
-def test_engines_that_differ_leave_no_value_and_both_are_told(formula):
-    wanted = "a b" if "TRIM" in formula else 73051
+ABSENT = "LibreOffice: no value (not installed: apt-get install libreoffice-calc-nogui)"
+
+
+@pytest.mark.parametrize(("formula", "wanted"), [
+    ('=TRIM("  a  b ")', "a b"), ('=TRIM("  a  b ")', "a  b"), ('=VALUE("1,200")', 73051), ('=VALUE("1,200")', 1200),
+])  # fmt: skip
+def test_engines_that_differ_leave_no_value_without_a_third_and_all_are_told(monkeypatch, formula, wanted):
+    monkeypatch.setattr(convert, "program", lambda: "")
     score = graded(sales(cells(D6=formula)), values={"D6": wanted})
     assert score.status == "error"
     assert "formulas: " in score.reason
     assert "formualizer: " in score.reason
+    assert ABSENT in score.reason
+
+
+@pytest.mark.slow(seconds=12)
+def test_the_third_engine_decides_between_two_and_is_told():
+    need_office()
+    trim = sales(cells(D6='=TRIM("  a  b ")'))
+    assert graded(trim, values={"D6": "a b"}, shows={"D6": "a b"}).value == 1.0
+    assert graded(trim, values={"D6": "x"}).value == 0.0
+    for wanted in (1200, 73051):
+        score = graded(sales(cells(D6='=VALUE("1,200")')), values={"D6": wanted})
+        assert score.status == "error"
+        assert "LibreOffice: 1200" in score.reason
+
+
+def third(monkeypatch, *values):
+    """Have the third engine give these values, one for each case; how often it was asked."""
+    asked = []
+
+    def recalculated(model, cells, cases):
+        asked.append(cases)
+        return [dict.fromkeys(cells, told) for told in values]
+
+    monkeypatch.setattr(engines, "recalculated", recalculated)
+    return asked
+
+
+def test_the_third_engine_is_only_asked_where_the_others_do_not_agree(monkeypatch):
+    asked = third(monkeypatch, {"value": 1200.0})
+    for wanted in (422, 421):
+        graded(sales(cells(D6=RIGHT)), values={"D6": wanted}, formula=["D6"], follows={"D6": RIGHT})
+    assert not asked
+    assert graded(sales(cells(D6='=VALUE("1,200")')), values={"D6": 1200}).status == "error"
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(("values", "expected"), [
+    ((5.0, 5.0), "yes"), ((4.0, 4.0), "no"), ((4.0, 3.0), "unknown"), ((5.0, 4.0), "unknown"), ((5.0, None), "unknown"),
+    ((4.0, None), "no"), ((None, None), "unknown"), ((5.0, 4.0, 5.0), "yes"), ((4.0, 3.0, 5.0), "unknown"),
+    ((4.0, 3.0, 4.0), "no"), ((4.0, 3.0, 2.0), "no"), ((5.0, None, 5.0), "yes"), ((4.0, 3.0, None), "unknown"),
+    ((4.0, None, 4.0), "no"), ((5.0, None, 4.0), "unknown"),
+])  # fmt: skip
+def test_a_value_needs_two_engines_and_a_majority(values, expected):
+    found = {str(number): engines.Found(value, unknown="" if value else "?") for number, value in enumerate(values)}
+    assert engines.verdict(found, lambda one: one.value == 5.0, lambda a, b: a == b) == expected
+
+
+@pytest.mark.parametrize(("two", "given", "seen"), [
+    ((True, 3.0), 1.0, True), ((1.0, 3.0), True, 1.0), ((False, False), 0.0, False), ((3.0, 4.0), 1.0, None),
+    ((True, 1.0), 1.0, None), ((3.0, 4.0), 2.0, 2.0), (("", 3.0), "", ""),
+])  # fmt: skip
+def test_a_truth_value_of_the_third_engine_has_the_type_that_the_others_give(two, given, seen):
+    others = {str(number): engines.Found(value) for number, value in enumerate(two)}
+    found = engines._typed(engines.Found(given), others)
+    assert (found.value, type(found.value)) == (seen, type(seen))
+    assert bool(found.unknown) == (seen is None)
+
+
+@pytest.mark.parametrize("formula", ["=CHISQ.DIST.RT(B2,1)", "=BETA.DIST(0.5,B2,3,TRUE)", "=GAMMALN.PRECISE(B2)"])
+def test_newer_functions_of_statistics_exist(formula):
+    assert "no spreadsheet has" not in graded(sales(cells(D6=formula)), values={"D6": -1}).reason
 
 
 def test_a_value_that_changes_by_itself_is_unscored_and_right_where_it_is_asked_for():

@@ -1,7 +1,7 @@
 """Start a sandbox process without importing verikit's public package: less memory to fork, and programs can't find it.
 
 `boot.py server` is the fork server, `boot.py once` runs a single program (the `bwrap` and `process` backends),
-`boot.py browser` becomes a browser, and `boot.py service` starts a program that is a server.
+`boot.py application` becomes a browser or an office program, and `boot.py service` starts a program that is a server.
 """
 
 import os
@@ -17,10 +17,10 @@ if sys.argv[1] == "server":
     from verikit.sandbox import server
 
     server.main()
-elif sys.argv[1] == "browser":
-    from verikit.sandbox import browser
+elif sys.argv[1] == "application":
+    from verikit.sandbox import application
 
-    browser.main()
+    application.main()
 elif sys.argv[1] == "service":
     from verikit.sandbox import service
 

@@ -42,7 +42,7 @@ def _formualizer(request: dict[str, Any]) -> list[dict[str, Any]]:
         for sheet in sorted({key.partition("!")[0] for key in [*values, *request["formulas"], *request["errors"]]}):
             book.add_sheet(sheet)
         for key, value in values.items():
-            if value is not None and key not in request["formulas"]:
+            if value is not None and (key in case or key not in request["formulas"]):
                 book.set_value(*_place(key), _literal(formualizer.LiteralValue, value))
         for key, error in request["errors"].items():
             book.set_formula(*_place(key), "=" + error)

@@ -1,4 +1,4 @@
-"""Workbooks: cells recalculated by two engines, formulas followed to their inputs, and inputs changed unseen."""
+"""Workbooks: cells recalculated by engines, formulas followed to their inputs, and inputs changed unseen."""
 
 from verikit.verifiers.xlsx.verifier import Xlsx
 

@@ -71,6 +71,7 @@ class Checks:
 
     def __init__(self, book: SeenWorkbook, tolerance: float, seed: str, mutations: int) -> None:
         self._book, self._tolerance, self._seed, self._mutations = book, tolerance, seed, mutations
+        self._same: engines.Same = partial(alike, tolerance)
 
     def values(self, expected: Mapping[str, Any], case: Case | None = None) -> Score:
         """Whether cells have their values, recalculated, with some inputs changed or unchanged."""
@@ -87,7 +88,7 @@ class Checks:
                 scores.append(faulty)
             else:
                 assert runs is not None
-                scores.append(_of_verdict(name, runs.of(cell.key, 0), right))
+                scores.append(self._of_verdict(name, runs.of(cell.key, 0), right))
             if scores[-1].value == 1.0 and isinstance(wanted, int | float) and not isinstance(wanted, bool):
                 lie = number_formats.lies(float(wanted), cell.format)
                 scores[-1] = no(f"{name}: {lie}") if lie else YES
@@ -98,6 +99,13 @@ class Checks:
             return no(f"{name} is typed in, a formula would follow its inputs")
         found = Found(cell.value, cell.error)
         return YES if right(found) else no(f"{name} holds {found}")
+
+    def _of_verdict(self, name: str, found: Mapping[str, Found], right: Callable[[Found], bool]) -> Score:
+        said = engines.verdict(found, right, self._same)
+        if said == "yes":
+            return YES
+        reason = f"{name}: {engines.told(found)}"
+        return no(reason) if said == "no" else undecided(f"the engines do not decide {reason}")
 
     def _unfit(self, cell: SeenCell) -> Score | None:
         """Why a formula can't be recalculated at all."""
@@ -118,7 +126,7 @@ class Checks:
         named = {key for case in cases for key in case}
         model = {kind: {key: value for key, value in self._book.model[kind].items() if key in reached | named}
                  for kind in ("values", "formulas", "errors")}  # fmt: skip
-        return engines.calculate(model, keys, cases)
+        return engines.calculate(model, keys, cases, self._same)
 
     def formula(self, asked: Mapping[str, Sequence[str]]) -> Score:
         """Whether cells are formulas that use certain functions, and whose values follow their inputs."""
@@ -146,14 +154,16 @@ class Checks:
         return self._moves(cell, runs, len(cases))
 
     def _moves(self, cell: SeenCell, runs: engines.Runs, cases: int) -> Score:
-        before = {engine: one for engine, one in runs.of(cell.key, 0).items() if not one.unknown}
+        """Whether an engine gives another value in some case. The third is asked only if the others see no change."""
         decided = False
-        for case in range(1, cases + 1):
-            for engine, one in runs.of(cell.key, case).items():
-                if engine in before and not one.unknown:
-                    decided = True
-                    if not alike(self._tolerance, before[engine], one):
-                        return YES
+        for of in (runs.of_two, runs.of):
+            before = of(cell.key, 0)
+            for case in range(1, cases + 1):
+                for engine, one in of(cell.key, case).items():
+                    if not (one.unknown or before[engine].unknown):
+                        decided = True
+                        if not self._same(before[engine], one):
+                            return YES
         if not decided:
             return undecided(f"{cell.cell}: {engines.told(runs.of(cell.key, 0))}")
         return no(f"{cell.cell} gives the same whatever its inputs are")
@@ -177,15 +187,15 @@ class Checks:
         whole = [{**values, **case} for case in cases]
         own = "X1!A1"
         written = self._written(formula, cell)
-        right = engines.calculate({"values": {}, "formulas": {own: written}, "errors": {}}, [own], whole)
+        same = self._same
+        right = engines.calculate({"values": {}, "formulas": {own: written}, "errors": {}}, [own], whole, same)
         runs = self._calculated([cell.key], whole)
-        same = partial(alike, self._tolerance)
         scores = []
         for case in range(len(cases)):
             wanted = engines.agreed(right.of(own, case), same)
             if wanted is not None:
                 shown = name if not case else f"{name}, with other inputs"
-                scores.append(_of_verdict(shown, runs.of(cell.key, case), partial(same, b=wanted)))
+                scores.append(self._of_verdict(shown, runs.of(cell.key, case), partial(same, wanted)))
         if len(scores) < 2:
             return undecided(f"the engines differ on the row's own formula for {name}")
         return together(scores)
@@ -224,7 +234,7 @@ class Checks:
                     scores.append(unfit)
                     continue
                 found = self._calculated([cell.key], [{}]).of(cell.key, 0)
-                value = engines.agreed(found, partial(alike, self._tolerance))
+                value = engines.agreed(found, self._same)
                 if value is None:
                     scores.append(undecided(f"{name}: {engines.told(found)}"))
                     continue
@@ -277,14 +287,6 @@ def _shown(name: str, cell: SeenCell, found: Found, wanted: str, locale: number_
     if text is None:
         return undecided(f"{name} has a number format that is not read: {cell.format[:60]!r}")
     return YES if text.strip() == wanted.strip() else no(f"{name} shows {text!r:.80}")
-
-
-def _of_verdict(name: str, found: Mapping[str, Found], right: Callable[[Found], bool]) -> Score:
-    said = engines.verdict(found, right)
-    if said == "yes":
-        return YES
-    reason = f"{name}: {engines.told(found)}"
-    return no(reason) if said == "no" else undecided(f"the engines do not decide {reason}")
 
 
 def areas_of(formula: str, name: str) -> list[str]:

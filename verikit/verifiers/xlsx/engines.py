@@ -1,12 +1,18 @@
-"""Engines that recalculate, each in its own sandboxed child, and the verdict from their values together."""
+"""Engines that recalculate, each in its own box, and the verdict from their values together.
+
+LibreOffice is slower to start than the other two, so it is the third opinion: it computes what they don't agree on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 from verikit.artifacts.box import BoxReader, observe
+from verikit.artifacts.office.cells import recalculated
 from verikit.artifacts.shape import Shape, each, mapping, record, scalar, text
 from verikit.errors import WorkspaceError
 from verikit.sandbox import RunLimits
@@ -16,6 +22,7 @@ Model = Mapping[str, Mapping[str, Any]]
 Case = Mapping[str, "str | bool | float | None"]
 """Cells with other values than the model's."""
 Verdict = Literal["yes", "no", "unknown"]
+THIRD = "LibreOffice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +60,53 @@ CALCULATOR = BoxReader(
 )
 
 
-@dataclass(frozen=True, slots=True)
+Same = Callable[[Found, Found], bool]
+Values = Sequence[Mapping[str, Found]]
+"""The values of cells for each case."""
+
+
+@dataclass(frozen=True)
 class Runs:
     """The values of cells for each case, by each engine."""
 
-    by_engine: Mapping[str, Sequence[Mapping[str, Found]]]
+    by_engine: Mapping[str, Values]
+    same: Same
+    """Whether two values are the same."""
+    ask_third: Callable[[], Values]
 
     def of(self, key: str, case: int) -> dict[str, Found]:
-        """A cell's value in a case, by engine."""
+        """A cell's value in a case, by engine. The third engine is one of them if the others don't settle all."""
+        found = self.of_two(key, case)
+        return found if self.settled else found | {THIRD: _typed(self._third[case][key], found)}
+
+    def of_two(self, key: str, case: int) -> dict[str, Found]:
+        """A cell's value in a case, by the first two engines."""
         return {engine: runs[case][key] for engine, runs in self.by_engine.items()}
 
+    @cached_property
+    def settled(self) -> bool:
+        """Whether the first two engines agree on all values."""
+        one, other = self.by_engine.values()
+        return all(not (a[key].unknown or b[key].unknown) and self.same(a[key], b[key])
+                   for a, b in zip(one, other, strict=True) for key in a)  # fmt: skip
 
-def calculate(model: Model, cells: Sequence[str], cases: Sequence[Case]) -> Runs:
+    @cached_property
+    def _third(self) -> Values:
+        return self.ask_third()
+
+
+def _typed(one: Found, others: Mapping[str, Found]) -> Found:
+    """A value of LibreOffice with the type that the other engines give it: its truth values are numbers."""
+    if one.error or one.unknown or one.value not in (0, 1):
+        return one
+    equal = [other.value for other in others.values()
+             if not (other.error or other.unknown) and other.value == one.value]  # fmt: skip
+    if not equal or any(type(a) is not type(b) for a, b in pairwise(equal)):
+        return Found(unknown="a number or a truth value")
+    return Found(equal[0])
+
+
+def calculate(model: Model, cells: Sequence[str], cases: Sequence[Case], same: Same) -> Runs:
     """Evaluate cells of a model once for each case.
 
     Raises:
@@ -73,12 +115,15 @@ def calculate(model: Model, cells: Sequence[str], cases: Sequence[Case]) -> Runs
     """
     request: dict[str, Any] = {name: dict(model[name]) for name in ("values", "formulas", "errors")}
     request |= {"cells": list(cells), "cases": [dict(case) for case in cases]}
-    return Runs({engine: _run(engine, request, cells, cases) for engine in ENGINES})
+    runs = {engine: _run(engine, request, cells, cases) for engine in ENGINES}
+
+    def third() -> Values:
+        return [{key: _found(told) for key, told in run.items()} for run in recalculated(model, cells, cases)]
+
+    return Runs(runs, same, third)
 
 
-def _run(
-    engine: str, request: Mapping[str, Any], cells: Sequence[str], cases: Sequence[Case]
-) -> Sequence[Mapping[str, Found]]:
+def _run(engine: str, request: Mapping[str, Any], cells: Sequence[str], cases: Sequence[Case]) -> Values:
     try:
         runs: list[dict[str, Found]] = observe(CALCULATOR, [], {**request, "engine": engine})["runs"]
     except WorkspaceError as problem:
@@ -88,22 +133,24 @@ def _run(
     return runs
 
 
-def verdict(found: Mapping[str, Found], right: Callable[[Found], bool]) -> Verdict:
-    """Whether a cell has the expected value: yes by two engines and a majority, no if all engines deny it."""
+def verdict(found: Mapping[str, Found], right: Callable[[Found], bool], same: Same) -> Verdict:
+    """Whether a cell has the expected value.
+
+    Yes by two engines and a majority. No if all engines deny it, unless two differ and there is no third opinion.
+    """
     known = [one for one in found.values() if not one.unknown]
     gives = sum(right(one) for one in known)
     denies = len(known) - gives
     if gives >= 2 and denies < gives:
         return "yes"
-    return "no" if not gives and denies else "unknown"
+    torn = len(known) == 2 and not same(*known)
+    return "no" if not gives and denies and not torn else "unknown"
 
 
-def agreed(found: Mapping[str, Found], same: Callable[[Found, Found], bool]) -> Found | None:
-    """The value that at least two engines give and no other contradicts; None if there isn't one."""
+def agreed(found: Mapping[str, Found], same: Same) -> Found | None:
+    """The value that at least two engines give; None if there isn't one."""
     known = [one for one in found.values() if not one.unknown]
-    if len(known) >= 2 and all(same(known[0], one) for one in known[1:]):
-        return known[0]
-    return None
+    return next((one for one in known if sum(same(one, other) for other in known) >= 2), None)
 
 
 def told(found: Mapping[str, Found]) -> str:

@@ -22,7 +22,8 @@ class Xlsx(WorkspaceVerifier):
     """1.0 if a workbook that an agent left passes every requested check.
 
     Cells are `B2`, `Sheet1!B2` or `Sheet1!B2:C5`. Without a sheet the first visible one is used. Two engines
-    recalculate the values, and values stored in the file are ignored. A row's own options are under its key `xlsx`.
+    recalculate the values, and LibreOffice does if they differ. Values stored in the file are ignored. A row's own
+    options are under its key `xlsx`.
     """
 
     file: str = "*.xlsx"

@@ -1,9 +1,9 @@
-"""Puts a browser into a separate box: the inside of `verikit.artifacts.browser.box`.
+"""Puts a browser or an office program into a separate box: the inside of `verikit.artifacts.apart`.
 
-A browser needs more than the sandbox gives programs: its own /proc, sockets between its processes, shared memory. So
-it runs in its own box, which is never weaker. The box has a namespace without any network, a root that shows only
-listed paths, a memory file system, the lower user, no capabilities, limits, and a filter that allows only local
-sockets. If the kernel doesn't support one of these, the browser does not start.
+Such an application needs more than the sandbox gives programs: its own /proc, sockets between its processes, shared
+memory. So it runs in its own box, which is never weaker. The box has a namespace without any network, a root that
+shows only listed paths, a memory file system, the lower user, no capabilities, limits, and a filter that allows only
+local sockets. If the kernel doesn't support one of these, the application does not start.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Any, NoReturn
 from verikit.sandbox import isolate, linux, namespaces, paths, seccomp
 
 _COMMANDS, _ANSWERS = 3, 4
-"""The descriptors that a browser reads commands from and writes answers to."""
+"""The descriptors that an application reads commands from and writes answers to."""
 _FILES = 20_000
 
 
 def main() -> NoReturn:
-    """Take the order named on the command line, restrict oneself, become the browser."""
+    """Take the order named on the command line, restrict oneself, become the application."""
     order = json.loads(sys.argv[2])
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     try:
@@ -40,7 +40,7 @@ def main() -> NoReturn:
 
 
 def _descriptors(commands: int, answers: int) -> None:
-    """Move the two ends of the pipes to the descriptors that the browser uses, and close all others."""
+    """Move the two ends of the pipes to the descriptors that the application uses, and close all others."""
     high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 10) for descriptor in (commands, answers)]
     os.dup2(high[0], _COMMANDS)
     os.dup2(high[1], _ANSWERS)
@@ -74,7 +74,7 @@ def _limit(order: dict[str, Any]) -> None:
 
 
 def _quiet() -> None:
-    """Discard the browser's output. The launcher's own errors went to standard error before."""
+    """Discard the application's output. The launcher's own errors went to standard error before."""
     null = os.open("/dev/null", os.O_RDWR)
     for stream in range(3):
         os.dup2(null, stream)
