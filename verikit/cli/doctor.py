@@ -15,6 +15,7 @@ import click
 
 from verikit.artifacts.box import BoxReader, observe
 from verikit.artifacts.browser.report import browser_told
+from verikit.artifacts.office.report import office_told
 from verikit.artifacts.service.report import service_told
 from verikit.cli.command import GroupedCommand
 from verikit.cli.options import data_options, gold_option, json_option
@@ -184,7 +185,12 @@ def examine() -> dict[str, Any]:
         "sandbox": _sandbox(),
         "sandboxes": _sandboxes(),
         "languages": _languages(),
-        "artifacts": {"html": browser_told(), "service": service_told(), **_file_readers()},
+        "artifacts": {
+            "html": browser_told(),
+            "LibreOffice": office_told(),
+            "service": service_told(),
+            **_file_readers(),
+        },
         "entry_points": [entry._asdict() for entry in registry.foreign()],
     }
 
