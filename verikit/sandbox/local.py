@@ -194,9 +194,7 @@ class LocalSandbox:
         result = self._run(job, [job.call] if job.call else [])
         return replace(result, value=result.value[0]) if job.call and result.status == "ok" else result
 
-    def _run(
-        self, job: Job, calls: Sequence[FunctionCall], *, seed: int = 0, only_closed: bool = False
-    ) -> RunResult:
+    def _run(self, job: Job, calls: Sequence[FunctionCall], *, seed: int = 0, only_closed: bool = False) -> RunResult:
         payload = records.payload(job.code, calls, job.files, fetch=job.fetch, only_closed=only_closed)
         stdin = job.stdin.encode("utf-8", "surrogatepass") if isinstance(job.stdin, str) else job.stdin
         return self.run_payload(payload, stdin, job.limits or self.limits, tier(job.code), len(calls), seed=seed)

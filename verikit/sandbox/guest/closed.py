@@ -28,7 +28,8 @@ _METHODS = frozenset(
     " intersection isalnum isalpha isdecimal isdigit islower isnumeric isspace issubset issuperset istitle isupper"
     " items join keys ljust lower lstrip partition pop remove removeprefix removesuffix replace reverse rfind rindex"
     " rjust rpartition rsplit rstrip setdefault sort split splitlines startswith strip swapcase title union update"
-    " upper values zfill bit_length is_integer appendleft elements extendleft most_common popitem popleft rotate".split()
+    " upper values zfill bit_length is_integer appendleft elements extendleft most_common popitem popleft"
+    " rotate".split()
 )
 """Methods of plain data. `format` is not included, because its string may name attributes."""
 _MODULES = {
