@@ -266,7 +266,7 @@ COUNTED = "n = []\ndef f(x):\n    n.append(0)\n    return (len(n) - 1) ** 3"
     [
         COUNTED, COUNTED.replace("[]", "[0][:0]"), "def f(x):\n    return x ** 3 if x < 6 else x",
         "def f(x):\n    return x ** 3 if x < 6 else 1 // 0", "def f(x):\n    return f(x)", "def f(x): return",
-        "def f(x):\n    return 'a' * 10 ** 8", "def f(x):\n    print('a' * 10 ** 6)\n    return x ** 3", 
+        "def f(x):\n    return 'a' * 10 ** 8", "def f(x):\n    print('a' * 10 ** 6)\n    return x ** 3",
         "def f(x) return", "def f(x):\n    return (y for y in x)", "def g(x):\n    return x ** 3", *LEAKS,
     ],
 )  # fmt: skip

@@ -11,8 +11,9 @@ from pathlib import Path
 
 MODULES = (
     "foreign", "values", "plain", "lost", "guest", "guest.closed", "guest.strict", "proxies", "proxies.plain",
-    "proxies.containers", "proxies.frames", "proxies.natives", "proxies.raised", "proxies.describe", "proxies.mirror", "proxies.border",
-    "proxies.peer", "proxies.near", "proxies.claims", "proxies.program", "proxies.tests", "proxies.names", "runner",
+    "proxies.containers", "proxies.frames", "proxies.natives", "proxies.raised", "proxies.describe", "proxies.mirror",
+    "proxies.border", "proxies.peer", "proxies.near", "proxies.claims", "proxies.program", "proxies.tests",
+    "proxies.names", "runner",
 )  # fmt: skip
 """Modules of this package, each after its imports."""
 RECORD = "verikit.record"
