@@ -41,11 +41,11 @@ class _Arithmetic(ast.NodeTransformer):
 
 def _result(how: ast.operator, left: Any, right: Any) -> Any:
     """A result, if it is small and its type has this operation; otherwise ValueError."""
-    is_text = isinstance(left, str) and isinstance(how, ast.Add | ast.Mult)
-    if is_text and isinstance(right, str) and len(left) + len(right) <= _MOST_CHARS:
-        return left + right
-    if is_text and isinstance(right, int) and len(left) * right <= _MOST_CHARS:
-        return left * right
+    match how, left, right:
+        case ast.Add(), str(), str() if len(left) + len(right) <= _MOST_CHARS:
+            return left + right
+        case ast.Mult(), str(), int() if len(left) * right <= _MOST_CHARS:
+            return left * right
     if not _is_small(left) or not _is_small(right) or (isinstance(how, ast.Pow) and abs(right) > _MOST_POWER):
         raise ValueError("not arithmetic of a small result")
     return _NUMBERS[type(how)](left, right)
