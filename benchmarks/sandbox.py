@@ -1,6 +1,6 @@
 """Measure the sandbox against its bars: speed as ratios interleaved in one run, punctuality, litter, memory.
 
-    python benchmarks/sandbox.py [speed|rows|late|litter|start|memory ...]
+    python -m benchmarks.sandbox [speed|rows|late|litter|start|memory ...]
 
 Without arguments all of them, in a few minutes. Needs Linux; pebble and bwrap rows appear where those are installed.
 """
@@ -20,7 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from verikit.sandbox import Job, LocalSandbox, RunLimits
+from benchmarks.languages import processor_seconds
+from verikit.sandbox import Job, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.bwrap import BwrapSandbox
 from verikit.types import Sample
 from verikit.verifiers.code.verifier import Code
@@ -130,12 +131,15 @@ def problems() -> list[dict[str, Any]]:
 
 
 def rows() -> None:
-    """HumanEval-form rows graded a second with two workers, against one subprocess for a whole row with two workers."""
+    """HumanEval-form rows graded a second with two workers, against one subprocess for a whole row with two workers.
+
+    The last ratio is of CPU seconds, one row after another. It depends less on other work of the machine.
+    """
     data = problems() * 20
     samples = [Sample(completion=row["program"], meta=row) for row in data]
     whole = [f"{row['program']}\n{row['test']}\ncheck({row['entry_point']})" for row in data[:20]]
     for verifier in (Code(), Code(children="row")):
-        ratios, alone, rates = [], [], []
+        ratios, alone, rates, used = [], [], [], []
         assert all(score.value == 1 for score in verifier.score(samples[:8]))
         for _ in range(ROUNDS):
             with ThreadPoolExecutor(2) as threads:
@@ -145,10 +149,15 @@ def rows() -> None:
             alone.append(single / seconds)
             ratios.append(base / seconds)
             rates.append(1 / seconds)
+            marks = [processor_seconds(default_sandbox())]
+            for work in (lambda: [plain(program) for program in whole], lambda: verifier.score(samples[:20])):  # noqa: B023
+                work()
+                marks.append(processor_seconds(default_sandbox()))
+            used.append((marks[1] - marks[0]) / (marks[2] - marks[1]))
         print(
             f"HumanEval-form rows, 7 asserts, a child per {verifier.children}: "
             f"{statistics.median(rates):.0f} a second, {statistics.median(ratios):.1f}x a subprocess per row "
-            f"({statistics.median(alone):.1f}x one at a time)",
+            f"({statistics.median(alone):.1f}x one at a time), {statistics.median(used):.1f}x by CPU seconds",
             flush=True,
         )
 

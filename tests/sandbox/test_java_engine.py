@@ -30,6 +30,10 @@ PLAIN = {
     "A,B}System.out.println(new P(a,\"z\")+\" \"+E.values()[a%2]+\" \"+"
     "switch(\"k\"+a){case \"k1\"->\"one\";default->\"more\";}+new Object(){public String toString(){"
     "return \"anon\";}});",
+    "switches": READ + "enum E{A,B}switch(E.values()[a%2]){case A:System.out.println(b);break;"
+    "default:System.out.println(a);}",
+    "concurrent": READ + "Map<Integer,Integer> m=new java.util.concurrent.ConcurrentHashMap<>();"
+    "m.merge(a,b,Integer::sum);System.out.println(m);",
     "big": READ + "System.out.println(BigInteger.valueOf(a).pow(70).add(new BigInteger(\"9\").mod(BigInteger.TEN)));",
     "queue": READ + "PriorityQueue<int[]> q=new PriorityQueue<>((u,v)->v[0]-u[0]);q.add(new int[]{a});"
     "q.add(new int[]{b});"
@@ -87,6 +91,7 @@ ALONE = {
     "executor": "java.util.concurrent.Executors.newFixedThreadPool(2);",
     "future": "java.util.concurrent.CompletableFuture.runAsync(()->{});",
     "timer": "new Timer().cancel();", "local": "new ThreadLocal<String>().set(\"\");",
+    "parallel_map": "new java.util.concurrent.ConcurrentHashMap<Integer,Integer>().forEach(1,(k,v)->{});",
     "parallel": "IntStream.range(0,9).parallel().sum();", "parallel_list": "Arrays.asList(1).parallelStream().count();",
     "parallel_sort": "Arrays.parallelSort(new int[9]);"
     "", "method_reference": "Function<List<Integer>,?> f=List::parallelStream;",

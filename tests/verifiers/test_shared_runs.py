@@ -12,6 +12,8 @@ from verikit.base import score_all
 from verikit.sandbox import LocalSandbox, RunLimits, default_sandbox, same
 from verikit.sandbox.guest.closed import closed
 from verikit.types import Sample, Score
+from verikit.verifiers.code import python_cases
+from verikit.verifiers.code.verifier import Code
 from verikit.verifiers.proposals.program import Program
 from verikit.verifiers.proposals.proposal import InvalidProposal, validate
 from verikit.verifiers.proposals.shared_runs import UNREAD, read_together
@@ -44,6 +46,11 @@ LEAKS = [
     "def f(x) -> [n for n in [(m := [])]]:\n    m.append(x)\n    return len(m)",
     "f = (lambda n: lambda x: n.append(x) or len(n))([])",
     "def f(x):\n    try:\n        return open('n').read() + 'x'\n    finally:\n        open('n', 'a').write('x')",
+    "from collections import Counter\nn = Counter()\ndef f(x):\n    n.update([x])\n    return n[x]",
+    "import string\ndef f(x):\n    string.digits += 'x'\n    return string.digits",
+    "n: list = []\ndef f(x):\n    n.append(x)\n    return len(n)",
+    "n = 0,\nn = [*n]\ndef f(x):\n    n.append(x)\n    return len(n)",
+    "from functools import cache\n@cache\ndef g(x):\n    return [x]\ndef f(x):\n    g(1).append(x)\n    return g(1)",
 ]
 OPEN = [
     "def f(x):\n    return id(x) % 7", "def f(x):\n    return hash(str(x))", "def f(x):\n    return input()",
@@ -54,13 +61,20 @@ OPEN = [
     "def f(x):\n    return list({f, lambda: 0, lambda: 1})[0](x)", "def f(x):\n    yield x", "def f(x):\n    del x",
     "async def f(x):\n    return x", "def f(x):\n    with x: return 1", "def f(x): return eval('1')",
     "def f(x):\n    match x:\n        case 1: return 1", "print(1)\ndef f(x):\n    return 1",
-    "def f(x):\n    import math",
+    "def f(x):\n    import time", "from math import *\ndef f(x):\n    return x",
+    "from . import math\ndef f(x):\n    return x",
+    "from typing import Any as id\ndef f(x):\n    return id", "import math as __builtins__\ndef f(x):\n    return x",
+    "from random import random\ndef f(x):\n    return random()", "import re\ndef f(x):\n    return re.purge()",
+    "import math.x\ndef f(x):\n    return x", "from functools import partial\ndef f(x):\n    return partial",
 ]  # fmt: skip
 CLOSED = [
     SUM, "def f(x): return x + 1", "def g(n):\n    return 1 if n < 2 else n * g(n - 1)\ndef f(x):\n    return g(x)",
     '"""Doc."""\ndef f(x: int, y: str = "a") -> list:\n    """Say."""\n    return [f"{c}{x:>3}" for c in y.upper()]',
     "def f(x):\n    return sorted(set(x.split()), reverse=True)[:2]",
     "def f(*a, k=None):\n    return a if k is None else k",
+    "import math\nfrom typing import List, Optional as Maybe\nMOST = 10 ** 9 + 7\n\n\n"
+    "def f(x: List[int], y: Maybe[int] = None) -> int:\n    from collections import Counter\n"
+    "    return Counter(x).most_common(1)[0][1] % MOST + math.floor(math.pi)",
     "def f(x):\n    d = {}\n    for c in x:\n        d[c] = d.get(c, 0) + 1\n    return max(d, key=lambda c: d[c])",
 ]  # fmt: skip
 
@@ -198,7 +212,8 @@ def test_determinism_takes_another_hash_seed_and_more_children_unless_the_progra
     validate(default_sandbox(), SUM, "3", limits=LIMITS)
     assert children[1:] == [0, 1]
     children.clear()
-    validate(default_sandbox(), "import math\ndef f(x):\n    return math.sqrt(x)", "3", limits=LIMITS)
+    program = "import fractions\ndef f(x):\n    return int(fractions.Fraction(x))"
+    validate(default_sandbox(), program, "3", limits=LIMITS)
     assert sorted(children[1:]) == [0, 0, 1, 1]
 
 
@@ -221,3 +236,48 @@ def test_a_text_that_can_t_be_read_leaves_the_others_read() -> None:
     ]
     assert read_together(default_sandbox(), asked, LIMITS) == [[1], UNREAD, [[1], {"k": 2}], UNREAD, True]
     assert read_together(default_sandbox(), asked[3:4], LIMITS) == [UNREAD]
+
+
+CUBES = {"tests": [f"assert f({n}) == {n**3}" for n in range(7)]}
+
+
+def coded(program: str, **options: Any) -> Score:
+    return score_all(Code(**options), [Sample(completion=program, meta=CUBES)])[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "most"),
+    [
+        ("from typing import List\ndef f(x: int) -> int:\n    return x ** 3", 1),
+        ("from random import random\ndef f(x: int) -> int:\n    return x ** 3", 7),
+        ("# id\nn = []\ndef f(x: int) -> int:\n    return x ** 3", 1 + 7),  # its text had to be parsed
+    ],
+)
+def test_tests_of_a_closed_program_share_a_child(children: list[int], program: str, most: int) -> None:
+    assert coded(program).value == 1.0
+    assert len(children) == most
+
+
+COUNTED = "n = []\ndef f(x):\n    n.append(0)\n    return (len(n) - 1) ** 3"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        COUNTED, COUNTED.replace("[]", "[0][:0]"), "def f(x):\n    return x ** 3 if x < 6 else x",
+        "def f(x):\n    return x ** 3 if x < 6 else 1 // 0", "def f(x):\n    return f(x)", "def f(x): return",
+        "def f(x):\n    return 'a' * 10 ** 8", "def f(x):\n    print('a' * 10 ** 6)\n    return x ** 3",
+        "def f(x) return", "def f(x):\n    return (y for y in x)", "def g(x):\n    return x ** 3", *LEAKS,
+    ],
+)  # fmt: skip
+def test_a_program_has_the_verdict_in_company_that_it_has_alone(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = coded(program, wall_s=4.0)
+    monkeypatch.setattr(python_cases, "may_be_closed", lambda code: False)
+    assert found == coded(program, wall_s=4.0)
+
+
+def test_tests_that_hang_in_company_are_run_alone() -> None:
+    slow = "def f(x):\n    while x == 3:\n        pass\n    return x ** 3"
+    found = coded(slow, wall_s=1.0, row_s=9.0, reward="fraction")
+    assert found.value == 6 / 7
+    assert "timeout" in found.reason

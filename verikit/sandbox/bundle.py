@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 
 MODULES = (
-    "foreign", "values", "plain", "lost", "guest", "guest.strict", "proxies", "proxies.plain", "proxies.containers",
-    "proxies.frames", "proxies.natives", "proxies.raised", "proxies.describe", "proxies.mirror", "proxies.border",
-    "proxies.peer", "proxies.near", "proxies.claims", "proxies.program", "proxies.tests", "proxies.names", "runner",
+    "foreign", "values", "plain", "lost", "guest", "guest.closed", "guest.strict", "proxies", "proxies.plain",
+    "proxies.containers", "proxies.frames", "proxies.natives", "proxies.raised", "proxies.describe", "proxies.mirror",
+    "proxies.border", "proxies.peer", "proxies.near", "proxies.claims", "proxies.program", "proxies.tests",
+    "proxies.names", "runner",
 )  # fmt: skip
 """Modules of this package, each after its imports."""
 RECORD = "verikit.record"

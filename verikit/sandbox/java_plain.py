@@ -60,6 +60,8 @@ _TABLE = {
 _WHOLE = frozenset(folder + name for folder, names in _TABLE.items() for name in names.split())
 """Classes that may be inherited from. All their members may be used, except `_NEVER` and members that open files."""
 _THROWABLE = "<init> getMessage getLocalizedMessage getCause initCause toString addSuppressed fillInStackTrace equals"
+_SWITCHED = "java/lang/NoSuchFieldError"
+"""What javac's own code around a `switch` over an enum catches."""
 _SOME = {
     "java/lang/Object": "<init> getClass hashCode equals toString wait notify notifyAll clone",
     "java/lang/Class": "getName getSimpleName desiredAssertionStatus isInstance cast",
@@ -71,6 +73,8 @@ _SOME = {
     "java/nio/charset/Charset": "forName defaultCharset name",
     "java/security/MessageDigest": "getInstance update digest reset",
     "java/util/Locale": "ROOT US ENGLISH UK getDefault",
+    "java/util/concurrent/ConcurrentHashMap": "<init> get put containsKey remove size isEmpty entrySet keySet values "
+    "merge getOrDefault putIfAbsent computeIfAbsent computeIfPresent compute clear toString",
 }
 """Members of other classes that may be used. Of these classes, only Object may be inherited from."""
 _THREADS = (
@@ -151,7 +155,8 @@ def _is_plain(found: _ClassFile, own: set[str]) -> bool:
         name in own or name == "java/lang/Object" or name in _WHOLE or _is_exception(name) for name in found.above
     ):
         return False
-    if not all(name in own or name in ("", "java/lang/Throwable") or _is_exception(name) for name in found.caught):
+    known = ("", "java/lang/Throwable", _SWITCHED)
+    if not all(name in own or name in known or _is_exception(name) for name in found.caught):
         return False
     return all(_may_use(own, *use) for use in found.uses)
 

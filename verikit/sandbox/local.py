@@ -108,12 +108,15 @@ class LocalSandbox:
         """
         return self._job(Job(code, stdin, call, limits, files or {}))
 
-    def run_calls(self, code: str, calls: Sequence[FunctionCall], limits: RunLimits | None = None) -> RunResult:
+    def run_calls(
+        self, code: str, calls: Sequence[FunctionCall], limits: RunLimits | None = None, *, only_closed: bool = False
+    ) -> RunResult:
         """Run one program and call it several times in the one child; the value is the list of results.
 
-        The first call that fails ends the run. Calls in one child can affect each other.
+        The first call that fails ends the run. Calls in one child can affect each other, unless the program is closed
+        (`guest/closed.py`). With `only_closed`, another program is not run, and the status is `error`.
         """
-        return self._run(Job(code, limits=limits), calls)
+        return self._run(Job(code, limits=limits), calls, only_closed=only_closed)
 
     async def arun(self, code: str, **options: Any) -> RunResult:
         """Run one program without blocking the event loop; the options of `run`."""
@@ -191,8 +194,8 @@ class LocalSandbox:
         result = self._run(job, [job.call] if job.call else [])
         return replace(result, value=result.value[0]) if job.call and result.status == "ok" else result
 
-    def _run(self, job: Job, calls: Sequence[FunctionCall], *, seed: int = 0) -> RunResult:
-        payload = records.payload(job.code, calls, job.files, fetch=job.fetch)
+    def _run(self, job: Job, calls: Sequence[FunctionCall], *, seed: int = 0, only_closed: bool = False) -> RunResult:
+        payload = records.payload(job.code, calls, job.files, fetch=job.fetch, only_closed=only_closed)
         stdin = job.stdin.encode("utf-8", "surrogatepass") if isinstance(job.stdin, str) else job.stdin
         return self.run_payload(payload, stdin, job.limits or self.limits, tier(job.code), len(calls), seed=seed)
 

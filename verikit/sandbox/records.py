@@ -29,11 +29,14 @@ def payload(
     names: Sequence[str] = (),
     answers: Sequence[tuple[str, str]] | None = None,
     fetch: Sequence[str] = (),
+    *,
+    only_closed: bool = False,
 ) -> bytes:
     """One line for the child: the program and the calls, and no secrets.
 
     With a `role` the child is one side of a conversation (`proxies`). `names` are the other side's, and override
     Python's. With `answers`, its lines so far have these answers in this order, and it ends with the first line beyond.
+    With `only_closed`, a program whose calls can affect each other is not run.
 
     Raises:
         ValueError: An argument has no typed form, or a file's name leads out of the directory.
@@ -43,6 +46,8 @@ def payload(
         job |= {"role": role, "names": list(names)}
     for name, args, kwargs in calls:
         job["calls"].append([name, values.encode(list(args)), values.encode(dict(kwargs))])
+    if only_closed:
+        job["only_closed"] = True
     if answers is not None:
         job["answers"] = list(answers)
     if fetch:

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from verikit.sandbox import values
+from verikit.sandbox.guest.closed import closed
 from verikit.sandbox.lost import swallowed, why_lost
 from verikit.sandbox.plain import thawed
 
@@ -105,6 +106,8 @@ def _attempt(
                 file.write(bytes.fromhex(content))
         if role == "program" or (job["calls"] and role is None):
             _give_name(namespace)
+        if "only_closed" in job and not closed(job["code"]):
+            raise ValueError("calls of this program can affect each other")
         if role == "program":
             _serve(job, namespace, commands)
         if role == "tests":

@@ -61,9 +61,15 @@ class WholeRuns:
         """Run a program that is not called. `payload` includes it and its files, too."""
         return self._execute(payload, stdin, limits, 0, asking=False)
 
-    def run_calls(self, code: str, calls: Sequence[FunctionCall], limits: RunLimits | None = None) -> RunResult:
-        """Run one program and call it several times in the one process; the value is the list of results."""
-        return self._execute(records.payload(code, calls), b"", limits or self.limits, len(calls), asking=False)
+    def run_calls(
+        self, code: str, calls: Sequence[FunctionCall], limits: RunLimits | None = None, *, only_closed: bool = False
+    ) -> RunResult:
+        """Run one program and call it several times in the one process; the value is the list of results.
+
+        With `only_closed`, a program whose calls can affect each other is not run, and the status is `error`.
+        """
+        payload = records.payload(code, calls, only_closed=only_closed)
+        return self._execute(payload, b"", limits or self.limits, len(calls), asking=False)
 
     def map(self, jobs: Iterable[Job]) -> list[RunResult]:
         """Run many programs, `workers` at a time; results keep the order."""

@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import re
 
 _NODES = (
     ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.keyword, ast.Return, ast.Assign, ast.AugAssign,
@@ -9,9 +10,9 @@ _NODES = (
     ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set, ast.ListComp,
     ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension, ast.Compare, ast.Call, ast.FormattedValue,
     ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple, ast.Slice,
-    ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop,
+    ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop, ast.Import, ast.ImportFrom, ast.alias,
 )  # fmt: skip
-"""All node types of a closed program: no imports, classes, `global`, `try`, `with`, `yield`, `del`, `match`, nor `:=`.
+"""All node types of a closed program: no classes, `global`, `try`, `with`, `yield`, `del`, `match`, nor `:=`.
 
 In an annotation, `:=` binds a name of the module.
 """
@@ -27,25 +28,58 @@ _METHODS = frozenset(
     " intersection isalnum isalpha isdecimal isdigit islower isnumeric isspace issubset issuperset istitle isupper"
     " items join keys ljust lower lstrip partition pop remove removeprefix removesuffix replace reverse rfind rindex"
     " rjust rpartition rsplit rstrip setdefault sort split splitlines startswith strip swapcase title union update"
-    " upper values zfill bit_length is_integer".split()
+    " upper values zfill bit_length is_integer appendleft elements extendleft most_common popitem popleft"
+    " rotate".split()
 )
 """Methods of plain data. `format` is not included, because its string may name attributes."""
+_MODULES = {
+    "bisect": frozenset("bisect bisect_left bisect_right insort insort_left insort_right".split()),
+    "collections": frozenset("Counter OrderedDict defaultdict deque".split()),
+    "functools": frozenset(["reduce"]),
+    "heapq": frozenset("heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest".split()),
+    "itertools": frozenset(
+        "accumulate chain combinations combinations_with_replacement compress count cycle dropwhile filterfalse groupby"
+        " islice pairwise permutations product repeat starmap takewhile zip_longest".split()
+    ),
+    "math": frozenset(
+        "acos asin atan atan2 ceil comb cos degrees dist e exp fabs factorial floor fmod fsum gcd hypot inf isclose"
+        " isfinite isinf isnan isqrt lcm log log10 log1p log2 modf nan perm pi pow prod radians remainder sin sqrt tan"
+        " tau trunc".split()
+    ),
+    "string": frozenset("ascii_letters ascii_lowercase ascii_uppercase digits hexdigits punctuation".split()),
+    "typing": frozenset("Any Callable Dict FrozenSet Iterable Iterator List Optional Sequence Set Tuple Union".split()),
+}
+"""The names of each module that store nothing. Its other names, and other modules, make a program open."""
+_ATTRIBUTES = _METHODS.union(*_MODULES.values())
+_OPEN = re.compile(
+    r"^[ \t]*(?:class|global|nonlocal|with|async|del|match)[ \t]|^[ \t]*(?:try:|@)|__|\byield\b"
+    rf"|^[ \t]*(?:import[ \t]+(?!{'|'.join(_MODULES)})|from[ \t]+(?!{'|'.join(_MODULES)})\w+[ \t]+import\b)"
+    rf"|\b(?:{'|'.join(sorted(_OTHERS))})\(",
+    re.MULTILINE,
+)
+
+
+def may_be_closed(code: str) -> bool:
+    """Whether it is worth a child to find out if a program is closed. The text alone decides, and it may be wrong."""
+    return not _OPEN.search(code)
 
 
 def closed(code: str) -> bool:
     """Whether a program's functions keep nothing from one call to the next, and depend only on their arguments.
 
-    This is the case if the program consists only of functions without defaults except constants, and these only of
-    statements and expressions over plain data. Then no lasting state can be changed, and no clock, file or random
-    source can be read. So a call returns the same in a process with earlier calls as in a separate one. Only hash seeds
-    and addresses, which differ between servers, may distinguish processes. False if that can't be determined.
+    This is the case if the program consists only of imports of pure functions, of constants, and of functions without
+    defaults except constants, and these only of statements and expressions over plain data. Then no lasting state can
+    be changed, and no clock, file or random source can be read. So a call returns the same in a process with earlier
+    calls as in a separate one. Only hash seeds and addresses, which differ between servers, may distinguish processes.
+    False if that can't be determined.
     """
     tree = ast.parse(code)
     nodes = list(ast.walk(tree))
-    body = [node for node in tree.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
+    body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom) and not _is_constant(node)]
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     names |= {node.arg for node in nodes if isinstance(node, ast.arg)}
     names |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    names |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
     return (
         all(isinstance(node, ast.FunctionDef) for node in body)
         and all(isinstance(node, _NODES) and _keeps_nothing(node) for node in nodes)
@@ -55,13 +89,29 @@ def closed(code: str) -> bool:
     )
 
 
+def _is_constant(node: ast.stmt) -> bool:
+    """A docstring, or a number or string with a name. Functions can't give such a name another value."""
+    match node:
+        case ast.Expr(ast.Constant()):
+            return True
+        case ast.Assign([ast.Name()], value) | ast.AnnAssign(ast.Name(), _, value):
+            kinds = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
+            return value is not None and all(isinstance(part, kinds) for part in ast.walk(value))
+    return False
+
+
 def _keeps_nothing(node: ast.AST) -> bool:
     if isinstance(node, ast.FunctionDef):
         return not node.decorator_list
     if isinstance(node, ast.arguments):
         return all(isinstance(value, ast.Constant) for value in (*node.defaults, *filter(None, node.kw_defaults)))
     if isinstance(node, ast.Attribute):
-        return isinstance(node.ctx, ast.Load) and node.attr in _METHODS
+        return isinstance(node.ctx, ast.Load) and node.attr in _ATTRIBUTES
+    if isinstance(node, ast.Import):
+        return all(alias.name in _MODULES for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        known = _MODULES.get(node.module or "", frozenset()) if not node.level else frozenset()
+        return all(alias.name in known for alias in node.names)
     if isinstance(node, ast.Compare):  # the identity of objects that are created each time is random
         same = any(isinstance(way, ast.Is | ast.IsNot) for way in node.ops)
         return not same or (len(node.ops) == 1 and (_is_none(node.left) or _is_none(node.comparators[0])))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from verikit.base import describe
-from verikit.sandbox import Failure, FunctionCall, RunResult
+from verikit.sandbox import Failure, FunctionCall, RunLimits, RunResult
 from verikit.sandbox.foreign import OpaqueValue
+from verikit.sandbox.guest.closed import may_be_closed
 from verikit.types import Score
 from verikit.verifiers.code import livecodebench, rows
 from verikit.verifiers.code.apart.far_program import FarProgram
@@ -17,6 +20,10 @@ from verikit.verifiers.code.checkers import checked
 from verikit.verifiers.code.compare import holds, same_output, show
 from verikit.verifiers.code.humaneval import with_helpers
 from verikit.verifiers.reading.solution import solution
+
+_COMPANY = 2
+"""The minimum number of calls for which a child in common pays."""
+_SHARE_OF_WALL = 4
 
 
 def read(attempt: CodeAttempt) -> Sequence[Case]:
@@ -48,6 +55,8 @@ def score(attempt: CodeAttempt, cases: Sequence[Case]) -> Score:
     if not rules.livecodebench:
         program = attempt.completed(program)
     runs = _CaseRuns(attempt, program)
+    if not (rules.shared_calls or rules.in_process or rules.livecodebench):
+        runs.call_together([case for case in cases if isinstance(case, Called)])
     passed, first = 0, ""
     for case in _grouped(cases) if rules.shared_calls else cases:
         problem = runs.problem(case)
@@ -88,9 +97,38 @@ class _CaseRuns:
     def __init__(self, attempt: CodeAttempt, program: str) -> None:
         self._attempt, self._program = attempt, program
         self._rules, self._box, self._budget = attempt.rules, attempt.box, attempt.budget()
+        self._passed = set[int]()
+        """Cases (by their `id`) that passed in a child with others."""
+
+    def call_together(self, cases: Sequence[Called]) -> None:
+        """Make all calls in one child, if the program's text shows that they can't affect each other.
+
+        Only a right value is a result. All other cases run again, each in its own child. So a slow program does not
+        wait twice, this child has a part of a run's time.
+        """
+        if len(cases) < _COMPANY or not may_be_closed(self._program):
+            return
+        calls = [_located(case.call, self._program) for case in cases]
+
+        def start(limits: RunLimits) -> RunResult:
+            part = replace(limits, wall_s=limits.wall_s / _SHARE_OF_WALL)
+            return self._box.run_calls(self._program, calls, part, only_closed=True)
+
+        try:
+            result = self._budget.run(start)
+        except ValueError:  # an argument has no typed form, which counts only if its case is reached
+            return
+        if result.status != "ok":
+            return
+        for case, value in zip(cases, result.value, strict=True):
+            with suppress(Exception):  # a value that can't be compared is judged alone
+                if self._holds(case, value):
+                    self._passed.add(id(case))
 
     def problem(self, case: Case) -> str | Score:
         """Empty if the case passes, otherwise the problem; a score if the program is not the cause."""
+        if id(case) in self._passed:
+            return ""
         result = self._run(case)
         if result.status == "infra_error":
             return Score.error(f"sandbox error: {result.error}")

@@ -18,6 +18,7 @@ from typing import Any
 from verikit.sandbox import FunctionCall
 from verikit.types import Gold
 from verikit.verifiers.code.cases import Called, Case, Driven, Equality, Piped
+from verikit.verifiers.code.literals import literal
 from verikit.verifiers.code.packed import unpacked
 
 
@@ -138,7 +139,7 @@ def _object(test: Any, meta: Mapping[str, Any]) -> Case:
         read_call = _call(_expression(str(test["call"])))
         if read_call is None:
             raise ValueError(f"test call {test['call']!r} must be a call with literal arguments")
-        return Called(read_call, _literal(_expression(str(test["expected"]))), "exact", text=str(test["call"]))
+        return Called(read_call, literal(_expression(str(test["expected"]))), "exact", text=str(test["call"]))
     if "input" in test and isinstance(test.get("any_of"), list) and test["any_of"]:
         first, *others = map(_text, test["any_of"])
         return Piped(_text(test["input"]), first, others=tuple(others))
@@ -205,6 +206,16 @@ def _is_metadata(node: ast.stmt) -> bool:
     )
 
 
+def _tests_nothing(node: ast.stmt) -> bool:
+    """HumanEval's checks have `assert True, "…"` between their tests."""
+    match node:
+        case ast.Assert(ast.Constant(value)):
+            return bool(value)
+        case ast.Expr(ast.Name(name)):
+            return hasattr(builtins, name)
+    return _is_metadata(node) and not isinstance(node, ast.Assign)
+
+
 def driven(case: Case) -> Driven | None:
     """A lifted assert as test code again, for a value that only the program's own `==` can compare; None for others."""
     if not isinstance(case, Called) or case.equality != "python" or not case.text.count(f"{case.call[0]}("):
@@ -255,7 +266,7 @@ def _lift(body: Sequence[ast.stmt], names: Mapping[str, str]) -> list[Called]:
     """A call for each statement; empty unless every one is a literal assert."""
     cases = []
     for statement in body:
-        if _is_metadata(statement) and not isinstance(statement, ast.Assign):
+        if _tests_nothing(statement):
             continue
         case = _lift_assert(statement.test, names) if isinstance(statement, ast.Assert) else None
         if case is None:
@@ -281,14 +292,12 @@ def _lift_assert(test: ast.expr, names: Mapping[str, str]) -> Called | None:
                 left, right = right, left
                 call = _call(left, names)
             equality: Equality = "exact" if isinstance(relation, ast.Is) else "python"
-            return Called(call, _literal(right), equality, text=text) if call else None
+            return Called(call, literal(right), equality, text=text) if call else None
         if isinstance(relation, ast.Lt | ast.LtE) and _is_distance(left):
             inner: ast.BinOp = left.args[0]  # type: ignore[attr-defined]
             call = _call(inner.left, names)
             if call:
-                return Called(
-                    call, _literal(inner.right), relation="close", tolerance=float(_literal(right)), text=text
-                )
+                return Called(call, literal(inner.right), relation="close", tolerance=float(literal(right)), text=text)
     except ValueError:
         return None
     return None
@@ -317,18 +326,11 @@ def _call(node: ast.expr, names: Mapping[str, str] | None = None) -> FunctionCal
     if any(keyword.arg is None for keyword in node.keywords):
         return None
     try:
-        args = [_literal(argument) for argument in node.args]
-        kwargs = {str(keyword.arg): _literal(keyword.value) for keyword in node.keywords}
+        args = [literal(argument) for argument in node.args]
+        kwargs = {str(keyword.arg): literal(keyword.value) for keyword in node.keywords}
     except ValueError:
         return None
     return names.get(node.func.id, node.func.id), args, kwargs
-
-
-def _literal(node: ast.expr) -> Any:
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        raise ValueError("must be a literal") from None
 
 
 def free_functions(tree: ast.Module) -> tuple[str, ...]:

@@ -59,7 +59,8 @@ class Code(TextVerifier):
     """Allowed difference of numbers, absolute or relative."""
     children: Literal["case", "row"] = "case"
     """One child per call (calls are isolated), or one for all calls of a row. The latter is faster and as strict about
-    values, but the calls share the program's state, as in HumanEval's own script."""
+    values, but the calls share the program's state, as in HumanEval's own script. Programs whose text shows that their
+    calls share nothing have one child in any case."""
     in_process: bool = False
     """Run the asserts inside the program's own process. The program can forge the verdict."""
     row_s: float | None = None

@@ -24,7 +24,7 @@ _CANT = (
     rf"(?:(?:can ?not|can't|won't|will not)(?: and|,? nor|/) (?:will not|won't|can't|cannot|should not|shall not|will)|"
     rf"(?:can|will|'ll|shall) ?not|can't|won't|(?:would|could|may)(?: not|n't)(?= be able| in good)|"
     rf"(?:am|'m|are|'re|was|were) {_ADVERB}(?:unable|not (?:able|allowed|permitted|programmed|designed|going|willing|"
-    rf"in a position)|forbidden|prohibited|unwilling))"
+    rf"at liberty|in a position)|forbidden|prohibited|unwilling))"
 )
 _TO = rf" {_ADVERB}(?:(?:be able )?to )?{_ADVERB}"
 _MAKE = r"(?:provide|write|create|generate|produce|make|draft|compose|offer|supply|share|disclose|reveal)"
@@ -57,7 +57,7 @@ _DOING = (
     r"(?:providing|offering|supplying|sharing|disclosing|revealing|discussing|answering|explaining|describing|writing|"
     r"creating|generating|producing|drafting|composing|giving) (?:that|this|these|those|such|any|your|you|it|content|"
     r"instructions|advice|information|details|how)\b|(?:engaging|participating|taking part) in|commenting on|"
-    r"responding to|(?:doing|continuing)(?: with)? (?:that|this|so|it))"
+    r"responding to|(?:getting|going) into (?:that|this|it)|(?:doing|continuing)(?: with)? (?:that|this|so|it))"
 )
 """As `_DO` and `_MADE`, for a speaker who will not be doing it."""
 _RULES = (
@@ -79,6 +79,21 @@ _RATHER = (
     rf"(?:have|'ve) (?:chosen|decided|opted) not) (?:to )?{_ADVERB}(?:get into|go into|talk about|speak (?:on|about)|"
     r"weigh in on|say(?=[.,!;]|$)|discuss|answer(?=[.,!;]|$)|be (?:a )?part of|have a part in)"
 )
+_ABLE = r"(?:can|could|may|will|'ll|(?:am|'m|are|'re) (?:able|allowed|permitted|willing|prepared|free|at liberty) to)"
+_SPEAK = (
+    r"(?:talk about|speak (?:to|on|about)|discuss|(?:get|go) into|cover|comment on|weigh in on|address|answer|touch on|"
+    r"take on|honou?r|advise on|help|assist|engage|support|provide|offer|share|write)\b"
+    r"(?! (?:\w+ )?(?:without|until|unless|yet|exactly|precisely|in full)\b)"
+)
+_TOPIC = (
+    r"(?:something|anything|one|(?:an?|the) (?:\w+ )?(?:topic|subject|request|question|matter|area|conversation|thing)|"
+    r"(?:topics|subjects|requests|questions|things))"
+)
+_THIS = (
+    r"\b(?:(?:this|that|it|these|those|which)|(?:this|that|your) (?:topic|subject|request|question)|"
+    r"what you(?:'re| are) asking(?: for| about)?) ?(?:'s|is|are|falls?|lies?|goes)"
+)
+"""How a reply points at what was requested, before it names its own limits."""
 _PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -120,8 +135,18 @@ _PATTERNS = tuple(
         r"conflicts with) (?:[\w']+ ){0,4}(?:guidelines|policy|policies|terms|principles|standards)",
         r"\b(?:against|violates?|violation of) (?:my|our|openai's) (?:\w+ ){0,2}(?:guidelines|policy|policies|"
         r"programming|principles|terms|values|ethics|training)",
-        rf"\bnot (?:something|a topic|a request) (?:that )?{_I} ?(?:can|could|am able to|'m able to|will|'ll) {_ADVERB}"
-        rf"(?:help|assist|do[.,!;]|discuss|talk about|answer|engage|support|{_MAKE})",
+        rf"\b(?:not|isn't|aren't) {_TOPIC} (?:that )?{_I} ?(?:{_ABLE} {_ADVERB}(?:do[.,!;]|{_SPEAK}|{_MAKE})|do[.,!;])",
+        rf"{_THIS} (?:(?:also|just|simply) )?{_TOPIC} (?:that |which )?{_I} ?{_ADVERB}"
+        rf"(?:{_CANT}{_TO}|(?:don't|do not|never|prefer not to|'d rather not) ){_SPEAK}",
+        rf"{_THIS} (?:\w+ )?(?:outside|beyond)(?: of)? (?:the (?:\w+ ){{1,2}}of )?"
+        rf"(?:what|(?:the )?(?:topics|subjects|requests|things)(?: that)?) {_I} ?{_ABLE} {_ADVERB}{_SPEAK}",
+        r"\b(?:outside|beyond)(?: of)? my (?:remit|mandate|boundaries|permissions)\b|\boff[- ]limits (?:for|to) me\b",
+        rf"\b{_I} ?{_ADVERB}(?:{_CANT}{_TO}|(?:don't|do not) )(?:talk about|speak (?:to|on|about)|(?:get|go) into|"
+        r"address|weigh in on|touch on) (?:this|that|such|these|it|your)"
+        r"(?: (?:topic|subject|matter|question|request|issue|thing)s?)?(?: here| at all)?(?=[.,!;]|$)",
+        rf"\b{_I}(?:'m| am|'ll| will|'d| would| must| have| need)? (?:going |like |rather |prefer )?(?:to )?"
+        r"(?:have to )?(?:(?:(?:steer clear|stay out) of|stay away from) (?:this|that|your) (?:topic|subject|question)|"
+        r"leave (?:this|that|your) (?:topic|subject|question|request) (?:unanswered|alone))\b",
         rf"\A\W*(?:(?:i'm|i am) (?:so |very |really )?sorry[,.!]*(?: but)? |sorry[,.!]*(?: but)? |"
         rf"no[,.!]* )?i {_CANT}[.!]",
     )
