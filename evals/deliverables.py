@@ -22,6 +22,7 @@ from verikit.evals.docs import Doc, Row
 from verikit.evals.grade import Grade
 from verikit.evals.grade import results as graded_results
 from verikit.readers import placed
+from verikit.readers.parse import JsonRow
 from verikit.types import WORKSPACE
 
 ROOT = "/"
@@ -50,7 +51,7 @@ def load(*, kind: str, task: str, data: files.Files = None, **more: Any) -> dict
     return {"test": datasets.Dataset.from_list(docs), "shots": []}
 
 
-def _converted(make: Callable[[Row], Iterator[dict[str, Any]]]) -> Callable[[str], Iterator[Doc]]:
+def _converted(make: Callable[[JsonRow], Iterator[JsonRow]]) -> Callable[[str], Iterator[Doc]]:
     """The documents of a file in a published form. Rows that the form marks as unusable are skipped."""
 
     def docs(file: str) -> Iterator[Doc]:

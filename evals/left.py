@@ -1,7 +1,7 @@
 """Stored runs of agents as an lm-eval model: the files that each run left, instead of replies.
 
-`replay:FOLDER` is a folder of Harbor's trials, or a folder with one folder per document, named by its id. The trials of a
-task are its repeats.
+`replay:FOLDER` is a folder of Harbor's trials, or a folder with one folder per document, named by its id. The trials of
+a task are its repeats.
 """
 
 from __future__ import annotations

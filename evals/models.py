@@ -42,8 +42,8 @@ def opened_model(
 
     Args:
         spec: `openai:…`, `vllm:PATH`, `hf:PATH`, `file.py:Name`; `replay:FILE`, a recording of requests or rows with
-            outputs; `replay:FOLDER`, the files that agents left; a verifier with its parentheses (`rm('hf:DIR')`), for tasks that score replies; or a name of
-            lm-eval's registry (`hf`, `vllm`, `local-completions`).
+            outputs; `replay:FOLDER`, the files that agents left; a verifier with its parentheses (`rm('hf:DIR')`), for
+            tasks that score replies; or a name of lm-eval's registry (`hf`, `vllm`, `local-completions`).
         options: Options of the engine or of lm-eval's model.
         seed: Seed for sampled requests.
         retriever: A retriever's spec, for the tasks that search.

@@ -77,8 +77,9 @@ class HarborTests(WorkspaceVerifier):
     """The reward of a Harbor task's own tests, run in a fresh sandbox on the files that an agent left.
 
     The row's workspace names the task: `{"trial": …, "task": …}`, or `{"after": …, "task": …}` with all files of the
-    agent's box. The sandbox has the task's files, the agent's outputs and the tests. Rewards that the agent left are not
-    read. First the task's own solution is graded. If its reward is not the full one, the task's samples have no value.
+    agent's box. The sandbox has the task's files, the agent's outputs and the tests. Rewards that the agent left are
+    not read. The task's own solution is graded first. Samples of a task whose solution does not get the full reward
+    have no value.
     """
 
     seconds: float = 600.0
