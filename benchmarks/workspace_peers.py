@@ -43,7 +43,7 @@ CELLS = [(row, column) for row in (0, 1) for column in ("city", "sum")]
 
 
 def calls(twin: Twin, file: str, reference: str) -> dict[str, list[Any]]:
-    """How each peer is called for a file: its function, and the arguments. A peer may need several calls, all to hold."""
+    """How each peer is called for a file: its function and the arguments. Of several calls all have to accept it."""
     if twin.kind == "xlsx":
         rule = {
             "type": "check_cell",
@@ -269,9 +269,8 @@ def main() -> None:
         found.append(verdict)
         if given.all:
             twin = verdict.twin
-            print(
-                f"{twin.kind:7} {twin.truth:6} {twin.name:50} {verdict.grader:16} {verdict.accepted!s:6} {verdict.told[:90]}"
-            )
+            named = f"{twin.kind:7} {twin.truth:6} {twin.name:50}"
+            print(f"{named} {verdict.grader:16} {verdict.accepted!s:6} {verdict.told[:90]}")
     print("\n".join(table(found)))
 
 

@@ -36,9 +36,8 @@ def twins() -> Iterator[Twin]:
         for (truth, name), data in make().items():
             file, before = _PLACES[kind]
             yield Twin(kind, name, truth, file, data, before)
-    yield Twin(
-        "files", "a link to the right text outside", "forged", "final.txt", b"", _PLACES["files"][1], "outside.txt"
-    )
+    file, before = _PLACES["files"]
+    yield Twin("files", "a link to the right text outside", "forged", file, b"", before, "outside.txt")
 
 
 Made = dict[tuple[Truth, str], bytes]
@@ -169,7 +168,7 @@ def _decks() -> Made:
     }
 
 
-def _chart(bars: tuple[int, ...] = (120, 200, 80), *, ground: int = 255, format: str = "PNG") -> bytes:
+def _chart(bars: tuple[int, ...] = (120, 200, 80), *, ground: int = 255, lossy: bool = False) -> bytes:
     from PIL import Image, ImageDraw
 
     made, out = Image.new("RGB", (400, 300), (ground,) * 3), io.BytesIO()
@@ -177,7 +176,11 @@ def _chart(bars: tuple[int, ...] = (120, 200, 80), *, ground: int = 255, format:
     pen.line((40, 20, 40, 260, 380, 260), fill=(0, 0, 0), width=2)
     for index, high in enumerate(bars):
         pen.rectangle((70 + 100 * index, 260 - high, 130 + 100 * index, 258), fill=(30, 90, 160))
-    made.save(out, format, **({"quality": 85} if format == "JPEG" else {}))
+    if lossy:
+        between = io.BytesIO()
+        made.save(between, "JPEG", quality=85)
+        made = Image.open(between).convert("RGB")
+    made.save(out, "PNG")
     return out.getvalue()
 
 
@@ -189,7 +192,7 @@ def _charts() -> Made:
     return {
         ("right", "the same bars"): _chart(),
         ("right", "on an almost white ground"): _chart(ground=254),
-        ("right", "as a JPEG"): _chart(format="JPEG"),
+        ("right", "saved as a JPEG and as a PNG again"): _chart(lossy=True),
         ("wrong", "one bar of another height"): _chart((120, 200, 110)),
         ("wrong", "one bar is missing"): _chart((120, 200)),
         ("forged", "a blank picture"): blank.getvalue(),
@@ -249,5 +252,6 @@ _MAKERS: dict[str, Callable[[], Made]] = {
 }  # fmt: skip
 _PLACES: dict[str, tuple[str, Mapping[str, bytes]]] = {
     "xlsx": ("out.xlsx", {}), "docx": ("out.docx", {}), "pptx": ("out.pptx", {}), "image": ("out.png", {}),
-    "csv": ("out.csv", {}), "sqlite": ("shop.db", {"shop.db": _database()}), "files": ("final.txt", {"draft.txt": b"Dear all,\n"}),
+    "csv": ("out.csv", {}), "sqlite": ("shop.db", {"shop.db": _database()}),
+    "files": ("final.txt", {"draft.txt": b"Dear all,\n"}),
 }  # fmt: skip

@@ -48,7 +48,7 @@ SUM = {
     "instruction.md": "Write the sum of the second column of sales.csv to total.txt.\n",
     "environment/Dockerfile": "FROM debian:12\nWORKDIR /app\nCOPY sales.csv .\n",
     "environment/sales.csv": "Oslo,3\nOslo,4\nRome,5\n",
-    "solution/solve.sh": "#!/bin/bash\ncut -d, -f2 sales.csv | paste -sd+ | (read sum; echo $((sum))) > /app/total.txt\n",
+    "solution/solve.sh": "#!/bin/bash\necho $(($(cut -d, -f2 sales.csv | paste -sd+))) > /app/total.txt\n",
     "tests/test.sh": "#!/bin/bash\ngrep -cx 12 /app/total.txt > /logs/verifier/reward.txt\n",
 }
 PAGE = "<!doctype html><button onclick='{script}'>Add</button> <p>Count <b id=n>0</b></p>"

@@ -1,4 +1,4 @@
-"""The verifier `harbor_tests`: a Harbor task's own tests in a second box, and who is to blame if they give no reward."""
+"""The verifier `harbor_tests`: a Harbor task's own tests in a second box, and who is to blame without a reward."""
 
 import json
 import sys
