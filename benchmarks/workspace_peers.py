@@ -252,9 +252,8 @@ def _cell(found: list[Verdict]) -> str:
     for truth in ("right", "wrong", "forged"):
         those = [one for one in found if one.twin.truth == truth]
         unscored = sum(one.accepted is None for one in those)
-        parts.append(
-            f"{sum(bool(one.accepted) for one in those)}/{len(those)}" + (f" ({unscored} no value)" if unscored else "")
-        )
+        told = f" ({unscored} no value)" if unscored else ""
+        parts.append(f"{sum(bool(one.accepted) for one in those)}/{len(those)}{told}" if those else "–")
     return ", ".join(parts) if found else "–"
 
 
