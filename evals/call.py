@@ -210,6 +210,6 @@ def _files(data: Any, name: str, held: CallFolder, restart: bool) -> str | dict[
 
 def _file(data: Data, name: str, held: CallFolder, restart: bool) -> str:
     path = Path(held.file(data, name, restart))
-    if not path.is_file():
+    if not path.exists():
         raise UsageError(f"{path}: there is no such file", hint="a path or rows")
     return str(path.resolve())

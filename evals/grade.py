@@ -26,7 +26,8 @@ from verikit.replies.split import split
 from verikit.scoring.rows import from_row, to_row
 from verikit.select import clusters, equality
 from verikit.stats import Summary
-from verikit.types import Message, Prompt, Sample, Score
+from verikit.types import WORKSPACE, Message, Prompt, Sample, Score
+from verikit.workspaces import TaskWorkspace
 
 Grade = dict[str, Any]
 """One reply's scores by metric, as rows; its length; of several replies its cluster of equal answers and its rank."""
@@ -138,7 +139,12 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
         meta["prompt"] = doc["question"]
     if digest := meta.pop(KEPT, None):
         meta |= _long_tests(digest)
+    given = meta.get(WORKSPACE) or {}
     meta |= meta_of(reply)
+    if WORKSPACE in meta_of(reply):
+        meta[WORKSPACE] = {**given, **meta_of(reply)[WORKSPACE]}
+    else:
+        meta.pop(WORKSPACE, None)  # the files are a part of the reply
     prompt: Prompt = doc["question"]
     if conversation := meta.pop("conversation", None):
         prompt = json.loads(conversation)
@@ -147,7 +153,14 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
         prompt = [Message(role="user", content=turns[0])]
         for answered, asked in zip(said, turns[1:], strict=False):
             prompt += [Message(role="assistant", content=split(answered).reply), Message(role="user", content=asked)]
-    return Sample(prompt, answer, list(doc["answer"]) or None, doc["id"], meta, thoughts_in(meta_of(reply)))
+    golds = list(doc["answer"]) or None
+    return Sample(prompt, answer, golds, doc["id"], meta, thoughts_in(meta_of(reply)), workspace=_workspace(meta))
+
+
+def _workspace(meta: dict[str, Any]) -> TaskWorkspace | None:
+    """The files that an agent left, of documents and stored runs whose paths start at the root."""
+    told = meta.pop(WORKSPACE, None)
+    return TaskWorkspace(told, "/") if told else None
 
 
 def meta_of(reply: str) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ KINDS = {
     "imo_answer": "reference_judge({engine!r}, 'imo-answer', structured=False)",
     "pairwise": "pairwise({engine!r})",
     "rubric": "rubric({engine!r}, 'rubric-healthbench', clip=False)",
+    "deliverables": "rubric({engine!r}, shows='workspace')",
     "rating": "judge({engine!r}, turns='each')",
 }
 

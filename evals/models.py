@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from verikit.engines.cache import default_path
 from verikit.engines.load import engine_forms, is_engine, load_engine
 from verikit.errors import SchemaError, UsageError
 from verikit.evals.data import rows
+from verikit.evals.left import LeftFiles
 from verikit.evals.lm import EngineLM, Told
 from verikit.evals.ranker import Ranker
 from verikit.evals.stored import Stored
@@ -40,8 +42,8 @@ def opened_model(
 
     Args:
         spec: `openai:…`, `vllm:PATH`, `hf:PATH`, `file.py:Name`; `replay:FILE`, a recording of requests or rows with
-            outputs; a verifier with its parentheses (`rm('hf:DIR')`), for tasks that score replies; or a name of
-            lm-eval's registry (`hf`, `vllm`, `local-completions`).
+            outputs; `replay:FOLDER`, the files that agents left; a verifier with its parentheses (`rm('hf:DIR')`), for
+            tasks that score replies; or a name of lm-eval's registry (`hf`, `vllm`, `local-completions`).
         options: Options of the engine or of lm-eval's model.
         seed: Seed for sampled requests.
         retriever: A retriever's spec, for the tasks that search.
@@ -53,7 +55,9 @@ def opened_model(
         MissingExtra: Its packages are not installed.
     """
     kind, _, rest = spec.partition(":")
-    if kind == "replay" and rest and not is_recording(rest):
+    if kind == "replay" and os.path.isdir(rest):
+        yield LeftFiles(rest)
+    elif kind == "replay" and rest and not is_recording(rest):
         yield Stored(rest)
     elif is_verifier(spec):
         yield Ranker(load(spec), threshold=_threshold(options), told=told)

@@ -21,6 +21,7 @@ from lm_eval.evaluator import evaluate
 from verikit.errors import UsageError
 from verikit.evals.data import EmptySplit
 from verikit.evals.groups import group_metrics
+from verikit.evals.left import LeftFiles
 from verikit.evals.lm import EngineLM
 from verikit.evals.loading import Settings, benchmarks, build, expand
 from verikit.evals.ranker import Ranker
@@ -233,7 +234,9 @@ def identity(model: str, lm: LM) -> str:
     told = f"{model} {lm.engine.identity}" if isinstance(lm, EngineLM) else model
     told += f" {lm.verifier.fingerprint}" if isinstance(lm, Ranker) else ""
     kind, _, path = model.partition(":")
-    if kind == "replay" and Path(path).exists():
+    if isinstance(lm, LeftFiles):
+        told += f" {lm.identity}"
+    elif kind == "replay" and Path(path).exists():
         stat = Path(path).stat()
         told += f" {stat.st_size} {stat.st_mtime_ns}"
     return told

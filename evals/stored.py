@@ -25,36 +25,18 @@ ENTRY = ("text", "content", "output", "completion", "solution")
 """Keys that may contain the text of an output that is an object."""
 
 
-class Stored(LM):
-    """Answers from a file's rows."""
+class Replayed(LM):
+    """Replies of an earlier run. Subclasses find the replies to a document."""
 
     tokenizer_name = "stored"
 
     def __init__(self, path: str) -> None:
-        """Read the file.
-
-        Raises:
-            UsageError: The file can't be read.
-            SchemaError: A row has no output, or no question or id to find it by.
-        """
         super().__init__()
         self.path = path
-        self.by_question: dict[str, dict[str, list[str]]] = {}
-        """Question -> id -> outputs. Rows of one question and id have one output each, or all of them."""
-        for line, row in rows(path):
-            try:
-                self._read(row)
-            except SchemaError as error:
-                raise placed(error, path, line) from None
 
-    def _read(self, row: Mapping[str, Any]) -> None:
-        outputs = outputs_of(row)
-        questions = [row[key].strip() for key in QUESTION if isinstance(row.get(key), str) and key != "text"]
-        ids = [str(row[key]) for key in ID if row.get(key) not in MISSING]
-        if not questions and not ids:
-            raise SchemaError(f"question or id not found among the keys {', '.join(row)}", field="question")
-        question, id = (questions or [""])[0], (ids or [""])[0]
-        self.by_question.setdefault(question, {}).setdefault(id, []).extend(outputs)
+    def outputs(self, doc: Mapping[str, Any]) -> Sequence[str]:
+        """Return the stored outputs of a document."""
+        raise NotImplementedError
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
         """The last turn; stored outputs have no template."""
@@ -73,13 +55,6 @@ class Stored(LM):
                     replies[index] = Failed(f"{self.path} holds {problem} for this question")
         return replies
 
-    def outputs(self, doc: Mapping[str, Any]) -> list[str]:
-        """Return the stored outputs of a document."""
-        id = str(doc.get("id", ""))
-        if stored := self.by_question.get(str(doc.get("question", "")).strip()):
-            return stored.get(id) or [text for outputs in stored.values() for text in outputs]
-        return self.by_question.get("", {}).get(id, [])
-
     def loglikelihood(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """Raise, since stored outputs have no log-likelihoods.
 
@@ -95,6 +70,42 @@ class Stored(LM):
             UsageError: Always.
         """
         raise UsageError(f"{self.path} contains text, not log-likelihoods", hint="choose tasks that generate")
+
+
+class Stored(Replayed):
+    """Answers from a file's rows."""
+
+    def __init__(self, path: str) -> None:
+        """Read the file.
+
+        Raises:
+            UsageError: The file can't be read.
+            SchemaError: A row has no output, or no question or id to find it by.
+        """
+        super().__init__(path)
+        self.by_question: dict[str, dict[str, list[str]]] = {}
+        """Question -> id -> outputs. Rows of one question and id have one output each, or all of them."""
+        for line, row in rows(path):
+            try:
+                self._read(row)
+            except SchemaError as error:
+                raise placed(error, path, line) from None
+
+    def _read(self, row: Mapping[str, Any]) -> None:
+        outputs = outputs_of(row)
+        questions = [row[key].strip() for key in QUESTION if isinstance(row.get(key), str) and key != "text"]
+        ids = [str(row[key]) for key in ID if row.get(key) not in MISSING]
+        if not questions and not ids:
+            raise SchemaError(f"question or id not found among the keys {', '.join(row)}", field="question")
+        question, id = (questions or [""])[0], (ids or [""])[0]
+        self.by_question.setdefault(question, {}).setdefault(id, []).extend(outputs)
+
+    def outputs(self, doc: Mapping[str, Any]) -> list[str]:
+        """Return the stored outputs of a document."""
+        id = str(doc.get("id", ""))
+        if stored := self.by_question.get(str(doc.get("question", "")).strip()):
+            return stored.get(id) or [text for outputs in stored.values() for text in outputs]
+        return self.by_question.get("", {}).get(id, [])
 
 
 def outputs_of(row: Mapping[str, Any]) -> list[str]:

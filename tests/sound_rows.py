@@ -17,11 +17,14 @@ from typing import Any
 import verikit
 from tests.artifacts.decks import box, deck, slide
 from tests.artifacts.pdfs import pdf, shown
+from tests.conftest import ROOT
 from tests.judges.scripted import Scripted, asked
 from verikit.base import Verifier
 from verikit.engines import Output, Request, TopLogprob
 from verikit.types import Sample
+from verikit.workspaces import Workspace
 
+EXAMPLE = ROOT / "examples" / "workspace"
 PASSAGE = "Babbage designed the engine. It was never finished."
 CALL = {"name": "f", "arguments": {"a": 4}}
 REPOSITORY = {
@@ -182,6 +185,10 @@ ROWS: dict[str, SoundRow] = {
         {"workspace": {"after_tar": tar("a.docx", DOCUMENT)}}, sandboxed=True,
     ),
     "files": SoundRow(lambda: verikit.files(exist=["a.csv"]), "done", None, LEFT),
+    "harbor_tests": SoundRow(
+        verikit.harbor_tests, "done", None,
+        {"workspace": Workspace({"app/total.txt": "12\n"}, task=(str(EXAMPLE), ("files", "harbor")))}, sandboxed=True,
+    ),
     "html": SoundRow(
         lambda: verikit.html(visible=["It is 4."]), "done", None,
         {"workspace": {"after": {"a.html": "<p>It is 4."}}}, needs=("numpy", "PIL"), sandboxed=True, browser=True,

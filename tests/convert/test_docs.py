@@ -8,6 +8,7 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
+from tests.artifacts.books import sales
 from tests.conftest import ROOT
 from tests.convert.forms import ROWS
 from tests.convert.test_forms import BINARIZED, PLAIN
@@ -29,6 +30,8 @@ OTHERS = {
         "rubrics": [{"criterion": "Greets.", "points": 1, "tags": []}],
         "prompt_id": "p",
     },
+    "spreadsheetbench": {"id": 1, "instruction": "Sum.", "spreadsheet_path": "spreadsheet/1", "answer_position": "B2"},
+    "gdpval": {"task_id": "t", "prompt": "Sum.", "rubric_json": '[{"criterion": "Has a total.", "score": 2}]'},
 }
 
 
@@ -40,6 +43,10 @@ def test_every_form_has_a_command_in_the_table():
 def test_a_command_of_the_page_does_what_it_says(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     form, *given = shlex.split(command)[2:]
+    if form == "spreadsheetbench":
+        pytest.importorskip("openpyxl")
+        (tmp_path / "spreadsheet/1").mkdir(parents=True)
+        (tmp_path / "spreadsheet/1/1_1_answer.xlsx").write_bytes(sales())
     for name in given[: given.index("-o")]:
         path = tmp_path / name.replace("*", "00000-of-00001")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -207,8 +207,9 @@ def test_a_reader_that_a_file_has_taken_over_can_send_no_other_pixels(tmp_path, 
 def test_words_in_sight_on_a_page_may_be_quoted_and_hidden_ones_not(tmp_path):
     folder = left(tmp_path / "w", r__pdf=REPORT)
     assert talk(folder, "LOOK page r.pdf 2", '[@r.pdf "Total 42"]\n[[10]]')[0].value == 1.0
-    assert talk(folder, "LOOK page r.pdf 2", '[@r.pdf "hidden"]\n[[10]]')[0].status == "error"
-    assert talk(folder, "LOOK page r.pdf 1", '[@r.pdf "Total 42"]\n[[10]]')[0].status == "error"
+    hidden, unseen = '[@r.pdf "hidden"]\n[[10]]', '[@r.pdf "Total 42"]\n[[10]]'
+    assert talk(folder, "LOOK page r.pdf 2", hidden, hidden)[0].status == "error"
+    assert talk(folder, "LOOK page r.pdf 1", unseen, unseen)[0].status == "error"
 
 
 def test_recorded_talks_with_pages_give_the_same_scores_again(tmp_path):

@@ -4,16 +4,22 @@ import importlib.util
 import json
 import shlex
 
+import pytest
 from click.testing import CliRunner
 
+from tests.artifacts.pages import need_browser
 from tests.conftest import ROOT
 from verikit.cli import cli
 
 EXAMPLE = ROOT / "examples" / "workspace"
-KINDS = ("files", "table", "state", "docx", "trajectory", "rubric")
+KINDS = ("files", "table", "state", "docx", "trajectory", "rubric", "xlsx", "pptx", "html", "harbor")
 
 
+@pytest.mark.slow(seconds=6)
 def test_the_command_of_the_page_pays_every_right_trial_and_no_forged_one(tmp_path, monkeypatch):
+    for package in ("openpyxl", "formulas", "formualizer"):
+        pytest.importorskip(package)
+    need_browser()
     page = (ROOT / "docs" / "workspaces.md").read_text("utf-8")
     (command,) = [line for line in page.splitlines() if line.startswith("verikit score examples/workspace/")]
     monkeypatch.chdir(ROOT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from verikit.convert import mathematics, passages, preferences, programs, questions, suites
+from verikit.convert import deliverables, mathematics, passages, preferences, programs, questions, suites
 from verikit.readers.parse import JsonRow
 
 
@@ -24,6 +24,8 @@ class Form:
     """Whether rows with the same title and text are written once: passages repeat from question to question."""
     golds_beside: bool = False
     """Whether expected calls are in a folder `possible_answer` next to the file."""
+    files_beside: bool = False
+    """Whether rows refer to files next to their file. `make` gets its folder under the key `source_folder`."""
     prompts: bool = True
     """Whether its rows have prompts. Passages and documents do not."""
 
@@ -75,6 +77,14 @@ _ALL = (
         golds_beside=True,
     ),
     Form("healthbench", "HealthBench: conversations with rubrics", suites.healthbench, "rubric('ENGINE', clip=False)"),
+    Form(
+        "spreadsheetbench",
+        "SpreadsheetBench: instructions, with the answer workbooks next to the file",
+        deliverables.spreadsheetbench,
+        "xlsx",
+        files_beside=True,
+    ),
+    Form("gdpval", "GDPval: tasks with rubrics", deliverables.gdpval, "rubric('ENGINE', shows='workspace')"),
 )
 FORMS = {form.name: form for form in _ALL}
 """Formats by name, in the order of `verikit data list`."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from verikit.convert.deliverables import FOLDER
 from verikit.convert.forms import Form
 from verikit.convert.inputs import Rows
 from verikit.convert.parts import LeftOut
@@ -135,7 +136,8 @@ def _made(
         try:
             if isinstance(row, SchemaError):
                 raise row
-            made = list(form.make(row))
+            beside = {FOLDER: os.path.dirname(file)} if form.files_beside and os.path.isfile(file) else {}
+            made = list(form.make({**row, **beside}))
         except SchemaError as error:
             state.bad += 1
             tell(placed(error, file, line))

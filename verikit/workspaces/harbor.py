@@ -46,6 +46,7 @@ def trial_workspace(root: str, trial: Sequence[str], task: Sequence[str] | None 
         outputs=outputs,
         trajectory=partial(read_trajectory, root, (*trial, "agent", "trajectory.json")),
         uncollected=uncollected,
+        task=None if task is None else (root, tuple(task)),
     )
 
 

@@ -14,7 +14,7 @@ from verikit.errors import WorkspaceError
 from verikit.workspaces.atif import read_trajectory
 from verikit.workspaces.beneath import open_within
 from verikit.workspaces.folder import FolderSource
-from verikit.workspaces.harbor import trial_workspace
+from verikit.workspaces.harbor import CopiedSource, trial_workspace
 from verikit.workspaces.limits import Limits
 from verikit.workspaces.mapping import TextsSource
 from verikit.workspaces.names import parts, shown
@@ -22,8 +22,8 @@ from verikit.workspaces.tarball import PackedBy, TarSource
 from verikit.workspaces.tree import TreeSource, texts_of
 from verikit.workspaces.workspace import Links, Workspace
 
-KEYS = ("before", "after", "before_tar", "after_tar", "outputs", "trajectory", "limits", "links", "packed_by")
-"""Keys of a row's `workspace`. `trial` and `task` replace all of the others."""
+KEYS = ("before", "after", "before_tar", "after_tar", "outputs", "trajectory", "limits", "links", "packed_by", "task")
+"""Keys of a row's `workspace`. `trial` replaces all of them except `task`."""
 
 
 class TaskWorkspace:
@@ -86,13 +86,16 @@ def workspace_of_row(told: object, folder: str | None) -> Workspace:
         steps = partial(read_trajectory, *_place(steps, folder))
     elif steps is not None and not (isinstance(steps, list) and all(isinstance(step, Mapping) for step in steps)):
         raise WorkspaceError("trajectory is a file, or a list of messages")
+    task = _place(told["task"], folder) if "task" in told else None
+    before = _side(told, "before", folder, "collector")
     return Workspace(
         _side(told, "after", folder, packed_by),
-        _side(told, "before", folder, "collector"),
+        before if before is not None or task is None else CopiedSource(*task),
         outputs=_outputs(told.get("outputs")),
         trajectory=steps,
         limits=Limits.of(told.get("limits")),
         links=links,
+        task=task,
     )
 
 

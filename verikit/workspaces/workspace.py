@@ -49,6 +49,7 @@ class Workspace:
         links: How to treat a link among the outputs.
         packed_by: Who packed `after` if it is a tar.
         uncollected: Paths that could not be collected, each with the reason.
+        task: The Harbor task: a folder, and the names from there.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Workspace:
         links: Links = "refused",
         packed_by: PackedBy = "",
         uncollected: Mapping[str, str] | None = None,
+        task: tuple[str, tuple[str, ...]] | None = None,
     ) -> None:
         self._sources: dict[Side, TreeSource | None] = {
             "after": _source(after, packed_by),
@@ -73,6 +75,7 @@ class Workspace:
         self.limits: Limits = limits if isinstance(limits, Limits) else Limits.of(limits)
         self.links: Links = links
         self.uncollected: Mapping[str, str] = uncollected or {}
+        self.task: tuple[str, tuple[str, ...]] | None = task
         self.seen: set[tuple[Side, str]] = set()
         """Files that were read, for display."""
 
@@ -115,6 +118,7 @@ class Workspace:
             trajectory=None if self._steps is None else [],
             limits=self.limits,
             links=self.links,
+            task=self.task,
         )
 
     def _tree(self, side: Side) -> Tree:

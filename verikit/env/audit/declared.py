@@ -43,10 +43,16 @@ def check_declared(task: AuditedTask) -> CheckRecord:
         if not part.separate:
             notes.append("the tests run in the agent's box, so nothing has to be collected for them")
             continue
-        reads = _reads(task, part)
-        findings += _undeclared(task, part, reads)
-        undecided += reads.undecided
+        found, missing = undeclared(task, part)
+        findings += found
+        undecided += missing
     return judged(findings, undecided, tuple(dict.fromkeys(notes)))
+
+
+def undeclared(task: AuditedTask, part: TaskPart) -> tuple[list[EnvFinding], list[str]]:
+    """The paths that the tests of a part read and no artifact declares, and the unknown paths that they read."""
+    reads = _reads(task, part)
+    return list(_undeclared(task, part, reads)), reads.undecided
 
 
 def _reads(task: AuditedTask, part: TaskPart) -> _Reads:

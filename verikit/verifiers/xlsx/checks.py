@@ -28,8 +28,8 @@ def undecided(reason: str) -> Score:
     return Score.error(reason)
 
 
-def matches(found: Found, expected: Any, tolerance: float) -> bool:
-    """Whether a value is the expected one: of its type, numbers within the tolerance."""
+def matches(found: Found, expected: Any, tolerance: float, decimals: int | None = None) -> bool:
+    """Whether a value is the expected one: of its type, numbers within the tolerance or equal after rounding."""
     if found.unknown:
         return False
     if found.error:
@@ -38,7 +38,8 @@ def matches(found: Found, expected: Any, tolerance: float) -> bool:
     if isinstance(expected, bool) or isinstance(value, bool):
         return value is expected
     if isinstance(expected, int | float) and isinstance(value, float):
-        return math.isclose(value, expected, rel_tol=tolerance, abs_tol=tolerance)
+        rounded = decimals is not None and math.isfinite(value) and round(value, decimals) == round(expected, decimals)
+        return rounded or math.isclose(value, expected, rel_tol=tolerance, abs_tol=tolerance)
     return bool(value == expected or (expected is None and value == ""))
 
 
@@ -67,11 +68,15 @@ class Checks:
         tolerance: The tolerance of numbers.
         seed: The seed of hidden inputs.
         mutations: The number of sets of hidden inputs per check.
+        decimals: The decimals that expected values are compared by. None: all.
     """
 
-    def __init__(self, book: SeenWorkbook, tolerance: float, seed: str, mutations: int) -> None:
+    def __init__(
+        self, book: SeenWorkbook, tolerance: float, seed: str, mutations: int, decimals: int | None = None
+    ) -> None:
         self._book, self._tolerance, self._seed, self._mutations = book, tolerance, seed, mutations
         self._same: engines.Same = partial(alike, tolerance)
+        self._decimals = decimals
 
     def values(self, expected: Mapping[str, Any], case: Case | None = None) -> Score:
         """Whether cells have their values, recalculated, with some inputs changed or unchanged."""
@@ -81,7 +86,7 @@ class Checks:
         scores = []
         for name, cell in cells.items():
             wanted = expected_of(expected[name], cell)
-            right = partial(matches, expected=wanted, tolerance=self._tolerance)
+            right = partial(matches, expected=wanted, tolerance=self._tolerance, decimals=self._decimals)
             if not cell.formula:
                 scores.append(self._typed(name, cell, right, changed=bool(case)))
             elif faulty := self._unfit(cell):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, get_args
 
 from verikit.artifacts.options import of_row
 from verikit.artifacts.readers.references import area_of, pieces, reference
 from verikit.errors import UsageError, WorkspaceError
 from verikit.types import Sample, Score
+from verikit.verifiers.xlsx.cases import CountedCases, score_of_cases
 from verikit.verifiers.xlsx.checks import Checks, areas_of, together
 from verikit.verifiers.xlsx.number_formats import Locale
 from verikit.verifiers.xlsx.observed import SeenWorkbook
@@ -23,7 +25,7 @@ class Xlsx(WorkspaceVerifier):
 
     Cells are `B2`, `Sheet1!B2` or `Sheet1!B2:C5`. Without a sheet the first visible one is used. Two engines
     recalculate the values, and LibreOffice does if they differ. Values stored in the file are ignored. A row's own
-    options are under its key `xlsx`.
+    options are under its key `xlsx`, and a list of options there checks one workbook for each.
     """
 
     file: str = "*.xlsx"
@@ -50,6 +52,8 @@ class Xlsx(WorkspaceVerifier):
     """Whether macros are allowed. They never run."""
     tolerance: float = 1e-9
     """Allowed difference of numbers, absolute or relative."""
+    decimals: int | None = None
+    """Decimals by which numbers of `values` and `then` are compared, in addition to the tolerance."""
     mutations: int = 4
     """Number of sets of hidden inputs for `formula` and `follows`, at least 3."""
     locale: Locale = "en"
@@ -57,6 +61,9 @@ class Xlsx(WorkspaceVerifier):
     undecided: float | None = None
     """The value if the engines do not decide a formula's result (`RAND`, `OFFSET`). None: unscored. An agent chooses
     its formulas, so set 0.0 for training rewards."""
+    cases: CountedCases = "all"
+    """The value of a row with a list of workbooks: 1.0 if all of them pass (`all`), or the fraction that passes
+    (`share`)."""
     seed: str = ""
     """Additional text for the seed of hidden inputs, which is derived from the row's id and prompt."""
     name = "xlsx"
@@ -69,6 +76,8 @@ class Xlsx(WorkspaceVerifier):
             raise UsageError(f"undecided must be a value from 0 to 1, got {self.undecided!r}")
         if self.mutations < 3:
             raise UsageError(f"mutations must be at least 3, got {self.mutations!r}")
+        if self.cases not in get_args(CountedCases):
+            raise UsageError(f"cases must be one of {', '.join(get_args(CountedCases))}, got {self.cases!r}")
         if not 0 <= self.tolerance < 1:
             raise UsageError(f"tolerance must be at least 0 and less than 1, got {self.tolerance!r}")
         for name in self._asked():
@@ -96,7 +105,15 @@ class Xlsx(WorkspaceVerifier):
 
     def check(self, workspace: Workspace, sample: Sample) -> Score:
         """Read the workbook in the sandbox and run the checks."""
-        return of_row(self, sample, "xlsx").checked(workspace, sample)
+        told = sample.meta.get("xlsx")
+        if not isinstance(told, list):
+            return of_row(self, sample, "xlsx").checked(workspace, sample)
+        one = partial(self._checked_case, workspace, sample)
+        return score_of_cases([partial(one, case) for case in told], self.cases)
+
+    def _checked_case(self, workspace: Workspace, sample: Sample, options: Any) -> Score:
+        case = replace(sample, meta={**sample.meta, "xlsx": options or None})
+        return of_row(self, case, "xlsx").checked(workspace, case)
 
     def checked(self, workspace: Workspace, sample: Sample) -> Score:
         """Check one workbook by these options."""
@@ -106,7 +123,7 @@ class Xlsx(WorkspaceVerifier):
         followed = [*self.values, *self.formula, *self.follows, *self.shows, *cases]
         book = SeenWorkbook.read(blob.data(), [*self._asked(), *inputs], followed)
         prompt = sample.prompt if isinstance(sample.prompt, str) else repr(sample.prompt)
-        checks = Checks(book, self.tolerance, f"{self.seed}\0{sample.id}\0{prompt}", self.mutations)
+        checks = Checks(book, self.tolerance, f"{self.seed}\0{sample.id}\0{prompt}", self.mutations, self.decimals)
         parts = {name: part() for name, part in self._parts(checks, book, workspace, blob.path).items()}
         if not parts:
             raise WorkspaceError("the xlsx verifier has nothing to check", hint='values={"D6": 422}')

@@ -1,0 +1,2 @@
+#!/bin/bash
+echo $(($(cut -d, -f2 sales.csv | paste -sd+))) > /app/total.txt

@@ -1,0 +1,64 @@
+"""Tasks whose answers are files, on stored runs."""
+
+import json
+import sys
+
+import pytest
+
+pytest.importorskip("lm_eval")
+
+from tests.artifacts.books import cells, sales
+from tests.env.audit.harbor_tasks import put
+from tests.env.audit.running_tasks import make
+from verikit.evals.left import LeftFiles
+from verikit.evals.loading import Settings
+from verikit.evals.models import opened_model
+from verikit.evals.run import identity, run_tasks
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
+
+
+def run(tmp_path, task, data, folder, **settings):
+    spec = f"replay:{folder}"
+    with opened_model(spec, {}, told=lambda done, of: None) as lm:
+        found = run_tasks([task], spec, lm, Settings(data=str(data), **settings), tmp_path / "run")
+    return found["tasks"][task]
+
+
+@pytest.mark.slow(seconds=3)
+def test_spreadsheetbench_has_hard_and_soft_values_of_a_folder_of_outputs(tmp_path):
+    for package in ("openpyxl", "formulas", "formualizer"):
+        pytest.importorskip(package)
+    rows = []
+    for id in ("1-1", "2-2", "3-3"):
+        rows.append({"id": id, "instruction": f"Fill {id}.", "spreadsheet_path": f"spreadsheet/{id}",
+                     "instruction_type": "Cell-Level Manipulation", "answer_position": "E2"})  # fmt: skip
+        for number in (1, 2):
+            path = tmp_path / f"spreadsheet/{id}/{number}_{id}_answer.xlsx"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(sales(cells(E2=number)))
+    for id, values in (("1-1", (1, 2)), ("2-2", (1, 1))):
+        for number, value in enumerate(values, 1):
+            path = tmp_path / f"outputs/{id}/{number}_{id}_output.xlsx"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(sales(cells(E2=value)))
+    (tmp_path / "dataset.json").write_text(json.dumps(rows))
+    found = run(tmp_path, "verikit_spreadsheetbench", tmp_path / "dataset.json", tmp_path / "outputs")
+    assert found["metrics"]["hard"]["value"] == 0.5
+    assert found["metrics"]["soft"]["value"] == 0.75
+    assert found["unscored"] == {"hard": 1, "soft": 1}  # nothing was left for 3-3
+    assert not found["unparsed"]
+
+
+def test_a_folder_of_harbor_tasks_is_graded_on_a_folder_of_trials(tmp_path):
+    make(tmp_path / "tasks/sum")
+    entry = {"source": "/app/total.txt", "destination": "artifacts/app/total.txt", "type": "file", "status": "ok"}
+    for name, text in (("a", "461\n"), ("b", "460\n")):
+        put(tmp_path / "job" / name, "result.json", json.dumps({"trial_name": name, "task_name": "sum"}))
+        put(tmp_path / "job" / name, "artifacts/app/total.txt", text)
+        put(tmp_path / "job" / name, "artifacts/manifest.json", json.dumps([entry]))
+    found = run(tmp_path, "verikit_harbor", tmp_path / "tasks", tmp_path / "job", repeats=2)
+    assert found["metrics"]["reward"]["value"] == 0.5
+    before = identity("replay:x", LeftFiles(str(tmp_path / "job")))
+    put(tmp_path / "job/b", "artifacts/app/total.txt", "461\n\n")
+    assert identity("replay:x", LeftFiles(str(tmp_path / "job"))) != before
