@@ -29,10 +29,9 @@ from verikit.trainers.recipe import Recipe, Setting, Trajectory
 from verikit.trainers.reference import ReferenceModel
 from verikit.trainers.rollout import PolicySampler
 from verikit.trainers.run import CHECKPOINTS, MODEL, RunFolder, environment, other_arithmetic
+from verikit.trainers.warmup import TRAIN, WARMUP, warm_up
 from verikit.trainers.weights import SamplingEngine, make_engine, save_shape
 
-WARMUP, TRAIN = "0-warmup", "1-train"
-"""The phases. Their names sort in order."""
 Report = Callable[[dict[str, Any]], None]
 _log = logging.getLogger(__name__)
 
@@ -115,7 +114,7 @@ class Trainer:
     def run(self) -> None:
         """Train to the last step, from the run's current state."""
         if self.phase == WARMUP:
-            self._warm_up()
+            warm_up(self)
         self._find_reference()
         if self.step == 0:
             self._evaluate()
@@ -160,43 +159,6 @@ class Trainer:
             return Learner(self.module, self.world, self.config, warmup.optimizer, supervised, warmup.steps)
         config = self.config
         return Learner(self.module, self.world, config, config.optimizer, config.loss, config.run.steps)
-
-    def _warm_up(self) -> None:
-        """Imitate demonstrations until the gate is reached.
-
-        Raises:
-            TrainerError: It is not reached by the last step of the warm-up.
-        """
-        warmup = self.config.warmup
-        assert warmup is not None
-        self.engine.rest()
-        reached = False
-        while not reached:
-            began = time.perf_counter()
-            self.step += 1
-            metrics = self.learner.learn(supervised(self.recipe.demonstrations(self.step)).rows, self.step)
-            if warmup.measures_gate(self.step):
-                metrics["gate"] = self._measure_gate()
-                reached = metrics["gate"] >= warmup.gate
-            self._log(metrics, began)
-            if not reached and self.step >= warmup.last_step:
-                raise TrainerError(
-                    f"the warm-up reached {metrics['gate']:.3f} after {self.step:,} steps, and training starts at"
-                    f" warmup.gate = {warmup.gate}",
-                    hint="raise warmup.max_steps if `gate` in metrics.jsonl still rises, or change warmup.optimizer",
-                )
-            if not reached and self.step % (10 * self.config.run.save_every) == 0:
-                self._save()
-        self.engine.refresh(changed=False)
-        self.learner, self.step = self._learner(TRAIN), 0
-        self._save()
-
-    def _measure_gate(self) -> float:
-        self.engine.refresh()
-        self.sampler.at(0)
-        reached = self.recipe.gate(self.sampler)
-        self.engine.rest()
-        return reached
 
     def _find_reference(self) -> None:
         """Save the model of the first step as the reference, if the KL is used."""
