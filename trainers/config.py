@@ -206,6 +206,8 @@ class RunSection(Section):
     save_every: PositiveInt = 20
     keep: PositiveInt = 2
     """Number of checkpoints to keep."""
+    best: str = ""
+    """Also keep the weights with the best value of this held-out metric, in `best/`. `-loss`: the lowest loss."""
     samples_every: int = Field(default=5, ge=0)
     samples: int = Field(default=8, ge=0)
     """Completions logged at each of those steps."""

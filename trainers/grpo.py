@@ -16,6 +16,7 @@ from verikit.base import describe
 from verikit.errors import TrainerError
 from verikit.trainers import checkpoint
 from verikit.trainers.ahead import Ahead
+from verikit.trainers.best import BestWeights
 from verikit.trainers.config import Config, LossSection, find_recipe
 from verikit.trainers.distributed import World
 from verikit.trainers.experience import Experience, compared, experience, supervised, unscored, with_variance
@@ -97,6 +98,7 @@ class Trainer:
         self.ahead = Ahead(self._collect, self.recipe.metrics, self.sampler.stop)
         self.phase, self.step, self.seconds, self.unscored_steps, self.idle_steps = TRAIN, 0, 0.0, 0, 0
         self.reference: ReferenceModel | None = None
+        self.best = BestWeights(config.run.best, folder.path, self.module, world)
         self.learner = self._learner(WARMUP if config.warmup else TRAIN)
 
     def _ask_services(self, recipe: Recipe, answered: Callable[[str], None] | None) -> None:
@@ -126,6 +128,7 @@ class Trainer:
         found = checkpoint.checkpoints(self.folder.path / CHECKPOINTS)
         if not found:
             self.folder.cut({})
+            self.best.restore({}, "")
             return False
         state = checkpoint.read_state(found[-1])
         other = other_arithmetic(state["environment"], environment(self.world.size, self.world.device.type))
@@ -140,6 +143,7 @@ class Trainer:
         self.idle_steps, self.learner.updates = state["idle_steps"], state["updates"]
         try:
             self.recipe.restore(state["recipe"])
+            self.best.restore(state.get("best", {}), found[-1].name)
             self.folder.cut(state["logs"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise TrainerError(f"can't go on from {found[-1]}: its state can't be used ({describe(error)})") from None
@@ -316,11 +320,14 @@ class Trainer:
         self.sampler.at(self.step, -1)
         metrics = self.recipe.evaluate(self.sampler, self.step)
         self.seconds += time.perf_counter() - began
-        if metrics and (unsampled := self._unsampled()):
+        unsampled = self._unsampled()
+        if metrics and unsampled:
             if self.folder.main:
                 _log.warning("step %d: held-out metrics are left out: %s", self.step, unsampled)
-        elif metrics:
+            return
+        if metrics:
             self._write({f"held-out/{name}": value for name, value in metrics.items()})
+        self.best.offer(metrics, self._name())
 
     def _log(self, metrics: dict[str, float], began: float) -> None:
         took = time.perf_counter() - began
@@ -355,8 +362,14 @@ class Trainer:
             "updates": self.learner.updates,
             "bad_steps": self.learner.bad_steps,
             "recipe": self.recipe.state(),
+            "best": self.best.state(),
             "logs": self.folder.sizes() if self.folder.main else {},
             "environment": environment(self.world.size, self.world.device.type),
         }
-        folder, name = self.folder.path / CHECKPOINTS, f"{self.phase}-{self.step:08d}"
-        checkpoint.save(folder, name, self.module, self.learner.optimizer, state, self.config.run.keep, self.world)
+        folder, keep = self.folder.path / CHECKPOINTS, self.config.run.keep
+        checkpoint.save(folder, self._name(), self.module, self.learner.optimizer, state, keep, self.world)
+        self.best.settle()
+
+    def _name(self) -> str:
+        """Return the name of the current step's checkpoint. Names sort by age."""
+        return f"{self.phase}-{self.step:08d}"
