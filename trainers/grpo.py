@@ -18,8 +18,10 @@ from verikit.trainers import checkpoint
 from verikit.trainers.ahead import Ahead
 from verikit.trainers.best import BestWeights
 from verikit.trainers.config import Config, LossSection, find_recipe
+from verikit.trainers.distill import Teacher
 from verikit.trainers.distributed import World
 from verikit.trainers.experience import Experience, compared, experience, supervised, unscored, with_variance
+from verikit.trainers.gold import GoldWatch
 from verikit.trainers.learner import Learner
 from verikit.trainers.loading import load_in, weight_source
 from verikit.trainers.memory import memory_mb
@@ -88,6 +90,7 @@ class Trainer:
         self.recipe: Recipe = recipe or kind(options, self._setting(tokenizer))
         if recipe is None:
             self._ask_services(self.recipe, answered)
+        self.teacher = Teacher(config.distill, tokenizer, world) if config.distill else None
         bf16 = computes_in_bf16(model, config, world.device)
         self.policy = PolicyModel(prepare_model(model, config, world.device), bf16)
         self.module = world.wrap(self.policy, weight_source(world, config, kind, options, self.policy.model))
@@ -98,6 +101,7 @@ class Trainer:
         self.ahead = Ahead(self._collect, self.recipe.metrics, self.sampler.stop)
         self.phase, self.step, self.seconds, self.unscored_steps, self.idle_steps = TRAIN, 0, 0.0, 0, 0
         self.reference: ReferenceModel | None = None
+        self.gold = GoldWatch(config.run.gold, self.recipe) if config.run.gold else None
         self.best = BestWeights(config.run.best, folder.path, self.module, world)
         self.learner = self._learner(WARMUP if config.warmup else TRAIN)
 
@@ -144,6 +148,8 @@ class Trainer:
         try:
             self.recipe.restore(state["recipe"])
             self.best.restore(state.get("best", {}), found[-1].name)
+            if self.gold is not None and state.get("gold") is not None:
+                self.gold.restore(state["gold"], self.learner)
             self.folder.cut(state["logs"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise TrainerError(f"can't go on from {found[-1]}: its state can't be used ({describe(error)})") from None
@@ -155,6 +161,8 @@ class Trainer:
         self.recipe.close()
         self.sampler.close()
         self.engine.close()
+        if self.teacher is not None:
+            self.teacher.close()
 
     def _learner(self, phase: str) -> Learner:
         self.phase, warmup = phase, self.config.warmup
@@ -181,6 +189,8 @@ class Trainer:
             made = supervised(trajectories)
         else:
             made = experience(trajectories, self.config, self.reference)
+        if self.teacher is not None:
+            self.teacher.add_advantages(made)
         updates = self.learner.updates
         metrics = self._learn(made, step)
         self._watch_mismatch(metrics, step)
@@ -319,6 +329,8 @@ class Trainer:
         began = time.perf_counter()
         self.sampler.at(self.step, -1)
         metrics = self.recipe.evaluate(self.sampler, self.step)
+        if self.gold is not None:
+            metrics |= self.gold.measure(self.sampler)
         self.seconds += time.perf_counter() - began
         unsampled = self._unsampled()
         if metrics and unsampled:
@@ -328,6 +340,9 @@ class Trainer:
         if metrics:
             self._write({f"held-out/{name}": value for name, value in metrics.items()})
         self.best.offer(metrics, self._name())
+        told = self.gold.watch(self.learner, self.step) if self.gold is not None else ""
+        if told and self.folder.main:
+            _log.warning("%s", told)
 
     def _log(self, metrics: dict[str, float], began: float) -> None:
         took = time.perf_counter() - began
@@ -363,6 +378,7 @@ class Trainer:
             "bad_steps": self.learner.bad_steps,
             "recipe": self.recipe.state(),
             "best": self.best.state(),
+            "gold": self.gold.state() if self.gold is not None else None,
             "logs": self.folder.sizes() if self.folder.main else {},
             "environment": environment(self.world.size, self.world.device.type),
         }

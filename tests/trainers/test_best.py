@@ -3,6 +3,7 @@
 import pytest
 
 from tests.trainers.conftest import make, same, settings, train
+from tests.trainers.test_grpo import JITTER
 from verikit.errors import ConfigError, TrainerError
 from verikit.results.folders import CallFolder
 from verikit.trainers.call import TrainRun
@@ -23,7 +24,7 @@ def scripted(monkeypatch):
 
 def config(**changes):
     """Four steps without warm-up, evaluated at each."""
-    usual = {"run__steps": 4, "run__evaluate_every": 1, "run__best": "greedy", "run__keep": 1}
+    usual = {"run__steps": 4, "run__evaluate_every": 1, "run__best": "greedy", "run__keep": 1, **JITTER}
     made = settings(**usual | changes)
     return made.model_copy(update={"warmup": None})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, ClassVar
@@ -188,9 +189,38 @@ class SingleTurn(ReplyRecipe):
             for number, ids in enumerate(prompts)
         ]
 
+    def gold_rows(self) -> int:
+        """Return the number of held-out problems.
+
+        Raises:
+            ConfigError: Some of them are also trained on.
+        """
+        trained = {json.dumps(problem.prompt) for problem in self.problems}
+        both = sum(json.dumps(problem.prompt) in trained for problem in self.held_out)
+        if both:
+            raise ConfigError(
+                f"run.gold needs rows that training never sees, and {both} held-out prompts are also trained on",
+                hint="remove them from options.data, or set options.held_out to another file",
+            )
+        return len(self.held_out)
+
+    def gold_scores(self, sampler: Sampler, gold: Verifier, samples: int) -> list[list[tuple[Score, Score]]]:
+        """Score sampled completions of the held-out problems with the reward and with `gold`."""
+
+        def score(index: int, generation: Generation) -> list[tuple[Score, Score]]:
+            completions = self.as_samples(self.held_out[index], generation)
+            return list(zip(score_all(self.reward, completions), score_all(gold, completions), strict=True))
+
+        requests = self.held_out_requests(sampler, self.options.temperature, samples)
+        return [scores for _, scores in sampler.generate_then(requests, score)]
+
     def score(self, problem: Group, generation: Generation) -> list[Score]:
-        """Score each output of one problem. Verifiers of length read the number of tokens from `meta`."""
-        samples = [
+        """Score each output of one problem."""
+        return score_all(self.reward, self.as_samples(problem, generation))
+
+    def as_samples(self, problem: Group, generation: Generation) -> list[Sample]:
+        """Return the outputs as samples. Verifiers of length read the number of tokens from `meta`."""
+        return [
             Sample(
                 problem.prompt,
                 output.text,
@@ -200,7 +230,6 @@ class SingleTurn(ReplyRecipe):
             )
             for output in generation.outputs
         ]
-        return score_all(self.reward, samples)
 
     def train_scores(self, problem: Group, generation: Generation) -> list[Score]:
         """Score each output for a training step, in a worker thread."""

@@ -30,7 +30,7 @@ from verikit.judges.opponents import Opponents, prompt_key
 from verikit.judges.rates.elo import K, Reduction, performance
 from verikit.trainers.costs import StepCost, exactly, judge_requests, prompt_length
 from verikit.trainers.probes import engine_probe, judge_probes
-from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
+from verikit.trainers.recipe import Probe, Recipe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.elo_evolve.games import (
     Objective,
     OpponentBout,
@@ -187,6 +187,14 @@ class EloEvolve(SingleTurn):
         metrics = {"win_rate": fmean(means.values()), "performance": performance(games)} if games else {}
         unjudged = float(sum(bout.outcome is None for bout in played))
         return metrics | {"rating": self.pool.rating, "unjudged": unjudged} | means
+
+    def gold_rows(self) -> int:
+        """Reject `run.gold`: the reward is the result of games, not a verifier's score.
+
+        Raises:
+            ConfigError: Always.
+        """
+        return Recipe.gold_rows(self)
 
     def state(self) -> dict[str, Any]:
         """Return the position in the data, the rating, the snapshots and the results of the probes."""
