@@ -109,10 +109,10 @@ def check_tokenizer(section: DistillSection, tokenizer: Any) -> str:
         raise ConfigError(f"can't load the tokenizer of the teacher {section.teacher}: {reason}", hint=hint) from None
     ours = tokenizer.get_vocab()
     if other := ours.items() ^ theirs.items():
-        shown = ", ".join(repr(token) for token, _ in sorted(other)[:3])
+        tokens = sorted({token for token, _ in other})
         raise ConfigError(
-            f"the teacher {section.teacher} has another tokenizer than the policy: {len({t for t, _ in other}):,} tokens"
-            f" are missing or have another id, such as {shown}",
+            f"the teacher {section.teacher} has another tokenizer than the policy: {len(tokens):,} tokens are missing"
+            f" or have another id, such as {', '.join(map(repr, tokens[:3]))}",
             hint="distillation compares probabilities of the same tokens; choose a teacher with the policy's tokenizer",
         )
     return name
