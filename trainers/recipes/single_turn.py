@@ -21,6 +21,7 @@ from verikit.trainers.costs import StepCost, exactly, judge_requests, prompt_len
 from verikit.trainers.probes import judge_probes
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import Epochs, ReplyRecipe
+from verikit.trainers.recipes.curriculum import Curriculum
 from verikit.types import Group, Message, Prompt, Sample, Score
 from verikit.verifiers.echo import echo_guard
 
@@ -54,6 +55,8 @@ class SingleTurnOptions(BaseModel):
     max_tokens: PositiveInt = 512
     max_prompt_tokens: PositiveInt = 1024
     """Problems with longer prompts are skipped and counted."""
+    curriculum: bool = False
+    """Replay problems by their success rate as half of each step; see `verikit.trainers.recipes.curriculum`."""
     temperature: float = Field(default=1.0, gt=0)
     top_p: float = Field(default=1.0, gt=0, le=1)
     evaluate_samples: int = Field(default=1, ge=0)
@@ -83,6 +86,7 @@ class SingleTurn(ReplyRecipe):
         """Problems used so far."""
         self._ids: dict[int, list[int]] = {}
         self._epochs = Epochs(str(setting.seed), len(self.problems))
+        self._curriculum = Curriculum(self._epochs) if options.curriculum else None
         self.left_out = 0
         """Number of problems skipped because of their prompts' length."""
 
@@ -153,6 +157,7 @@ class SingleTurn(ReplyRecipe):
         ):
             for output, given in zip(generation.outputs, scores, strict=True):
                 result.append(self._trajectory(number, problem, generation, output, given))
+        self._note_rates(result)
         return result
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
@@ -243,16 +248,30 @@ class SingleTurn(ReplyRecipe):
         return [*system, {"role": "user", "content": problem.prompt}]
 
     def state(self) -> dict[str, Any]:
-        """Return the number of problems used."""
-        return {"position": self.position}
+        """Return the number of problems used, and the curriculum's success rates."""
+        curriculum = {"curriculum": self._curriculum.state()} if self._curriculum is not None else {}
+        return {"position": self.position} | curriculum
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue after the problems already used."""
         self.position = state["position"]
+        if self._curriculum is not None and "curriculum" in state:
+            self._curriculum.restore(state["curriculum"])
 
     def metrics(self) -> dict[str, float]:
         """Return the passes over the data, and the number of skipped problems."""
-        return {"epoch": self.position / len(self.problems), "prompts_left_out": float(self.left_out)}
+        replayed = {"replayed": self._curriculum.replayed} if self._curriculum is not None else {}
+        return {"epoch": self.position / len(self.problems), "prompts_left_out": float(self.left_out)} | replayed
+
+    def _note_rates(self, made: Sequence[Trajectory]) -> None:
+        """Give a batch's rewards to the curriculum, if there is one."""
+        if self._curriculum is not None:
+            self._curriculum.note(made)
+
+    def _draw_index(self) -> int:
+        if self._curriculum is not None:
+            return self._curriculum.draw(self.position + 1)
+        return self._epochs.index(self.position)
 
     def _next(self, sampler: Sampler) -> Iterator[tuple[int, Group, list[int]]]:
         """Yield (draw number, problem, prompt's ids) of a batch. Each epoch is a shuffle of all problems.
@@ -262,7 +281,7 @@ class SingleTurn(ReplyRecipe):
         """
         found, passed = 0, 0
         while found < self.options.prompts:
-            index = self._epochs.index(self.position)
+            index = self._draw_index()
             ids = self._encoded(sampler, index)
             self.position += 1
             if len(ids) <= self.options.max_prompt_tokens:

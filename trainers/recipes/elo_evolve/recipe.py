@@ -105,6 +105,8 @@ class EloEvolve(SingleTurn):
         super().__init__(options, setting)
         if not options.judge or not options.pool:
             raise ConfigError("options.judge names what compares, and options.pool the opponents with their ratings")
+        if options.curriculum:
+            raise ConfigError("options.curriculum needs success rates, and elo-evolve rewards games")
         self.judge = guarded(verikit.load(options.judge), options.reward_timeout)
         self.pool = OpponentPool(options.pool, self.make_answers(), options.rating)
         self.probed = Counter[str]()

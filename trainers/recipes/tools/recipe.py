@@ -129,10 +129,12 @@ class ToolRecipe(SingleTurn):
         ])  # fmt: skip
         rollouts = [rollout for rollout, _ in done]
         self._metrics = rollout_metrics(rollouts)
-        return [
+        result = [
             self._rolled_out(number, problem, rollout, score)
             for (number, _, problem, _), (rollout, score) in zip(chosen, done, strict=True)
         ]
+        self._note_rates(result)
+        return result
 
     def accuracy(self, sampler: Sampler, temperature: float, n: int) -> float:
         """Return the mean score on the held-out problems, excluding unscored rollouts.
