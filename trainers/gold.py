@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import verikit
 from verikit.errors import ConfigError, TrainerError
 from verikit.platform.numbers import number
+from verikit.trainers.probes import guarded
 from verikit.trainers.recipe import Recipe, Sampler
-from verikit.trainers.recipes.single_turn import guarded
 from verikit.trainers.sections import GoldSection
 from verikit.types import Score
 

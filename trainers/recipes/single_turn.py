@@ -10,15 +10,14 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 import verikit
-from verikit.base import FunctionVerifier, Verifier, score_all, walk
-from verikit.compose.guards import with_timeout
+from verikit.base import Verifier, score_all
 from verikit.engines.types import Generation, Output, Request
 from verikit.errors import ConfigError, EngineError, TrainerError
 from verikit.readers.problems import read_problems
 from verikit.replies.text import accepted
 from verikit.scoring.tally import LOST
 from verikit.trainers.costs import StepCost, exactly, judge_requests, prompt_length
-from verikit.trainers.probes import judge_probes
+from verikit.trainers.probes import guarded, judge_probes
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import Epochs, ReplyRecipe
 from verikit.trainers.recipes.curriculum import Curriculum
@@ -323,13 +322,3 @@ class SingleTurn(ReplyRecipe):
 
     def _read(self, name: str) -> list[Group]:
         return read_problems(self.setting.folder / name, self.options.map)
-
-
-def guarded(verifier: Verifier, seconds: float) -> Verifier:
-    """Give a verifier a deadline, unless all of it is verikit's own, which limits its own work."""
-    foreign = any(not _module(part).startswith("verikit.") for part in walk(verifier))
-    return with_timeout(verifier, seconds) if foreign and seconds else verifier
-
-
-def _module(part: Verifier) -> str:
-    return part._function.__module__ if isinstance(part, FunctionVerifier) else type(part).__module__

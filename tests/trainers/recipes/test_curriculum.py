@@ -8,6 +8,8 @@ pytest.importorskip("torch")
 
 from tests.trainers.conftest import make, same, settings, train
 from tests.trainers.test_grpo import JITTER
+from verikit.errors import ConfigError
+from verikit.trainers.config import load_config
 from verikit.trainers.recipe import Trajectory
 from verikit.trainers.recipes.base import Epochs
 from verikit.trainers.recipes.curriculum import Curriculum

@@ -29,7 +29,7 @@ from verikit.errors import ConfigError, VerikitError
 from verikit.judges.opponents import Opponents, prompt_key
 from verikit.judges.rates.elo import K, Reduction, performance
 from verikit.trainers.costs import StepCost, exactly, judge_requests, prompt_length
-from verikit.trainers.probes import engine_probe, judge_probes
+from verikit.trainers.probes import engine_probe, guarded, judge_probes
 from verikit.trainers.recipe import Probe, Recipe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.elo_evolve.games import (
     Objective,
@@ -39,7 +39,7 @@ from verikit.trainers.recipes.elo_evolve.games import (
     same_lesson,
 )
 from verikit.trainers.recipes.elo_evolve.pool import OpponentPool
-from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions, guarded
+from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions
 from verikit.types import Group, Sample
 
 PROBES = 32
