@@ -8,7 +8,7 @@ They come back with the next epoch, which measures their rate again.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -26,7 +26,7 @@ class Curriculum:
         """Prompts drawn from the epochs' order."""
         self._rates: dict[int, float] = {}
         """The success rate of a prompt's last group, by the prompt's index."""
-        self._drawn: dict[int, int] = {}
+        self._drawn: dict[Hashable, int] = {}
         """The indices of the current batch, by the number of the draw."""
         self._replays = 0
         """Prompts of the current batch that are replayed."""
