@@ -50,12 +50,13 @@ class TrainRun(FinishedRun):
         """Iterate over samples.jsonl: some completions with their rewards and parts."""
         return read_log(self.path / SAMPLES)
 
-    def export(self, folder: str | PathLike[str], *, step: int | None = None) -> Path:
+    def export(self, folder: str | PathLike[str], *, step: int | None = None, best: bool = False) -> Path:
         """Write the model and tokenizer as a plain transformers folder, and return its path.
 
         Args:
             folder: The output folder.
             step: The checkpoint's step. Default: the last one.
+            best: Write the weights that `run.best` kept, instead of a checkpoint's.
 
         Raises:
             ConfigError: The checkpoint doesn't exist, or the folder can't be written or contains other files.
@@ -63,7 +64,7 @@ class TrainRun(FinishedRun):
         from verikit.trainers.export import export_run
 
         path = Path(fspath(folder)).expanduser()
-        export_run(self.path, read_settings(self.path), path, step)
+        export_run(self.path, read_settings(self.path), path, step, best=best)
         return path
 
 

@@ -18,7 +18,9 @@ from verikit.tracking import read_trackers
 from verikit.trainers.activations import micro_batch_bytes
 from verikit.trainers.config import Config, find_recipe
 from verikit.trainers.costs import StepCost
+from verikit.trainers.distill import check_tokenizer
 from verikit.trainers.engine_check import ask_engine
+from verikit.trainers.gold import GoldWatch
 from verikit.trainers.memory import expected_memory
 from verikit.trainers.policy import refuse_quantised
 from verikit.trainers.precision import computes_in_bf16, prepare_model, refuse_uneven
@@ -49,11 +51,16 @@ def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
     try:
         for name, ask in (("tokenizer", tokenizer), ("recipe", recipe)):
             yield _tried(name, ask)
+        distill = config.distill
+        if distill is not None:
+            yield _tried("teacher", lambda: f"{check_tokenizer(distill, made['tokenizer'])} has the policy's tokenizer")
         if "recipe" in made:
             for name, ask in made["recipe"].probes():
                 yield _tried(name, ask)
             if isinstance(corpus := getattr(made["recipe"], "corpus", None), Sized):
                 yield True, f"corpus: {len(corpus):,} documents; the first of each file can be read"
+            if config.run.gold is not None:
+                yield _tried("gold", lambda: _gold(config.run.gold, made["recipe"]))
         yield _tried("engine", lambda: ask_engine(config))
         if config.run.track:
             yield _tried("trackers", lambda: ", ".join(spec.key for spec in read_trackers(config.run.track)))
@@ -68,6 +75,11 @@ def check(config: Config, processes: int) -> Iterator[tuple[bool, str]]:
     finally:
         if "recipe" in made:
             made["recipe"].close()
+
+
+def _gold(section: Any, recipe: Any) -> str:
+    """Load the gold verifier and count the rows that it scores."""
+    return f"{section.verifier} on {GoldWatch(section, recipe).rows:,} held-out rows at each evaluation"
 
 
 class _NoTokenizer:

@@ -113,6 +113,7 @@ def save_weights(path: Path, module: Any, world: World) -> None:
         _write({"model": get_model_state_dict(module)}, temporary, world)
         if world.rank == 0:
             _flush(temporary)
+            shutil.rmtree(path, ignore_errors=True)
             temporary.rename(path)
         world.barrier()
     except (OSError, CheckpointException) as error:

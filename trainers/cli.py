@@ -98,7 +98,8 @@ def _train(settings: Config, path: Path, resume: bool, quiet: bool) -> None:
         lines = list(summary(read_log(path / METRICS)))
         click.echo("\n".join(lines) if lines else f"trained for {settings.run.steps} steps")
         click.echo(f"written to {path}", err=True)
-        next_step("verikit", "export", path, "-o", f"{path.resolve().name}-model", quiet=quiet)
+        best = ["--best"] if settings.run.best else []
+        next_step("verikit", "export", path, *best, "-o", f"{path.resolve().name}-model", quiet=quiet)
 
 
 def _changed(run: Path, changes: tuple[str, ...], quiet: bool) -> Config:
@@ -110,9 +111,10 @@ def _changed(run: Path, changes: tuple[str, ...], quiet: bool) -> Config:
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="Output folder.")
 @click.option("--step", type=click.IntRange(0), help="Step of the checkpoint. Default: the last.")
+@click.option("--best", is_flag=True, help="Weights with the best held-out metric, kept by `run.best`.")
 @click.option("--recipe", metavar="MODULE:CLASS", default="", help="Recipe of the run, if it is your own code.")
 @click.option("--adapter", is_flag=True, help="Export only the LoRA adapter, in the format of peft and vLLM.")
-def export(run: Path, out: Path, step: int | None, recipe: str, adapter: bool) -> None:
+def export(run: Path, out: Path, step: int | None, best: bool, recipe: str, adapter: bool) -> None:
     """Write a trained run's model and tokenizer as a plain transformers folder, adapters merged into the weights.
 
     \b
@@ -124,7 +126,7 @@ def export(run: Path, out: Path, step: int | None, recipe: str, adapter: bool) -
     from verikit.trainers.export import export_run
 
     with code_only_from([recipe], lambda name: f"--recipe {name}"):
-        name = export_run(run, read_settings(run), out, step, adapter=adapter)
+        name = export_run(run, read_settings(run), out, step, adapter=adapter, best=best)
     click.echo(f"{name} -> {out}", err=True)
     if not adapter:
         next_step("verikit", "sample", f"hf:{out}", "FILE")

@@ -22,7 +22,7 @@ from verikit.names.settings import checked
 from verikit.names.spec import import_object, names_object
 from verikit.platform.folders import check_code
 from verikit.trainers.recipe import Recipe
-from verikit.trainers.sections import AdvantageSection, Section
+from verikit.trainers.sections import AdvantageSection, DistillSection, GoldSection, Section
 
 PACKAGE = Path(__file__).parent
 
@@ -206,6 +206,10 @@ class RunSection(Section):
     save_every: PositiveInt = 20
     keep: PositiveInt = 2
     """Number of checkpoints to keep."""
+    best: str = ""
+    """Also keep the weights with the best value of this held-out metric, in `best/`. `-loss`: the lowest loss."""
+    gold: GoldSection | None = None
+    """Score held-out rows with a second verifier, and act if it falls while the reward rises."""
     samples_every: int = Field(default=5, ge=0)
     samples: int = Field(default=8, ge=0)
     """Completions logged at each of those steps."""
@@ -229,6 +233,12 @@ class RunSection(Section):
     """Stop after this many steps in a row whose gradient is not finite."""
     threads: int = Field(default=0, ge=0)
     """CPU threads of torch. 0: OMP_NUM_THREADS, or the cores divided among this machine's processes."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> RunSection:
+        if self.gold is not None and not self.evaluate_every:
+            raise ValueError("run.gold is measured at each evaluation: set run.evaluate_every above 0")
+        return self
 
     @model_validator(mode="before")
     @classmethod
@@ -256,6 +266,7 @@ class Config(Section):
     advantage: AdvantageSection = AdvantageSection()
     loss: LossSection = LossSection()
     kl: KLSection = KLSection()
+    distill: DistillSection | None = None
     optimizer: OptimizerSection = OptimizerSection()
     batch: BatchSection = BatchSection()
     warmup: WarmupSection | None = None
@@ -271,6 +282,8 @@ class Config(Section):
     def _fits(self) -> Config:
         if self.batch.ahead and self.loss.kind == "likelihood":
             raise ValueError("batch.ahead needs a loss with an importance weight, which likelihood has not")
+        if self.distill is not None and self.loss.kind == "likelihood":
+            raise ValueError("distill needs a policy loss, such as ppo: likelihood imitates given completions")
         if self.advantage.kind != "gdpo":
             return self
         if self.kl.in_reward:
@@ -339,7 +352,9 @@ def changed(table: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
         *tables, last = key.strip().split(".")
         node = result
         for name in tables:
-            node = node.setdefault(name, {})
+            if node.get(name) is None:  # also a table that is off by default, as in a resumed run's settings
+                node[name] = {}
+            node = node[name]
             if not isinstance(node, dict):
                 raise ConfigError(f"--set {change}: {name} is a value, not a table")
         if not equals or not last:

@@ -13,6 +13,7 @@ from torch.nn import ModuleDict
 from verikit.errors import ConfigError
 from verikit.platform.folders import refuse_links
 from verikit.trainers import checkpoint
+from verikit.trainers.best import best_weights
 from verikit.trainers.config import Config, find_recipe
 from verikit.trainers.precision import merged, prepare_model
 from verikit.trainers.run import CHECKPOINTS, MODEL
@@ -21,7 +22,9 @@ ADAPTER = "adapter_config.json"
 """peft's file that identifies an adapter's folder."""
 
 
-def export_run(run: Path, config: Config, out: Path, step: int | None = None, *, adapter: bool = False) -> str:
+def export_run(
+    run: Path, config: Config, out: Path, step: int | None = None, *, adapter: bool = False, best: bool = False
+) -> str:
     """Write a checkpoint's model (in its original number format) and tokenizer; return the checkpoint's name.
 
     Args:
@@ -30,6 +33,7 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None, *,
         out: The output folder.
         step: The checkpoint's step. Default: the last one.
         adapter: Write only the LoRA adapter. peft and vLLM load it on top of the run's base model.
+        best: Write the weights that `run.best` kept, instead of a checkpoint's.
 
     Raises:
         ConfigError: The checkpoint doesn't exist, or the folder can't be written or contains other files. With
@@ -38,7 +42,9 @@ def export_run(run: Path, config: Config, out: Path, step: int | None = None, *,
     """
     if adapter:
         _check_adapter(run, config)
-    found = _checkpoint(run, step)
+    if best and step is not None:
+        raise ConfigError("choose either the best weights or those of a step")
+    found = best_weights(run) if best else _checkpoint(run, step)
     _check_out(out, run, adapter=adapter)
     kind: Any = getattr(transformers, find_recipe(config.recipe).model_class)
     try:

@@ -16,9 +16,12 @@ from verikit.base import describe
 from verikit.errors import TrainerError
 from verikit.trainers import checkpoint
 from verikit.trainers.ahead import Ahead
+from verikit.trainers.best import BestWeights
 from verikit.trainers.config import Config, LossSection, find_recipe
+from verikit.trainers.distill import Teacher
 from verikit.trainers.distributed import World
 from verikit.trainers.experience import Experience, compared, experience, supervised, unscored, with_variance
+from verikit.trainers.gold import GoldWatch
 from verikit.trainers.learner import Learner
 from verikit.trainers.loading import load_in, weight_source
 from verikit.trainers.memory import memory_mb
@@ -29,10 +32,9 @@ from verikit.trainers.recipe import Recipe, Setting, Trajectory
 from verikit.trainers.reference import ReferenceModel
 from verikit.trainers.rollout import PolicySampler
 from verikit.trainers.run import CHECKPOINTS, MODEL, RunFolder, environment, other_arithmetic
+from verikit.trainers.warmup import TRAIN, WARMUP, warm_up
 from verikit.trainers.weights import SamplingEngine, make_engine, save_shape
 
-WARMUP, TRAIN = "0-warmup", "1-train"
-"""The phases. Their names sort in order."""
 Report = Callable[[dict[str, Any]], None]
 _log = logging.getLogger(__name__)
 
@@ -88,6 +90,7 @@ class Trainer:
         self.recipe: Recipe = recipe or kind(options, self._setting(tokenizer))
         if recipe is None:
             self._ask_services(self.recipe, answered)
+        self.teacher = Teacher(config.distill, tokenizer, world) if config.distill else None
         bf16 = computes_in_bf16(model, config, world.device)
         self.policy = PolicyModel(prepare_model(model, config, world.device), bf16)
         self.module = world.wrap(self.policy, weight_source(world, config, kind, options, self.policy.model))
@@ -98,6 +101,8 @@ class Trainer:
         self.ahead = Ahead(self._collect, self.recipe.metrics, self.sampler.stop)
         self.phase, self.step, self.seconds, self.unscored_steps, self.idle_steps = TRAIN, 0, 0.0, 0, 0
         self.reference: ReferenceModel | None = None
+        self.gold = GoldWatch(config.run.gold, self.recipe) if config.run.gold else None
+        self.best = BestWeights(config.run.best, folder.path, self.module, world)
         self.learner = self._learner(WARMUP if config.warmup else TRAIN)
 
     def _ask_services(self, recipe: Recipe, answered: Callable[[str], None] | None) -> None:
@@ -115,7 +120,7 @@ class Trainer:
     def run(self) -> None:
         """Train to the last step, from the run's current state."""
         if self.phase == WARMUP:
-            self._warm_up()
+            warm_up(self)
         self._find_reference()
         if self.step == 0:
             self._evaluate()
@@ -127,6 +132,7 @@ class Trainer:
         found = checkpoint.checkpoints(self.folder.path / CHECKPOINTS)
         if not found:
             self.folder.cut({})
+            self.best.restore({}, "")
             return False
         state = checkpoint.read_state(found[-1])
         other = other_arithmetic(state["environment"], environment(self.world.size, self.world.device.type))
@@ -141,6 +147,9 @@ class Trainer:
         self.idle_steps, self.learner.updates = state["idle_steps"], state["updates"]
         try:
             self.recipe.restore(state["recipe"])
+            self.best.restore(state.get("best", {}), found[-1].name)
+            if self.gold is not None and state.get("gold") is not None:
+                self.gold.restore(state["gold"], self.learner)
             self.folder.cut(state["logs"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise TrainerError(f"can't go on from {found[-1]}: its state can't be used ({describe(error)})") from None
@@ -152,6 +161,8 @@ class Trainer:
         self.recipe.close()
         self.sampler.close()
         self.engine.close()
+        if self.teacher is not None:
+            self.teacher.close()
 
     def _learner(self, phase: str) -> Learner:
         self.phase, warmup = phase, self.config.warmup
@@ -160,43 +171,6 @@ class Trainer:
             return Learner(self.module, self.world, self.config, warmup.optimizer, supervised, warmup.steps)
         config = self.config
         return Learner(self.module, self.world, config, config.optimizer, config.loss, config.run.steps)
-
-    def _warm_up(self) -> None:
-        """Imitate demonstrations until the gate is reached.
-
-        Raises:
-            TrainerError: It is not reached by the last step of the warm-up.
-        """
-        warmup = self.config.warmup
-        assert warmup is not None
-        self.engine.rest()
-        reached = False
-        while not reached:
-            began = time.perf_counter()
-            self.step += 1
-            metrics = self.learner.learn(supervised(self.recipe.demonstrations(self.step)).rows, self.step)
-            if warmup.measures_gate(self.step):
-                metrics["gate"] = self._measure_gate()
-                reached = metrics["gate"] >= warmup.gate
-            self._log(metrics, began)
-            if not reached and self.step >= warmup.last_step:
-                raise TrainerError(
-                    f"the warm-up reached {metrics['gate']:.3f} after {self.step:,} steps, and training starts at"
-                    f" warmup.gate = {warmup.gate}",
-                    hint="raise warmup.max_steps if `gate` in metrics.jsonl still rises, or change warmup.optimizer",
-                )
-            if not reached and self.step % (10 * self.config.run.save_every) == 0:
-                self._save()
-        self.engine.refresh(changed=False)
-        self.learner, self.step = self._learner(TRAIN), 0
-        self._save()
-
-    def _measure_gate(self) -> float:
-        self.engine.refresh()
-        self.sampler.at(0)
-        reached = self.recipe.gate(self.sampler)
-        self.engine.rest()
-        return reached
 
     def _find_reference(self) -> None:
         """Save the model of the first step as the reference, if the KL is used."""
@@ -215,6 +189,8 @@ class Trainer:
             made = supervised(trajectories)
         else:
             made = experience(trajectories, self.config, self.reference)
+        if self.teacher is not None:
+            self.teacher.add_advantages(made)
         updates = self.learner.updates
         metrics = self._learn(made, step)
         self._watch_mismatch(metrics, step)
@@ -353,12 +329,20 @@ class Trainer:
         began = time.perf_counter()
         self.sampler.at(self.step, -1)
         metrics = self.recipe.evaluate(self.sampler, self.step)
+        if self.gold is not None:
+            metrics |= self.gold.measure(self.sampler)
         self.seconds += time.perf_counter() - began
-        if metrics and (unsampled := self._unsampled()):
+        unsampled = self._unsampled()
+        if metrics and unsampled:
             if self.folder.main:
                 _log.warning("step %d: held-out metrics are left out: %s", self.step, unsampled)
-        elif metrics:
+            return
+        if metrics:
             self._write({f"held-out/{name}": value for name, value in metrics.items()})
+        self.best.offer(metrics, self._name())
+        told = self.gold.watch(self.learner, self.step) if self.gold is not None else ""
+        if told and self.folder.main:
+            _log.warning("%s", told)
 
     def _log(self, metrics: dict[str, float], began: float) -> None:
         took = time.perf_counter() - began
@@ -393,8 +377,15 @@ class Trainer:
             "updates": self.learner.updates,
             "bad_steps": self.learner.bad_steps,
             "recipe": self.recipe.state(),
+            "best": self.best.state(),
+            "gold": self.gold.state() if self.gold is not None else None,
             "logs": self.folder.sizes() if self.folder.main else {},
             "environment": environment(self.world.size, self.world.device.type),
         }
-        folder, name = self.folder.path / CHECKPOINTS, f"{self.phase}-{self.step:08d}"
-        checkpoint.save(folder, name, self.module, self.learner.optimizer, state, self.config.run.keep, self.world)
+        folder, keep = self.folder.path / CHECKPOINTS, self.config.run.keep
+        checkpoint.save(folder, self._name(), self.module, self.learner.optimizer, state, keep, self.world)
+        self.best.settle()
+
+    def _name(self) -> str:
+        """Return the name of the current step's checkpoint. Names sort by age."""
+        return f"{self.phase}-{self.step:08d}"

@@ -1,4 +1,4 @@
-"""Queries that recipes send before a run to the services they depend on."""
+"""Queries that recipes send before a run to the services they depend on, and deadlines for foreign verifiers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from verikit.base import Verifier, score_all, walk
+from verikit.base import FunctionVerifier, Verifier, score_all, walk
+from verikit.compose.guards import with_timeout
 from verikit.engines.types import Engine, Request
 from verikit.errors import EngineError, TrainerError, VerikitError
 from verikit.judges.asking.ask import Record
@@ -79,3 +80,13 @@ def ask_services(recipe: Recipe, world: World, told: Callable[[str], None]) -> N
     if failed is not None:
         problem, hint = failed
         raise TrainerError(f"before the first step: {problem}", hint=hint)
+
+
+def guarded(verifier: Verifier, seconds: float) -> Verifier:
+    """Give a verifier a deadline, unless all of it is verikit's own, which limits its own work."""
+    foreign = any(not _module(part).startswith("verikit.") for part in walk(verifier))
+    return with_timeout(verifier, seconds) if foreign and seconds else verifier
+
+
+def _module(part: Verifier) -> str:
+    return part._function.__module__ if isinstance(part, FunctionVerifier) else type(part).__module__

@@ -22,11 +22,13 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from verikit.base import Verifier
 from verikit.engines.rollouts import Rollout, Work
 from verikit.engines.types import Engine, EnginePrompt, Generation, Output, Request, StructuredKind
 from verikit.errors import ConfigError
 from verikit.trainers.costs import StepCost
 from verikit.trainers.sections import Credit
+from verikit.types import Score
 
 Probe = tuple[str, Callable[[], str]]
 """A dependency's name, and a function that queries it and returns the answer or raises a VerikitError."""
@@ -262,6 +264,19 @@ class Recipe(ABC):
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
         """Return held-out metrics. The terminal shows the first one."""
         return {}
+
+    def gold_rows(self) -> int:
+        """Return the number of held-out rows that `gold_scores` scores.
+
+        Raises:
+            ConfigError: The recipe has none, or trains on some of them.
+        """
+        hint = "single-turn, arithmetic, step-rewards and tools support it"
+        raise ConfigError(f"recipe {self.name} does not support run.gold", hint=hint)
+
+    def gold_scores(self, sampler: Sampler, gold: Verifier, samples: int) -> list[list[tuple[Score, Score]]]:
+        """Sample completions of each held-out row; return the reward's and `gold`'s score of each completion."""
+        raise NotImplementedError
 
     def state(self) -> dict[str, Any]:
         """Return the state to save in a checkpoint, as JSON-serialisable values."""

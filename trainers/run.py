@@ -6,6 +6,7 @@
     metrics.jsonl      one line per step, and one per held-out evaluation
     samples.jsonl      some completions with their rewards and parts
     checkpoints/       see `checkpoint`
+    best/              see `best`
 
 Logs are append-only. A checkpoint records their sizes, and resuming truncates them to those sizes.
 """

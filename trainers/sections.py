@@ -1,10 +1,10 @@
-"""The base of the settings' tables, and [advantage]."""
+"""The base of the settings' tables, and [advantage], [distill] and [run.gold]."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 Credit = Literal["trajectory", "turn", "step"]
 """How tokens get credit: see `verikit.trainers.credit`."""
@@ -46,3 +46,34 @@ class AdvantageSection(Section):
         elif self.kind not in ("grpo", "dr-grpo", "rloo"):
             raise ValueError(f"advantage.credit = {self.credit!r} needs kind = grpo, dr-grpo or rloo, not {self.kind}")
         return self
+
+
+class DistillSection(Section):
+    """[distill]: a teacher's log-probabilities as advantages; see `verikit.trainers.distill`."""
+
+    teacher: str
+    """Its engine: `hf:PATH`, `vllm:PATH` or `openai:http://host:8000/v1#MODEL` of a vLLM server."""
+    options: dict[str, Any] = {}
+    """Options of the engine's class."""
+    tokenizer: str = ""
+    """The folder or Hugging Face name of its tokenizer. "": the name in `teacher`."""
+    coefficient: float = Field(default=1.0, gt=0)
+    """Factor on the teacher's term."""
+    reward: float = Field(default=0.0, ge=0)
+    """Factor on the advantage of the reward. 0: learn from the teacher only."""
+
+
+class GoldSection(Section):
+    """[run.gold]: a second verifier on the held-out rows; see `verikit.trainers.gold`."""
+
+    verifier: str
+    """Its spec. Training never uses it."""
+    samples: PositiveInt = 1
+    """Completions per held-out row and evaluation, sampled as in training."""
+    z: float = Field(default=2.0, gt=0)
+    """Standard errors that gold must fall by."""
+    action: Literal["stop", "lower", "warn"] = "stop"
+    """`stop` ends the run. `lower` multiplies the learning rate by `factor`. `warn` goes on."""
+    factor: float = Field(default=0.5, gt=0, lt=1)
+    timeout: float = Field(default=60.0, ge=0)
+    """Time limit per score of a verifier outside verikit, in seconds. 0: no limit."""

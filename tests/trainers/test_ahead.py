@@ -13,6 +13,7 @@ from tests.trainers.conftest import make, same, settings, train  # noqa: E402
 from tests.trainers.test_grpo import JITTER  # noqa: E402
 from verikit.engines.rollouts import RolloutsStopped, Work  # noqa: E402
 from verikit.errors import ConfigError  # noqa: E402
+from verikit.trainers.warmup import warm_up  # noqa: E402
 
 
 def ahead(**changes):
@@ -31,7 +32,7 @@ def test_the_next_batch_is_sampled_by_the_weights_before_the_update(tmp_path):
     trainer.recipe.collect = lambda sampler, step: made.setdefault(step, collect(sampler, step))
     try:
         trainer.run()
-        still._warm_up()
+        warm_up(still)
         for step in (1, 2, 3):
             still.sampler.at(step)
             theirs = still.recipe.collect(still.sampler, step)

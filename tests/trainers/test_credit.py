@@ -16,6 +16,7 @@ from verikit.trainers.credit import differ  # noqa: E402
 from verikit.trainers.experience import experience, with_variance  # noqa: E402
 from verikit.trainers.recipe import Setting, StepReward, Trajectory  # noqa: E402
 from verikit.trainers.recipes.arithmetic import Arithmetic  # noqa: E402
+from verikit.trainers.warmup import warm_up  # noqa: E402
 
 VALUES = st.sampled_from([None, 0.0, 1.0, 0.5, -2.0])
 
@@ -175,7 +176,7 @@ def test_a_resumed_run_with_credit_equals_an_unbroken_run(tmp_path, monkeypatch)
     config = settings(advantage__credit="step", **quick)
     whole = train(tmp_path / "whole", config)
     stopped = make(tmp_path / "cut", config)
-    stopped._warm_up()
+    warm_up(stopped)
     stopped._train_step(1)
     stopped.close()
     stopped.folder.close()

@@ -18,6 +18,7 @@ from verikit.trainers.config import changed, differences, load_config, read_conf
 from verikit.trainers.experience import experience, with_variance
 from verikit.trainers.recipe import Trajectory
 from verikit.trainers.run import read_log
+from verikit.trainers.warmup import warm_up
 from verikit.trainers.weights import LiveEngine
 from verikit.types import Score
 
@@ -28,7 +29,7 @@ def test_two_runs_are_equal_and_a_resumed_run_equals_an_unbroken_run(tmp_path):
     whole = train(tmp_path / "whole", settings(run__steps=4))
     assert same(whole, train(tmp_path / "again", settings(run__steps=4)))
     stopped = make(tmp_path / "cut", settings(run__steps=4))
-    stopped._warm_up()
+    warm_up(stopped)
     stopped._evaluate()
     for step in (1, 2):
         stopped._train_step(step)
@@ -47,7 +48,7 @@ def test_the_kl_reference_of_a_resumed_run_is_the_model_it_started_from(tmp_path
     config = settings(run__steps=3, kl__coefficient=0.1)
     whole = train(tmp_path / "whole", config)
     part = make(tmp_path / "cut", config)
-    part._warm_up()
+    warm_up(part)
     part._find_reference()
     part._evaluate()
     part._train_step(1)
@@ -85,7 +86,7 @@ def test_the_reference_is_asked_when_the_sampler_has_given_the_device_back(tmp_p
     trainer = make(tmp_path / "run", settings(run__steps=1, kl__coefficient=0.1))
     told, rest = [], trainer.engine.rest
     monkeypatch.setattr(trainer.engine, "rest", lambda: (told.append("rest"), rest()))
-    trainer._warm_up()
+    warm_up(trainer)
     trainer._find_reference()
     reference, told[:] = trainer.reference, []
     trainer.reference = lambda rows: (told.append("reference"), reference(rows))[1]
@@ -129,7 +130,7 @@ def test_a_thousand_steps_leak_neither_memory_nor_files_nor_processes(tmp_path):
     logs = {"run__save_every": 200, "run__evaluate_every": 500, "run__max_idle_steps": 0}
     config = settings(run__steps=1000, options__prompts=2, **logs)
     trainer = make(tmp_path / "run", config)
-    trainer._warm_up()
+    warm_up(trainer)
 
     def memory_and_files():
         with open("/proc/self/statm") as stream:
@@ -266,7 +267,7 @@ def test_a_verifier_that_always_errors_stops_the_run_with_its_reason(tmp_path):
 @pytest.mark.parametrize("steps", [2, 9])
 def test_a_gradient_that_is_not_finite_is_skipped_counted_dumped_and_stops_the_run_in_the_end(tmp_path, steps):
     trainer = make(tmp_path / "run", settings(run__steps=steps, run__max_bad_steps=3, **JITTER))
-    trainer._warm_up()
+    warm_up(trainer)
     before = {name: parameter.detach().clone() for name, parameter in trainer.policy.named_parameters()}
     backward = trainer.learner._backward
 
@@ -291,7 +292,7 @@ def test_a_gradient_that_is_not_finite_is_skipped_counted_dumped_and_stops_the_r
 
 def test_a_full_disk_stops_by_name_and_the_last_checkpoint_stands(tmp_path, monkeypatch):
     trainer = make(tmp_path / "run", settings())
-    trainer._warm_up()
+    warm_up(trainer)
     trainer._evaluate()
     trainer._train_step(1)
 

@@ -13,6 +13,7 @@ from verikit.errors import ConfigError
 from verikit.trainers import precision
 from verikit.trainers.policy import PolicyModel
 from verikit.trainers.run import read_log
+from verikit.trainers.warmup import warm_up
 
 torch = pytest.importorskip("torch")
 
@@ -321,7 +322,7 @@ def test_bf16_learns_about_the_same_step(tmp_path, master):
     plain = make(tmp_path / "plain", settings(**JITTER))
     half = make(tmp_path / "half", settings(precision__master=master, **JITTER))
     for trainer in (plain, half):
-        trainer._warm_up()
+        warm_up(trainer)
         trainer._train_step(1)
         trainer.close()
         trainer.folder.close()

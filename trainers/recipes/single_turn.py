@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, ClassVar
@@ -9,17 +10,17 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 import verikit
-from verikit.base import FunctionVerifier, Verifier, score_all, walk
-from verikit.compose.guards import with_timeout
+from verikit.base import Verifier, score_all
 from verikit.engines.types import Generation, Output, Request
 from verikit.errors import ConfigError, EngineError, TrainerError
 from verikit.readers.problems import read_problems
 from verikit.replies.text import accepted
 from verikit.scoring.tally import LOST
 from verikit.trainers.costs import StepCost, exactly, judge_requests, prompt_length
-from verikit.trainers.probes import judge_probes
+from verikit.trainers.probes import guarded, judge_probes
 from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.base import Epochs, ReplyRecipe
+from verikit.trainers.recipes.curriculum import Curriculum
 from verikit.types import Group, Message, Prompt, Sample, Score
 from verikit.verifiers.echo import echo_guard
 
@@ -53,6 +54,8 @@ class SingleTurnOptions(BaseModel):
     max_tokens: PositiveInt = 512
     max_prompt_tokens: PositiveInt = 1024
     """Problems with longer prompts are skipped and counted."""
+    curriculum: bool = False
+    """Replay problems by their success rate as half of each step; see `verikit.trainers.recipes.curriculum`."""
     temperature: float = Field(default=1.0, gt=0)
     top_p: float = Field(default=1.0, gt=0, le=1)
     evaluate_samples: int = Field(default=1, ge=0)
@@ -82,6 +85,7 @@ class SingleTurn(ReplyRecipe):
         """Problems used so far."""
         self._ids: dict[int, list[int]] = {}
         self._epochs = Epochs(str(setting.seed), len(self.problems))
+        self._curriculum = Curriculum(self._epochs) if options.curriculum else None
         self.left_out = 0
         """Number of problems skipped because of their prompts' length."""
 
@@ -152,6 +156,7 @@ class SingleTurn(ReplyRecipe):
         ):
             for output, given in zip(generation.outputs, scores, strict=True):
                 result.append(self._trajectory(number, problem, generation, output, given))
+        self._note_rates(result)
         return result
 
     def evaluate(self, sampler: Sampler, step: int) -> dict[str, float]:
@@ -188,9 +193,38 @@ class SingleTurn(ReplyRecipe):
             for number, ids in enumerate(prompts)
         ]
 
+    def gold_rows(self) -> int:
+        """Return the number of held-out problems.
+
+        Raises:
+            ConfigError: Some of them are also trained on.
+        """
+        trained = {json.dumps(problem.prompt) for problem in self.problems}
+        both = sum(json.dumps(problem.prompt) in trained for problem in self.held_out)
+        if both:
+            raise ConfigError(
+                f"run.gold needs rows that training never sees, and {both} held-out prompts are also trained on",
+                hint="remove them from options.data, or set options.held_out to another file",
+            )
+        return len(self.held_out)
+
+    def gold_scores(self, sampler: Sampler, gold: Verifier, samples: int) -> list[list[tuple[Score, Score]]]:
+        """Score sampled completions of the held-out problems with the reward and with `gold`."""
+
+        def score(index: int, generation: Generation) -> list[tuple[Score, Score]]:
+            completions = self.as_samples(self.held_out[index], generation)
+            return list(zip(score_all(self.reward, completions), score_all(gold, completions), strict=True))
+
+        requests = self.held_out_requests(sampler, self.options.temperature, samples)
+        return [scores for _, scores in sampler.generate_then(requests, score)]
+
     def score(self, problem: Group, generation: Generation) -> list[Score]:
-        """Score each output of one problem. Verifiers of length read the number of tokens from `meta`."""
-        samples = [
+        """Score each output of one problem."""
+        return score_all(self.reward, self.as_samples(problem, generation))
+
+    def as_samples(self, problem: Group, generation: Generation) -> list[Sample]:
+        """Return the outputs as samples. Verifiers of length read the number of tokens from `meta`."""
+        return [
             Sample(
                 problem.prompt,
                 output.text,
@@ -200,7 +234,6 @@ class SingleTurn(ReplyRecipe):
             )
             for output in generation.outputs
         ]
-        return score_all(self.reward, samples)
 
     def train_scores(self, problem: Group, generation: Generation) -> list[Score]:
         """Score each output for a training step, in a worker thread."""
@@ -214,16 +247,30 @@ class SingleTurn(ReplyRecipe):
         return [*system, {"role": "user", "content": problem.prompt}]
 
     def state(self) -> dict[str, Any]:
-        """Return the number of problems used."""
-        return {"position": self.position}
+        """Return the number of problems used, and the curriculum's success rates."""
+        curriculum = {"curriculum": self._curriculum.state()} if self._curriculum is not None else {}
+        return {"position": self.position} | curriculum
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue after the problems already used."""
         self.position = state["position"]
+        if self._curriculum is not None and "curriculum" in state:
+            self._curriculum.restore(state["curriculum"])
 
     def metrics(self) -> dict[str, float]:
         """Return the passes over the data, and the number of skipped problems."""
-        return {"epoch": self.position / len(self.problems), "prompts_left_out": float(self.left_out)}
+        replayed = {"replayed": self._curriculum.replayed} if self._curriculum is not None else {}
+        return {"epoch": self.position / len(self.problems), "prompts_left_out": float(self.left_out)} | replayed
+
+    def _note_rates(self, made: Sequence[Trajectory]) -> None:
+        """Give a batch's rewards to the curriculum, if there is one."""
+        if self._curriculum is not None:
+            self._curriculum.note(made)
+
+    def _draw_index(self) -> int:
+        if self._curriculum is not None:
+            return self._curriculum.draw(self.position + 1)
+        return self._epochs.index(self.position)
 
     def _next(self, sampler: Sampler) -> Iterator[tuple[int, Group, list[int]]]:
         """Yield (draw number, problem, prompt's ids) of a batch. Each epoch is a shuffle of all problems.
@@ -233,7 +280,7 @@ class SingleTurn(ReplyRecipe):
         """
         found, passed = 0, 0
         while found < self.options.prompts:
-            index = self._epochs.index(self.position)
+            index = self._draw_index()
             ids = self._encoded(sampler, index)
             self.position += 1
             if len(ids) <= self.options.max_prompt_tokens:
@@ -275,13 +322,3 @@ class SingleTurn(ReplyRecipe):
 
     def _read(self, name: str) -> list[Group]:
         return read_problems(self.setting.folder / name, self.options.map)
-
-
-def guarded(verifier: Verifier, seconds: float) -> Verifier:
-    """Give a verifier a deadline, unless all of it is verikit's own, which limits its own work."""
-    foreign = any(not _module(part).startswith("verikit.") for part in walk(verifier))
-    return with_timeout(verifier, seconds) if foreign and seconds else verifier
-
-
-def _module(part: Verifier) -> str:
-    return part._function.__module__ if isinstance(part, FunctionVerifier) else type(part).__module__

@@ -31,6 +31,7 @@ from verikit.trainers.recipes.tools.toolbox import (  # noqa: E402
     shortened,
 )
 from verikit.trainers.recipes.tools.world import ToolWorld, ToolWorldOptions  # noqa: E402
+from verikit.trainers.warmup import warm_up  # noqa: E402
 
 KNOWS_TOOLS = (  # as Qwen2.5's, shortened
     "{% if tools %}<|im_start|>system\n# Tools\n{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}<|im_end|>\n"
@@ -396,7 +397,7 @@ def test_the_tiny_worlds_demonstrations_are_its_own_transcripts(tmp_path):
 def test_a_resumed_run_is_the_run_without_a_break(tmp_path):
     whole = train(tmp_path / "whole", tiny())
     trainer = make(tmp_path / "cut", tiny())
-    trainer._warm_up()
+    warm_up(trainer)
     for step in (1, 2):
         trainer._train_step(step)
     trainer.close()

@@ -29,8 +29,8 @@ from verikit.errors import ConfigError, VerikitError
 from verikit.judges.opponents import Opponents, prompt_key
 from verikit.judges.rates.elo import K, Reduction, performance
 from verikit.trainers.costs import StepCost, exactly, judge_requests, prompt_length
-from verikit.trainers.probes import engine_probe, judge_probes
-from verikit.trainers.recipe import Probe, Sampler, Setting, Trajectory
+from verikit.trainers.probes import engine_probe, guarded, judge_probes
+from verikit.trainers.recipe import Probe, Recipe, Sampler, Setting, Trajectory
 from verikit.trainers.recipes.elo_evolve.games import (
     Objective,
     OpponentBout,
@@ -39,7 +39,7 @@ from verikit.trainers.recipes.elo_evolve.games import (
     same_lesson,
 )
 from verikit.trainers.recipes.elo_evolve.pool import OpponentPool
-from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions, guarded
+from verikit.trainers.recipes.single_turn import SingleTurn, SingleTurnOptions
 from verikit.types import Group, Sample
 
 PROBES = 32
@@ -105,6 +105,8 @@ class EloEvolve(SingleTurn):
         super().__init__(options, setting)
         if not options.judge or not options.pool:
             raise ConfigError("options.judge names what compares, and options.pool the opponents with their ratings")
+        if options.curriculum:
+            raise ConfigError("options.curriculum needs success rates, and elo-evolve rewards games")
         self.judge = guarded(verikit.load(options.judge), options.reward_timeout)
         self.pool = OpponentPool(options.pool, self.make_answers(), options.rating)
         self.probed = Counter[str]()
@@ -187,6 +189,14 @@ class EloEvolve(SingleTurn):
         metrics = {"win_rate": fmean(means.values()), "performance": performance(games)} if games else {}
         unjudged = float(sum(bout.outcome is None for bout in played))
         return metrics | {"rating": self.pool.rating, "unjudged": unjudged} | means
+
+    def gold_rows(self) -> int:
+        """Reject `run.gold`: the reward is the result of games, not a verifier's score.
+
+        Raises:
+            ConfigError: Always.
+        """
+        return Recipe.gold_rows(self)
 
     def state(self) -> dict[str, Any]:
         """Return the position in the data, the rating, the snapshots and the results of the probes."""

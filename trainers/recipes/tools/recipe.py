@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field, PositiveInt
 
-from verikit.base import score_all
+from verikit.base import Verifier, score_all
 from verikit.engines.rollouts import Rollout, Together
 from verikit.errors import ConfigError, TrainerError
 from verikit.sandbox import RunLimits
@@ -129,10 +129,12 @@ class ToolRecipe(SingleTurn):
         ])  # fmt: skip
         rollouts = [rollout for rollout, _ in done]
         self._metrics = rollout_metrics(rollouts)
-        return [
+        result = [
             self._rolled_out(number, problem, rollout, score)
             for (number, _, problem, _), (rollout, score) in zip(chosen, done, strict=True)
         ]
+        self._note_rates(result)
+        return result
 
     def accuracy(self, sampler: Sampler, temperature: float, n: int) -> float:
         """Return the mean score on the held-out problems, excluding unscored rollouts.
@@ -140,19 +142,35 @@ class ToolRecipe(SingleTurn):
         Raises:
             TrainerError: All rollouts are unscored.
         """
-        asked = [(number, member) for number in range(len(self.held_out)) for member in range(n)]
-        prompts = [self._encode(sampler, problem) for problem in self.held_out]
-        made = self.rollouts(
-            self.limits(temperature), lambda index, turn: sampler.seed("held-out", *asked[index], turn), logprobs=False
-        )
-        done = sampler.roll_out([
-            self.scored(made, index, self.held_out[number], prompts[number]) for index, (number, _) in enumerate(asked)
-        ])  # fmt: skip
+        done = self._held_out_rollouts(sampler, temperature, n)
         scores = [score for _, score in done]
         values = [score.value for score in scores if score.value is not None]
         if scores and not values:
             raise TrainerError(f"no rollout of the held-out problems was scored: {scores[0].reason}")
         return sum(values) / len(values) if values else 0.0
+
+    def gold_scores(self, sampler: Sampler, gold: Verifier, samples: int) -> list[list[tuple[Score, Score]]]:
+        """Score sampled rollouts of the held-out problems with the reward and with `gold`."""
+        done = self._held_out_rollouts(sampler, self.options.temperature, samples)
+        rows = [done[start : start + samples] for start in range(0, len(done), samples)]
+
+        def score(row: tuple[Group, list[tuple[ToolRollout, Score]]]) -> list[tuple[Score, Score]]:
+            problem, members = row
+            golds = score_all(gold, [as_sample(problem, rollout) for rollout, _ in members])
+            return [(own, given) for (_, own), given in zip(members, golds, strict=True)]
+
+        return sampler.map(score, list(zip(self.held_out, rows, strict=True)))
+
+    def _held_out_rollouts(self, sampler: Sampler, temperature: float, n: int) -> list[tuple[ToolRollout, Score]]:
+        """Return n rollouts of each held-out problem in turn, with the reward's scores."""
+        asked = [(number, member) for number in range(len(self.held_out)) for member in range(n)]
+        prompts = [self._encode(sampler, problem) for problem in self.held_out]
+        made = self.rollouts(
+            self.limits(temperature), lambda index, turn: sampler.seed("held-out", *asked[index], turn), logprobs=False
+        )
+        return sampler.roll_out([
+            self.scored(made, index, self.held_out[number], prompts[number]) for index, (number, _) in enumerate(asked)
+        ])  # fmt: skip
 
     def limits(self, temperature: float) -> RolloutLimits:
         """Return the limits of a rollout."""
