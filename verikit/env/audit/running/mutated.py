@@ -13,11 +13,13 @@ from verikit.env.audit.running.rehearsal import Rehearsal
 from verikit.env.audit.running.solved import is_full, output_names
 from verikit.env.audit.running.tampered import CODE
 from verikit.env.audit.running.variants import harmless_forms, keyed_forms, wrong_forms
+from verikit.env.audit.scripts import placed
 from verikit.env.audit.task import AuditedTask
 
 MAX_OUTPUTS, MAX_LITERALS, MAX_NODES = 6, 24, 50_000
 _STRICT = ("byte", "newline", "line break", "line ending", "crlf", "exactly", "trailing", "order", "sorted", "format")
 """Words of an instruction that make the form of an output part of the task."""
+_COMPARERS = ("[", "[[", "test", "grep", "egrep", "fgrep")
 _KINDS = {"number": "a number of it one off", "line": "a line of it dropped"}
 
 
@@ -109,11 +111,11 @@ def _called(node: ast.AST) -> str:
 
 
 def _shell_literals(text: str) -> Iterator[tuple[int, str]]:
-    """Words in quotes of `[ … ]` tests and of `grep`."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if "[ " in line or "grep" in line:
-            words = [*line.split("'")[1::2], *line.split('"')[1::2]]
-            yield from ((number, word) for word in words if "$" not in word)
+    """Words of `[ … ]`, `[[ … ]]` and `grep`, except options, operators and files."""
+    for one in placed(text):
+        if one.program in _COMPARERS:
+            words = (word.text for word in one.arguments if word.known)
+            yield from ((one.line, word) for word in words if word[:1] not in ("-", "=", "!", "]", ""))
 
 
 _LITERALS: dict[str, Callable[[str], Iterator[tuple[int, str]]]] = {"py": _python_literals, "sh": _shell_literals}

@@ -152,9 +152,9 @@ class Rehearsal:
         return number(table(self.task.config, role).get("timeout_sec")) or _TIMES[role]
 
     def memory_mb(self) -> int:
-        """The memory that the task declares, at most 4 GiB."""
+        """The limit of a run: twice the memory that the task declares, to see how much it takes, at most 4 GiB."""
         declared = number(table(self.task.config, "environment").get("memory_mb"))
-        return int(min(max(declared or _MEMORY_MB, 256), 4096))
+        return int(min(max(2 * (declared or 0), _MEMORY_MB), 4096))
 
     def solve(self, surroundings: RunSurroundings = USUAL) -> BoxRun:
         """Run the solution on the files that the agent starts with.
