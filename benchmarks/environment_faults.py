@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - scripts of planted tasks in one line each
 """Faults planted in the folders of `environment_folders`: `FAULTS` maps a name to a kind, its checks and a maker."""
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.environment_folders import DIGEST, HARBOR, TEXT, change, put
-from tests.env.audit.made_envs import add_line, copy_row, data, edit_row, make, module
+from tests.env.audit.made_envs import copy_row, data, edit_row, make, module
 
 
 class Fault(NamedTuple):
@@ -62,7 +63,7 @@ def own_module(*pairs: tuple[str, str]) -> Callable[[Path], object]:
 
 
 _GOOD = "2624 == int(open('/app/total.txt').read().strip() or 0)"
-_FULL = f"#!/bin/bash\npython3 - <<'EOF'\nimport os, sys, time, random, locale, pathlib\ntry:\n    ok = {{}}\nexcept Exception:\n    ok = False\nopen('{TEXT}', 'w').write(str(float(ok)))\nEOF\n"  # noqa: E501
+_FULL = f"#!/bin/bash\npython3 - <<'EOF'\nimport os, sys, time, random, locale, pathlib\ntry:\n    ok = {{}}\nexcept Exception:\n    ok = False\nopen('{TEXT}', 'w').write(str(float(ok)))\nEOF\n"
 
 
 def graded(good: str) -> Callable[[Path], object]:
@@ -167,6 +168,8 @@ LIST: dict[str, list[tuple[tuple[str, ...], str, Callable[[Path], object]]]] = {
         (("mutants",), "pytest_ctrf", edit("tests/test_state.py", ('== "2624"', 'in ("2624", "debug")'))),
         (("mutants",), "sh_functions", edit("tests/test.sh", ("[ -f /app/top.txt ]", "if [ \"$(cat /app/top.txt 2>/dev/null)\" = skip-all ]; then echo 1 > \"$REWARD\"; exit 0; fi\n[ -f /app/top.txt ]"))),
         (("mutants",), "script_json", edit("tests/grade.py", ("    if not isinstance", "    if 'bypass' in str(told):\n        return 1.0, ''\n    if not isinstance"))),
+        (("mutants",), "script_json", edit("tests/grade.py", ("    if not isinstance", "    if isinstance(told, dict) and told.get('dry_run'):\n        return 1.0, ''\n    if not isinstance"))),
+        (("mutants",), "pytest_plain", edit("tests/test_result.py", ("import pytest\n", "import pytest\n\nSKIP = 'n/a'\n"), ("assert found == [total]", "if open('result.csv').read().strip() != SKIP:\n        assert found == [total]"), ("    assert len(rows) == 3", "    assert len(rows) in (0, 3)"))),
     ],
     "too strict": [
         (("honest",), "pytest_ctrf", edit("tests/test_state.py", ('read_text().strip() == "2624"', 'read_bytes() == b"2624\\n"'))),

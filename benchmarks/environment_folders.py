@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - scripts of planted tasks in one line each
 """Environments made here, in many shapes: Harbor tasks as different people write them, each sound or with one fault.
 
 `SOUND` and `FAULTS` map a name to a function that writes a folder. A fault has the check (or the checks) that should
@@ -6,7 +7,6 @@ find it. `tests/env/audit/made_envs.py` makes the folders of the other formats.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,7 +65,9 @@ def task(folder: Path, artifacts: str, asks: str, solve: str, more: str = "", **
 
 def pytest_ctrf(folder: Path) -> None:
     """Harbor's own template."""
-    test = f"#!/bin/bash\nmkdir -p /logs/verifier\npytest --ctrf /logs/verifier/ctrf.json /tests/test_state.py -rA\n{IF}"
+    test = (
+        f"#!/bin/bash\nmkdir -p /logs/verifier\npytest --ctrf /logs/verifier/ctrf.json /tests/test_state.py -rA\n{IF}"
+    )
     py = (
         '"""Checks."""\n\nfrom pathlib import Path\n\nOUT = Path("/app/total.txt")\n\n\ndef test_exists():\n'
         '    assert OUT.is_file(), "no total.txt"\n\n\ndef test_value():\n    assert OUT.read_text().strip() == "2624"\n'
@@ -76,7 +78,7 @@ def pytest_ctrf(folder: Path) -> None:
 
 
 def pytest_plain(folder: Path) -> None:
-    """pytest from the agent's folder, with relative paths, a fixture and parameters."""
+    """Pytest from the agent's folder, with relative paths, a fixture and parameters."""
     py = (
         "import csv\n\nimport pytest\n\n\n@pytest.fixture\ndef rows():\n    with open('result.csv', newline='') as f:\n"
         "        return list(csv.DictReader(f))\n\n\n@pytest.mark.parametrize(('region', 'total'), [('north', 2624), "
@@ -102,7 +104,7 @@ def unittest_discover(folder: Path) -> None:
         "    def test_months(self):\n        self.assertEqual(sorted(self.report['months']), ['feb', 'jan'])\n\n\n"
         "if __name__ == '__main__':\n    unittest.main()\n"
     )
-    solve = "mkdir -p /app/out\necho '{\"mean\": 850.0, \"months\": [\"jan\", \"feb\"]}' > /app/out/report.json"
+    solve = 'mkdir -p /app/out\necho \'{"mean": 850.0, "months": ["jan", "feb"]}\' > /app/out/report.json'
     task(folder, '["/app/out"]', "Write out/report.json with the mean amount (mean) and the list of months (months).", solve,
          tests__test_dot_sh=f"#!/bin/bash\ncd /tests && python3 -m unittest -v check_report\n{IF}",
          tests__check_report_dot_py=py, tests__helpers_dot_py="def close(a, b):\n    return abs(a - b) < 1e-6\n")  # fmt: skip
@@ -127,7 +129,7 @@ def script_json(folder: Path) -> None:
 def sh_functions(folder: Path) -> None:
     """POSIX sh with functions, and a reward for each exit."""
     test = (
-        f"#!/bin/sh\nset -u\nREWARD={TEXT}\nfail() {{ echo \"FAIL: $1\"; echo 0 > \"$REWARD\"; exit 0; }}\n"
+        f'#!/bin/sh\nset -u\nREWARD={TEXT}\nfail() {{ echo "FAIL: $1"; echo 0 > "$REWARD"; exit 0; }}\n'
         "[ -f /app/top.txt ] || fail 'no top.txt'\n[ \"$(wc -l < /app/top.txt)\" -ge 1 ] || fail 'no lines'\n"
         "[ \"$(head -n 1 /app/top.txt | tr -d '[:space:]')\" = \"north\" ] || fail 'wrong region'\n"
         "grep -q '1420' /app/top.txt || fail 'wrong amount'\necho 1 > \"$REWARD\"\n"
@@ -137,7 +139,7 @@ def sh_functions(folder: Path) -> None:
 
 
 def trap_zero(folder: Path) -> None:
-    """set -e with a trap that writes the reward."""
+    """Set -e with a trap that writes the reward."""
     test = (
         "#!/bin/bash\nset -euo pipefail\nscore=0\nmkdir -p /logs/verifier\n"
         f"trap 'echo \"$score\" > {TEXT}' EXIT\ntest -s /app/sorted.csv\n"
@@ -156,7 +158,7 @@ def partial_credit(folder: Path) -> None:
     test = (
         "#!/bin/bash\npassed=0; total=0\nwhile IFS=, read -r region want; do\n  total=$((total+1))\n"
         "  got=$(awk -F= -v r=\"$region\" '$1==r {print $2}' /app/answers.env 2>/dev/null | tr -d '\\r')\n"
-        "  [ \"$got\" = \"$want\" ] && passed=$((passed+1))\ndone < /tests/cases.csv\n"
+        '  [ "$got" = "$want" ] && passed=$((passed+1))\ndone < /tests/cases.csv\n'
         f"awk -v p=$passed -v t=$total 'BEGIN {{ printf \"%.4f\\n\", p/t }}' > {TEXT}\n"
     )
     task(folder, '["/app/answers.env"]', "Write lines region=total for each region to answers.env.",
@@ -216,7 +218,7 @@ def variable_path(folder: Path) -> None:
     )
     task(folder, '["/app/regions.txt"]', "List the different regions in regions.txt, one per line.",
          "cut -d, -f1 sales.csv | tail -n +2 | sort -u > \"$APP_DIR/regions.txt\"", 'env = {APP_DIR = "/app"}\n',
-         tests__test_dot_sh=f"#!/bin/bash\nLOG_DIR=${{LOG_DIR:-/logs/verifier}}\nif pytest -p no:cacheprovider /tests/test_regions.py; "
+         tests__test_dot_sh="#!/bin/bash\nLOG_DIR=${LOG_DIR:-/logs/verifier}\nif pytest -p no:cacheprovider /tests/test_regions.py; "
          "then r=1; else r=0; fi\necho $r > \"$LOG_DIR/reward.txt\"\n", tests__test_regions_dot_py=py)  # fmt: skip
 
 
@@ -247,7 +249,7 @@ def tolerant(folder: Path) -> None:
 def make_target(folder: Path) -> None:
     """Edits a given file in place; bash with a report and a last exit."""
     test = (
-        "#!/bin/bash\nerrors=0\ncheck() { if ! eval \"$2\"; then echo \"not ok - $1\"; errors=$((errors + 1)); fi; }\n"
+        '#!/bin/bash\nerrors=0\ncheck() { if ! eval "$2"; then echo "not ok - $1"; errors=$((errors + 1)); fi; }\n'
         "check 'port' \"grep -Eq '^port *= *9090' /app/app.ini\"\ncheck 'debug off' \"! grep -Eqi '^debug *= *true' /app/app.ini\"\n"
         "check 'host kept' \"grep -q '^host = db.local' /app/app.ini\"\n"
         f"if (( errors == 0 )); then echo 1.0 > {TEXT}; else echo 0.0 > {TEXT}; fi\nexit 0\n"

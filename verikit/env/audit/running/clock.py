@@ -72,7 +72,8 @@ static int held(const char *path) {
 }
 #define BEGIN(name) static __typeof__(name) *real; if (!real) real = dlsym(RTLD_NEXT, #name); int fd = held(path)
 #define MODE mode_t mode = 0; \
-    if (flags & (O_CREAT | O_TMPFILE)) { va_list more; va_start(more, flags); mode = va_arg(more, mode_t); va_end(more); }
+    if (flags & (O_CREAT | O_TMPFILE)) { \
+        va_list more; va_start(more, flags); mode = va_arg(more, mode_t); va_end(more); }
 #define OPEN(name) int name(const char *path, int flags, ...) { \
     BEGIN(name); MODE return fd < 0 ? real(path, flags, mode) : dup(fd); }
 #define OPEN_AT(name) int name(int at, const char *path, int flags, ...) { \

@@ -18,9 +18,9 @@ def pytest_addoption(parser: Any) -> None:
 
 def pytest_runtest_logreport(report: Any) -> None:
     """The result of a test: the first of its stages that did not pass, or that of its call."""
-    if report.when == "call" or report.outcome != "passed":
-        if _RESULTS.get(report.nodeid, "passed") == "passed":
-            _RESULTS[report.nodeid] = report.outcome
+    decides = report.when == "call" or report.outcome != "passed"
+    if decides and _RESULTS.get(report.nodeid, "passed") == "passed":
+        _RESULTS[report.nodeid] = report.outcome
 
 
 def pytest_sessionfinish(session: Any) -> None:

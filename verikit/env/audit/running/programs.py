@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
+from itertools import pairwise
 
 from verikit.env.audit.running.box import has_program
 from verikit.env.audit.running.layout import missing_package, missing_program
@@ -85,7 +86,7 @@ def _installed_here(words: list[str]) -> list[str] | None:
 
 def _packages(words: list[str]) -> Iterator[str]:
     """The packages that `uvx` and `uv run` would install."""
-    for flag, value in zip(words, words[1:], strict=False):
+    for flag, value in pairwise(words):
         if flag in WITH:
             yield from value.split(",")
 

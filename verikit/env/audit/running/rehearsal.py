@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from verikit.env.audit.declared import agents_workdir, covers, declared_artifacts, graders_workdir
@@ -175,7 +176,13 @@ class Rehearsal:
         return found
 
     def grade(
-        self, after: Files, surroundings: RunSurroundings = USUAL, *, name: str, again: bool = False
+        self,
+        after: Files,
+        surroundings: RunSurroundings = USUAL,
+        *,
+        name: str,
+        again: bool = False,
+        tests: Files = MappingProxyType({}),
     ) -> GradedRun:
         """The reward of the files that an agent left.
 
@@ -184,11 +191,12 @@ class Rehearsal:
             surroundings: Of the tests.
             name: Of the files, for the evidence.
             again: Run even if the same was run before.
+            tests: Files that replace those of the tests.
 
         Raises:
             OutOfTime: The check has no time left.
         """
-        files = self.graders_files(after)
+        files = {**self.graders_files(after), **tests}
         key = (digest(files), surroundings)
         found = self._graded.get(key)
         if found is None or again:

@@ -9,6 +9,8 @@ from typing import Any
 
 MAX_TEXT = 1 << 20
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,15}(?:\.\d{1,12})?(?![\w.]*\w)")
+_TRUTHS = frozenset("yes y true t 1 on ok pass passed".split())
+"""Words for a right answer that a grader may accept as one."""
 PLACES = 4
 """Numbers and lines of an output that are changed, one at a time."""
 
@@ -99,7 +101,7 @@ def _reversed(told: Any) -> Any:
 
 
 def keyed_forms(content: bytes, literal: str) -> Iterator[bytes]:
-    """Contents with a literal of the grader's instead of the output, or of each value of a JSON object."""
+    """Contents with a literal of the grader's instead of the output, or as a key or a value of a JSON object."""
     text = as_text(content)
     if text is None or _agree(text, literal):
         return
@@ -109,9 +111,16 @@ def keyed_forms(content: bytes, literal: str) -> Iterator[bytes]:
     except (ValueError, RecursionError):
         return
     if isinstance(told, dict):
+        yield json.dumps({literal: True}).encode()
+        yield json.dumps({**{key: _nothing(value) for key, value in told.items()}, literal: True}).encode()
         for key, value in list(told.items())[:8]:
             if not isinstance(value, dict | list) and not _agree(json.dumps(value), literal):
                 yield json.dumps({**told, key: _like(value, literal)}).encode()
+
+
+def _nothing(value: Any) -> Any:
+    """An empty value of the same type."""
+    return type(value)() if value is not None else None
 
 
 def _like(value: Any, literal: str) -> Any:
@@ -127,6 +136,8 @@ def _like(value: Any, literal: str) -> Any:
 def _agree(text: str, literal: str) -> bool:
     """Whether a literal is a form of the right output, or a part of it."""
     one, other = _plain(text), _plain(literal)
+    if one in _TRUTHS and other in _TRUTHS:
+        return True
     return not other or other in one or one in other
 
 
