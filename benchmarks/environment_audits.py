@@ -4,8 +4,8 @@
 
 FOLDER is for the folders: sound ones of several shapes, and the same with one planted fault. PROGRAM is the command of
 an installed checker (`pip install harbor`, `pip install openenv-core`, in an environment of their own). A fault is
-found if the checker reports something that it does not report on the sound folder, and named if verikit's finding is
-of a check that the fault belongs to. An alarm is a sound folder with a report. Nothing of the folders is built.
+found by verikit if a check that the fault belongs to fails, and by another checker if it reports anything that it does
+not report on the sound folder. An alarm is any report on a sound folder. No image is built.
 """
 
 from __future__ import annotations
@@ -14,25 +14,41 @@ import argparse
 import json
 import subprocess
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.environment_faults import FAULTS
 from benchmarks.environment_folders import HARBOR, SOUND
 from verikit.env.audit import audit_tasks
+from verikit.env.audit.running.run import LOOKS, RunningChecks
+from verikit.env.audit.task import AuditedTask
 
 Checker = Callable[[Path], set[str]]
 """The reports on a folder, each as one line."""
 
 
-def ours(seconds: float) -> Checker:
-    """The failed checks of verikit, also of running ones."""
+class Ours:
+    """The failed checks of verikit: those that read files, and some or all of those that run a Harbor task."""
 
-    def check(folder: Path) -> set[str]:
-        records = audit_tasks(folder, run=True, seconds=seconds)
-        return {name for one in records for name, check in one.checks.items() if check.findings}
+    def __init__(self, seconds: float) -> None:
+        self._running = RunningChecks(seconds)
 
-    return check
+    def __enter__(self) -> Ours:
+        self._running.__enter__()
+        return self
+
+    def __exit__(self, *given: object) -> None:
+        self._running.__exit__(None, None, None)
+
+    def __call__(self, folder: Path, names: Sequence[str] = tuple(LOOKS)) -> set[str]:
+        """The names of the checks."""
+        (record,) = audit_tasks(folder)
+        found = dict(record.checks)
+        if record.format == "harbor":
+            found |= dict(
+                self._running.check(AuditedTask.open(str(folder), ()), [one for one in LOOKS if one in names])
+            )
+        return {name for name, check in found.items() if check.findings}
 
 
 def harbor(program: str) -> Checker:
@@ -75,42 +91,50 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--harbor")
     parser.add_argument("--openenv")
-    parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each running check on each task")
     asked = parser.parse_args()
-    checkers: dict[str, Checker] = {"verikit": ours(asked.seconds)}
+    peers: dict[str, Checker] = {}
     if asked.harbor:
-        checkers["harbor lint"] = harbor(asked.harbor)
+        peers["harbor lint"] = harbor(asked.harbor)
     if asked.openenv:
-        checkers["openenv validate"] = openenv(asked.openenv)
-    usual: dict[str, dict[str, set[str]]] = {}
-    for name, make in SOUND.items():
-        folder = written(asked.folder / "sound", name, make)
-        usual[name] = {checker: check(folder) for checker, check in checkers.items()}
-        for checker, told in usual[name].items():
-            if told:
-                print(f"alarm of {checker}: {name}: {sorted(told)}", flush=True)
-    counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(("faults", "named", *checkers), 0))
+        peers["openenv validate"] = openenv(asked.openenv)
+    with Ours(asked.seconds) as ours:
+        _faults(asked.folder, ours, peers)
+        _alarms(asked.folder, ours, peers)
+
+
+def _faults(root: Path, ours: Ours, peers: Mapping[str, Checker]) -> None:
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(("folders", "verikit", *peers), 0))
     for name, fault in FAULTS.items():
-        if asked.only not in name:
-            continue
-        folder = written(asked.folder / "faults", name, fault.make)
+        folder = written(root / "faults", name, fault.make)
         base = f"harbor, {fault.base}" if fault.base in HARBOR else fault.base.replace(" ", ", ")
-        told = {checker: check(folder) - usual[base][checker] for checker, check in checkers.items()}
-        counts[fault.kind]["faults"] += 1
-        counts[fault.kind]["named"] += bool(told["verikit"] & set(fault.checks))
-        for checker, found in told.items():
-            counts[fault.kind][checker] += bool(found)
-        if not told["verikit"] & set(fault.checks):
-            print(f"missed by verikit: {name}: {sorted(told['verikit'])}", flush=True)
-    heads = ["fault", "folders", "verikit, right check", *(f"{checker}, any report" for checker in checkers)]
+        usual = written(root / "sound", base, SOUND[base])
+        row = counts[fault.kind]
+        row["folders"] += 1
+        named = bool(ours(folder, fault.checks) & set(fault.checks))
+        row["verikit"] += named
+        if not named:
+            print(f"missed by verikit: {name}", flush=True)
+        for peer, check in peers.items():
+            row[peer] += bool(check(folder) - check(usual))
+    heads = ("fault", "folders", "verikit, right check", *(f"{peer}, any report" for peer in peers))
     print("|", " | ".join(heads), "|\n|", " | ".join("---" for _ in heads), "|")
     for kind, row in counts.items():
-        print("|", " | ".join([kind, *(str(one) for one in row.values())]), "|")
-    total = [sum(row[name] for row in counts.values()) for name in ("faults", "named", *checkers)]
-    print("|", " | ".join(["all", *map(str, total)]), "|")
-    alarms = {checker: sum(bool(told[checker]) for told in usual.values()) for checker in checkers}
-    print(f"sound folders: {len(usual)}, with an alarm: {alarms}")
+        print("|", " | ".join([kind, *map(str, row.values())]), "|")
+    total = [sum(row[name] for row in counts.values()) for name in ("folders", "verikit", *peers)]
+    print("|", " | ".join(["all", *map(str, total)]), "|", flush=True)
+
+
+def _alarms(root: Path, ours: Ours, peers: Mapping[str, Checker]) -> None:
+    alarms = dict.fromkeys(("verikit", *peers), 0)
+    for name, make in SOUND.items():
+        folder = written(root / "sound", name, make)
+        for checker, check in (("verikit", ours), *peers.items()):
+            told = check(folder)
+            alarms[checker] += bool(told)
+            if told:
+                print(f"alarm of {checker}: {name}: {sorted(told)}", flush=True)
+    print(f"sound folders: {len(SOUND)}, with an alarm: {alarms}")
 
 
 if __name__ == "__main__":

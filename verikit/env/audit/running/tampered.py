@@ -12,6 +12,7 @@ from verikit.env.audit.running.box import BoxFile
 from verikit.env.audit.running.findings import RunFindings
 from verikit.env.audit.running.rehearsal import Rehearsal
 from verikit.env.audit.running.solved import is_full, is_paid, output_names, solved_here
+from verikit.env.audit.running.variants import other_formulas
 from verikit.env.audit.scripts import REWARDS
 
 CODE = (".py", ".sh", ".js", ".ts", ".rb", ".pl", ".c", ".cpp", ".go", ".rs", ".java", ".mk", ".ipynb")
@@ -115,6 +116,7 @@ def forgeries(rehearsal: Rehearsal) -> Iterator[Forgery]:
     yield Forgery("5: a conftest.py", _each((*outputs, "/tests"), ("conftest.py",), BoxFile(_HOOKS)))
     yield Forgery("6: profiles", _each((at,), _PROFILES, BoxFile(_SHELL)))
     yield from _claimed(rehearsal)
+    yield from _stale(rehearsal)
     yield from _evaluated(rehearsal)
     yield from _linked(rehearsal, tests)
 
@@ -135,6 +137,16 @@ def _claimed(rehearsal: Rehearsal) -> Iterator[Forgery]:
         if names:
             files = dict.fromkeys(names, BoxFile(f"{text}\n".encode()))
             yield Forgery(f"2, 50: outputs that claim success ({kind})", files, keeps_work=False)
+
+
+def _stale(rehearsal: Rehearsal) -> Iterator[Forgery]:
+    """Workbooks with the solution's cached values over other formulas (attack 22)."""
+    solved = {} if rehearsal.blocked() else rehearsal.solve().files
+    names = [name for name in output_names(rehearsal) if name.endswith(".xlsx") and name in solved]
+    books = {name: other_formulas(solved[name].content) for name in names}
+    files = {name: BoxFile(book) for name, book in books.items() if book}
+    if files:
+        yield Forgery("22: cached values over other formulas", files, keeps_work=False)
 
 
 def _evaluated(rehearsal: Rehearsal) -> Iterator[Forgery]:
