@@ -23,8 +23,8 @@ from verikit.env.audit import audit_tasks
 from verikit.env.audit.running.run import LOOKS, RunningChecks
 from verikit.env.audit.task import AuditedTask
 
-Checker = Callable[[Path], set[str]]
-"""The reports on a folder, each as one line."""
+Reports = Mapping[Path, set[str]]
+"""What a checker reports on each folder."""
 
 
 class Ours:
@@ -51,29 +51,27 @@ class Ours:
         return {name for name, check in found.items() if check.findings}
 
 
-def harbor(program: str) -> Checker:
-    """`harbor lint`, by rule."""
+def harbor(program: str, folders: Sequence[Path]) -> dict[Path, set[str]]:
+    """`harbor lint` on the Harbor tasks among some folders, by rule."""
+    tasks = [folder for folder in folders if (folder / "task.toml").exists()]
+    words = [program, "lint", "--json", *map(str, tasks)]
+    told = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    found: dict[Path, set[str]] = {folder: set() for folder in folders}
+    for one in json.loads(told[told.index("[") :]):
+        for folder in {*Path(one["path"]).parents, Path(one["path"])} & found.keys():
+            found[folder].add(one["rule"])
+    return found
 
-    def check(folder: Path) -> set[str]:
-        if not (folder / "task.toml").exists():
-            return set()
-        told = subprocess.run([program, "lint", "--json", str(folder)], capture_output=True, text=True, check=False)
-        found = told.stdout[told.stdout.index("[") :] if "[" in told.stdout else "[]"
-        return {one["rule"] for one in json.loads(found)}
 
-    return check
-
-
-def openenv(program: str) -> Checker:
-    """`openenv validate`, by issue."""
-
-    def check(folder: Path) -> set[str]:
-        if not (folder / "openenv.yaml").exists():
-            return set()
-        told = subprocess.run([program, "validate", "--json", str(folder)], capture_output=True, text=True, check=False)
-        return set(json.loads(told.stdout[told.stdout.index("{") :])["issues"])
-
-    return check
+def openenv(program: str, folders: Sequence[Path]) -> dict[Path, set[str]]:
+    """`openenv validate` on the OpenEnv folders among some, by issue."""
+    found: dict[Path, set[str]] = {folder: set() for folder in folders}
+    for folder in folders:
+        if (folder / "openenv.yaml").exists():
+            words = [program, "validate", "--json", str(folder)]
+            told = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+            found[folder] = set(json.loads(told[told.index("{") :])["issues"])
+    return found
 
 
 def written(root: Path, name: str, make: Callable[[Path], object]) -> Path:
@@ -93,30 +91,32 @@ def main() -> None:
     parser.add_argument("--openenv")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each running check on each task")
     asked = parser.parse_args()
-    peers: dict[str, Checker] = {}
+    root: Path = asked.folder.absolute()
+    sound = {name: written(root / "sound", name, make) for name, make in SOUND.items()}
+    faulty = {name: written(root / "faults", name, fault.make) for name, fault in FAULTS.items()}
+    every = [*sound.values(), *faulty.values()]
+    peers: dict[str, Reports] = {}
     if asked.harbor:
-        peers["harbor lint"] = harbor(asked.harbor)
+        peers["harbor lint"] = harbor(asked.harbor, every)
     if asked.openenv:
-        peers["openenv validate"] = openenv(asked.openenv)
+        peers["openenv validate"] = openenv(asked.openenv, every)
     with Ours(asked.seconds) as ours:
-        _faults(asked.folder, ours, peers)
-        _alarms(asked.folder, ours, peers)
+        _faults(sound, faulty, ours, peers)
+        _alarms(sound, ours, peers)
 
 
-def _faults(root: Path, ours: Ours, peers: Mapping[str, Checker]) -> None:
+def _faults(sound: Mapping[str, Path], faulty: Mapping[str, Path], ours: Ours, peers: Mapping[str, Reports]) -> None:
     counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(("folders", "verikit", *peers), 0))
     for name, fault in FAULTS.items():
-        folder = written(root / "faults", name, fault.make)
-        base = f"harbor, {fault.base}" if fault.base in HARBOR else fault.base.replace(" ", ", ")
-        usual = written(root / "sound", base, SOUND[base])
+        usual = sound[f"harbor, {fault.base}" if fault.base in HARBOR else fault.base.replace(" ", ", ")]
         row = counts[fault.kind]
         row["folders"] += 1
-        named = bool(ours(folder, fault.checks) & set(fault.checks))
+        named = bool(ours(faulty[name], fault.checks) & set(fault.checks))
         row["verikit"] += named
         if not named:
             print(f"missed by verikit: {name}", flush=True)
-        for peer, check in peers.items():
-            row[peer] += bool(check(folder) - check(usual))
+        for peer, told in peers.items():
+            row[peer] += bool(told[faulty[name]] - told[usual])
     heads = ("fault", "folders", "verikit, right check", *(f"{peer}, any report" for peer in peers))
     print("|", " | ".join(heads), "|\n|", " | ".join("---" for _ in heads), "|")
     for kind, row in counts.items():
@@ -125,16 +125,14 @@ def _faults(root: Path, ours: Ours, peers: Mapping[str, Checker]) -> None:
     print("|", " | ".join(["all", *map(str, total)]), "|", flush=True)
 
 
-def _alarms(root: Path, ours: Ours, peers: Mapping[str, Checker]) -> None:
+def _alarms(sound: Mapping[str, Path], ours: Ours, peers: Mapping[str, Reports]) -> None:
     alarms = dict.fromkeys(("verikit", *peers), 0)
-    for name, make in SOUND.items():
-        folder = written(root / "sound", name, make)
-        for checker, check in (("verikit", ours), *peers.items()):
-            told = check(folder)
+    for name, folder in sound.items():
+        for checker, told in {"verikit": ours(folder), **{peer: one[folder] for peer, one in peers.items()}}.items():
             alarms[checker] += bool(told)
             if told:
                 print(f"alarm of {checker}: {name}: {sorted(told)}", flush=True)
-    print(f"sound folders: {len(SOUND)}, with an alarm: {alarms}")
+    print(f"sound folders: {len(sound)}, with an alarm: {alarms}")
 
 
 if __name__ == "__main__":
