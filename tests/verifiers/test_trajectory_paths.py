@@ -194,3 +194,17 @@ def test_quoted_words_come_back_as_they_were(words):
     assert [word.text for word in command.words] == ["x", *words]
     assert all(word.known for word in command.words)
     assert not any(word.pattern for word in command.words)
+
+
+COMMANDS = {
+    "if (( errors == 0 )); then echo a; fi": ["((", "echo"],
+    "for ((i=0; i<3; i++)); do ls; done": ["ls"],
+    "((cd a; ls); b)": ["cd", "ls", "b"],
+    'case "$1" in\n  start|stop) a;;\n  (x) b ;;\n  *)\n c\n d;;\nesac\ne': ["case", "a", "b", "c", "d", "esac", "e"],
+    "case $x in a) b;; c) d;; esac; (e)": ["b", "d", "esac", "e"],
+}
+
+
+@pytest.mark.parametrize("text", COMMANDS)
+def test_arithmetic_and_patterns_of_case_are_no_programs(text):
+    assert [command.words[0].text for command in parsed(text).commands] == COMMANDS[text]

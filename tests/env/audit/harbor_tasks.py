@@ -197,6 +197,12 @@ FAULTS = {
     ),
     "a reward by cat": ("mode.claimed", lambda f: script(f, "cat /app/score > /logs/verifier/reward.txt\n")),
     "a reward in the agent's folder": ("mode.owned", lambda f: script(f, pytest_then("echo $? > /app/reward.txt\n"))),
+    "a reward by a trap": (
+        "mode.owned",
+        lambda f: script(
+            f, "trap 'echo $score > /app/reward.txt' EXIT\nmkdir -p /logs/verifier\npytest /tests && score=1\n"
+        ),
+    ),
     "an image that opens the folder": (
         "mode.owned",
         lambda f: change(
@@ -225,6 +231,13 @@ FAULTS = {
     "the tests in the image": (
         "reach.copy",
         lambda f: copied(f, "checks.py", (f / "tests/test_outputs.py").read_text()),
+    ),
+    "the wanted file": (
+        "reach.copy",
+        lambda f: (
+            put(f, "tests/want.txt", f"The sum is {gold(f)}.\n"),
+            copied(f, "x.txt", f"The sum is {gold(f)}.\n"),
+        ),
     ),
     "a file of answers": ("reach.value", lambda f: copied(f, "expected.json", f'{{"t": {gold(f)}}}')),
     "a line with the answer": ("reach.value", lambda f: copied(f, "app.cfg", f"[main]\n# the answer is {gold(f)}\n")),
@@ -306,6 +319,7 @@ NEAR_MISSES = {
         f,
         f"set -e\ntrap 'echo 0 > /logs/verifier/reward.txt' EXIT\npytest /tests\n{ENDS}",
     ),
+    "an exit in a trap": lambda f: script(f, f"trap 'exit 1' INT\n{TEST_SH}"),
     "|| true": lambda f: script(
         f, "set -e\npytest /tests --junit-xml /tmp/r.xml || true\npython /tests/sum.py > /logs/verifier/reward.txt\n"
     ),

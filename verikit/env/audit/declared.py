@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from verikit.env.audit.dockerfile import workdir
+from verikit.env.audit.dockerfile import instructions, workdir
 from verikit.env.audit.python_paths import opened_paths
 from verikit.env.audit.records import CheckRecord, EnvFinding, judged
 from verikit.env.audit.scripts import PlacedCommand, placed, writes
@@ -57,13 +57,13 @@ def undeclared(task: AuditedTask, part: TaskPart) -> tuple[list[EnvFinding], lis
 
 def _reads(task: AuditedTask, part: TaskPart) -> _Reads:
     reads = _Reads()
-    at = graders_workdir(task, part)
+    at, variables = graders_workdir(task, part), _variables(task, part)
     for folder in part.tests:
         for path in task.files(folder):
             text = task.text(path)
             place = f"/tests/{path[len(folder) + 1 :]}"
             if text is not None and path.endswith(".py"):
-                _python(reads, path, text, at, place)
+                _python(reads, path, text, at, place, variables)
             elif text is not None and path.endswith(".sh"):
                 _shell(reads, path, text, at)
     return reads
@@ -79,8 +79,20 @@ def graders_workdir(task: AuditedTask, part: TaskPart) -> str:
     return workdir(task.text(image) or "") if image else "/"
 
 
-def _python(reads: _Reads, path: str, text: str, at: str, place: str) -> None:
-    found = opened_paths(text, at, place)
+def _variables(task: AuditedTask, part: TaskPart) -> dict[str, str]:
+    """Variables with known values in the box that grades: of its image and of the configuration."""
+    environment = table(part.verifier, "environment") or table(task.config, "environment")
+    told = {**table(environment, "env"), **table(part.verifier, "env")}
+    image = task.verifier_image(part)
+    lines = instructions(task.text(image) or "") if image else ()
+    words = [word for line in lines if line.word == "ENV" for word in line.rest.split()]
+    found = {name: value.strip("\"'") for name, sign, value in (word.partition("=") for word in words) if sign}
+    found |= {str(name): str(value) for name, value in told.items()}
+    return {name: value for name, value in found.items() if "$" not in value}
+
+
+def _python(reads: _Reads, path: str, text: str, at: str, place: str, variables: Mapping[str, str]) -> None:
+    found = opened_paths(text, at, place, variables)
     if found.problem:
         reads.undecided.append(f"Python that can be parsed in {shown(path)} ({found.problem})")
     for name, line in found.reads.items():

@@ -17,7 +17,7 @@ MAX_VALUE = 400
 """Maximum characters of a value to search for."""
 MAX_NODES = 100_000
 _ANSWER_NAME = re.compile(
-    r"(?:^|[^a-z])(?:expect(?:ed)?|answers?|golds?|golden|solutions?|solve|oracle|reference|truth|correct|fix(?:ed)?)"
+    r"(?:^|[^a-z])(?:expect(?:ed)?|answers?|golds?|golden|solutions?|solve|oracle|reference|truth|correct|fix(?:ed)?|want(?:ed)?)"
     r"(?:[^a-z]|$)"
 )
 _NAMES_ANSWER = re.compile(r"expect|answer|gold|truth|correct|solution|want|target", re.IGNORECASE)

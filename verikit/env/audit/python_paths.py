@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from verikit.env.audit.task import joined
 
@@ -49,13 +50,16 @@ class _Value:
     is_path: bool
 
 
-def opened_paths(text: str, workdir: str, file: str) -> OpenedPaths:
+def opened_paths(
+    text: str, workdir: str, file: str, variables: Mapping[str, str] = MappingProxyType({})
+) -> OpenedPaths:
     """Read the paths of Python code.
 
     Args:
         text: The code.
         workdir: Its working directory.
         file: Its own path there.
+        variables: Known variables of its environment.
     """
     found = OpenedPaths()
     try:
@@ -63,7 +67,7 @@ def opened_paths(text: str, workdir: str, file: str) -> OpenedPaths:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         found.problem = f"{type(error).__name__}"
         return found
-    reader = _Reader(found, workdir, file)
+    reader = _Reader(found, workdir, file, variables)
     nodes = list(_first(ast.walk(tree)))
     reader.learn(nodes)
     reader.read(tree)
@@ -78,8 +82,8 @@ def _first(nodes: Iterator[ast.AST]) -> Iterator[ast.AST]:
 
 
 class _Reader:
-    def __init__(self, found: OpenedPaths, workdir: str, file: str) -> None:
-        self._found, self._workdir, self._file = found, workdir, file
+    def __init__(self, found: OpenedPaths, workdir: str, file: str, variables: Mapping[str, str]) -> None:
+        self._found, self._workdir, self._file, self._variables = found, workdir, file, variables
         self._names: dict[str, _Value | None] = {"__file__": _Value(file, False)}
         self._own: set[str] = set()
 
@@ -170,6 +174,12 @@ class _Reader:
         if isinstance(node, ast.Attribute) and node.attr == "parent":
             held = self._value(node.value, depth + 1)
             return None if held is None else _Value(held.text.rpartition("/")[0] or "/", True)
+        name = _variable(node)
+        if name in self._variables:
+            return _Value(self._variables[name], False)
+        if name:
+            default = node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
+            return None if default is None else self._value(default, depth + 1)
         return self._built(node, depth) if isinstance(node, ast.Call) else None
 
     def _sum(self, node: ast.BinOp, depth: int) -> _Value | None:
@@ -205,6 +215,16 @@ def _called(node: ast.Call) -> str:
     if isinstance(node.func, ast.Attribute):
         return node.func.attr
     return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _variable(node: ast.AST) -> str:
+    """The variable that an expression reads from the environment, such as `os.environ["HOME"]`; otherwise empty."""
+    named: ast.AST | None = None
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("environ"):
+        named = node.slice
+    elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).endswith(("environ.get", "getenv")):
+        named = node.args[0]
+    return named.value if isinstance(named, ast.Constant) and isinstance(named.value, str) else ""
 
 
 def _opens_to_write(node: ast.Call, at: int) -> bool:

@@ -9,8 +9,8 @@ from verikit.verifiers.tools.shell import SimpleCommand, Word, parsed, without_a
 
 REWARDS = "/logs/verifier"
 """The folder that Harbor reads the reward from."""
-MAX_GUARDS = 8
-"""Maximum nested conditions, and commands per condition, that are stored."""
+MAX_GUARDS, MAX_TRAPS = 8, 4
+"""Maximum nested conditions, and commands per condition, that are stored; maximum traps that are read."""
 OURS = tuple(
     f"/{name}" for name in "tests logs solution tmp usr bin sbin lib lib64 etc proc dev sys opt var run".split()
 )
@@ -74,8 +74,17 @@ def placed(text: str) -> list[PlacedCommand]:
         if deciding:
             blocks[-1].conditions[MAX_GUARDS:] = [command]
         chain = [*chain, command][-MAX_GUARDS:] if raw.ended in ("&&", "||") else []
+    for trap in [one for one in found if one.program == "trap" and one.arguments][:MAX_TRAPS]:
+        found += _trapped(trap.arguments[0].text)
     _number(found, text)
     return found
+
+
+def _trapped(text: str) -> Iterator[PlacedCommand]:
+    """The commands of a trap. They run when the script ends or receives a signal."""
+    for command in parsed(text).commands:
+        command.inner = True
+        yield PlacedCommand(command, tested=True)
 
 
 def _enter(blocks: list[_Block], lead: list[str]) -> bool:

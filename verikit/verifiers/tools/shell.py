@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 
 MAX_CHARS = 200_000
 MAX_DEPTH = 20
+MAX_SUBSHELLS = 10
+"""Of a text that start with `((`. Later ones are not distinguished from arithmetic."""
 _BLANK, _ENDS = " \t", "\n;&|()<>"
 _LONG = ("&>>", "<<<", "<<-", "&&", "||", ";;", "|&", ">>", "<<", ">&", "<&", "<>", ">|", "&>", ">(", "<(")
 _REDIRECTS = frozenset((">", ">>", ">|", "&>", "&>>", "<", "<>", ">&", "<&"))
@@ -74,6 +76,9 @@ class _Reader:
         self._text, self._at, self._script = text, 0, script
         self._variables, self._depth = variables, depth
         self._documents: list[tuple[SimpleCommand, str, bool]] = []
+        self._in_pattern = False
+        """Whether a pattern of `case` comes next."""
+        self._subshells = 0
 
     def read(self) -> None:
         """Read all of it."""
@@ -88,6 +93,8 @@ class _Reader:
             elif mark == "#":
                 end = self._text.find("\n", self._at)
                 self._at = len(self._text) if end < 0 else end
+            elif mark == "(" and self._arithmetic(command):
+                continue
             elif mark in _ENDS and not self._text.startswith(("<(", ">("), self._at):
                 command = self._operator(command)
             else:
@@ -95,6 +102,21 @@ class _Reader:
         self._end(command)
         if self._documents:
             self._script.problems.append("a here-document without its end")
+
+    def _arithmetic(self, command: SimpleCommand) -> bool:
+        """Read `((…))` as one command, or as the head of `for ((…))`. Returns False if it is something else."""
+        begin = self._at
+        if not self._text.startswith("((", begin) or [word.text for word in command.words] not in ([], ["for"]):
+            return False
+        if self._subshells > MAX_SUBSHELLS:
+            return False  # each of them may be read to the end of the text
+        inner = self._bracketed(begin + 1)
+        if not (inner.startswith("(") and inner.endswith(")")):
+            self._at = begin  # a subshell within a subshell
+            self._subshells += 1
+            return False
+        command.words += [Word("(("), Word(inner[1:-1].strip(), not set("$`") & set(inner))]
+        return True
 
     def _word_of(self, command: SimpleCommand) -> None:
         begin = self._at
@@ -116,10 +138,24 @@ class _Reader:
             self._redirect(command, sign)
             return command
         command.ended = sign
+        if self._is_pattern(command, sign):
+            return SimpleCommand()
         taken = self._end(command)
         if sign == "\n":
             self._here_documents()
         return SimpleCommand(piped=sign in ("|", "|&"), lead=[] if taken else command.lead)
+
+    def _is_pattern(self, command: SimpleCommand, sign: str) -> bool:
+        """Whether the words are patterns of `case`, which are not commands. Keeps track of where patterns are."""
+        words = [word.text for word in command.words]
+        starts = words[:1] == ["case"] and "in" in words[2:3]
+        patterned = starts or (self._in_pattern and words[:1] != ["esac"])
+        if patterned and sign in (")", "|", "("):
+            self._in_pattern = sign != ")"
+            return True
+        if words or sign == ";;":
+            self._in_pattern = starts or sign == ";;"
+        return False
 
     def _redirect(self, command: SimpleCommand, sign: str) -> None:
         while self._text[self._at : self._at + 1] in (" ", "\t"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from verikit.env.audit.running import clock
+from verikit.env.audit.running.stand_ins import STAND_INS
 from verikit.errors import SandboxUnavailable
 from verikit.sandbox.local import LocalSandbox
 from verikit.sandbox.types import RunLimits, RunResult
@@ -25,7 +26,8 @@ TOPS = tuple(
 """Folders at the root that every run has."""
 _PYTEST = "import sys\n\nimport pytest\n\nsys.exit(pytest.console_main())\n"
 """As its own command: the folder it starts in is not importable."""
-_INSIDE = Path(__file__).with_name("inside.py")
+_INSIDE, _CTRF = Path(__file__).with_name("inside.py"), Path(__file__).with_name("ctrf.py")
+_PLUGIN = "verikit_ctrf"
 _LAST_S = 20.0
 """Seconds for the files, in addition to the script's."""
 
@@ -93,7 +95,7 @@ class TaskBox:
         self._box.close()
 
     def clock(self) -> bytes:
-        """The library that moves the clock; empty if it can't be built here."""
+        """The library for the clock and for `/dev/fd`; empty if it can't be built here."""
         if self._clock is None:
             self._clock = clock.built(self._box)
         return self._clock
@@ -130,6 +132,7 @@ class TaskBox:
             return BoxRun("files", needs=f"at most {MAX_FILES} files and {MAX_BYTES >> 20} MiB")
         plain = [(path, one) for path, one in files.items() if not one.link]
         links = [[path, one.link] for path, one in files.items() if one.link]
+        library = self.clock() if surroundings.days or surroundings.cpus or _names_streams(files) else b""
         order = {
             "tops": tops_of((*files, cwd)),
             "places": list(dict.fromkeys((*TOPS, *tops))),
@@ -138,13 +141,13 @@ class TaskBox:
             "links": links,
             "argv": argv,
             "cwd": cwd,
-            "env": {**self._variables(surroundings, env or {}), "PWD": cwd},
+            "env": {**self._variables(surroundings, env or {}, library), "PWD": cwd},
             "wall": wall_s,
             "pack": list(pack),
             "most_bytes": MAX_BYTES,
             "most_files": MAX_FILES,
         }
-        sent = {f"in/{number}": one.content for number, (_, one) in enumerate(plain)} | self._programs(surroundings)
+        sent = {f"in/{number}": one.content for number, (_, one) in enumerate(plain)} | self._programs(library)
         return self._execute(order, sent, wall_s, memory_mb)
 
     def _execute(self, order: dict[str, Any], sent: Mapping[str, bytes], wall_s: float, memory_mb: int) -> BoxRun:
@@ -161,30 +164,38 @@ class TaskBox:
             return BoxRun("start", needs=str(error))
         return _read(done)
 
-    def _variables(self, surroundings: RunSurroundings, env: Mapping[str, str]) -> dict[str, str]:
+    def _variables(self, surroundings: RunSurroundings, env: Mapping[str, str], library: bytes) -> dict[str, str]:
         variables = {
             "PATH": "{kept}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "LANG": "C.UTF-8", "TZ": "UTC",
-            "PYTHONPATH": ":".join(job_packages()), "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": ":".join(("{kept}/plugins", *job_packages())), "PYTEST_PLUGINS": _PLUGIN,
+            "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONHASHSEED": str(surroundings.hash_seed), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **env,
         }  # fmt: skip
-        if surroundings.days or surroundings.cpus:
+        if library:
             variables["LD_PRELOAD"] = "{kept}/clock.so"
             variables[clock.SECONDS] = str(86400 * surroundings.days)
             variables[clock.CPUS] = str(surroundings.cpus)
         return {**variables, **dict(surroundings.env)}
 
-    def _programs(self, surroundings: RunSurroundings) -> dict[str, bytes]:
-        """The driver, the clock, and Python's commands under the names that scripts use."""
+    def _programs(self, library: bytes) -> dict[str, bytes]:
+        """The driver, the library, and Python's commands under the names that scripts use."""
         lead = f"#!/bin/sh\nexec {PYTHON}"
-        clocks = {"clock.so": self.clock()} if surroundings.days or surroundings.cpus else {}
         return {
-            **clocks,
+            **({"clock.so": library} if library else {}),
             "inside.py": _INSIDE.read_bytes(),
             "bin/python": f'{lead} "$@"\n'.encode(),
             "bin/python3": f'{lead} "$@"\n'.encode(),
             "bin/pytest": f"#!{PYTHON}\n{_PYTEST}".encode(),
+            **{f"bin/{name}": f"#!/bin/sh\n{text}".encode() for name, text in STAND_INS.items()},
+            f"plugins/{_PLUGIN}.py": _CTRF.read_bytes(),
             "out/.keep": b"",
         }
+
+
+def _names_streams(files: Files) -> bool:
+    """Whether a script of the tests or the solution needs `/dev/fd`."""
+    scripts = (one.content for path, one in files.items() if path.startswith(("/tests/", "/solution/")))
+    return any(mark in content for content in scripts for mark in (b"<(", b">(", b"/dev/fd/", b"/dev/std"))
 
 
 def _is_large(files: Files) -> bool:

@@ -1,4 +1,8 @@
-"""A library that moves the clock and the number of CPUs that a program sees: built here, loaded by `LD_PRELOAD`."""
+"""A library that changes what a program sees: built here, loaded by `LD_PRELOAD`.
+
+It moves the clock and the number of CPUs. It also opens `/dev/fd/N` and `/dev/stdin`, which need `/proc`, so that
+`diff <(…) <(…)` works.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,13 @@ SECONDS, CPUS = "VERIKIT_CLOCK_SECONDS", "VERIKIT_CPUS"
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -56,6 +64,29 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set) {
     for (long one = 0; one < cpus && one < (long)size * 8; one++) CPU_SET_S(one, size, set);
     return 0;
 }
+
+static int held(const char *path) {
+    if (!path || strncmp(path, "/dev/", 5)) return -1;
+    if (!strncmp(path, "/dev/fd/", 8)) return atoi(path + 8);
+    return !strcmp(path, "/dev/stdin") ? 0 : !strcmp(path, "/dev/stdout") ? 1 : !strcmp(path, "/dev/stderr") ? 2 : -1;
+}
+#define BEGIN(name) static __typeof__(name) *real; if (!real) real = dlsym(RTLD_NEXT, #name); int fd = held(path)
+#define MODE mode_t mode = 0; \
+    if (flags & (O_CREAT | O_TMPFILE)) { \
+        va_list more; va_start(more, flags); mode = va_arg(more, mode_t); va_end(more); }
+#define OPEN(name) int name(const char *path, int flags, ...) { \
+    BEGIN(name); MODE return fd < 0 ? real(path, flags, mode) : dup(fd); }
+#define OPEN_AT(name) int name(int at, const char *path, int flags, ...) { \
+    BEGIN(name); MODE return fd < 0 ? real(at, path, flags, mode) : dup(fd); }
+#define OPEN_2(name) int name(const char *path, int flags); int name(const char *path, int flags) { \
+    BEGIN(name); return fd < 0 ? real(path, flags) : dup(fd); }
+#define STREAM(name) FILE *name(const char *path, const char *mode) { \
+    BEGIN(name); return fd < 0 ? real(path, mode) : fdopen(dup(fd), mode); }
+#define STATE(name, type, by) int name(const char *path, struct type *into) { \
+    BEGIN(name); return fd < 0 ? real(path, into) : by(fd, into); }
+OPEN(open) OPEN(open64) OPEN_AT(openat) OPEN_AT(openat64) OPEN_2(__open_2) OPEN_2(__open64_2)
+STREAM(fopen) STREAM(fopen64)
+STATE(stat, stat, fstat) STATE(lstat, stat, fstat) STATE(stat64, stat64, fstat64) STATE(lstat64, stat64, fstat64)
 """
 _BUILD = RunLimits(wall_s=30, memory_mb=2048, disk_mb=64, output_kb=64, threads=64)
 

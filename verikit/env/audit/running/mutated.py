@@ -9,15 +9,18 @@ from itertools import islice
 
 from verikit.env.audit.running.box import BoxFile
 from verikit.env.audit.running.findings import RunFindings
+from verikit.env.audit.running.grader_mutants import graded_mutants
 from verikit.env.audit.running.rehearsal import Rehearsal
 from verikit.env.audit.running.solved import is_full, output_names
 from verikit.env.audit.running.tampered import CODE
 from verikit.env.audit.running.variants import harmless_forms, keyed_forms, wrong_forms
+from verikit.env.audit.scripts import placed
 from verikit.env.audit.task import AuditedTask
 
-MAX_OUTPUTS, MAX_LITERALS, MAX_NODES = 6, 24, 50_000
+MAX_OUTPUTS, MAX_LITERALS, MAX_LITERAL, MAX_NODES = 6, 24, 200, 50_000
 _STRICT = ("byte", "newline", "line break", "line ending", "crlf", "exactly", "trailing", "order", "sorted", "format")
 """Words of an instruction that make the form of an output part of the task."""
+_COMPARERS = ("[", "[[", "test", "grep", "egrep", "fgrep")
 _KINDS = {"number": "a number of it one off", "line": "a line of it dropped"}
 
 
@@ -30,13 +33,32 @@ def check_mutants(rehearsal: Rehearsal, found: RunFindings) -> None:
         changed.update(kept.values())
         for finding in _blind(path, kept):
             found.add(*finding)
-    for finding in _keyed(rehearsal, names):
+    literals = grader_literals(rehearsal.task, rehearsal.part.tests)
+    for finding in _keyed(rehearsal, names, literals):
         found.add(*finding)
     survivors = [words for words, full in changed.items() if full]
     found.notes.append(f"{len(changed) - len(survivors)} of {len(changed)} changed outputs lose the reward")
     found.notes += [f"keeps the full reward: {words}" for words in survivors[:10]]
     if not changed:
         found.undecided.append("an output of the solution that the tests get")
+        return
+    found.enough = True
+    _of_grader(rehearsal, found, names, literals)
+
+
+def _of_grader(rehearsal: Rehearsal, found: RunFindings, names: list[str], literals: dict[str, str]) -> None:
+    """Change the grader, and try the strings of conditions that pay."""
+    solved = rehearsal.solve().files
+    forms = {kind: content for kind, _, content in wrong_forms(solved[names[0]].content)}
+    wrong = next((forms[kind] for kind in ("number", "line") if kind in forms), b"")
+    graders = graded_mutants(rehearsal, {**solved, names[0]: BoxFile(wrong, solved[names[0]].executable)})
+    more = {one: where for one, where in graders.paying.items() if one not in literals}
+    for finding in _keyed(rehearsal, names, more):
+        found.add(*finding)
+    if graders.count:
+        killed = graders.count - len(graders.survivors)
+        found.notes.append(f"{killed} of {graders.count} changed branches and asserts of the tests change a reward")
+        found.notes += [f"changes no reward: {words}" for words in graders.survivors[:10]]
 
 
 def wrong_outputs(rehearsal: Rehearsal, path: str) -> dict[tuple[str, str], tuple[str, bool]]:
@@ -66,12 +88,12 @@ def _blind(path: str, kept: dict[tuple[str, str], tuple[str, bool]]) -> Iterator
             yield kind, f"{path} with {words} has the full reward in all {len(by_kind[kind])} tries", path
 
 
-def _keyed(rehearsal: Rehearsal, names: list[str]) -> Iterator[tuple[str, str, str]]:
+def _keyed(rehearsal: Rehearsal, names: list[str], literals: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     """Findings of literals of the grader that get the full reward instead of an output."""
-    literals = grader_literals(rehearsal.task, rehearsal.part.tests)
+    tried = [one for one in literals if 0 < len(one) <= MAX_LITERAL and not one.startswith("/")][:MAX_LITERALS]
     for path in names:
         content = rehearsal.solve().files[path].content
-        tries = ((one, form) for one in literals if not path.endswith(CODE) for form in keyed_forms(content, one))
+        tries = ((one, form) for one in tried if not path.endswith(CODE) for form in keyed_forms(content, one))
         for literal, form in tries:
             after = {**rehearsal.solve().files, path: BoxFile(form)}
             if is_full(rehearsal.grade(after, name=f"{path}, literal {literal[:40]!r}")):
@@ -86,9 +108,8 @@ def grader_literals(task: AuditedTask, folders: tuple[str, ...]) -> dict[str, st
     for path in (path for folder in folders for path in task.files(folder)):
         reader = _LITERALS.get(path.rpartition(".")[2])
         for line, literal in reader(task.text(path) or "") if reader else ():
-            if 0 < len(literal) <= 200 and not literal.startswith("/"):
-                found.setdefault(literal, f"{path}:{line}")
-    return dict(list(found.items())[:MAX_LITERALS])
+            found.setdefault(literal, f"{path}:{line}")
+    return found
 
 
 def _python_literals(text: str) -> Iterator[tuple[int, str]]:
@@ -109,11 +130,11 @@ def _called(node: ast.AST) -> str:
 
 
 def _shell_literals(text: str) -> Iterator[tuple[int, str]]:
-    """Words in quotes of `[ … ]` tests and of `grep`."""
-    for number, line in enumerate(text.splitlines(), 1):
-        if "[ " in line or "grep" in line:
-            words = [*line.split("'")[1::2], *line.split('"')[1::2]]
-            yield from ((number, word) for word in words if "$" not in word)
+    """Words of `[ … ]`, `[[ … ]]` and `grep`, except options, operators and files."""
+    for one in placed(text):
+        if one.program in _COMPARERS:
+            words = (word.text for word in one.arguments if word.known)
+            yield from ((one.line, word) for word in words if word[:1] not in ("-", "=", "!", "]", ""))
 
 
 _LITERALS: dict[str, Callable[[str], Iterator[tuple[int, str]]]] = {"py": _python_literals, "sh": _shell_literals}

@@ -7,8 +7,11 @@ import re
 import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
+from itertools import pairwise
 
 from verikit.env.audit.running.box import has_program
+from verikit.env.audit.running.layout import missing_package, missing_program
+from verikit.env.audit.running.stand_ins import INSTALLERS, UV, WITH
 from verikit.env.audit.scripts import PlacedCommand, placed
 from verikit.verifiers.patch.runs import job_packages
 from verikit.verifiers.tools.shell import without_assignments
@@ -46,7 +49,10 @@ def _command_needs(one: PlacedCommand, own: set[str]) -> Iterator[str]:
     name = words[0] if words else ""
     if name in own or name in _BUILTINS or not _NAME.fullmatch(name):
         return
-    if _needs_network(name, words[1:3]):
+    replaced = _installed_here(words) if name in INSTALLERS else None
+    if replaced is not None:
+        yield from replaced
+    elif _needs_network(name, words[1:3]):
         yield f"the network, for {name}"
     elif not has_program(name) and not one.guards:
         yield f"the program {name}"
@@ -57,6 +63,32 @@ def _unwrapped(words: list[str]) -> list[str]:
     while len(words) > 1 and words[0] in _WRAPPERS:
         words = [word for word in words[1:] if not word.startswith("-") and not word[:1].isdigit()]
     return words
+
+
+def _installed_here(words: list[str]) -> list[str] | None:
+    """The requirements of an installer's command that this machine lacks; None if a stand-in can't replace it."""
+    program, told = words[0], words[1:]
+    if program in ("apt-get", "apt"):
+        named = [word for word in told if not word.startswith("-")]
+        if named[:1] in (["update"], ["clean"]):
+            return []
+        return [lack for one in named[1:] if (lack := missing_program(one))] if named[:1] == ["install"] else None
+    if program == "curl":
+        return [] if any(UV in word for word in told) else None
+    if program == "uv" and told[:1] in (["venv"], ["init"], ["sync"]):
+        return []
+    if program == "uv" and told[:1] == ["add"]:
+        return [lack for one in told[1:] if not one.startswith("-") and (lack := missing_package(one))]
+    if program == "uvx" or told[:1] == ["run"]:
+        return [lack for one in _packages(told) if (lack := missing_package(one))]
+    return None
+
+
+def _packages(words: list[str]) -> Iterator[str]:
+    """The packages that `uvx` and `uv run` would install."""
+    for flag, value in pairwise(words):
+        if flag in WITH:
+            yield from value.split(",")
 
 
 def _needs_network(name: str, told: list[str]) -> bool:
@@ -103,6 +135,7 @@ _GAPS = (
     ("verikit: no value", "a machine on which the verifier has a value"),
     ("command not found", "a program"), ("ModuleNotFoundError", "a Python module"), ("/dev/fd/", "/dev/fd"),
     ("/proc/", "/proc"), ("Read-only file system", "a system folder that can be written"),
+    ("pytest: error: unrecognized", "a plugin of pytest"), ("__main__.py: error: unrecognized", "a plugin of pytest"),
     ("Operation not permitted", "the rights of root"), ("Permission denied", "the rights of root"),
     ("name resolution", "the network"), ("resolve host", "the network"), ("Network is unreachable", "the network"),
     ("Resource temporarily unavailable", "more processes"),

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from verikit.env.audit.declared import agents_workdir, covers, declared_artifacts, graders_workdir
@@ -152,9 +153,9 @@ class Rehearsal:
         return number(table(self.task.config, role).get("timeout_sec")) or _TIMES[role]
 
     def memory_mb(self) -> int:
-        """The memory that the task declares, at most 4 GiB."""
+        """The limit of a run: twice the memory that the task declares, to see how much it takes, at most 4 GiB."""
         declared = number(table(self.task.config, "environment").get("memory_mb"))
-        return int(min(max(declared or _MEMORY_MB, 256), 4096))
+        return int(min(max(2 * (declared or 0), _MEMORY_MB), 4096))
 
     def solve(self, surroundings: RunSurroundings = USUAL) -> BoxRun:
         """Run the solution on the files that the agent starts with.
@@ -175,7 +176,13 @@ class Rehearsal:
         return found
 
     def grade(
-        self, after: Files, surroundings: RunSurroundings = USUAL, *, name: str, again: bool = False
+        self,
+        after: Files,
+        surroundings: RunSurroundings = USUAL,
+        *,
+        name: str,
+        again: bool = False,
+        tests: Files = MappingProxyType({}),
     ) -> GradedRun:
         """The reward of the files that an agent left.
 
@@ -184,11 +191,12 @@ class Rehearsal:
             surroundings: Of the tests.
             name: Of the files, for the evidence.
             again: Run even if the same was run before.
+            tests: Files that replace those of the tests.
 
         Raises:
             OutOfTime: The check has no time left.
         """
-        files = self.graders_files(after)
+        files = {**self.graders_files(after), **tests}
         key = (digest(files), surroundings)
         found = self._graded.get(key)
         if found is None or again:

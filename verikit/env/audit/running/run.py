@@ -13,7 +13,7 @@ from verikit.env.audit.running.findings import RunFindings
 from verikit.env.audit.running.mutated import check_honest, check_mutants
 from verikit.env.audit.running.rehearsal import OutOfTime, Rehearsal, RehearsalLimits
 from verikit.env.audit.running.repeated import check_portable, check_replay
-from verikit.env.audit.running.solved import check_floor, check_nop, check_oracle, solved_here
+from verikit.env.audit.running.solved import check_floor, check_nop, check_oracle, solved_here, tests_gap
 from verikit.env.audit.running.tampered import check_tamper
 from verikit.env.audit.running.used import check_resources
 from verikit.env.audit.task import AuditedTask
@@ -109,4 +109,6 @@ def _missing(name: str, rehearsal: Rehearsal) -> str:
         return "rewards that repeat (see replay)"
     if name in _OF_SOLVED:
         return solved_here(rehearsal)
-    return rehearsal.blocked() if name in _OF_SOLUTION else "; ".join(rehearsal.needs)[:600]
+    if name in _OF_SOLUTION:
+        return rehearsal.blocked()
+    return "; ".join(rehearsal.needs)[:600] or tests_gap(rehearsal)

@@ -59,6 +59,14 @@ def solved_here(rehearsal: Rehearsal) -> str:
     return "" if is_full(graded) else f"a solution with the full reward; it has {graded.told()}"
 
 
+def tests_gap(rehearsal: Rehearsal) -> str:
+    """The missing requirement of the tests according to their output on a solution; empty if there is no sign of it."""
+    if rehearsal.blocked():
+        return ""
+    graded = rehearsal.grade(rehearsal.solve().files, name="oracle")
+    return "" if is_full(graded) else gap_in(graded.run.text)
+
+
 def undone(rehearsal: Rehearsal) -> Iterator[tuple[str, dict[str, BoxFile]]]:
     """Named outcomes of agents that did not do the task."""
     before, names = rehearsal.before, output_names(rehearsal)

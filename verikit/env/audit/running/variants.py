@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import zipfile
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
 MAX_TEXT = 1 << 20
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,15}(?:\.\d{1,12})?(?![\w.]*\w)")
+_TRUTHS = frozenset("yes y true t 1 on ok pass passed".split())
+"""Words for a right answer that a grader may accept as one."""
+_FORMULA = re.compile(rb"(<f(?:\s[^>]{0,200})?>)[^<]{1,8192}(</f>)")
+MAX_BOOK, MAX_PARTS = 32 << 20, 1000
+"""Bytes and parts of a workbook."""
 PLACES = 4
 """Numbers and lines of an output that are changed, one at a time."""
 
@@ -98,8 +106,25 @@ def _reversed(told: Any) -> Any:
     return [_reversed(one) for one in told] if isinstance(told, list) else told
 
 
+def other_formulas(book: bytes) -> bytes:
+    """A workbook with `1+0` for each formula and the same cached values; empty if there is none or it can't be read."""
+    made = io.BytesIO()
+    changed = 0
+    try:
+        with zipfile.ZipFile(io.BytesIO(book)) as source, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target:
+            if sum(one.file_size for one in source.infolist()) > MAX_BOOK or len(source.infolist()) > MAX_PARTS:
+                return b""
+            for one in source.infolist():
+                content, count = _FORMULA.subn(rb"\g<1>1+0\g<2>", source.read(one))
+                target.writestr(one.filename, content)
+                changed += count
+    except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError, RuntimeError, zlib.error):
+        return b""
+    return made.getvalue() if changed else b""
+
+
 def keyed_forms(content: bytes, literal: str) -> Iterator[bytes]:
-    """Contents with a literal of the grader's instead of the output, or of each value of a JSON object."""
+    """Contents with a literal of the grader's instead of the output, or as a key or a value of a JSON object."""
     text = as_text(content)
     if text is None or _agree(text, literal):
         return
@@ -109,9 +134,16 @@ def keyed_forms(content: bytes, literal: str) -> Iterator[bytes]:
     except (ValueError, RecursionError):
         return
     if isinstance(told, dict):
+        yield json.dumps({literal: True}).encode()
+        yield json.dumps({**{key: _nothing(value) for key, value in told.items()}, literal: True}).encode()
         for key, value in list(told.items())[:8]:
             if not isinstance(value, dict | list) and not _agree(json.dumps(value), literal):
                 yield json.dumps({**told, key: _like(value, literal)}).encode()
+
+
+def _nothing(value: Any) -> Any:
+    """An empty value of the same type."""
+    return type(value)() if value is not None else None
 
 
 def _like(value: Any, literal: str) -> Any:
@@ -127,6 +159,8 @@ def _like(value: Any, literal: str) -> Any:
 def _agree(text: str, literal: str) -> bool:
     """Whether a literal is a form of the right output, or a part of it."""
     one, other = _plain(text), _plain(literal)
+    if one in _TRUTHS and other in _TRUTHS:
+        return True
     return not other or other in one or one in other
 
 
