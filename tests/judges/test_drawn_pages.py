@@ -247,7 +247,8 @@ def test_a_page_of_a_document_is_sent_as_pixels_and_its_words_in_sight_may_be_qu
     assert score.value == 1.0, score
     assert kinds(look) == ["text", "image_url", "text"]
     assert "d.docx, page 1 of 1: picture 1 below" in look[0]["text"]
-    assert talk(folder, "LOOK page d.docx 1", '[@d.docx "unseen"]\n[[10]]')[0].status == "error"
+    unseen = '[@d.docx "unseen"]\n[[10]]'
+    assert talk(folder, "LOOK page d.docx 1", unseen, unseen)[0].status == "error"
 
 
 def test_pixels_are_limited():
