@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from verikit.evals.summary import summarize
 from verikit.evals.typed import LM
 from verikit.platform.secrets import strike
 from verikit.scoring.folder import Folder
+from verikit.scoring.manifest import MANIFEST, SIGNATURE
 from verikit.scoring.rows import encode
 from verikit.scoring.sums import PROGRESS, changed, verify
 
@@ -79,7 +80,7 @@ def run_tasks(
             note(f"no rows for {', '.join(results['empty'])}")
         for task in tasks:
             check_rollout(task, lm)
-        folder.delete(PROGRESS)
+        folder.delete(PROGRESS, MANIFEST, SIGNATURE)
         folder.write_json(CONFIG, config)
         for pool, together in pools(names, tasks, results["empty"]).items():
             asked: dict[str, str] = {}
@@ -106,8 +107,18 @@ def run_tasks(
         results["groups"] = group_metrics(names, results["tasks"], lambda task: read_samples(out / samples_name(task)))
         folder.write_json(RESULTS, results)
         folder.replace(REPORT, markdown(results).encode())
-        folder.seal(CONFIG, RESULTS, REPORT, *(samples_name(task) for task in held | results["tasks"]))
+        digests = {name: told["digest"] for name, told in results["tasks"].items()}
+        written = (CONFIG, RESULTS, REPORT, *(samples_name(task) for task in held | results["tasks"]))
+        folder.seal(*written, inputs=_files(settings, model), specs=digests)
     return results
+
+
+def _files(settings: Settings, model: str) -> list[str]:
+    """Return the local files that a run reads: rows, examples, and stored outputs."""
+    given = [settings.data, settings.shots]
+    files = [file for value in given for file in (value.values() if isinstance(value, Mapping) else [value])]
+    kind, _, path = model.partition(":")
+    return [file for file in (*files, path if kind == "replay" else None) if file]
 
 
 def _damaged(out: Path, warn: Note) -> list[str]:

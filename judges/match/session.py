@@ -111,7 +111,7 @@ class MatchSession:
             summary["canaries"] = {name: rate and rate.as_row() for name, rate in rates.items()}
         with Folder(folder, ()) as held:
             held.write_json(SUMMARY, summary)
-            held.seal(CONFIG, SUMMARY)
+            held.seal(CONFIG, SUMMARY, inputs=self.files, specs={"judge": self.judge.fingerprint})
         return summary
 
     def _length_control(self) -> LengthControl:
