@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from verikit.cli.command import GroupedCommand
 from verikit.cli.options import json_option
 from verikit.platform.ssh import sign_file, signer_of
 from verikit.platform.terminal import pass_or_fail, printable
@@ -22,7 +23,7 @@ SHOWN = 20
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(name="verify")
+@click.command(name="verify", cls=GroupedCommand)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @click.option("--sign", metavar="KEY", type=FILE, help="Sign the manifest of each unchanged run with an ssh key.")
 @click.option(
