@@ -108,7 +108,9 @@ def test_huge_files_and_devices_are_not_read(run, tmp_path):
     with open(run / "scores.jsonl", "r+b") as file:
         file.truncate(2**40)  # sparse
     os.mkfifo(tmp_path / "fifo")
-    more = [{"path": path, "size": 0, "sha256": ""} for path in ("/dev/zero", str(tmp_path / "fifo"), "a\0b", "a" * 9999)]
+    more = [
+        {"path": path, "size": 0, "sha256": ""} for path in ("/dev/zero", str(tmp_path / "fifo"), "a\0b", "a" * 9999)
+    ]
     rewritten(run, lambda told: told["inputs"].extend(more))
     assert set(problems(run)) == {"scores.jsonl"}
     assert len(check_run(run, 2**20).absent) == len(more)
@@ -128,7 +130,8 @@ def test_huge_files_and_devices_are_not_read(run, tmp_path):
         b'{"form": 1, "code": [], "specs": {}, "inputs": [], "files": []}',
         b'{"form": 1, "code": {}, "specs": {}, "inputs": [], "files": [{"path": "a", "size": -1, "sha256": ""}]}',
         b'{"form": 1, "code": {}, "specs": {}, "inputs": [], "files": [{"path": "a", "size": 1e9, "sha256": ""}]}',
-        b'{"form": 1, "code": {}, "specs": {}, "inputs": [], "files": [{"path": "a", "size": 1%0999d, "sha256": ""}]}' % 0,
+        b'{"form": 1, "code": {}, "specs": {}, "inputs": [], "files": [{"path": "a", "size": 1%0999d, "sha256": ""}]}'
+        % 0,
         b"[" * 99999,
         b" " * (2**24 + 1),
     ],
