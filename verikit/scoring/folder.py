@@ -248,12 +248,12 @@ class Folder:
             inputs: The files that the run read, for the manifest.
             specs: Fingerprints of what decided the results, by name, for the manifest.
         """
-        commit = next(reversed(read_commits(self.path)[0]), Commit())
-        sums = {name: sum_of(self.path / name) for name in names}
-        others = {name: value for name, value in sums.items() if value is not None}
-        self.replace(PROGRESS, replace(commit, others=others).encode())
         with self._writing(MANIFEST):
             self.replace(MANIFEST, manifest_of(self.path, inputs, specs or {}))
+        commit = next(reversed(read_commits(self.path)[0]), Commit())
+        sums = {name: sum_of(self.path / name) for name in (*names, MANIFEST)}
+        others = {name: value for name, value in sums.items() if value is not None}
+        self.replace(PROGRESS, replace(commit, others=others).encode())
 
     def _put(self, name: str, data: bytes) -> None:
         with self._writing(name):

@@ -22,10 +22,11 @@ from typing import Any
 from verikit.errors import UsageError
 from verikit.platform.folders import TRACKER_FOLDERS, refuse_links
 from verikit.platform.secrets import strike
+from verikit.scoring.sums import PROGRESS
 
 MANIFEST = "manifest.json"
 SIGNATURE, NAMESPACE = f"{MANIFEST}.sig", "verikit-run"
-UNLISTED = frozenset((".lock", "trackers.json", MANIFEST, SIGNATURE))
+UNLISTED = frozenset((".lock", "trackers.json", PROGRESS, MANIFEST, SIGNATURE))
 """Files of a run that no manifest lists: they are empty, or are written after it."""
 FORM = 1
 """Version of the manifest's format."""
