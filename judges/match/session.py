@@ -124,9 +124,7 @@ class MatchSession:
         numbers = _numbers(instructions)
         by_id: Mapping[str, str] = {bout.id: as_text(bout.pair.prompt) for bout in self.entrants.bouts}
         if other := [text for text in by_id.values() if text not in numbers]:
-            raise UsageError(
-                f"not one of AlpacaEval's instructions: {other[0][:80]!r}", hint="use --length-control only"
-            )
+            raise UsageError(f"AlpacaEval has no such instruction: {other[0][:80]!r}", hint="use --length-control only")
         return LengthControl(Gamed.read(gamed), {id: numbers[text] for id, text in by_id.items()})
 
 

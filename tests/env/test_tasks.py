@@ -41,10 +41,10 @@ def test_a_folder_of_harbor_tasks_names_those_that_cant_be_read(tmp_path):
     (tmp_path / "c" / "instruction.md").unlink()
     good, bad, steps, deep = tasks(tmp_path)
     assert good["id"] == "me/hello"
-    assert "is no TOML" in str(bad)
-    assert "is no TOML" in str(deep)
+    assert "must be TOML" in str(bad)
+    assert "must be TOML" in str(deep)
     assert "several steps" in str(steps)
-    with pytest.raises(UsageError, match="holds no task"):
+    with pytest.raises(UsageError, match="is not a Harbor task"):
         list(tasks(tmp_path / "a" / "tests"))
 
 
@@ -55,7 +55,7 @@ def test_a_hostile_config_is_an_error_of_its_task(tmp_path, toml):
     harbor(tmp_path / "a", toml=toml)
     (told,) = tasks(tmp_path)
     assert "task.toml" in str(told)
-    assert "is no TOML" in str(told)
+    assert "must be TOML" in str(told)
     with pytest.raises(WorkspaceError, match=r"task\.toml can't be read"):
         task_config(str(tmp_path), ("a",))
 

@@ -232,5 +232,5 @@ def test_the_evidence_of_a_pdf_is_its_text_in_sight_by_pages_and_never_its_sourc
 
 
 def test_pixels_are_limited():
-    with pytest.raises(ConfigError, match="look_pixels is at most"):
+    with pytest.raises(ConfigError, match="look_pixels must be at most"):
         Pointwise("replay:/dev/null", shows="workspace", looks=1, look_pixels=5000)

@@ -194,7 +194,7 @@ def test_a_model_of_steps_that_scores_none_stops_the_run(tmp_path, monkeypatch):
     [
         ({"advantage__step_weight": 1.0}, "step_weight and outcome_weight need credit"),
         ({"advantage__outcome_weight": 0.0}, "step_weight and outcome_weight need credit"),
-        ({"advantage__credit": "turn", "advantage__kind": "gdpo"}, "needs kind = grpo, dr-grpo or rloo, not gdpo"),
+        ({"advantage__credit": "turn", "advantage__kind": "gdpo"}, "needs kind = grpo, dr-grpo or rloo, got gdpo"),
         ({"advantage__credit": "step", "advantage__step_weight": 0}, "greater than 0"),
     ],
 )

@@ -260,5 +260,5 @@ class KeptRecords:
                 if told["verikit"] == self._version:
                     self._places[told["key"]] = (at, len(line))
             except (ValueError, KeyError, TypeError) as error:
-                raise SchemaError(str(error), file=path, line=number, hint="--restart begins anew") from None
+                raise SchemaError(str(error), file=path, line=number, hint="--restart audits all again") from None
             at += len(line)
