@@ -46,7 +46,7 @@ def served_tasks(address: str, split: str | None) -> Iterator[Any]:
             found = asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop)
             page = _of_kind(list, found, f"{path}/task_range", "tasks")
             if not page:  # a server that overstates its tasks would cause endless requests
-                raise VerikitError(f"{path}: task {start} not found: the server has {total}")
+                raise VerikitError(f"{path}: the server has {total} tasks, but sent none starting at {start}")
             yield from page
 
 
