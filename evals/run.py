@@ -36,7 +36,6 @@ from verikit.evals.summary import summarize
 from verikit.evals.typed import LM
 from verikit.platform.secrets import strike
 from verikit.scoring.folder import Folder
-from verikit.scoring.manifest import MANIFEST, SIGNATURE
 from verikit.scoring.rows import encode
 from verikit.scoring.sums import PROGRESS, changed, verify
 
@@ -83,7 +82,7 @@ def run_tasks(
             note(f"no rows for {', '.join(results['empty'])}")
         for task in tasks:
             check_rollout(task, lm)
-        folder.delete(PROGRESS, MANIFEST, SIGNATURE)
+        folder.delete(PROGRESS)
         folder.write_json(CONFIG, config)
         for pool, together in pools(names, tasks, results["empty"]).items():
             asked: dict[str, str] = {}

@@ -154,9 +154,17 @@ class RunFolder:
                 os.truncate(path, min(sizes.get(name, 0), path.stat().st_size))
 
     def seal(self, inputs: Iterable[str] = ()) -> None:
-        """Write the manifest, because the run is finished."""
-        if self.main:
+        """Write the manifest, because the run is finished.
+
+        Raises:
+            TrainerError: A file can't be read, or the manifest can't be written.
+        """
+        if not self.main:
+            return
+        try:
             (self.path / MANIFEST).write_bytes(manifest_of(self.path, inputs, {}))
+        except OSError as error:
+            raise TrainerError(f"can't write {self.path / MANIFEST}: {error.strerror}") from None
 
     def close(self) -> None:
         """Release the folder."""

@@ -77,17 +77,19 @@ def test_an_input_that_is_elsewhere_is_reported_and_no_problem(run, tmp_path):
     assert "not found on this machine" in invoke(run).output
 
 
-def test_a_run_that_goes_on_has_no_manifest_until_it_is_finished_again(run, tmp_path):
+def test_a_run_that_goes_on_is_not_verified_until_it_is_finished_again(run, tmp_path):
+    (run / SIGNATURE).write_text("of this manifest")
+    score_file(str(tmp_path / "in.jsonl"), ScoringPlan(verifier="exact"), run)
+    assert (run / SIGNATURE).exists()  # nothing has changed
     with open(tmp_path / "in.jsonl", "a") as file:
         file.write(json.dumps(ROWS[0] | {"id": "more"}) + "\n")
-    (run / SIGNATURE).write_text("of the old one")
-
-    def stop(progress):
-        assert not (run / MANIFEST).exists()
-        assert not (run / SIGNATURE).exists()
-
-    score_file(str(tmp_path / "in.jsonl"), ScoringPlan(verifier="exact"), run, watch=stop)
+    during = []
+    score_file(
+        str(tmp_path / "in.jsonl"), ScoringPlan(verifier="exact"), run, watch=lambda _: during.append(problems(run))
+    )
+    assert "summary.json" in during[0]
     assert problems(run) == {}
+    assert not (run / SIGNATURE).exists()
 
 
 def test_paths_and_links_lead_nowhere(run, tmp_path):

@@ -19,7 +19,7 @@ from verikit.scoring.manifest import GIB, MANIFEST, NAMESPACE, SIGNATURE, RunChe
 MAX_SIGNATURE = 2**16
 """Bytes of the largest signature that ssh-keygen gets."""
 SHOWN = 20
-"""Problems of a run that are printed."""
+"""Most problems and missing inputs of a run that are printed."""
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -94,10 +94,9 @@ def _shown(run: str, result: dict[str, Any]) -> str:
     """Return the lines for a run: the result first, then its details."""
     counts = f"files: {result['files']:,}, inputs: {result['inputs']:,}"
     told = "verified" if result["verified"] else f"{len(result['problems']):,} problems"
-    problems = sorted(result["problems"].items())
-    lines = [f"  {name}: {problem}" for name, problem in problems[:SHOWN]]
-    lines += [f"  and {len(problems) - SHOWN:,} more, which --json lists"] * (len(problems) > SHOWN)
-    lines += [f"  input {name}: not found on this machine, not compared" for name in result["inputs_not_found"]]
+    details = [f"  {name}: {problem}" for name, problem in sorted(result["problems"].items())]
+    details += [f"  input {name}: not found on this machine, not compared" for name in result["inputs_not_found"]]
+    lines = details[:SHOWN] + [f"  and {len(details) - SHOWN:,} more, which --json lists"] * (len(details) > SHOWN)
     code = result["code"]
     same = "the same as" if result["installed_code_is_the_same"] else "different from"
     lines.append(f"  code: verikit {code.get('verikit')}, {code.get('sha256', '')[:12]}, {same} the installed code")

@@ -236,12 +236,13 @@ class Folder:
 
     def unseal(self, commit: Commit) -> None:
         """Delete the checksums of files that were written as a whole, because they are about to be rewritten."""
-        self.delete(MANIFEST, SIGNATURE)
         if commit.others:
             self._put(PROGRESS, replace(commit, others={}).encode())
 
     def seal(self, *names: str, inputs: Iterable[str] = (), specs: Mapping[str, Any] | None = None) -> None:
         """Store the checksums of existing files that were written as a whole, and write the finished run's manifest.
+
+        The signature of another manifest is deleted.
 
         Args:
             names: The files.
@@ -249,7 +250,10 @@ class Folder:
             specs: Fingerprints of what decided the results, by name, for the manifest.
         """
         with self._writing(MANIFEST):
-            self.replace(MANIFEST, manifest_of(self.path, inputs, specs or {}))
+            manifest = manifest_of(self.path, inputs, specs or {})
+            if self.size(MANIFEST) != len(manifest) or (self.path / MANIFEST).read_bytes() != manifest:
+                self.delete(SIGNATURE)
+            self.replace(MANIFEST, manifest)
         commit = next(reversed(read_commits(self.path)[0]), Commit())
         sums = {name: sum_of(self.path / name) for name in (*names, MANIFEST)}
         others = {name: value for name, value in sums.items() if value is not None}

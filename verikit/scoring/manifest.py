@@ -28,6 +28,8 @@ MANIFEST = "manifest.json"
 SIGNATURE, NAMESPACE = f"{MANIFEST}.sig", "verikit-run"
 UNLISTED = frozenset((".lock", "trackers.json", PROGRESS, MANIFEST, SIGNATURE))
 """Files of a run that no manifest lists: they are empty, or are written after it."""
+UNLISTED_FOLDERS = TRACKER_FOLDERS | {"tensorboard"}
+"""Folders in a run's that trackers write, after the manifest."""
 FORM = 1
 """Version of the manifest's format."""
 MAX_BYTES, MAX_FILES = 2**24, 100_000
@@ -203,7 +205,7 @@ def _entries(run: Path) -> Iterator[tuple[str, str]]:
             if entry.is_symlink():
                 yield name, "a link, not a file"
             elif entry.is_dir():
-                left += [name] if name not in TRACKER_FOLDERS else []
+                left += [name] if name not in UNLISTED_FOLDERS else []
             elif name not in UNLISTED:
                 yield name, ""
 
