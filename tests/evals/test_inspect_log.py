@@ -36,7 +36,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def logs(run: Path) -> Path:
     out = run.parent / "logs"
     result = CliRunner().invoke(cli, ["report", str(run), "--inspect", str(out)], catch_exceptions=False)
-    assert "1 logs written" in result.stderr
+    assert result.stderr.splitlines()[-1] == f"next: inspect view --log-dir {out}"
     return out / f"{TASK}.json"
 
 

@@ -157,3 +157,25 @@ def test_every_shipped_task_has_instructions_or_reads_local_files_only():
     with pytest.raises(UsageError) as raised:
         task_splits("gsm9k")
     assert "verikit_gsm8k" in raised.value.hint
+
+
+def test_a_dataset_of_the_hub_is_fetched_as_its_task_loads_it(monkeypatch, folder):
+    import datasets
+
+    asked = []
+
+    def loaded(*path, **options):
+        asked.append((*path, options))
+        return datasets.Dataset.from_list([{"question": "1+1?", "answer": "2"}])
+
+    monkeypatch.setattr(datasets, "load_dataset", loaded)
+    monkeypatch.setattr("verikit.evals.fetch.unreachable", lambda url: "")
+    fetch(["bamboogle", "simpleqa", "livecodebench"], print)
+    assert asked[0] == ("chiayewken/bamboogle", None, {"split": "test"})
+    assert [(kind, options["data_files"]) for kind, options in asked[1:]] == [
+        ("csv", task_splits("simpleqa")[0].dataset),
+        ("json", "hf://datasets/livecodebench/code_generation_lite/test*.jsonl"),
+    ]
+    monkeypatch.setattr(datasets, "load_dataset", None)
+    hub = {"path": "chiayewken/bamboogle", "split": "test"}
+    assert load(kind="qa", task="verikit_bamboogle", hub=hub)["test"]["question"] == ["1+1?"]

@@ -206,9 +206,9 @@ def test_settings_that_do_not_go_with_the_credit_are_refused(changes, told):
 def test_a_recipe_without_such_rewards_is_refused_by_name(tmp_path):
     config = settings()
     options = Arithmetic.Options.model_validate(config.options)
-    with pytest.raises(ConfigError, match="recipe arithmetic has none"):
+    with pytest.raises(ConfigError, match="not given by recipe arithmetic"):
         Arithmetic(options, Setting(None, 0, tmp_path, "turn"))
-    with pytest.raises(ConfigError, match="recipe arithmetic has none"):
+    with pytest.raises(ConfigError, match="not given by recipe arithmetic"):
         train(tmp_path / "run", settings(advantage__credit="turn"))
 
 

@@ -153,18 +153,16 @@ def _export(runs: Sequence[Run], together: Sequence[SideBySide], formats: Sequen
 
 def _write_logs(runs: Sequence[Path], out: Path) -> None:
     """Write the logs of each run into a folder, in a folder per run if there are several."""
-    count = 0
     for run in runs:
         target = out / run.resolve().name if len(runs) > 1 else out
         for name, content in inspect_logs(run):
-            target.mkdir(parents=True, exist_ok=True)
-            (target / name).write_bytes(content)
-            count += 1
-    click.echo(f"{count} logs written to {out}. View them with `inspect view --log-dir {out}`.", err=True)
+            _write(target / name, content)
+    next_step("inspect", "view", "--log-dir", out)
 
 
 def _write(path: Path, content: bytes) -> None:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as error:
         raise VerikitError(f"can't write {path}: {error.strerror}") from None

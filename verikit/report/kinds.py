@@ -78,7 +78,7 @@ def inspect_logs(run: Path) -> Iterator[tuple[str, bytes]]:
     module, _, attribute = kind.inspect.partition(":")
     try:
         yield from getattr(import_module(module), attribute)(run)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise UsageError(f"{run} is damaged: {type(error).__name__}: {error}") from error
 
 
