@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import datasets
+from datasets.config import HF_DATASETS_CACHE
 
 from verikit.errors import SchemaError, UsageError
 from verikit.evals.bfcl_multi_turn import multi_turn_doc
@@ -186,7 +187,7 @@ def _numbered(rows: Iterable[tuple[int, Row]], kind: str, name: str) -> Iterator
 
 @lru_cache(maxsize=4)
 def _hub_docs(kind: str, path: str, names: tuple[str | None, ...], split: str, files: str | None) -> tuple[Doc, ...]:
-    found: list[tuple[str | None, Iterable[Row]]] = []
+    found: list[tuple[str | None, Any]] = []
     published = splits_of({"path": path, "names": names, "split": split, "files": files})
     try:
         for name, source in zip(names, published, strict=True):
@@ -215,7 +216,7 @@ def _has_copy(hub: Mapping[str, Any]) -> bool:
 
 def _is_cached(split: RowSplit) -> bool:
     """Whether the package datasets may load a split without a network: from its cache, or from local files."""
-    folder = Path(datasets.config.HF_DATASETS_CACHE) / split.dataset.replace("/", "___")
+    folder = Path(HF_DATASETS_CACHE) / split.dataset.replace("/", "___")
     return folder.is_dir() or Path(split.dataset).exists() or "*" in split.dataset
 
 
