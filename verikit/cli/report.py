@@ -29,6 +29,7 @@ from verikit.scoring.sums import verify
     usual="--html --by-key --out --markdown --svg --json",
     purposes={
         "Input": "--data --samples",
+        "Output": "--inspect",
     },
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
