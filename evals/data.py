@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import datasets
+from datasets.config import HF_DATASETS_CACHE
 
 from verikit.errors import SchemaError, UsageError
 from verikit.evals.bfcl_multi_turn import multi_turn_doc
 from verikit.evals.docs import KINDS, Doc, Row, gradable
 from verikit.evals.hard2verify import hard2verify_doc
 from verikit.evals.prmbench import prmbench_doc
+from verikit.evals.sources import RowSplit, instructions, splits_of
 from verikit.readers import placed
 from verikit.readers import rows as read_rows
 
@@ -69,8 +71,10 @@ def load(
     docs = _dated(read_docs(file, kind) if file else _hub_docs(kind, **_split(hub, "split")), task, since, until)
     if examples:
         shown = read_docs(examples, kind)
+    elif file or "shots" not in hub or (_has_copy(hub) and missing({**hub, "split": hub["shots"]})):
+        shown = ()
     else:
-        shown = _hub_docs(kind, **_split(hub, "shots")) if "shots" in hub and not file else ()
+        shown = _hub_docs(kind, **_split(hub, "shots"))
     chosen = _chosen(docs, where)
     if not chosen:
         held = sorted({doc[key] for doc in docs for key in where or ()})[:10]
@@ -183,18 +187,37 @@ def _numbered(rows: Iterable[tuple[int, Row]], kind: str, name: str) -> Iterator
 
 @lru_cache(maxsize=4)
 def _hub_docs(kind: str, path: str, names: tuple[str | None, ...], split: str, files: str | None) -> tuple[Doc, ...]:
-    found = []
+    found: list[tuple[str | None, Any]] = []
+    published = splits_of({"path": path, "names": names, "split": split, "files": files})
     try:
-        for name in names:
-            found.append((name, datasets.load_dataset(path, name, split=split, data_files=files)))
+        for name, source in zip(names, published, strict=True):
+            copy = source.local()
+            table = datasets.load_dataset(path, name, split=split, data_files=files) if copy is None else None
+            found.append((name, (row for _, row in rows(str(copy))) if table is None else table))
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise UsageError(
             f"can't load the dataset {path} from Hugging Face: {' '.join(str(error).split())[:200]}",
-            hint="--data FILE reads a local file and needs no network",
+            hint=f"--data FILE reads a local file and needs no network, or {instructions(published)}",
         ) from None
     # One row at a time: the table is read from disk during iteration.
     named = ({"subject": name, **row} if len(names) > 1 else row for name, table in found for row in table)
     return tuple(_numbered(enumerate(named, 1), kind, path))
+
+
+def missing(hub: Mapping[str, Any]) -> list[RowSplit]:
+    """Return the splits that `load` can't read without a network."""
+    return [] if _has_copy(hub) else [split for split in splits_of(hub) if not split.local() and not _is_cached(split)]
+
+
+def _has_copy(hub: Mapping[str, Any]) -> bool:
+    """Whether the rows are in the data folder, perhaps without the few-shot examples."""
+    return all(split.local() for split in splits_of(hub) if split.split == hub["split"])
+
+
+def _is_cached(split: RowSplit) -> bool:
+    """Whether the package datasets may load a split without a network: from its cache, or from local files."""
+    folder = Path(HF_DATASETS_CACHE) / split.dataset.replace("/", "___")
+    return folder.is_dir() or Path(split.dataset).exists() or "*" in split.dataset
 
 
 def _split(hub: Mapping[str, Any], key: str) -> dict[str, Any]:

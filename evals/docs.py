@@ -269,7 +269,7 @@ def calls_doc(row: Row) -> Doc:
         calls = [] if "irrelevance" in category else "any"
     if calls is None:
         raise SchemaError(
-            "no expected calls in the row, nor in the folder possible_answer beside it", field="ground_truth"
+            "expected calls not found in the row or in possible_answer next to its file", field="ground_truth"
         )
     # String columns, since dataset columns have one type each and arguments come in many.
     tools = json.dumps(_need(row, ("function", "tools")))

@@ -17,8 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
 from verikit.errors import SchemaError, UsageError
 from verikit.evals import TASKS
-from verikit.evals.data import of_task, window
+from verikit.evals.data import missing, of_task, window
 from verikit.evals.grade import Graded
+from verikit.evals.sources import RowSplit, instructions, unreachable
 from verikit.readers.files import placed
 
 PREFIX = "verikit_"
@@ -91,6 +92,24 @@ def expand(names: Iterable[str]) -> list[str]:
         members = config.get("task") if "group" in config else None
         found |= dict.fromkeys(expand(members) if members else [name])
     return list(found)
+
+
+def check_data(names: Iterable[str], settings: Settings) -> None:
+    """Check that the published rows of tasks are on this machine or can be downloaded, before a model is loaded.
+
+    Raises:
+        UsageError: They are neither. The error says which files to get, and where to put them.
+    """
+    left: list[RowSplit] = []
+    for name in expand(names):
+        options = load_yaml(task_file(name), resolve_func=False).get("dataset_kwargs") or {}
+        data = settings.data if isinstance(settings.data, str) else of_task(settings.data or {}, name)
+        if (hub := options.get("hub")) and not data:
+            left += missing(hub)
+    problem = unreachable(left[0].host) if left else ""
+    if problem:
+        hint = f"--data FILE, or {instructions(left)}"
+        raise UsageError(f"the rows of {left[0].dataset} are not on this machine: {problem}", hint=hint)
 
 
 def benchmarks(name: str) -> list[str]:

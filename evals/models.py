@@ -79,9 +79,7 @@ def is_verifier(spec: str) -> bool:
 def _threshold(options: Mapping[str, Any]) -> Any:
     """Return the only option of a verifier that is a model."""
     if other := set(options) - {"threshold"}:
-        raise UsageError(
-            f"a verifier has no option {min(other)!r} as a model", hint="its own stand in its spec; threshold"
-        )
+        raise UsageError(f"a verifier has no option {min(other)!r} as a model", hint="its own options go into its spec")
     return options.get("threshold", PASS_MARK)
 
 

@@ -1,8 +1,9 @@
 """Run tasks one after the other and write them to a run's folder. A run can be resumed.
 
 The folder contains samples_TASK.jsonl (in lm-eval's `--log_samples` format, which `verikit score` reads), results.json,
-report.md and config.json. A finished task is not repeated with the same settings and data. Within a task, the cache of
-generations has the replies received before an interruption.
+results_lm_eval.json (the same for lm-eval's tools), report.md, config.json and manifest.json. A finished task is not
+repeated with the same settings and data. Within a task, the cache of generations has the replies received before an
+interruption.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from verikit.evals.data import EmptySplit
 from verikit.evals.groups import group_metrics
 from verikit.evals.left import LeftFiles
 from verikit.evals.lm import EngineLM
+from verikit.evals.lm_results import LM_RESULTS, lm_results
 from verikit.evals.loading import Settings, benchmarks, build, expand
 from verikit.evals.ranker import Ranker
 from verikit.evals.report import markdown
@@ -104,11 +107,27 @@ def run_tasks(
                 digest, summary = asked[task.task_name], summarize(task, read_samples(out / file))
                 results["tasks"][task.task_name] = {"digest": digest, **summary}
             folder.write_json(RESULTS, results | {"tasks": held | results["tasks"]})
-        results["groups"] = group_metrics(names, results["tasks"], lambda task: read_samples(out / samples_name(task)))
+        rows_of = partial(_samples, out)
+        results["groups"] = group_metrics(names, results["tasks"], rows_of)
         folder.write_json(RESULTS, results)
+        folder.write_json(LM_RESULTS, lm_results(results, tasks, settings, rows_of))
         folder.replace(REPORT, markdown(results).encode())
-        folder.seal(CONFIG, RESULTS, REPORT, *(samples_name(task) for task in held | results["tasks"]))
+        digests = {name: told["digest"] for name, told in results["tasks"].items()}
+        written = (CONFIG, RESULTS, LM_RESULTS, REPORT, *(samples_name(task) for task in held | results["tasks"]))
+        folder.seal(*written, inputs=_files(settings, model), specs=digests)
     return results
+
+
+def _samples(out: Path, task: str) -> list[dict[str, Any]]:
+    return read_samples(out / samples_name(task))
+
+
+def _files(settings: Settings, model: str) -> list[str]:
+    """Return the local files that a run reads: rows, examples, and stored outputs."""
+    given = [settings.data, settings.shots]
+    files = [file for value in given for file in (value.values() if isinstance(value, Mapping) else [value])]
+    kind, _, path = model.partition(":")
+    return [file for file in (*files, path if kind == "replay" else None) if file]
 
 
 def _damaged(out: Path, warn: Note) -> list[str]:

@@ -74,7 +74,7 @@ def read_samples(path: Path) -> list[Row]:
             except SchemaError as error:
                 raise placed(error, str(path), line) from None
             if not isinstance(row.get("doc"), dict) or "filter" not in row:
-                raise SchemaError("not a sample row of lm-eval", file=path, line=line)
+                raise SchemaError("must be a sample row of lm-eval", file=path, line=line)
             found.append(row)
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from verikit.engines import Engine
 from verikit.evals.lm import EngineLM
-from verikit.evals.loading import Settings, expand
+from verikit.evals.loading import Settings, check_data, expand
 from verikit.evals.models import opened_model
 from verikit.evals.run import Note, run_tasks
 from verikit.evals.typed import LM
@@ -54,6 +54,7 @@ def run_model(
         MissingExtra: A package that the model needs is not installed.
     """
     expand(names)  # before a model is loaded for tasks that there are not
+    check_data(names, settings)
     spec = model if isinstance(model, str) else model.identity
     opened = (
         _engine_model(model, settings.seed, retriever, told)

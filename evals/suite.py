@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from verikit.errors import ConfigError
-from verikit.evals.loading import Settings, expand
+from verikit.evals.loading import Settings, check_data, expand
 from verikit.evals.models import opened_model
 from verikit.evals.report import cut_line, interval, percent
 from verikit.evals.run import Note, run_tasks
@@ -98,6 +98,7 @@ def run_suite(
         UsageError: A model or a task can't be run. Earlier results are kept.
     """
     expand(suite.tasks)
+    check_data(suite.tasks, suite.settings)
     results: dict[str, Any] = {}
     for entry in suite.models:
         own = {key: value for key in ("chat", "system") if (value := getattr(entry, key)) is not None}

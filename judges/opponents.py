@@ -44,7 +44,7 @@ class Opponents:
                 row = json.loads(line)
                 self._answers[row["model"], row["key"]] = str(row["completion"])
             except (ValueError, KeyError, TypeError) as error:
-                raise SchemaError(f"not an opponent's answer: {error!r}", file=path or "", line=number) from None
+                raise SchemaError(f"must be an opponent's answer: {error!r}", file=path or "", line=number) from None
 
     def __len__(self) -> int:
         return len(self._answers)

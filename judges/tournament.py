@@ -40,7 +40,7 @@ class _Table:
         pairs = {game: self._pair(*game) for game in fresh if game not in self.results}
         played = self._comparer.compare(list(pairs.values())) if pairs else []
         if lost := next((comparison for comparison in played if comparison.preference is None), None):
-            raise JudgeError(f"no ranking: {lost.reason}")
+            raise JudgeError(f"the ranking failed: {lost.reason}")
         self.results |= {game: found.preference or 0.0 for game, found in zip(pairs, played, strict=True)}
 
     def _pair(self, i: int, j: int) -> Pair:

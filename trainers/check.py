@@ -105,7 +105,7 @@ def _tokenizer(config: Config) -> Any:
     import transformers
 
     if not config.model.path:
-        raise ConfigError(f"recipe {config.recipe} makes no model of its own", hint="set model.path")
+        raise ConfigError(f"recipe {config.recipe} does not build a model", hint="set model.path")
     try:
         return transformers.AutoTokenizer.from_pretrained(config.model.path, trust_remote_code=False)
     except (OSError, ValueError) as error:

@@ -240,7 +240,7 @@ class Trainer:
         if len(groups) < wanted:
             raise TrainerError(
                 f"step {step}: {len(groups)} of {wanted} groups have unequal rewards after {tries} tries",
-                hint="the problems are too easy or too hard for the policy; raise batch.dynamic, or set it to 0",
+                hint="the problems are too easy or too hard for the policy. Raise batch.dynamic, or set it to 0",
             )
         return [trajectory for trajectory in kept if (trajectory.role, trajectory.group) in set(groups)]
 
@@ -262,8 +262,8 @@ class Trainer:
         self.unscored_steps += 1
         if self.unscored_steps >= steps:
             raise TrainerError(
-                f"step {step}: {told}; so it was for {self.unscored_steps} steps in a row",
-                hint="mend what scores them (`verikit train --check` asks it), or raise run.max_unscored_share",
+                f"step {step}: {told}, in {self.unscored_steps} steps in a row",
+                hint="fix the verifier (`verikit train --check` tries it), or raise run.max_unscored_share",
             )
         if self.folder.main:
             _log.warning("step %d: %s (run.max_unscored_share = %g, stops after %d)", step, told, limit, steps)
@@ -286,7 +286,7 @@ class Trainer:
             raise TrainerError(
                 f"step {step}: sampler and trainer differ by {metrics['mismatch']:.3g} nats a token on average, above"
                 f" run.max_mismatch = {limit:g}",
-                hint="they are not the same policy: compare engine.kind = hf in fp32; run.max_mismatch = 0 goes on",
+                hint="they are not the same policy: compare engine.kind = hf in fp32. run.max_mismatch = 0 continues",
             )
 
     def _watch_idle(self, metrics: dict[str, float], step: int) -> None:
@@ -305,8 +305,8 @@ class Trainer:
         told = f"no row was learnt from; {equal:.0%} of the groups have equal rewards, whose advantage is 0"
         if self.learner.updates == 0 and self.idle_steps >= limit > 0:
             raise TrainerError(
-                f"step {step}: {told}; so it was for all {self.idle_steps} steps of this run",
-                hint="read samples.jsonl: completions cut off by max_tokens, a reward that never or always pays,"
+                f"step {step}: {told}, in all {self.idle_steps} steps of this run",
+                hint="read samples.jsonl: completions cut off by max_tokens, a reward that is always the same,"
                 " or problems too hard; run.max_idle_steps = 0 goes on",
             )
         if self.folder.main and self.idle_steps <= max(limit, 1):

@@ -281,7 +281,7 @@ def _load(config: Config, model_class: str) -> tuple[Any, Any]:
 
     path = config.model.path
     if not path:
-        raise ConfigError(f"recipe {config.recipe} makes no model of its own", hint="set model.path")
+        raise ConfigError(f"recipe {config.recipe} does not build a model", hint="set model.path")
     options = {"attn_implementation": config.model.attention} if config.model.attention else {}
     tokenizer = load_tokenizer(config)
     try:

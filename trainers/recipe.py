@@ -229,7 +229,7 @@ class Recipe(ABC):
         self.options, self.setting = options, setting
         if setting.credit != "trajectory" and not self.gives_step_rewards:
             raise ConfigError(
-                f"advantage.credit = {setting.credit!r} needs rewards by turn or step; recipe {self.name} has none",
+                f"advantage.credit = {setting.credit!r} needs rewards by turn or step, not given by recipe {self.name}",
                 hint="the recipes tools and step-rewards have them",
             )
 

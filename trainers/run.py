@@ -18,7 +18,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from verikit.errors import ConfigError, TrainerError
 from verikit.platform.folders import refuse_links
 from verikit.platform.secrets import strike_all
 from verikit.platform.system import lock_file, processors
+from verikit.scoring.manifest import MANIFEST, SIGNATURE, manifest_of
 from verikit.tracking import Trackers, read_trackers
 from verikit.tracking.trackers import STATE as TRACKERS
 from verikit.trainers.config import Config
@@ -87,8 +88,10 @@ class RunFolder:
         self._write(ENVIRONMENT, environment(world_size))
 
     def note(self, config: Config) -> None:
-        """Write the settings."""
+        """Write the settings. The run is not finished from here on, so an earlier manifest is deleted."""
         if self.main:
+            for name in (MANIFEST, SIGNATURE):
+                (self.path / name).unlink(missing_ok=True)
             self._write(CONFIG, config.model_dump(mode="json"))
 
     def track(self, config: Config) -> None:
@@ -150,6 +153,19 @@ class RunFolder:
             path = self.path / name
             if self.main and path.exists():
                 os.truncate(path, min(sizes.get(name, 0), path.stat().st_size))
+
+    def seal(self, inputs: Iterable[str] = ()) -> None:
+        """Write the manifest, because the run is finished.
+
+        Raises:
+            TrainerError: A file can't be read, or the manifest can't be written.
+        """
+        if not self.main:
+            return
+        try:
+            (self.path / MANIFEST).write_bytes(manifest_of(self.path, inputs, {}))
+        except OSError as error:
+            raise TrainerError(f"can't write {self.path / MANIFEST}: {error.strerror}") from None
 
     def close(self) -> None:
         """Release the folder."""

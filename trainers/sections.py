@@ -44,7 +44,7 @@ class AdvantageSection(Section):
             if self.step_weight is not None or self.outcome_weight is not None:
                 raise ValueError('advantage.step_weight and outcome_weight need credit = "turn" or "step"')
         elif self.kind not in ("grpo", "dr-grpo", "rloo"):
-            raise ValueError(f"advantage.credit = {self.credit!r} needs kind = grpo, dr-grpo or rloo, not {self.kind}")
+            raise ValueError(f"advantage.credit = {self.credit!r} needs kind = grpo, dr-grpo or rloo, got {self.kind}")
         return self
 
 

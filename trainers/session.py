@@ -66,6 +66,7 @@ def run_training(settings: Config, path: Path, *, resume: bool = False, quiet: b
                 if resume and not trainer.resume():
                     watch.note(f"{path} has no checkpoint yet: starting anew")
                 trainer.run()
+        folder.seal(value for _, value in _strings(settings.model_dump(mode="json")))
     return world.rank == 0
 
 

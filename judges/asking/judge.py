@@ -137,7 +137,7 @@ class Judge(TextVerifier):
         if isinstance(self.engine, str) and self.engine.startswith("openai:"):
             check_spec(self.engine.removeprefix("openai:"))
         if self.look_pixels > MOST_SIDE:
-            raise ConfigError(f"look_pixels is at most {MOST_SIDE:,}, not {self.look_pixels!r}")
+            raise ConfigError(f"look_pixels must be at most {MOST_SIDE:,}, got {self.look_pixels!r}")
         if self.looks and self.shows == "reply":
             raise ConfigError("looks is for judges that see runs", hint="shows='workspace', looks=8")
         object.__setattr__(self, "scope", self._patterns())

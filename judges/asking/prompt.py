@@ -87,7 +87,7 @@ class JudgePrompt(BaseModel):
         holes = set(_HOLE.findall(self.system + self.user))
         needed = FIELDS[self.task]
         if unknown := holes - needed - {"fence", "reference"}:
-            raise ConfigError(f"a {self.task} prompt has no {{{min(unknown)}}}", hint=f"it has {_names(needed)}")
+            raise ConfigError(f"a {self.task} prompt has no {{{min(unknown)}}}", hint=f"use {_names(needed)}")
         if missing := needed - holes:
             raise ConfigError(f"a {self.task} prompt must show {{{min(missing)}}}")
 

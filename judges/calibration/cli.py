@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from verikit.base import unique_names
-from verikit.cli.command import GroupedCommand
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.options import GATE, parse_share
 from verikit.errors import UsageError
 from verikit.judges.calibration.between import judge_agreement, own_preference
@@ -98,6 +98,7 @@ def calibrate_(
         run, known = run.of(ids), _labels_of(known, ids, every)
     found = calibrate(run, known, earlier=before, width=width, categories=categories(path), exchangeable=exchangeable)
     click.echo(json.dumps(as_json(found), indent=2) if json_ else "\n".join(show_calibration(found, width)))
+    next_step("verikit", "report", path, "--html", f"{path.resolve().name}.html", quiet=json_)
     return 0 if fail_under is None else _gate(found, fail_under, width)
 
 
@@ -154,4 +155,5 @@ def _between(paths: Sequence[Path], where: Sequence[tuple[str, str]], own: Seque
         click.echo(json.dumps(plain, indent=2))
     else:
         click.echo("\n".join(show_between(agreements, preferences)))
+    next_step("verikit", "calibrate", paths[0], "--labels", "FILE", quiet=json_)
     return 0

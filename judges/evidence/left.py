@@ -122,7 +122,7 @@ def _asked_for(workspace: Workspace, scope: Sequence[str], gone: Sequence[str]) 
     try:
         found = [entry for pattern in scope for entry in _under(workspace, pattern)]
     except WorkspaceError as error:
-        raise WorkspaceError(f"{error}; {_exists(workspace)}", hint=error.hint) from None
+        raise WorkspaceError(f"{error}. {_exists(workspace)}", hint=error.hint) from None
     if not found and not gone:
         raise AgentFault(f"no file is {' or '.join(map(shown, scope))}; {_exists(workspace)}")
     return {entry.path: entry for entry in sorted(found, key=lambda entry: as_bytes(entry.path))}

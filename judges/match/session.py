@@ -111,7 +111,7 @@ class MatchSession:
             summary["canaries"] = {name: rate and rate.as_row() for name, rate in rates.items()}
         with Folder(folder, ()) as held:
             held.write_json(SUMMARY, summary)
-            held.seal(CONFIG, SUMMARY)
+            held.seal(CONFIG, SUMMARY, inputs=self.files, specs={"judge": self.judge.fingerprint})
         return summary
 
     def _length_control(self) -> LengthControl:
@@ -124,9 +124,7 @@ class MatchSession:
         numbers = _numbers(instructions)
         by_id: Mapping[str, str] = {bout.id: as_text(bout.pair.prompt) for bout in self.entrants.bouts}
         if other := [text for text in by_id.values() if text not in numbers]:
-            raise UsageError(
-                f"not one of AlpacaEval's instructions: {other[0][:80]!r}", hint="use --length-control only"
-            )
+            raise UsageError(f"AlpacaEval has no such instruction: {other[0][:80]!r}", hint="use --length-control only")
         return LengthControl(Gamed.read(gamed), {id: numbers[text] for id, text in by_id.items()})
 
 

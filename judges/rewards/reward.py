@@ -52,7 +52,7 @@ class HeadReader:
             if self.activation == "softmax":
                 raise ConfigError(
                     "this model returns its own score, and softmax does not apply",
-                    hint="output=NAME, an index, 'mean', or {NAME: weight, …} for the numbers it is made of",
+                    hint="output=NAME, an index, 'mean', or {NAME: weight, …} to weight its numbers",
                 )
             return _sigmoid(numbers.score) if self.activation == "sigmoid" else numbers.score
         values = self._activated(numbers.values)

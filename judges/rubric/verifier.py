@@ -323,5 +323,5 @@ def _label(said: Any, item: Criterion) -> float | None:
         known = [label for label in (_label(person, item) for person in said) if label is not None]
         return fmean(known) if known else None
     if not isinstance(said, (bool, int, float)):
-        raise SchemaError(f"a label is true, false or a number, not {said!r:.80}", field="labels")
+        raise SchemaError(f"a label must be true, false or a number, got {said!r:.80}", field="labels")
     return _level(item, float(said))

@@ -135,7 +135,12 @@ def test_a_users_file_adds_names_and_false_takes_no_other_name(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("[", "is no JSON"), ("[1]", "holds no object"), ('{"a": "b"}', "'a' needs a list"), ("[" * 10_000, "is no JSON")],
+    [
+        ("[", "must be JSON"),
+        ("[1]", "must be an object"),
+        ('{"a": "b"}', "'a' needs a list"),
+        ("[" * 10_000, "must be JSON"),
+    ],
 )
 def test_a_file_of_names_that_cannot_be_used_is_told(tmp_path, text, problem):
     file = tmp_path / "names.json"

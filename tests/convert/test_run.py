@@ -173,7 +173,7 @@ def test_held_out_prompts_are_so_many_and_in_no_other_file(numbers, held_out, se
     keys = [prompt_key({"prompt": row["question"]}) for row in rows]
     folder = tmp_path_factory.mktemp("divided")
     if len(set(keys)) <= held_out:
-        with pytest.raises(UsageError, match="can't hold out"):
+        with pytest.raises(UsageError, match="--held-out is"):
             made(rows, folder, held_out=held_out, seed=seed)
         assert list(folder.iterdir()) == []
         return

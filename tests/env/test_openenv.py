@@ -81,7 +81,7 @@ def test_the_command_writes_what_check_reads(address, tmp_path):
 
 
 def test_a_server_that_breaks_off_is_an_error_and_no_reward(address):
-    with pytest.raises(VerikitError, match="no JSON"):
+    with pytest.raises(VerikitError, match="must be JSON"):
         list(play(address, [{"completion": "garbage"}]))
     with pytest.raises(VerikitError):
         list(play("http://127.0.0.1:9", [{"completion": "6"}]))

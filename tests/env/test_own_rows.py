@@ -64,7 +64,7 @@ def test_rows_with_one_prompt_are_told_apart_by_id_and_never_guessed(tmp_path):
 def test_a_file_of_other_rows_is_an_error_and_no_comparison(tmp_path):
     traces = stored(tmp_path, ({"prompt": "6 * 7?"}, "42", 2.0))
     data = written(tmp_path / "others.jsonl", [{"prompt": "7 * 7?", "answer": "49"}])
-    with pytest.raises(UsageError, match=r"no row of .*others\.jsonl has the prompt") as raised:
+    with pytest.raises(UsageError, match=r"not in .*others\.jsonl") as raised:
         check(traces, "answer", tasks=data)
     assert "--map prompt=KEY" in raised.value.hint
     data = written(tmp_path / "none.jsonl", [{"ask": "6 * 7?"}])

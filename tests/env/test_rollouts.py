@@ -166,7 +166,7 @@ def test_a_row_of_no_form_is_left_out_by_name(tmp_path):
         tmp_path / "x.jsonl", [{"question": "?"}, gym("42", 1.0), {"responses_create_params": 1, "response": 2}]
     )
     bad, good, worse = read(path)
-    assert "is no rollout" in str(bad)
+    assert "must be a rollout" in str(bad)
     assert "question" in bad.hint
     assert isinstance(good, Rollout)
     assert (worse.line, worse.field) == (3, "responses_create_params")

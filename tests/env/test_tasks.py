@@ -41,10 +41,10 @@ def test_a_folder_of_harbor_tasks_names_those_that_cant_be_read(tmp_path):
     (tmp_path / "c" / "instruction.md").unlink()
     good, bad, steps, deep = tasks(tmp_path)
     assert good["id"] == "me/hello"
-    assert "is no TOML" in str(bad)
-    assert "is no TOML" in str(deep)
-    assert "several steps" in str(steps)
-    with pytest.raises(UsageError, match="holds no task"):
+    assert "must be TOML" in str(bad)
+    assert "must be TOML" in str(deep)
+    assert "must have one step" in str(steps)
+    with pytest.raises(UsageError, match="is not a Harbor task"):
         list(tasks(tmp_path / "a" / "tests"))
 
 
@@ -55,7 +55,7 @@ def test_a_hostile_config_is_an_error_of_its_task(tmp_path, toml):
     harbor(tmp_path / "a", toml=toml)
     (told,) = tasks(tmp_path)
     assert "task.toml" in str(told)
-    assert "is no TOML" in str(told)
+    assert "must be TOML" in str(told)
     with pytest.raises(WorkspaceError, match=r"task\.toml can't be read"):
         task_config(str(tmp_path), ("a",))
 
@@ -138,11 +138,11 @@ def test_a_server_that_is_wrong_is_said_so(address, monkeypatch):
 @pytest.mark.parametrize(
     ("path", "reply", "told"),
     [
-        ("/sums/splits", {"a": 1}, "splits: the reply is none"),
-        ("/sums/num_tasks", [], "num_tasks: the reply is none"),
-        ("/sums/num_tasks", {"num_tasks": "many"}, "num_tasks: the reply is none"),
-        ("/sums/task_range", {"tasks": None}, "task_range: the reply is none"),
-        ("/sums/task_range", {"tasks": []}, "none from 0 on"),
+        ("/sums/splits", {"a": 1}, "splits: the reply must be in"),
+        ("/sums/num_tasks", [], "num_tasks: the reply must be in"),
+        ("/sums/num_tasks", {"num_tasks": "many"}, "num_tasks: the reply must be in"),
+        ("/sums/task_range", {"tasks": None}, "task_range: the reply must be in"),
+        ("/sums/task_range", {"tasks": []}, "none starting at 0"),
     ],
 )
 def test_a_reply_of_another_form_is_an_error_that_says_so(path, reply, told):
@@ -168,9 +168,9 @@ def test_an_environment_that_is_not_installed_is_named():
 @pytest.mark.parametrize("reply", [[], {}, "sums", None, [{"name": "sums"}]])
 def test_a_server_of_another_protocol_is_said_to_be_one(reply, address, monkeypatch):
     monkeypatch.setattr(Answers, "do_GET", lambda self: self.answer(reply))
-    with pytest.raises(VerikitError, match=r"none of OpenEnv's or ORS's|no environment"):
+    with pytest.raises(VerikitError, match=r"must be in OpenEnv's or ORS's|no environment"):
         list(tasks(address))
-    with pytest.raises(VerikitError, match=r"none of OpenEnv's or ORS's|no environment"):
+    with pytest.raises(VerikitError, match=r"must be in OpenEnv's or ORS's|no environment"):
         list(play_ors(address, [{"completion": "4", "index": 0}], tool="submit"))
 
 

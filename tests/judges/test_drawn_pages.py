@@ -252,5 +252,5 @@ def test_a_page_of_a_document_is_sent_as_pixels_and_its_words_in_sight_may_be_qu
 
 
 def test_pixels_are_limited():
-    with pytest.raises(ConfigError, match="look_pixels is at most"):
+    with pytest.raises(ConfigError, match="look_pixels must be at most"):
         Pointwise("replay:/dev/null", shows="workspace", looks=1, look_pixels=5000)

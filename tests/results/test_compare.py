@@ -98,7 +98,7 @@ def test_runs_are_compared_by_a_key_and_row_by_row(tmp_path):
     assert isinstance(rows, pandas.DataFrame)
     assert "mean by category:" in repr(found)
     assert "Row by row" in found._repr_html_()
-    with pytest.raises(UsageError, match="no 'cells' of a comparison"):
+    with pytest.raises(UsageError, match="have no 'cells'"):
         found.to_pandas("cells")
 
 

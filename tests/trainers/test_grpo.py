@@ -260,7 +260,7 @@ def test_a_verifier_that_always_errors_stops_the_run_with_its_reason(tmp_path):
     reward = f"{__name__}:broken"
     with pytest.raises(TrainerError, match="16 of 16 trajectories of role 'policy' are unscored: the judge is down"):
         train(tmp_path / "run", settings(options__reward=reward, run__steps=9, options__held_out_size=0))
-    with pytest.raises(TrainerError, match="no completion of the held-out problems was scored: the judge is down"):
+    with pytest.raises(TrainerError, match="completions of the held-out problems are all unscored: the judge is down"):
         train(tmp_path / "evaluated", settings(options__reward=reward, run__steps=9))
 
 

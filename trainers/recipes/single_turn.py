@@ -177,7 +177,7 @@ class SingleTurn(ReplyRecipe):
         given = [score for _, scores in done for score in scores]
         values = [score.value for score in given if score.value is not None]
         if given and not values:
-            raise TrainerError(f"no completion of the held-out problems was scored: {given[0].reason}")
+            raise TrainerError(f"the completions of the held-out problems are all unscored: {given[0].reason}")
         return fmean(values) if values else 0.0
 
     def requests(self, sampler: Sampler, chosen: Sequence[tuple[int, Group, list[int]]]) -> list[Request]:

@@ -37,7 +37,7 @@ def stored_reward(folder: Traversable) -> Reward:
     except (OSError, ValueError) as error:
         raise UsageError(f"the environment's verifier can't be read: {error}") from None
     if not isinstance(told, Mapping) or not isinstance(told.get("spec"), str):
-        raise SchemaError("must be a text", file=VERIFIER, field="spec")
+        raise SchemaError("must be a string", file=VERIFIER, field="spec")
     return Reward(told["spec"], None, None, echoes=False)
 
 

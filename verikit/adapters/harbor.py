@@ -130,7 +130,7 @@ def write_tasks(
         if key not in tasks or (tasks[key].oracle is None and task.oracle is not None):
             tasks[key] = task
     if not tasks:
-        raise UsageError("an environment needs tasks, and the data has none")
+        raise UsageError("an environment needs at least one task in the data")
     told, spec_file = _graders_spec(spec)
     told_files = "\n".join([spec, *(content.decode("utf-8", "replace") for content in spec_file.values())])
     requirement = _requirement(told_files)
@@ -168,7 +168,7 @@ def _whole(tree: Tree) -> Tree:
         WorkspaceError: One is a link, a device, unreadable or over a limit, or has a name that is not UTF-8.
     """
     if tree.unknown:
-        raise WorkspaceError(f"not all of its files are known: {tree.unknown}")
+        raise WorkspaceError(f"some of its files are unknown: {tree.unknown}")
     for path, entry in tree.manifest.items():
         if entry.kind not in ("file", "folder") or not path.isprintable():
             raise WorkspaceError(f"{shown(path)} is a {entry.kind} that can't be part of a written task")
@@ -192,7 +192,7 @@ def _instruction(row: Group) -> str:
     turns = [row.prompt] if isinstance(row.prompt, str) else [turn.get("content") for turn in row.prompt]
     texts = [turn for turn in turns if isinstance(turn, str) and turn.strip()]
     if not texts:
-        raise UsageError(f"the row {row.id} has no prompt as text")
+        raise UsageError(f"the prompt of the row {row.id} must be a string")
     return "\n\n".join([*(text.strip() for text in texts), f"Work in the folder {WORK}."]) + "\n"
 
 

@@ -79,9 +79,9 @@ class Aliases:
         except OSError as error:
             raise UsageError(f"aliases: {path} can't be read: {error.strerror}") from None
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"aliases: {path} is no JSON: {error}", hint=hint) from None
+            raise UsageError(f"aliases: {path} must be JSON: {error}", hint=hint) from None
         if not isinstance(groups, dict):
-            raise UsageError(f"aliases: {path} holds no object of names, or more than {MAX_FILE:,} bytes", hint=hint)
+            raise UsageError(f"aliases: {path} must be an object of names, of at most {MAX_FILE:,} bytes", hint=hint)
         for name, others in groups.items():
             if not isinstance(others, list) or not all(isinstance(other, str) for other in others):
                 raise UsageError(f"aliases: {path}: {name!r} needs a list of names", hint=hint)

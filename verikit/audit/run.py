@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from verikit.audit.candidates import (
@@ -44,6 +44,7 @@ def audit(
     *,
     mapping: Mapping[str, str] = NO_MAPPING,
     format: str | None = None,
+    limit: int | None = None,
     against: str = "",
     probed: int = PROBED,
     repeats: int = 2,
@@ -64,6 +65,7 @@ def audit(
             with a `repository` and tests are judged by `patch`.
         mapping: From prompt, completions, answer, id, solution, label to the rows' keys.
         format: The file's format, if it can't be detected from the keys.
+        limit: Only the first rows of the file are read. None reads all. `against` is always read whole.
         against: Another file (for example this test's training data) that must not contain any of these questions.
         probed: Number of rows on which the reward is tried, sampled with `seed`. 0 tries all. All candidates are
             scored.
@@ -84,7 +86,7 @@ def audit(
     """
     verifier = load(by) if by else None
     kept = partial(KeptScores, Path(keep) if keep else None, restart=not resume)
-    rows, bad = _readable(file, mapping, format)
+    rows, bad = _readable(file, mapping, format, limit)
     result = AuditResult(file, verifier.name if isinstance(by, Verifier) and verifier else str(by), len(rows), bad)
     others = _readable(against, mapping, None)[0] if against else None
     _check_data(result, rows, others, against)
@@ -100,8 +102,10 @@ def audit(
     return result
 
 
-def _readable(file: str, mapping: Mapping[str, str], format: str | None) -> tuple[list[AuditRow], int]:
-    items = list(read_rows(file, mapping, format))
+def _readable(
+    file: str, mapping: Mapping[str, str], format: str | None, limit: int | None = None
+) -> tuple[list[AuditRow], int]:
+    items = list(islice(read_rows(file, mapping, format), limit))
     rows = [item for item in items if isinstance(item, AuditRow)]
     if not rows:
         first = next((item for item in items if isinstance(item, SchemaError)), None)

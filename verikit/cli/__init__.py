@@ -48,6 +48,7 @@ COMMANDS = {
     ),
     "audit": ("verikit.cli.audit:audit", "Check whether a dataset is gradable and a reward hackable."),
     "report": ("verikit.cli.report:report", "Show finished runs."),
+    "verify": ("verikit.cli.verify:verify", "Verify that the files of finished runs are as the run wrote them."),
     "explain": ("verikit.cli.explain:explain", "Explain the score of one candidate."),
     "list": ("verikit.cli.list:list_", "List the verifiers and selectors that a spec can use."),
     "cache": ("verikit.cli.cache:cache", "Show or clear the generation cache."),

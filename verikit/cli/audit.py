@@ -17,7 +17,7 @@ from verikit.audit.folder import summary, write_folder
 from verikit.audit.run import PROBED
 from verikit.audit.show import EXAMPLES, show
 from verikit.cli.command import GroupedCommand, next_step
-from verikit.cli.options import GATE, data_options, json_option, parse_share, quiet_option, resume_option
+from verikit.cli.options import GATE, data_options, json_option, limit_option, parse_share, quiet_option, resume_option
 from verikit.platform.terminal import Watch, pace, printable
 from verikit.types import PASS_MARK
 
@@ -82,6 +82,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     "--examples", default=EXAMPLES, show_default=True, type=click.IntRange(0), help="Examples shown per check."
 )
 @data_options
+@limit_option
 @resume_option
 @json_option
 @quiet_option
@@ -99,6 +100,7 @@ def audit(
     examples: int,
     mapping: dict[str, str],
     format_: str | None,
+    limit: int | None,
     resume: bool,
     as_json: bool,
     quiet: bool,
@@ -126,6 +128,7 @@ def audit(
                 by,
                 mapping=mapping,
                 format=format_,
+                limit=limit,
                 against=against,
                 probed=rows,
                 repeats=repeats,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 
 import click
 
-from verikit.cli.command import GroupedCommand
+from verikit.cli.command import GroupedCommand, next_step
 from verikit.cli.options import UNSCORED, json_option, parse_share, quiet_option
 from verikit.convert import FORMS, ConversionCounts, Form, convert
 from verikit.convert.inputs import read_files, rows
@@ -18,7 +19,7 @@ from verikit.platform.terminal import Watch, printable
 
 SHOWN = 3
 """Bad rows that are printed."""
-LIST = "list"
+LIST, FETCH = "list", "fetch"
 
 
 @click.command(
@@ -28,7 +29,7 @@ LIST = "list"
         "Held-out rows": "--held-out-file --seed",
     },
 )
-@click.argument("form", type=click.Choice([LIST, *FORMS]), metavar="list|FORM")
+@click.argument("form", type=click.Choice([LIST, FETCH, *FORMS]), metavar="list|fetch|FORM")
 @click.argument("inputs", nargs=-1, metavar="INPUT...")
 @click.option("-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="JSON lines file. -: stdout.")
 @click.option("--config", metavar="NAME", default="", help="Configuration of a Hugging Face dataset.")
@@ -72,16 +73,22 @@ def data(
 ) -> int:
     """Convert a dataset in its published FORM to rows. `verikit data list` shows the forms.
 
+    `verikit data fetch TASK` downloads the rows of tasks of `verikit eval` into the data folder. Without a network it
+    reports which files to get, and where to put them.
+
     INPUT is files, folders, quoted patterns, - for stdin, or hf:ORG/NAME (hf:FOLDER for a local copy).
     Compressed and parquet files are read directly. Bad rows are reported and skipped.
 
     \b
     verikit data gsm8k train.jsonl -o gsm8k.jsonl --held-out 200
     verikit data hotpotqa hf:hotpotqa/hotpot_qa --config distractor --split train -o hotpotqa.jsonl
+    verikit data fetch verikit_gsm8k
     verikit data documents 'dclm/*.jsonl.zst' -o documents.jsonl --limit 20000
     """  # noqa: D301 - click reads \b as "don't wrap"
     if form == LIST:
         return _listed(as_json)
+    if form == FETCH:
+        return _fetch(inputs, quiet)
     if not inputs or out is None:
         raise click.UsageError("pass INPUT and -o FILE. `verikit data list` shows the forms.")
     chosen, to_stdout = FORMS[form], str(out) == "-"
@@ -111,6 +118,15 @@ def data(
         )
     _summary(chosen, state, str(out), str(apart) if held_out else "", as_json and not to_stdout)
     return UNSCORED if state.bad > fail_over * state.read else 0
+
+
+def _fetch(names: tuple[str, ...], quiet: bool) -> int:
+    """Download the rows of benchmark tasks. The core finds the layer of the tasks by name."""
+    if not names:
+        raise click.UsageError("pass the TASKs to fetch. `verikit list tasks` shows them")
+    import_module("verikit.evals.fetch").fetch(names, lambda line: click.echo(printable(line)))
+    next_step("verikit", "eval", *names, "--model", "MODEL", quiet=quiet)
+    return 0
 
 
 def _spare(inputs: tuple[str, ...], split: str, written: list[Path]) -> None:

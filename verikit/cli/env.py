@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,7 +17,7 @@ import click
 from verikit.cli.command import GroupedCommand
 from verikit.cli.env_audit import audit_
 from verikit.cli.env_changes import compare_, fix_
-from verikit.cli.options import Command, json_option, map_option, parse_share
+from verikit.cli.options import Command, json_option, limit_option, map_option, parse_share
 from verikit.env import Agreement, Rollout, check, play, play_ors, read, tasks
 from verikit.env.agreement import TOLERANCE, Disagreement
 from verikit.env.harbor import is_task
@@ -56,7 +57,16 @@ env.add_command(fix_)
 @click.option("--tasks", "only_tasks", is_flag=True, help="Import only the tasks of a file, without rollouts.")
 @click.option("--split", metavar="NAME", help="Split of the server's tasks. Default: the server's first.")
 @_answer_option
-def read_(source: str, out: Path | None, force: bool, only_tasks: bool, split: str | None, gold: str | None) -> int:
+@limit_option
+def read_(
+    source: str,
+    out: Path | None,
+    force: bool,
+    only_tasks: bool,
+    split: str | None,
+    gold: str | None,
+    limit: int | None,
+) -> int:
     """Write the rollouts or the tasks of SOURCE as rows that verikit reads.
 
     SOURCE is a file of NeMo-Gym's or verifiers' rollouts, a folder of Harbor's tasks or trials, the address of an
@@ -67,7 +77,7 @@ def read_(source: str, out: Path | None, force: bool, only_tasks: bool, split: s
     verikit env read tasks/hello-world
     verikit env read http://localhost:8000 --split test
     """  # noqa: D301 - click reads \b as "don't wrap"
-    return _written(_rows(source, only_tasks, split, gold), out, force)
+    return _written(islice(_rows(source, only_tasks, split, gold), limit), out, force)
 
 
 def _written(items: Iterable[Rollout | dict[str, Any] | SchemaError], out: Path | None, force: bool) -> int:
@@ -138,7 +148,16 @@ def _rows(
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--field", help="Field for the completion. In the action: message. In the tool's input: answer.")
 @click.option("--tool", metavar="NAME", help="ADDRESS is an ORS server. Its tool NAME takes the answer.")
-def play_(address: str, file: str, out: Path | None, force: bool, field: str | None, tool: str | None) -> int:
+@limit_option
+def play_(
+    address: str,
+    file: str,
+    out: Path | None,
+    force: bool,
+    field: str | None,
+    tool: str | None,
+    limit: int | None,
+) -> int:
     """Send the completions of FILE to an OpenEnv or ORS server, and write them with the server's rewards.
 
     A row has a completion, and index, seed, split, task_id or episode_id for the server's reset. An ORS server uses
@@ -148,9 +167,10 @@ def play_(address: str, file: str, out: Path | None, force: bool, field: str | N
     verikit env play http://localhost:8000 completions.jsonl -o rollouts.jsonl
     verikit env check rollouts.jsonl answer
     """  # noqa: D301 - click reads \b as "don't wrap"
+    completions = islice(_completions(file), limit)
     if tool is not None:
-        return _written(play_ors(address, _completions(file), tool=tool, field=field or "answer"), out, force)
-    return _written(play(address, _completions(file), field=field or "message"), out, force)
+        return _written(play_ors(address, completions, tool=tool, field=field or "answer"), out, force)
+    return _written(play(address, completions, field=field or "message"), out, force)
 
 
 def _completions(file: str) -> Iterator[dict[str, Any] | SchemaError]:
@@ -182,6 +202,7 @@ def _completions(file: str) -> Iterator[dict[str, Any] | SchemaError]:
 @click.option(
     "--fail-under", metavar="SHARE", callback=_share, help="Exit with 4 if fewer rewards are equal, such as 95%."
 )
+@limit_option
 @json_option
 def check_(
     source: str,
@@ -192,6 +213,7 @@ def check_(
     tolerance: float,
     examples: int,
     fail_under: float | None,
+    limit: int | None,
     as_json: bool,
 ) -> int:
     """Score the stored rollouts of SOURCE by SPEC, and compare with the rewards of their environment.
@@ -203,7 +225,7 @@ def check_(
     """  # noqa: D301 - click reads \b as "don't wrap"
     if mapping and with_ is None:
         raise UsageError("--map names keys of the file that --with gives", hint="add --with FILE")
-    found = check(source, spec, gold=gold, tasks=with_, mapping=mapping, tolerance=tolerance)
+    found = check(source, spec, gold=gold, tasks=with_, mapping=mapping, tolerance=tolerance, limit=limit)
     if as_json:
         click.echo(json.dumps(found.as_dict(), ensure_ascii=True))
     else:

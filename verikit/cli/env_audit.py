@@ -70,6 +70,7 @@ def _parse_limits(context: click.Context, parameter: click.Parameter, value: tup
     help="Sign the report of --out with an ssh key.",
 )
 @click.option("--examples", default=5, show_default=True, type=click.IntRange(0), help="Shown of each check.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Audit only the first N tasks.")
 @resume_option
 @json_option
 @quiet_option
@@ -84,6 +85,7 @@ def audit_(
     html: Path | None,
     sign: Path | None,
     examples: int,
+    limit: int | None,
     resume: bool,
     as_json: bool,
     quiet: bool,
@@ -116,7 +118,7 @@ def audit_(
         stack.enter_context(Watch(quiet=quiet)).start(seen.describe)
         report = stack.enter_context(ReportFile(out)) if out else None
         found = audit_tasks(
-            folder, keep=out, resume=resume, only=only or "", run=run, seconds=seconds, begun=seen.begin
+            folder, keep=out, resume=resume, only=only or "", run=run, seconds=seconds, limit=limit, begun=seen.begin
         )
         records = _seen(found, seen, [shown, page] if html else [shown])
         try:

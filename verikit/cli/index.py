@@ -8,12 +8,13 @@ import re
 import sys
 import time
 from contextlib import redirect_stdout
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from verikit.cli.command import GroupedCommand
-from verikit.cli.options import PRICES, UNSCORED, json_option, quiet_option, read_options
+from verikit.cli.command import GroupedCommand, next_step
+from verikit.cli.options import PRICES, UNSCORED, json_option, limit_option, quiet_option, read_options
 from verikit.errors import MissingExtra, SchemaError, UsageError
 from verikit.platform.terminal import Watch, pace, printable
 from verikit.readers.parse import JsonRow
@@ -85,10 +86,12 @@ def index() -> None:
     default="float32",
     help="Maximum tokens per reply of the model.",
 )
+@limit_option
 @quiet_option
 def build(
     corpus: tuple[str, ...],
     out: str,
+    limit: int | None,
     words: int | None,
     bm25: bool,
     graph: bool,
@@ -123,6 +126,7 @@ def build(
                 corpus,
                 out,
                 words=words,
+                limit=limit,
                 bm25=bm25,
                 graph=graph,
                 entities=model,
@@ -137,10 +141,12 @@ def build(
     kinds = [*(["bm25"] if bm25 else []), *(["dense"] if settings else [])]
     kinds += ["hybrid"] if len(kinds) == 2 else []
     kinds += [f"graph:{kind}" for kind in kinds] if graph else []
-    code = f"#{encoder}" if ":" in encoder else ""
-    specs = ", ".join(f"{kind}:{out}{'' if kind.endswith('bm25') else code}" for kind in kinds)
-    click.echo(f"{count:,} passages." + (f" Search with {specs}" if specs else ""), err=True)
-    return _tell_entities(model, seen)
+    own = f"#{encoder}" if ":" in encoder else ""
+    specs = [f"{kind}:{out}{'' if kind.endswith('bm25') else own}" for kind in kinds]
+    click.echo(f"{count:,} passages." + (f" Search with {', '.join(specs)}" if specs else ""), err=True)
+    code = _tell_entities(model, seen)
+    next_step("verikit", "index", "search", specs[0] if specs else f"graph:bm25:{out}", "QUERY", quiet=quiet)
+    return code
 
 
 def _entity_model(spec: str, model_args: tuple[str, ...]) -> EntityModel | None:
@@ -226,8 +232,9 @@ class BuildProgress:
 @click.argument("query", nargs=-1)
 @click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Passages per query.")
 @click.option("--questions", metavar="FILE", help="JSON lines with `question` and `gold_titles`: print recall instead.")
+@limit_option
 @json_option
-def search(spec: str, query: tuple[str, ...], k: int, questions: str | None, as_json: bool) -> int:
+def search(spec: str, query: tuple[str, ...], k: int, questions: str | None, limit: int | None, as_json: bool) -> int:
     """Query a retriever: bm25:DIR, dense:DIR, graph:bm25:DIR, or a server's address (all: `verikit list`).
 
     \b
@@ -236,19 +243,21 @@ def search(spec: str, query: tuple[str, ...], k: int, questions: str | None, as_
     """  # noqa: D301
     if bool(query) == (questions is not None):
         raise click.UsageError("give queries, or --questions FILE")
+    if limit and questions is None:
+        raise click.UsageError("--limit goes with --questions")
     retriever = load_retriever(spec)
     if questions is not None:
-        metrics = _measure(retriever, questions)
+        metrics = _measure(retriever, questions, limit)
         lines = [f"{name:<13} {value:.4f}" for name, value in metrics.items()]
         click.echo(json.dumps(metrics, indent=2) if as_json else "\n".join(lines))
-        return 0
-    for asked, found in zip(query, retriever.retrieve(query, k), strict=True):
+    for asked, found in zip(query, retriever.retrieve(query, k) if query else (), strict=True):
         if as_json:
             rows = [{"id": passage.id, "title": passage.title, "text": passage.text} for passage in found]
             click.echo(json.dumps({"query": asked, "passages": rows}, ensure_ascii=False))
             continue
         click.secho(printable(asked), bold=True)
         click.echo("\n".join(_shown(number, passage) for number, passage in enumerate(found, 1)) or "  None")
+    next_step("verikit", "index", "serve", spec, quiet=as_json or spec.startswith("http"))
     return 0
 
 
@@ -278,14 +287,14 @@ def _shown(number: int, passage: Passage) -> str:
     return printable(f"  {number}. {text[:SHOWN]}{'…' if len(text) > SHOWN else ''}")
 
 
-def _measure(retriever: Retriever, path: str) -> dict[str, float]:
+def _measure(retriever: Retriever, path: str, limit: int | None) -> dict[str, float]:
     """Return recall, all-gold and MRR on a file of questions.
 
     Raises:
         SchemaError: A row has no question or no gold titles.
         UsageError: There are no questions, or the retriever's passages have no titles.
     """
-    rows = list(read_rows(path, _question))
+    rows = list(islice(read_rows(path, _question), limit))
     if not rows:
         raise UsageError(f"{path} contains no questions")
     asked, golds = [question for question, _ in rows], [titles for _, titles in rows]

@@ -70,6 +70,11 @@ def fail_over_option(command: Command) -> Command:
     )(command)
 
 
+def limit_option(command: Command) -> Command:
+    """Add `--limit N`: at most this many rows are read. None reads all."""
+    return click.option("--limit", type=click.IntRange(1), metavar="N", help="Read only the first N rows.")(command)
+
+
 def by_key_option(command: Command) -> Command:
     """Add `--by-key KEY`, as `by_key`: keys of the rows to slice a run by."""
     text = "Also show results by this key of the rows: category, extra_info.level. Repeatable."

@@ -17,7 +17,7 @@ from verikit.report import SAMPLES, Options
 from verikit.report import report as page
 from verikit.report.compare import SideBySide, collect_all
 from verikit.report.export import TABLES, files, text
-from verikit.report.kinds import kind_of, read_json, runs_in
+from verikit.report.kinds import inspect_logs, kind_of, read_json, runs_in
 from verikit.report.model import Run
 from verikit.report.score import slices_of
 from verikit.scoring.show import show
@@ -29,6 +29,7 @@ from verikit.scoring.sums import verify
     usual="--html --by-key --out --markdown --svg --json",
     purposes={
         "Input": "--data --samples",
+        "Output": "--inspect",
     },
 )
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
@@ -49,6 +50,12 @@ from verikit.scoring.sums import verify
 @click.option("--svg", is_flag=True, help="Charts as SVG, for a paper.")
 @click.option("--pdf", is_flag=True, help="Figures as PDF. Requires the extra pdf.")
 @click.option(
+    "--inspect",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write runs of eval as inspect logs, one per task.",
+)
+@click.option(
     "-o",
     "--out",
     metavar="DIR",
@@ -62,6 +69,7 @@ def report(
     samples: int,
     by_key: tuple[str, ...],
     as_json: bool,
+    inspect: Path | None,
     out: Path | None,
     **wanted: bool,
 ) -> None:
@@ -83,7 +91,9 @@ def report(
         _write(html, page(runs, options))
     if formats:
         _export(*collect_all(runs, options), formats, out)
-    if formats or html is not None:
+    if inspect is not None:
+        _write_logs([run for path in runs for run in runs_in(path)], inspect)
+    if formats or html is not None or inspect is not None:
         return
     found = dict(_summaries(runs, ("score", "judge") if as_json else ("score",)))
     for name, (summary, config) in found.items() if by_key else ():
@@ -142,8 +152,18 @@ def _export(runs: Sequence[Run], together: Sequence[SideBySide], formats: Sequen
     click.echo(f"{count} files written to {out}", err=True)
 
 
+def _write_logs(runs: Sequence[Path], out: Path) -> None:
+    """Write the logs of each run into a folder, in a folder per run if there are several."""
+    for run in runs:
+        target = out / run.resolve().name if len(runs) > 1 else out
+        for name, content in inspect_logs(run):
+            _write(target / name, content)
+    next_step("inspect", "view", "--log-dir", out)
+
+
 def _write(path: Path, content: bytes) -> None:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as error:
         raise VerikitError(f"can't write {path}: {error.strerror}") from None

@@ -77,6 +77,7 @@ def check(
     tasks: Paths | None = None,
     mapping: Mapping[str, str] | None = None,
     tolerance: float = TOLERANCE,
+    limit: int | None = None,
 ) -> Agreement:
     """Score stored rollouts and compare with the rewards that their environment gave.
 
@@ -87,13 +88,14 @@ def check(
         tasks: The data file of the rollouts, with the fields that they lack: your own rows, or NeMo-Gym's tasks.
         mapping: From prompt, answer and id to the keys of your rows; None: the usual ones.
         tolerance: Rewards and values within it are equal.
+        limit: Only this many rollouts are read. None reads all.
 
     Raises:
         SpecError: The spec can't be read.
         UsageError: A file can't be read.
     """
     loaded = load(verifier)
-    found = _rollouts(source, gold, tasks, mapping)
+    found = islice(_rollouts(source, gold, tasks, mapping), limit)
     agreement = Agreement()
     while chunk := list(islice(found, CHUNK)):
         _compare(agreement, loaded, chunk, tolerance)

@@ -64,11 +64,11 @@ def _task(folder: Path) -> dict[str, Any]:
     try:
         config = parse_config(text.encode())
     except ValueError as error:
-        raise SchemaError(f"is no TOML: {error}", file=folder / CONFIG) from None
+        raise SchemaError(f"must be TOML: {error}", file=folder / CONFIG) from None
     steps = config.get("steps")
     instruction = folder / "instruction.md"
     if not instruction.is_file() and isinstance(steps, list):
-        raise SchemaError("has several steps, which are no single prompt", file=folder / CONFIG, field="steps")
+        raise SchemaError("must have one step: several are not a single prompt", file=folder / CONFIG, field="steps")
     task, verifier = (config[key] if isinstance(config.get(key), dict) else {} for key in ("task", "verifier"))
     meta = config.get("metadata")
     return {
@@ -135,7 +135,7 @@ def _json(path: Path) -> Mapping[str, Any]:
     try:
         found = json.loads(_text(path))
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"is no JSON: {error}", file=path) from None
+        raise SchemaError(f"must be JSON: {error}", file=path) from None
     if not isinstance(found, Mapping):
-        raise SchemaError("is no JSON object", file=path)
+        raise SchemaError("must be a JSON object", file=path)
     return found

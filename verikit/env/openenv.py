@@ -50,7 +50,7 @@ def play(
         client: Any = import_module("websockets.sync.client")
         errors: Any = import_module("websockets.exceptions")
     except ImportError:
-        raise UsageError("an OpenEnv server is asked by websockets", hint="pip install websockets") from None
+        raise UsageError("OpenEnv servers need the package websockets", hint="pip install websockets") from None
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https", "ws", "wss") or not parts.netloc:
         raise UsageError(f"{address!r} is not a valid address", hint="http://localhost:8000")
@@ -115,11 +115,11 @@ def _asked(socket: Any, kind: str, data: Mapping[str, Any], timeout_s: float) ->
     try:
         found = json.loads(socket.recv(timeout=timeout_s))
     except TimeoutError:
-        raise VerikitError(f"no reply to {kind} within {timeout_s:g} s") from None
+        raise VerikitError(f"the server did not reply to {kind} within {timeout_s:g} s") from None
     except (ValueError, RecursionError) as error:
-        raise VerikitError(f"the reply to {kind} is no JSON: {error}") from None
+        raise VerikitError(f"the reply to {kind} must be JSON: {error}") from None
     if not isinstance(found, Mapping) or not isinstance(found.get("data"), Mapping):
-        raise VerikitError(f"the reply to {kind} is no message of OpenEnv")
+        raise VerikitError(f"the reply to {kind} must be an OpenEnv message")
     return found
 
 

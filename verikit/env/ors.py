@@ -52,7 +52,7 @@ def play_ors(
             if isinstance(sample, SchemaError):
                 yield sample
             elif sample.meta.get("index") is None:
-                yield SchemaError(f"{where}: does not say which task is meant", field="index")
+                yield SchemaError(f"{where}: needs a number that identifies the task", field="index")
             else:
                 client.headers[SESSION] = uuid4().hex
                 yield _episode(client, name, sample, tool, field, where)
@@ -102,7 +102,7 @@ def _called(client: Any, path: str, body: Mapping[str, Any]) -> Mapping[str, Any
     except httpx.HTTPError as error:
         raise VerikitError(f"{path}: {error or type(error).__name__}") from None
     except (ValueError, RecursionError) as error:
-        raise VerikitError(f"{path}: the result is no JSON: {error}") from None
+        raise VerikitError(f"{path}: the result must be JSON: {error}") from None
     return found if isinstance(found, Mapping) else {}
 
 

@@ -107,7 +107,7 @@ def _joined(rollouts: Iterator[Rollout | SchemaError], own: OwnRows, file: str) 
         yield item if sample is None else replace(item, sample=sample)
     if alone and not matched:
         hint = "give the file that the rollouts were made from; --map prompt=KEY names the field with the prompt"
-        raise UsageError(f"no row of {file} has the prompt of a rollout", hint=hint)
+        raise UsageError(f"the prompts of the rollouts are not in {file}", hint=hint)
 
 
 def _read(source: Paths, gold: str | None, index: TaskIndex | None) -> Iterator[Rollout | SchemaError]:
@@ -139,8 +139,8 @@ def _of_row(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Ro
         if all(key in row for key in known):
             yield from read_row(row, where, gold)
             return
-    forms = "; ".join(f"{name} has {', '.join(known)}" for name, known, _ in FORMS)
-    raise SchemaError("is no rollout", hint=f"{forms}; the row has {', '.join(map(str, list(row)[:12]))}")
+    forms = ", ".join(f"{name} has {', '.join(known)}" for name, known, _ in FORMS)
+    raise SchemaError("must be a rollout", hint=f"{forms}. The row has {', '.join(map(str, list(row)[:12]))}")
 
 
 def _nemo_gym(row: Mapping[str, Any], where: str, gold: str | None) -> Iterator[Rollout]:

@@ -46,7 +46,7 @@ def served_tasks(address: str, split: str | None) -> Iterator[Any]:
             found = asked(client, "POST", f"{path}/task_range", split=chosen, start=start, stop=stop)
             page = _of_kind(list, found, f"{path}/task_range", "tasks")
             if not page:  # a server that overstates its tasks would cause endless requests
-                raise VerikitError(f"{path}: there are {total} tasks, but none from {start} on")
+                raise VerikitError(f"{path}: the server has {total} tasks, but sent none starting at {start}")
             yield from page
 
 
@@ -85,7 +85,7 @@ def _of_kind(kind: type[Any], found: Any, path: str, key: str = "") -> Any:
         value = found.get(key) if isinstance(found, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
         raise VerikitError(
-            f"{path}: the reply is none of OpenEnv's or ORS's", hint="is it the address of another server?"
+            f"{path}: the reply must be in OpenEnv's or ORS's format", hint="is it the address of another server?"
         )
     return value
 
@@ -120,4 +120,4 @@ def asked(client: Any, method: str, path: str, **body: Any) -> Any:
     except httpx.HTTPError as error:
         raise VerikitError(f"{_address(client)}{path}: {error or type(error).__name__}") from None
     except (ValueError, RecursionError) as error:
-        raise VerikitError(f"{path}: the reply is no JSON: {error}") from None
+        raise VerikitError(f"{path}: the reply must be JSON: {error}") from None

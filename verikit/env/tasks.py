@@ -41,7 +41,7 @@ def tasks(source: str | Path, *, split: str | None = None) -> Iterator[dict[str,
     elif Path(text).is_dir() and is_task(Path(text)):
         yield from task_rows(Path(text))
     elif Path(text).is_dir():
-        raise UsageError(f"{text} holds no task", hint="a Harbor task has a task.toml; a file of tasks is named itself")
+        raise UsageError(f"{text} is not a Harbor task: it has no task.toml", hint="pass a task's folder or a file")
     else:
         for file, line, row in rows([text]):
             yield row if isinstance(row, SchemaError) else _of_file(row, file, line)
@@ -50,7 +50,7 @@ def tasks(source: str | Path, *, split: str | None = None) -> Iterator[dict[str,
 def _of_file(row: Mapping[str, Any], file: str, line: int) -> dict[str, Any] | SchemaError:
     asked = row.get("responses_create_params")
     if not isinstance(asked, Mapping):
-        return SchemaError("is no task of NeMo-Gym", file=file, line=line, field="responses_create_params")
+        return SchemaError("must be a NeMo-Gym task", file=file, line=line, field="responses_create_params")
     rest = {key: value for key, value in row.items() if key not in ("responses_create_params", "response", "reward")}
     if isinstance(more := rest.get("verifier_metadata"), Mapping):
         rest = {**more, **rest}

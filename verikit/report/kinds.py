@@ -30,6 +30,8 @@ class RunKind(NamedTuple):
     """`module:attribute` of a `Collector`."""
     outcomes: str = ""
     """The same of (run, metric) -> list[Outcomes], its values by question; a kind without can't be compared."""
+    inspect: str = ""
+    """The same of (run) -> names and contents of logs for inspect. A kind without can't be written as such."""
     rows: str = ""
     """The same of (run, keys, files) -> rows by task and id: questions, and the rows' values of keys."""
 
@@ -40,7 +42,7 @@ KINDS = (
         "scores.jsonl",
         "verikit.report.score:collect",
         "verikit.scoring.outcomes:outcomes",
-        "verikit.scoring.slices:rows",
+        rows="verikit.scoring.slices:rows",
     ),
     RunKind("judge", "verdicts.jsonl", "verikit.judges.match.page:collect"),
     RunKind(
@@ -48,7 +50,8 @@ KINDS = (
         "results.json",
         "verikit.evals.page:collect",
         "verikit.evals.outcomes:outcomes",
-        "verikit.evals.outcomes:rows",
+        rows="verikit.evals.outcomes:rows",
+        inspect="verikit.evals.inspect_log:inspect_logs",
     ),
     RunKind("train", "metrics.jsonl", "verikit.trainers.page:collect"),
     RunKind("audit", "findings.jsonl", "verikit.audit.page:collect"),
@@ -60,6 +63,23 @@ def runs_in(path: Path) -> list[Path]:
     if kind_of(path) is None and path.is_dir():
         return sorted(folder for folder in path.iterdir() if kind_of(folder) is not None) or [path]
     return [path]
+
+
+def inspect_logs(run: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the file name and content of each log for inspect.
+
+    Raises:
+        UsageError: The folder is not a run of a kind that has logs, or is damaged.
+    """
+    refuse_links(run)
+    kind = kind_of(run)
+    if kind is None or not kind.inspect:
+        raise UsageError(f"{run}: only runs of `verikit eval` can be written as logs for inspect")
+    module, _, attribute = kind.inspect.partition(":")
+    try:
+        yield from getattr(import_module(module), attribute)(run)
+    except (OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise UsageError(f"{run} is damaged: {type(error).__name__}: {error}") from error
 
 
 def kind_of(run: Path) -> RunKind | None:

@@ -36,7 +36,7 @@ RANKED_BY = "ranked by"
 def _check_texts(*texts: object) -> None:
     for text in texts:
         if not isinstance(text, str):
-            raise TypeError(f"a text is {type(text).__name__}")
+            raise TypeError(f"{type(text).__name__} instead of a string")
 
 
 def _drawn(value: Number) -> Number:

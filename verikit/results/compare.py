@@ -110,7 +110,7 @@ class RunComparison:
     def _records(self, of: Of) -> Iterator[dict[str, Any]]:
         records = {"differences": self.records, "slices": self.slice_records, "rows": self.rows}
         if of not in records:
-            raise UsageError(f"there are no {of!r} of a comparison", hint=f"one of {', '.join(records)}")
+            raise UsageError(f"comparisons have no {of!r}", hint=f"use {', '.join(records)}")
         return records[of]()
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ def build_index(
     folder: str | Path,
     *,
     words: int | None = None,
+    limit: int | None = None,
     bm25: bool = True,
     graph: bool = False,
     entities: EntityModel | None = None,
@@ -40,6 +41,7 @@ def build_index(
         corpora: Files of passages or text, patterns, folders.
         folder: The index's folder. An existing build is resumed.
         words: Words per passage. By default text files are cut into 100 and rows are not cut.
+        limit: Most passages, the first ones. None reads all.
         bm25: Whether to build the BM25 index.
         graph: Whether to build the graph of titles.
         entities: A model that also finds entities for the graph, which implies `graph`. Its `counts` include failures.
@@ -55,11 +57,12 @@ def build_index(
         MissingExtra: numpy, bm25s or faiss is not installed.
     """
     sources = [_identity(Path(name), words) for corpus in corpora for name in check_corpus(corpus, words)]
+    sources += [f"the first {limit} passages"] if limit else []
     with _locked(Path(folder)):
         try:
             from verikit.retrieval.store import write_passages
 
-            texts = chain.from_iterable(read_corpus(corpus, words) for corpus in corpora)
+            texts = islice(chain.from_iterable(read_corpus(corpus, words) for corpus in corpora), limit)
             passages = write_passages(texts, Path(folder), sources, tell)
             if bm25:
                 from verikit.retrieval.bm25 import build_bm25

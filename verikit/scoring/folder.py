@@ -20,6 +20,7 @@ from verikit.errors import DISK_FULL, UsageError, VerikitError
 from verikit.platform.folders import refuse_links
 from verikit.platform.secrets import strike_all
 from verikit.platform.system import lock_file
+from verikit.scoring.manifest import MANIFEST, SIGNATURE, manifest_of
 from verikit.scoring.sums import PROGRESS, Commit, blocks_of, damaged_blocks, read_commits, sum_of, sums_at
 
 NEXT, READY = ".next", ".ready"
@@ -238,10 +239,23 @@ class Folder:
         if commit.others:
             self._put(PROGRESS, replace(commit, others={}).encode())
 
-    def seal(self, *names: str) -> None:
-        """Store the checksums of existing files that were written as a whole, because the run is finished."""
+    def seal(self, *names: str, inputs: Iterable[str] = (), specs: Mapping[str, Any] | None = None) -> None:
+        """Store the checksums of existing files that were written as a whole, and write the finished run's manifest.
+
+        The signature of another manifest is deleted.
+
+        Args:
+            names: The files.
+            inputs: The files that the run read, for the manifest.
+            specs: Fingerprints of what decided the results, by name, for the manifest.
+        """
+        with self._writing(MANIFEST):
+            manifest = manifest_of(self.path, inputs, specs or {})
+            if self.size(MANIFEST) != len(manifest) or (self.path / MANIFEST).read_bytes() != manifest:
+                self.delete(SIGNATURE)
+            self.replace(MANIFEST, manifest)
         commit = next(reversed(read_commits(self.path)[0]), Commit())
-        sums = {name: sum_of(self.path / name) for name in names}
+        sums = {name: sum_of(self.path / name) for name in (*names, MANIFEST)}
         others = {name: value for name, value in sums.items() if value is not None}
         self.replace(PROGRESS, replace(commit, others=others).encode())
 

@@ -126,7 +126,9 @@ def score_file(
         if by_key:
             summary["slices"] = slices(out, by_key, plan, source, scorer.verifier)
         folder.write_json(SUMMARY, summary)
-        folder.seal(CONFIG, ENVIRONMENT, SUMMARY)
+        read = () if told is None else filter(None, (*expand(told), plan.gold))
+        fingerprints = plan.config(scorer.verifier, scorer.by)["fingerprints"]
+        folder.seal(CONFIG, ENVIRONMENT, SUMMARY, inputs=read, specs=fingerprints)
     return summary
 
 

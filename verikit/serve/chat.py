@@ -105,7 +105,7 @@ def _number(body: Mapping[str, Any], key: str, kind: type[int] | type[float], de
         return default
     known = not isinstance(value, bool) and number(value) is not None
     if not known or (kind is int and value != int(value)):
-        raise UsageError(f"{key} is a {'whole ' if kind is int else ''}number, not {value!r}")
+        raise UsageError(f"{key} must be {'an integer' if kind is int else 'a number'}, got {value!r}")
     return kind(value)
 
 

@@ -124,7 +124,7 @@ class Workspace:
     def _tree(self, side: Side) -> Tree:
         source = self._sources[side]
         if source is None:
-            raise WorkspaceError(f"the workspace has no {side!r}", hint=f'a folder, a tar or texts: "{side}": …')
+            raise WorkspaceError(f"the workspace has no {side!r}", hint=f'a folder, a tar or strings: "{side}": …')
         if side not in self._trees:
             self._trees[side] = source.open(self.limits if side == "after" else self.limits.for_before())
         return self._trees[side]
@@ -154,7 +154,7 @@ class Workspace:
             self._check_read(entry, "after")
         found = Changes.between(before, after)
         if found.all and self.before.unknown:
-            raise WorkspaceError(f"not all that the agent began with is known: {self.before.unknown}")
+            raise WorkspaceError(f"some of the files that the agent started with are unknown: {self.before.unknown}")
         for path in found.removed:
             self._check_collected(path)
         if lost := next((path for path in found.removed if not self.declares(path)), None):

@@ -342,7 +342,7 @@ def test_a_base_model_continues_plain_text_with_fenced_code(tmp_path):
     ("options", "template", "told"),
     [
         ({}, "", "need a chat template"),
-        ({"chat": False}, KNOWS_TOOLS, "without a chat template"),
+        ({"chat": False}, KNOWS_TOOLS, "no chat template"),
         ({"calls": "fenced", "tools": ["my_tools.py:lookup"]}, KNOWS_TOOLS, "runs programs"),
         ({"tools": ["my_tools.py:bare"]}, KNOWS_TOOLS, "can't be described"),
         ({"tools": ["my_tools.py:missing"]}, KNOWS_TOOLS, "has no 'missing'"),

@@ -82,7 +82,7 @@ def test_held_out_problems_are_sampled_and_greedy_and_what_has_no_score_is_left_
     asked = [(request.temperature, request.top_p, request.logprobs) for request in sampler.requests]
     assert asked == [(0.6, 0.8, None)] * 3 + [(0.0, 1.0, None)]
     assert len({request.seed for request in sampler.requests[:3]}) == 3
-    with pytest.raises(TrainerError, match="no rollout of the held-out problems was scored"):
+    with pytest.raises(TrainerError, match="rollouts of the held-out problems are all unscored"):
         made.accuracy(Writer(made.setting.tokenizer, lambda text: EngineError("gone")), 0.0, 1)
     made.held_out = []
     assert made.accuracy(sampler, 0.0, 1) == 0.0

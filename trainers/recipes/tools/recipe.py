@@ -71,7 +71,7 @@ class ToolRecipe(SingleTurn):
         self.toolbox = Toolbox(self.make_tools(), options.result_chars)
         self.form = make_form(options.calls, setting.tokenizer, self.toolbox.schemas)
         if not options.chat and options.calls != "fenced":
-            raise ConfigError("without a chat template calls are fenced code", hint='options.calls = "fenced"')
+            raise ConfigError("calls must be fenced code if there is no chat template", hint='options.calls = "fenced"')
 
     def make_tools(self) -> list[Tool]:
         """Return the tools."""
@@ -146,7 +146,7 @@ class ToolRecipe(SingleTurn):
         scores = [score for _, score in done]
         values = [score.value for score in scores if score.value is not None]
         if scores and not values:
-            raise TrainerError(f"no rollout of the held-out problems was scored: {scores[0].reason}")
+            raise TrainerError(f"the rollouts of the held-out problems are all unscored: {scores[0].reason}")
         return sum(values) / len(values) if values else 0.0
 
     def gold_scores(self, sampler: Sampler, gold: Verifier, samples: int) -> list[list[tuple[Score, Score]]]:

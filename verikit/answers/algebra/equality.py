@@ -55,9 +55,9 @@ class Equality:
     def __post_init__(self) -> None:
         for field, choices in _CHOICES.items():
             if getattr(self, field) not in choices:
-                raise UsageError(f"{field} must be one of {', '.join(choices)}, not {getattr(self, field)!r}")
+                raise UsageError(f"{field} must be one of {', '.join(choices)}, got {getattr(self, field)!r}")
         if not 0 <= self.tolerance < 1:
-            raise UsageError(f"tolerance must be at least 0 and below 1, not {self.tolerance!r}")
+            raise UsageError(f"tolerance must be at least 0 and below 1, got {self.tolerance!r}")
 
     @property
     def lenient(self) -> bool:

@@ -37,6 +37,7 @@ def audit_tasks(
     only: str = "",
     run: bool = False,
     seconds: float = 60.0,
+    limit: int | None = None,
     begun: Callable[[int], None] = lambda tasks: None,
 ) -> Iterator[TaskRecord]:
     """Audit the environments of a folder. Without `run`, their files are never imported or run.
@@ -48,6 +49,7 @@ def audit_tasks(
         only: The one format to look for. Empty: each of them.
         run: Also run each task's solution and tests in the sandbox.
         seconds: Of each running check on each task.
+        limit: Only the first tasks, by path. None audits all.
         begun: Called with the number of tasks before the first is audited.
 
     Yields:
@@ -57,6 +59,7 @@ def audit_tasks(
         UsageError: There is no environment, its format is ambiguous, or a folder can't be read or written.
     """
     root, found = _found(str(folder), only)
+    found = found[:limit]
     begun(len(found))
     index = AlikeTasks(lambda within: AuditedTask.open(root, within))
     with ExitStack() as stack:
@@ -257,5 +260,5 @@ class KeptRecords:
                 if told["verikit"] == self._version:
                     self._places[told["key"]] = (at, len(line))
             except (ValueError, KeyError, TypeError) as error:
-                raise SchemaError(str(error), file=path, line=number, hint="--restart begins anew") from None
+                raise SchemaError(str(error), file=path, line=number, hint="--restart audits all again") from None
             at += len(line)

@@ -101,7 +101,7 @@ class JsonSchema(TextVerifier):
             text = of_row if isinstance(of_row, str) else json.dumps(of_row)
             verifier = _for_row(text, self.bare, self.max_chars, self.timeout_s)
         except (UsageError, TypeError, ValueError, RecursionError) as error:
-            return Score.error(f"the row's {self.key!r} is no usable JSON schema: {str(error)[:300]}")
+            return Score.error(f"the row's {self.key!r} can't be used as a JSON schema: {str(error)[:300]}")
         return verifier._score_text(sample.completion)
 
     def _score_text(self, text: str) -> Score:

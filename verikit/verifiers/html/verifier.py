@@ -70,11 +70,11 @@ class Html(WorkspaceVerifier):
             object.__setattr__(self, "text", load(self.text))
         for option in ("visible", "absent"):
             if isinstance(getattr(self, option), str):
-                raise UsageError(f"{option} is a list, not a text")
+                raise UsageError(f"{option} must be a list, got a string")
         if isinstance(self.requests, str):
             raise UsageError("requests is true, false, or a list")
         if isinstance(self.console, str) and self.console not in ("", "clean"):
-            raise UsageError('console is "clean", or a list of texts')
+            raise UsageError('console must be "clean" or a list of strings')
         if not isinstance(self.dom, Mapping) or len(self.dom) > 100:
             raise UsageError("dom has CSS selectors as keys, at most 100")
         read_steps(self.steps)

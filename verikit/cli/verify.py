@@ -1,0 +1,105 @@
+"""`verikit verify`: compare finished runs with their manifests."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import click
+
+from verikit.cli.command import GroupedCommand
+from verikit.cli.options import json_option
+from verikit.platform.ssh import sign_file, signer_of
+from verikit.platform.terminal import pass_or_fail, printable
+from verikit.report.kinds import runs_in
+from verikit.scoring.manifest import GIB, MANIFEST, NAMESPACE, SIGNATURE, RunCheck, check_run
+
+MAX_SIGNATURE = 2**16
+"""Bytes of the largest signature that ssh-keygen gets."""
+SHOWN = 20
+"""Most problems and missing inputs of a run that are printed."""
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(name="verify", cls=GroupedCommand)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option("--sign", metavar="KEY", type=FILE, help="Sign the manifest of each unchanged run with an ssh key.")
+@click.option(
+    "--signers", metavar="FILE", type=FILE, help="OpenSSH's allowed signers: NAME KEY lines. Requires their signature."
+)
+@click.option(
+    "--max-gib", type=click.IntRange(1), default=256, show_default=True, metavar="N", help="Most GiB to read per run."
+)
+@json_option
+def verify(runs: tuple[Path, ...], sign: Path | None, signers: Path | None, max_gib: int, as_json: bool) -> int:
+    """Verify that the files of finished runs are as the run wrote them.
+
+    score, eval, judge and train write manifest.json at their end. It has the SHA-256 of each file, input and spec, and
+    the version of the code. Changed, missing and extra files are named, and the exit code is then 1. Without a
+    signature, the manifest itself could have been replaced.
+
+    \b
+    verikit verify runs/candidates
+    verikit verify runs/candidates --sign ~/.ssh/id_ed25519
+    verikit verify runs/candidates --signers allowed_signers
+    """  # noqa: D301 - click reads \b as "don't wrap"
+    results = {}
+    for run in chain.from_iterable(map(_runs, runs)):
+        check = check_run(run, max_gib * GIB)
+        if sign and not check.problems:
+            sign_file(run / MANIFEST, sign, NAMESPACE)
+        results[str(run)] = _told(check, _signature(run, signers, check))
+    click.echo(json.dumps(results, indent=2) if as_json else "\n".join(map(_shown, results, results.values())))
+    return int(not all(result["verified"] for result in results.values()))
+
+
+def _runs(path: Path) -> list[Path]:
+    """Return a run, or the runs in a folder that has no manifest, such as a suite's."""
+    return [path] if (path / MANIFEST).exists() else runs_in(path)
+
+
+def _signature(run: Path, signers: Path | None, check: RunCheck) -> str:
+    """Return who signed the manifest, "" if nobody did. An invalid or missing signature is added to the problems."""
+    signature = run / SIGNATURE
+    if not signature.exists():
+        if signers:
+            check.problems[SIGNATURE] = "missing"
+        return ""
+    small = signature.stat().st_size <= MAX_SIGNATURE
+    signer = signer_of(run / MANIFEST, signature, NAMESPACE, signers) if small else None
+    if signer is None:
+        allowed = f", or its key is not in {signers}" if signers else ""
+        check.problems[SIGNATURE] = f"not a valid signature of {MANIFEST}{allowed}"
+    return signer or ""
+
+
+def _told(check: RunCheck, signer: str) -> dict[str, Any]:
+    manifest = check.manifest
+    return {
+        "verified": not check.problems,
+        "files": len(manifest.files),
+        "inputs": len(manifest.inputs) - len(check.absent),
+        "problems": check.problems,
+        "inputs_not_found": check.absent,
+        "signer": signer,
+        "code": dict(manifest.code),
+        "installed_code_is_the_same": check.same_code,
+        "specs": dict(manifest.specs),
+    }
+
+
+def _shown(run: str, result: dict[str, Any]) -> str:
+    """Return the lines for a run: the result first, then its details."""
+    counts = f"files: {result['files']:,}, inputs: {result['inputs']:,}"
+    told = "verified" if result["verified"] else f"{len(result['problems']):,} problems"
+    details = [f"  {name}: {problem}" for name, problem in sorted(result["problems"].items())]
+    details += [f"  input {name}: not found on this machine, not compared" for name in result["inputs_not_found"]]
+    lines = details[:SHOWN] + [f"  and {len(details) - SHOWN:,} more, which --json lists"] * (len(details) > SHOWN)
+    code = result["code"]
+    same = "the same as" if result["installed_code_is_the_same"] else "different from"
+    lines.append(f"  code: verikit {code.get('verikit')}, {code.get('sha256', '')[:12]}, {same} the installed code")
+    lines.append(f"  signed by: {result['signer'] or 'nobody (--sign KEY signs the manifest)'}")
+    first = pass_or_fail(printable(f"{run}: {told} ({counts})"), float(result["verified"]))
+    return "\n".join((first, *map(printable, lines)))
