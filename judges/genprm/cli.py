@@ -19,7 +19,7 @@ from verikit.judges.genprm.synth.sampling import Asking
 from verikit.judges.genprm.synth.solutions import Balance
 from verikit.judges.genprm.verifier import GenPRM
 from verikit.names.spec import load
-from verikit.platform.terminal import Watch
+from verikit.platform.terminal import stages_shown
 from verikit.readers.problems import read_problems
 from verikit.types import Group
 
@@ -136,13 +136,7 @@ def genprm(
         "policy": parts.policy.identity, "completer": parts.completer.identity, "reviewer": repr(parts.reviewer),
         "completions": list(counts), "variant": variant, "threshold": str(least), **decides,
     }  # fmt: skip
-    state = {"stage": "starting", "done": 0, "total": 0}
-
-    def progress(stage: str, done: int, total: int) -> None:
-        state.update(stage=stage, done=done, total=total)
-
-    with Watch(quiet=quiet) as watch:
-        watch.start(lambda seconds: f"{state['stage']} {state['done']}/{state['total']} · {seconds:.0f} s")
+    with stages_shown(quiet=quiet) as progress:
         report = synthesise(groups, out, parts, config, progress)
     click.echo(json.dumps(report, indent=2))
     click.echo(f"{report['rationales']['kept']} rationales in {out / TRAIN}. Counts in {out / REPORT}", err=True)

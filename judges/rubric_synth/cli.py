@@ -16,7 +16,7 @@ from verikit.errors import SchemaError
 from verikit.judges.match.labels import Label, read_labels
 from verikit.judges.rubric_synth.pipeline import REPORT, RUBRIC, RubricSynthesis, synthesise_rubric
 from verikit.names.spec import load
-from verikit.platform.terminal import Watch
+from verikit.platform.terminal import stages_shown
 from verikit.readers import read
 from verikit.types import Group
 
@@ -77,13 +77,7 @@ def rubric(
         "options": dict(parts.options), "truth": _truth(truth, labels), "seed": parts.seed,
         "most": parts.most, "temperature": parts.temperature,
     }  # fmt: skip
-    state = {"stage": "starting", "done": 0, "total": 0}
-
-    def progress(stage: str, done: int, total: int) -> None:
-        state.update(stage=stage, done=done, total=total)
-
-    with Watch(quiet=quiet) as watch:
-        watch.start(lambda seconds: f"{state['stage']} {state['done']}/{state['total']} · {seconds:.0f} s")
+    with stages_shown(quiet=quiet) as progress:
         report = synthesise_rubric(groups, out, parts, config, progress)
     click.echo(json.dumps(report, indent=2))
     kept = report["criteria"]["kept"]

@@ -6,7 +6,8 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Self
 
 import click
@@ -152,3 +153,21 @@ class Watch:
     def _clear(self) -> None:
         if self._live:
             sys.stderr.write("\r\x1b[2K")
+
+
+@contextmanager
+def stages_shown(*, quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """Show the progress of work in stages.
+
+    Yields:
+        A function to call with a stage's name, the number of finished items, and the total.
+    """
+    now: tuple[str, int, int] = ("starting", 0, 0)
+
+    def progress(stage: str, done: int, total: int) -> None:
+        nonlocal now
+        now = stage, done, total
+
+    with Watch(quiet=quiet) as watch:
+        watch.start(lambda seconds: f"{now[0]} {now[1]}/{now[2]} · {seconds:.0f} s")
+        yield progress
