@@ -23,7 +23,7 @@ from verikit.evals import TASKS
 
 PREFIX = "verikit_"
 HUB = "hf://datasets/"
-SECONDS = 1.0
+SECONDS = 3.0
 """Longest wait for a connection before a host counts as unreachable."""
 
 
