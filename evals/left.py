@@ -20,7 +20,7 @@ from verikit.evals.stored import Replayed
 from verikit.types import WORKSPACE
 
 
-class LeftFiles(Replayed):
+class StoredFiles(Replayed):
     """Workspaces from a folder."""
 
     def __init__(self, path: str) -> None:

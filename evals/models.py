@@ -18,7 +18,7 @@ from verikit.engines.cache import default_path
 from verikit.engines.load import engine_forms, is_engine, load_engine
 from verikit.errors import SchemaError, UsageError
 from verikit.evals.data import rows
-from verikit.evals.left import LeftFiles
+from verikit.evals.left import StoredFiles
 from verikit.evals.lm import EngineLM, Told
 from verikit.evals.ranker import Ranker
 from verikit.evals.stored import Stored
@@ -56,7 +56,7 @@ def opened_model(
     """
     kind, _, rest = spec.partition(":")
     if kind == "replay" and os.path.isdir(rest):
-        yield LeftFiles(rest)
+        yield StoredFiles(rest)
     elif kind == "replay" and rest and not is_recording(rest):
         yield Stored(rest)
     elif is_verifier(spec):

@@ -23,7 +23,7 @@ from lm_eval.evaluator import evaluate
 from verikit.errors import UsageError
 from verikit.evals.data import EmptySplit
 from verikit.evals.groups import group_metrics
-from verikit.evals.left import LeftFiles
+from verikit.evals.left import StoredFiles
 from verikit.evals.lm import EngineLM
 from verikit.evals.lm_results import LM_RESULTS, lm_results
 from verikit.evals.loading import Settings, benchmarks, build, expand
@@ -253,7 +253,7 @@ def identity(model: str, lm: LM) -> str:
     told = f"{model} {lm.engine.identity}" if isinstance(lm, EngineLM) else model
     told += f" {lm.verifier.fingerprint}" if isinstance(lm, Ranker) else ""
     kind, _, path = model.partition(":")
-    if isinstance(lm, LeftFiles):
+    if isinstance(lm, StoredFiles):
         told += f" {lm.identity}"
     elif kind == "replay" and Path(path).exists():
         stat = Path(path).stat()

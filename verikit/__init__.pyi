@@ -16,7 +16,7 @@ from verikit.compose.guards import cached as cached
 from verikit.compose.guards import length_guard as length_guard
 from verikit.compose.guards import with_timeout as with_timeout
 from verikit.compose.second_opinion import rescue as rescue
-from verikit.env.harbor_tests import HarborTests as harbor_tests
+from verikit.env.grading.harbor_tests import HarborTests as harbor_tests
 from verikit.errors import VerikitError as VerikitError
 from verikit.evals.call import evaluate as evaluate
 from verikit.judges.genprm import Classifier as prm

@@ -10,7 +10,7 @@ pytest.importorskip("lm_eval")
 from tests.artifacts.books import cells, sales
 from tests.env.audit.harbor_tasks import put
 from tests.env.audit.running_tasks import make
-from verikit.evals.left import LeftFiles
+from verikit.evals.left import StoredFiles
 from verikit.evals.loading import Settings
 from verikit.evals.models import opened_model
 from verikit.evals.run import identity, run_tasks
@@ -59,6 +59,6 @@ def test_a_folder_of_harbor_tasks_is_graded_on_a_folder_of_trials(tmp_path):
         put(tmp_path / "job" / name, "artifacts/manifest.json", json.dumps([entry]))
     found = run(tmp_path, "verikit_harbor", tmp_path / "tasks", tmp_path / "job", repeats=2)
     assert found["metrics"]["reward"]["value"] == 0.5
-    before = identity("replay:x", LeftFiles(str(tmp_path / "job")))
+    before = identity("replay:x", StoredFiles(str(tmp_path / "job")))
     put(tmp_path / "job/b", "artifacts/app/total.txt", "461\n\n")
-    assert identity("replay:x", LeftFiles(str(tmp_path / "job"))) != before
+    assert identity("replay:x", StoredFiles(str(tmp_path / "job"))) != before

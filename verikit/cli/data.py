@@ -95,10 +95,7 @@ def data(
     if held_out and (to_stdout or not chosen.prompts):
         raise click.UsageError("--held-out goes with prompts and -o FILE")
     apart = held_out_file or out.with_name(f"{out.name.removesuffix('.jsonl')}-held-out.jsonl")
-    written = [path for path in (None if to_stdout else out, apart if held_out else None, errors) if path]
-    if len({path.absolute() for path in written}) < len(written):
-        raise click.UsageError("two of the files to write have the same name")
-    _spare(inputs, split, written)
+    _spare(inputs, split, [None if to_stdout else out, apart if held_out else None, errors])
     with ExitStack() as stack:
         watch = stack.enter_context(Watch(quiet=quiet))
         told = _Told(form, errors, watch)
@@ -129,12 +126,15 @@ def _fetch(names: tuple[str, ...], quiet: bool) -> int:
     return 0
 
 
-def _spare(inputs: tuple[str, ...], split: str, written: list[Path]) -> None:
+def _spare(inputs: tuple[str, ...], split: str, outputs: list[Path | None]) -> None:
     """Reject output files that are also inputs.
 
     Raises:
-        UsageError: An output file is one of the inputs, or a folder.
+        UsageError: An output file is one of the inputs or another output, or a folder.
     """
+    written = [path for path in outputs if path is not None]
+    if len({path.absolute() for path in written}) < len(written):
+        raise click.UsageError("two of the files to write have the same name")
     if folder := next((path for path in written if path.is_dir()), None):
         raise UsageError(f"can't write {folder}: is a directory")
     there = [path for path in written if path.exists()]

@@ -76,10 +76,7 @@ def closed(code: str) -> bool:
     tree = ast.parse(code)
     nodes = list(ast.walk(tree))
     body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom) and not _is_constant(node)]
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    names |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    names |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-    names |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    names = set(map(_name, nodes))
     return (
         all(isinstance(node, ast.FunctionDef) for node in body)
         and all(isinstance(node, _NODES) and _keeps_nothing(node) for node in nodes)
@@ -87,6 +84,16 @@ def closed(code: str) -> bool:
         and not any(name.startswith("__") or name in _OTHERS for name in names)
         and not (_has_sets(nodes, names) and _inner_functions(nodes, body))
     )
+
+
+def _name(node: ast.AST) -> str:
+    """The name that a node uses or defines; empty for other nodes."""
+    match node:
+        case ast.Name(name) | ast.arg(name) | ast.FunctionDef(name):
+            return name
+        case ast.alias():
+            return node.asname or node.name
+    return ""
 
 
 def _is_constant(node: ast.stmt) -> bool:

@@ -44,16 +44,9 @@ def read(attempt: CodeAttempt) -> Sequence[Case]:
 def score(attempt: CodeAttempt, cases: Sequence[Case]) -> Score:
     """The score of the Python program in a reply."""
     rules = attempt.rules
-    if rules.livecodebench:
-        program, foreign = livecodebench.solution(attempt.sample.completion), ""
-    else:
-        program, foreign = solution(attempt.sample.completion, _called_names(attempt, cases))
-    if foreign:
-        return other_language(foreign)
-    if not program.strip():
-        return no_program()
-    if not rules.livecodebench:
-        program = attempt.completed(program)
+    program = _program(attempt, cases)
+    if isinstance(program, Score):
+        return program
     runs = _CaseRuns(attempt, program)
     if not (rules.shared_calls or rules.in_process or rules.livecodebench):
         runs.call_together([case for case in cases if isinstance(case, Called)])
@@ -75,6 +68,17 @@ def score(attempt: CodeAttempt, cases: Sequence[Case]) -> Score:
         reason = f"in process, forgeable: {reason}"
     value = passed / len(cases) if rules.fraction else float(not first)
     return Score(value, answer=program, reason=reason)
+
+
+def _program(attempt: CodeAttempt, cases: Sequence[Case]) -> str | Score:
+    """The program in a reply, joined to its prompt; a score if there is none."""
+    if attempt.rules.livecodebench:
+        program = livecodebench.solution(attempt.sample.completion)
+        return program if program.strip() else no_program()
+    program, foreign = solution(attempt.sample.completion, _called_names(attempt, cases))
+    if foreign:
+        return other_language(foreign)
+    return attempt.completed(program) if program.strip() else no_program()
 
 
 def output_problem(attempt: CodeAttempt, case: Piped, result: RunResult) -> str | Score:

@@ -69,18 +69,29 @@ def _installed_here(words: list[str]) -> list[str] | None:
     """The requirements of an installer's command that this machine lacks; None if a stand-in can't replace it."""
     program, told = words[0], words[1:]
     if program in ("apt-get", "apt"):
-        named = [word for word in told if not word.startswith("-")]
-        if named[:1] in (["update"], ["clean"]):
-            return []
-        return [lack for one in named[1:] if (lack := missing_program(one))] if named[:1] == ["install"] else None
+        return _installed_by_apt([word for word in told if not word.startswith("-")])
     if program == "curl":
         return [] if any(UV in word for word in told) else None
-    if program == "uv" and told[:1] in (["venv"], ["init"], ["sync"]):
+    return _installed_by_uv(program, told)
+
+
+def _installed_by_apt(words: list[str]) -> list[str] | None:
+    match words:
+        case ["update" | "clean", *_]:
+            return []
+        case ["install", *names]:
+            return [lack for one in names if (lack := missing_program(one))]
+    return None
+
+
+def _installed_by_uv(program: str, words: list[str]) -> list[str] | None:
+    verb = words[0] if words else ""
+    if program == "uv" and verb in ("venv", "init", "sync"):
         return []
-    if program == "uv" and told[:1] == ["add"]:
-        return [lack for one in told[1:] if not one.startswith("-") and (lack := missing_package(one))]
-    if program == "uvx" or told[:1] == ["run"]:
-        return [lack for one in _packages(told) if (lack := missing_package(one))]
+    if program == "uv" and verb == "add":
+        return [lack for one in words[1:] if not one.startswith("-") and (lack := missing_package(one))]
+    if program == "uvx" or verb == "run":
+        return [lack for one in _packages(words) if (lack := missing_package(one))]
     return None
 
 

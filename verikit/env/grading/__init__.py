@@ -1,0 +1,1 @@
+"""Verifiers that grade with the boxes of `verikit.env.audit`."""
