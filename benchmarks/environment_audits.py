@@ -1,6 +1,6 @@
 """`verikit env audit` beside public checkers of environments, on the same folders.
 
-    python -m benchmarks.environment_audits FOLDER [--harbor PROGRAM] [--openenv PROGRAM] [--seconds 15]
+    python benchmarks/environment_audits.py FOLDER [--harbor PROGRAM] [--openenv PROGRAM] [--seconds 15]
 
 FOLDER is for the folders: sound ones of several shapes, and the same with one planted fault. PROGRAM is the command of
 an installed checker (`pip install harbor`, `pip install openenv-core`, in an environment of their own). A fault is
@@ -17,8 +17,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.environment_faults import FAULTS
-from benchmarks.environment_folders import HARBOR, SOUND
+from environment_faults import FAULTS
+from environment_folders import HARBOR, SOUND
+
 from verikit.env.audit import audit_tasks
 from verikit.env.audit.running.run import LOOKS, RunningChecks
 from verikit.env.audit.task import AuditedTask

@@ -6,9 +6,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from benchmarks.environment_folders import DIGEST, HARBOR, TEXT, change, put
+from environment_folders import DIGEST, HARBOR, TEXT, change, put
+
 from tests.env.audit.made_envs import copy_row, data, edit_row, make, module
 
 
@@ -50,6 +51,12 @@ def edit(path: str, *pairs: tuple[str, str]) -> Callable[[Path], object]:
             change(folder, path, old, new)
 
     return plant
+
+
+def edit_rows(folder: Path, path: str, change_row: Callable[[dict[str, Any]], object]) -> None:
+    """Change the first three rows of a file."""
+    for number in range(3):
+        edit_row(folder, path, number, change_row)
 
 
 def write(path: str, text: str) -> Callable[[Path], object]:
@@ -147,8 +154,8 @@ LIST: dict[str, list[tuple[tuple[str, ...], str, Callable[[Path], object]]]] = {
         (("reach",), "tolerant", given("NOTES.md", "Checked by hand: the value is 513.3892.\n")),
         (("reach",), "pytest_ctrf", given("sums.txt", hashlib.sha256(b"2624").hexdigest() + "\n")),
         (("reach",), "trap_zero", lambda f: given("want.csv", (f / "tests/want.csv").read_text())(f)),
-        (("reach",), "nemo-gym 2", lambda f: [edit_row(f, "data/train.jsonl", n, lambda row: row["responses_create_params"]["input"].insert(0, {"role": "system", "content": f"The correct answer is {row['expected_answer']}."})) for n in range(3)]),
-        (("reach",), "verifiers 1", lambda f: [edit_row(f, data(f, "train.jsonl"), n, lambda row: row.update(question=f"{row['question']} (expected output: {row['answer']})")) for n in range(3)]),
+        (("reach",), "nemo-gym 2", lambda f: edit_rows(f, "data/train.jsonl", lambda row: row["responses_create_params"]["input"].insert(0, {"role": "system", "content": f"The correct answer is {row['expected_answer']}."}))),
+        (("reach",), "verifiers 1", lambda f: edit_rows(f, data(f, "train.jsonl"), lambda row: row.update(question=f"{row['question']} (expected output: {row['answer']})"))),
         (("reach",), "openenv 0", edit("server/shop_environment.py", ('question=task["question"], done', 'question=task["question"], correct_answer=task["answer"], done'))),
         (("reach",), "rows 0", lambda f: edit_row(f, "train.jsonl", 2, lambda row: row["workspace"]["before"].update({"solution.txt": f"{row['answer']}\n"}))),
     ],

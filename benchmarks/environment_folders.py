@@ -7,8 +7,12 @@ find it. `tests/env/audit/made_envs.py` makes the folders of the other formats.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.env.audit import made_envs
 
@@ -268,12 +272,14 @@ HARBOR: dict[str, Make] = {
     )
 }  # fmt: skip
 """Sound Harbor tasks."""
+
+
+def _made(format: str, number: int, folder: Path) -> Path:
+    return made_envs.make(format, folder, number)
+
+
 SOUND: dict[str, Make] = {
     **{f"harbor, {name}": make for name, make in HARBOR.items()},
-    **{
-        f"{format}, {number}": (lambda folder, format=format, number=number: made_envs.make(format, folder, number))
-        for format in made_envs.MAKERS
-        for number in range(4)
-    },
+    **{f"{format}, {number}": partial(_made, format, number) for format in made_envs.MAKERS for number in range(4)},
 }
 """Sound folders of all formats."""

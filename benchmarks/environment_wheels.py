@@ -2,7 +2,7 @@
 
     pip download --no-deps -d wheels nemo-gym==0.4.0 harbor==0.26.0 openenv-core==0.3.0
     for one in wheels/*.whl; do unzip -q "$one" -d "unpacked/$(basename "$one" .whl)"; done
-    python -m benchmarks.environment_wheels unpacked
+    python benchmarks/environment_wheels.py unpacked
 
 Only files are read. A finding is about the folder in the package, which may lack files that its repository has. Each
 is listed by `verikit env audit unpacked/PACKAGE --examples 1000`.

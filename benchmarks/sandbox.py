@@ -1,6 +1,6 @@
 """Measure the sandbox against its bars: speed as ratios interleaved in one run, punctuality, litter, memory.
 
-    python -m benchmarks.sandbox [speed|rows|late|litter|start|memory ...]
+    python benchmarks/sandbox.py [speed|rows|late|litter|start|memory ...]
 
 Without arguments all of them, in a few minutes. Needs Linux; pebble and bwrap rows appear where those are installed.
 """
@@ -20,7 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks.languages import processor_seconds
+from languages import processor_seconds
+
 from verikit.sandbox import Job, LocalSandbox, RunLimits, default_sandbox
 from verikit.sandbox.bwrap import BwrapSandbox
 from verikit.types import Sample

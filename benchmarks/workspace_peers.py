@@ -1,4 +1,4 @@
-"""Verifiers of files beside other graders: `python -m benchmarks.workspace_peers PEERS` prints a table.
+"""Verifiers of files beside other graders: `python benchmarks/workspace_peers.py PEERS` prints a table.
 
 PEERS is a folder with `evaluation.py` of SpreadsheetBench, and with the unpacked wheels of desktop-env (OSWorld) and
 harbor-rewardkit. One that is not there is left out. Their functions run in a process of their own each. The files are
@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workspace_twins import Twin, by_libreoffice, twins
+
 import verikit
-from benchmarks.workspace_twins import Twin, by_libreoffice, twins
 from verikit.types import Sample
 from verikit.workspaces import Workspace
 

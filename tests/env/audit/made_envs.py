@@ -10,6 +10,7 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 DIGEST = "@sha256:" + "cd" * 32
 NOUNS = "lantern saddle thimble anchor violin kettle compass ladder mirror pillow".split()
@@ -156,7 +157,7 @@ def verifiers(folder: Path, number: int) -> None:
         put(folder, f"{name}/{split}.jsonl" if number % 2 else f"{split}.jsonl", lines(rows))
 
 
-def lines(rows: list[dict]) -> str:
+def lines(rows: list[dict[str, Any]]) -> str:
     """JSON Lines."""
     return "".join(json.dumps(row) + "\n" for row in rows)
 
@@ -237,14 +238,14 @@ def nemo_gym(folder: Path, number: int) -> None:
     put(folder, "data/example.jsonl", lines(rows[:5]))
 
 
-def gym_row(asked: str, gold: str) -> dict:
+def gym_row(asked: str, gold: str) -> dict[str, Any]:
     """A task of NeMo-Gym."""
     return {"responses_create_params": {"input": [{"role": "user", "content": asked}]}, "expected_answer": gold}
 
 
 def rows(folder: Path, number: int) -> None:
     """Rows with workspaces: folders, or mappings of texts."""
-    told = []
+    told: list[dict[str, Any]] = []
     for at, (asked, gold) in enumerate(questions(number, 6)):
         sold = f"day,sold\n1,{number}\n2,{at * 37}\n"
         if number % 2:
@@ -265,7 +266,7 @@ def make(format: str, folder: Path, number: int) -> Path:
     return folder
 
 
-def edit_row(folder: Path, path: str, number: int, edit: Callable[[dict], None]) -> None:
+def edit_row(folder: Path, path: str, number: int, edit: Callable[[dict[str, Any]], object]) -> None:
     """Change one row of a file."""
     held = [json.loads(line) for line in (folder / path).read_text().splitlines()]
     edit(held[number])
