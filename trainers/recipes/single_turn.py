@@ -212,7 +212,7 @@ class SingleTurn(ReplyRecipe):
         """Score sampled completions of the held-out problems with the reward and with `gold`."""
 
         def score(index: int, generation: Generation) -> list[tuple[Score, Score]]:
-            completions = self.as_samples(self.held_out[index], generation)
+            completions = _as_samples(self.held_out[index], generation)
             return list(zip(score_all(self.reward, completions), score_all(gold, completions), strict=True))
 
         requests = self.held_out_requests(sampler, self.options.temperature, samples)
@@ -220,20 +220,7 @@ class SingleTurn(ReplyRecipe):
 
     def score(self, problem: Group, generation: Generation) -> list[Score]:
         """Score each output of one problem."""
-        return score_all(self.reward, self.as_samples(problem, generation))
-
-    def as_samples(self, problem: Group, generation: Generation) -> list[Sample]:
-        """Return the outputs as samples. Verifiers of length read the number of tokens from `meta`."""
-        return [
-            Sample(
-                problem.prompt,
-                output.text,
-                problem.answer,
-                problem.id,
-                {**problem.meta, "completion_tokens": len(output.ids)},
-            )
-            for output in generation.outputs
-        ]
+        return score_all(self.reward, _as_samples(problem, generation))
 
     def train_scores(self, problem: Group, generation: Generation) -> list[Score]:
         """Score each output for a training step, in a worker thread."""
@@ -322,3 +309,17 @@ class SingleTurn(ReplyRecipe):
 
     def _read(self, name: str) -> list[Group]:
         return read_problems(self.setting.folder / name, self.options.map)
+
+
+def _as_samples(problem: Group, generation: Generation) -> list[Sample]:
+    """Return the outputs as samples. Verifiers of length read the number of tokens from `meta`."""
+    return [
+        Sample(
+            problem.prompt,
+            output.text,
+            problem.answer,
+            problem.id,
+            {**problem.meta, "completion_tokens": len(output.ids)},
+        )
+        for output in generation.outputs
+    ]

@@ -156,6 +156,10 @@ def _write_logs(runs: Sequence[Path], out: Path) -> None:
     """Write the logs of each run into a folder, in a folder per run if there are several."""
     for run in runs:
         target = out / run.resolve().name if len(runs) > 1 else out
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise VerikitError(f"can't write {target}: {error.strerror}") from None
         for name, content in inspect_logs(run):
             _write(target / name, content)
     next_step("inspect", "view", "--log-dir", out)
@@ -163,7 +167,6 @@ def _write_logs(runs: Sequence[Path], out: Path) -> None:
 
 def _write(path: Path, content: bytes) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as error:
         raise VerikitError(f"can't write {path}: {error.strerror}") from None

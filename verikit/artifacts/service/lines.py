@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 
 from verikit.artifacts.service.box import ServiceBox
@@ -10,21 +11,22 @@ from verikit.errors import AgentFault
 
 
 class LineConnection:
-    """One connection to a service.
+    """One connection to a service."""
 
-    Args:
-        box: Of the service.
-        seconds: Until the service must accept it.
+    def __init__(self, box: ServiceBox, link: socket.socket) -> None:
+        self._box, self._link, self._pending = box, link, bytearray()
 
-    Raises:
-        AgentFault: It is not accepted.
-    """
+    @classmethod
+    def opened(cls, box: ServiceBox, seconds: float) -> LineConnection:
+        """Open a connection.
 
-    def __init__(self, box: ServiceBox, seconds: float) -> None:
+        Raises:
+            AgentFault: It is not accepted within these seconds.
+        """
         link = connected(box, time.monotonic() + seconds, f"no connection within {seconds:g} seconds")
         if link is None:
             raise ConnectionEnded(f"nothing listens at port {box.port}")
-        self._box, self._link, self._pending = box, link, bytearray()
+        return cls(box, link)
 
     def ask(self, line: bytes | None, count: int, seconds: float) -> list[bytes]:
         """Send a line, if there is one, and read this many lines without their ends.

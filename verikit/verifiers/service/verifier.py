@@ -135,17 +135,20 @@ class _Visit:
 
     def __init__(self, service: Service, box: ServiceBox, headers: Mapping[str, str]) -> None:
         self._service, self._box, self._headers = service, box, headers
+        self._asks = read_asks(service.ask)
+        self._by_lines = not service.ready and all(isinstance(ask, DeclaredLine | Restart) for ask in self._asks)
         self._kept: dict[str, str | int] = {}
         self._link: LineConnection | None = None
+        self._unused: LineConnection | None = None
+        """The connection that showed that the program is ready."""
 
     def parts(self) -> Iterator[tuple[str, Score]]:
         """The score of each step; the last one is the step that ends the program or does not get a valid reply."""
-        asks = read_asks(self._service.ask)
         name = "start"
         try:
             self._start()
             yield name, Score(1.0, reason="ready")
-            for number, ask in enumerate(asks, 1):
+            for number, ask in enumerate(self._asks, 1):
                 name = f"{number} {ask}"
                 wrong = self._restart(ask) if isinstance(ask, Restart) else self._ask(ask)
                 yield name, Score(float(not wrong), reason=wrong)
@@ -173,6 +176,10 @@ class _Visit:
         link = connected(self._box, deadline, late)
         if link is None:
             return False
+        if self._by_lines:
+            # Closing it could reset the connection of a server that speaks first, so the first line goes over it.
+            self._unused = LineConnection(self._box, link)
+            return True
         link.close()
         if not self._service.ready:
             return True
@@ -219,15 +226,18 @@ class _Visit:
     def _lines(self, ask: DeclaredLine) -> list[bytes]:
         """Send a line over a new connection, or over the one of the line before, and read the reply."""
         if not ask.same or self._link is None:
+            opened = self._unused or LineConnection.opened(self._box, self._service.reply_s)
+            self._unused = None
             self.hang_up()
-            self._link = LineConnection(self._box, self._service.reply_s)
+            self._link = opened
         return self._link.ask(ask.encoded(self._kept), ask.count, self._service.reply_s)
 
     def hang_up(self) -> None:
-        """Close the connection of lines."""
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        """Close the connections of lines."""
+        for link in (self._link, self._unused):
+            if link is not None:
+                link.close()
+        self._link = self._unused = None
 
 
 __all__ = ["Service"]
