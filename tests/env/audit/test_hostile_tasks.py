@@ -7,9 +7,11 @@ import zlib
 import pytest
 
 from tests.env.audit.harbor_tasks import change, put, sound
-from verikit.env.audit import audit_tasks
+from verikit.env.audit import audit_tasks, run
 from verikit.env.audit.history import MAX_OBJECT, loose_object, packed_objects
 from verikit.env.audit.python_paths import opened_paths
+from verikit.env.audit.running.grader_mutants import mutated_texts
+from verikit.env.audit.running.mutated import _python_literals
 from verikit.env.audit.scripts import placed
 from verikit.errors import UsageError
 
@@ -127,3 +129,27 @@ def test_git_objects_that_unpack_without_end_are_cut(tmp_path):
 def test_a_folder_without_tasks_is_a_mistake_of_the_caller(tmp_path):
     with pytest.raises(UsageError, match="has no environment"):
         list(audit_tasks(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["assert x == BIG", "open('a', BIG)", "x = f[BIG].environ['A']", "open(f'{BIG}/x')"])
+def test_numbers_that_python_does_not_print_end_no_check(tmp_path, text):
+    text = text.replace("BIG", "0x" + "f" * 20_000)
+    folder = sound(tmp_path / "t", 0)
+    put(folder, "tests/test_more.py", text)
+    put(folder, "environment/run.py", text)
+    assert "error" not in statuses(folder).values()
+    assert all(len(literals) <= 1 for *_, literals in mutated_texts(text))
+    assert list(_python_literals(text)) in ([], [(1, "A")])
+
+
+def test_a_check_that_fails_ends_neither_the_task_nor_the_audit(tmp_path, monkeypatch):
+    def fail(task):
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(run, "ENV_CHECKS", {**run.ENV_CHECKS, "pins": run.ENV_CHECKS["pins"]._replace(look=fail)})
+    sound(tmp_path / "a", 0)
+    sound(tmp_path / "b", 1)
+    for record in audit_tasks(tmp_path):
+        assert record.checks["pins"].status == "error"
+        assert "RecursionError: too deep" in record.checks["pins"].needs
+        assert record.checks["schema"].status == "pass"

@@ -110,7 +110,7 @@ class _Reader:
                 waiting.append(node.test)  # and not its message
                 continue
             if isinstance(node, ast.Call):
-                if _called(node) in _TELLS:
+                if _last_name(node.func) in _TELLS:
                     continue
                 self._call(node)
             if isinstance(node, ast.Constant | ast.BinOp | ast.JoinedStr):
@@ -121,7 +121,7 @@ class _Reader:
             waiting.extend(ast.iter_child_nodes(node))
 
     def _call(self, node: ast.Call) -> None:
-        name = _called(node)
+        name = _last_name(node.func)
         line = node.lineno
         if isinstance(node.func, ast.Attribute) and (name in _READS or name in ("write_text", "write_bytes", "mkdir")):
             held = self._value(node.func.value)
@@ -135,7 +135,7 @@ class _Reader:
 
     def _argument(self, node: ast.Call, argument: ast.expr, number: int) -> None:
         """Use one argument of a function that opens paths."""
-        name, value = _called(node), self._value(argument)
+        name, value = _last_name(node.func), self._value(argument)
         if value is None:
             if _from_outside(argument):
                 self._found.undecided.append(node.lineno)
@@ -191,7 +191,7 @@ class _Reader:
         return _concatenated([left, right]) if isinstance(node.op, ast.Add) else None
 
     def _built(self, node: ast.Call, depth: int) -> _Value | None:
-        name = _called(node)
+        name = _last_name(node.func)
         if name in _KEPT and isinstance(node.func, ast.Attribute):
             return self._value(node.func.value, depth + 1)
         values = [self._value(argument, depth + 1) for argument in node.args]
@@ -211,25 +211,34 @@ def _concatenated(values: list[_Value | None]) -> _Value | None:
     return _Value("".join(texts), False) if len(texts) == len(values) and sum(map(len, texts)) < 2000 else None
 
 
-def _called(node: ast.Call) -> str:
-    if isinstance(node.func, ast.Attribute):
-        return node.func.attr
-    return node.func.id if isinstance(node.func, ast.Name) else ""
+def _last_name(node: ast.AST) -> str:
+    """`c` of `c` or `a.b.c`; empty for other expressions."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _reads_environment(function: ast.AST) -> bool:
+    """Whether a function is `os.environ.get` or `os.getenv`."""
+    name = _last_name(function)
+    of_mapping = isinstance(function, ast.Attribute) and _last_name(function.value) == "environ"
+    return name == "getenv" or (name == "get" and of_mapping)
 
 
 def _variable(node: ast.AST) -> str:
     """The variable that an expression reads from the environment, such as `os.environ["HOME"]`; otherwise empty."""
     named: ast.AST | None = None
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("environ"):
+    if isinstance(node, ast.Subscript) and _last_name(node.value) == "environ":
         named = node.slice
-    elif isinstance(node, ast.Call) and node.args and ast.unparse(node.func).endswith(("environ.get", "getenv")):
+    elif isinstance(node, ast.Call) and node.args and _reads_environment(node.func):
         named = node.args[0]
     return named.value if isinstance(named, ast.Constant) and isinstance(named.value, str) else ""
 
 
 def _opens_to_write(node: ast.Call, at: int) -> bool:
     modes = [*node.args[at : at + 1], *(one.value for one in node.keywords if one.arg == "mode")]
-    return any(isinstance(one, ast.Constant) and str(one.value)[:1] in ("w", "a", "x") for one in modes)
+    texts = [one.value for one in modes if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return any(text[:1] in ("w", "a", "x") for text in texts)
 
 
 def _from_outside(node: ast.AST) -> bool:

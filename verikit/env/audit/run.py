@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
 
+from verikit.base import describe
 from verikit.env.audit.alike import AlikeTasks
 from verikit.env.audit.checks import ENV_CHECKS, EVERY_CHECK, RUNNING_CHECKS
 from verikit.env.audit.formats import FoundEnv, found_environments, looks_of, rows_file
@@ -148,6 +149,8 @@ def _checked(look: Callable[[AuditedTask], CheckRecord], task: AuditedTask) -> C
         return look(task)
     except WorkspaceError as error:
         return CheckRecord("error", needs=str(error))
+    except Exception as error:  # noqa: BLE001 - a task's files may break any reader; the other tasks are audited
+        return CheckRecord("error", needs=f"the check failed: {describe(error)}")
 
 
 @dataclass(slots=True)

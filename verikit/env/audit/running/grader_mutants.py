@@ -107,6 +107,16 @@ def _span(node: ast.stmt | ast.expr, starts: list[int]) -> tuple[int, int]:
     return starts[node.lineno - 1] + node.col_offset, starts[end_line - 1] + end
 
 
+def constant_text(node: ast.AST | None) -> str | None:
+    """A string or number of Python code as text. None for other nodes, and for integers that Python doesn't print."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str | int | float):
+        return None
+    try:
+        return str(node.value)
+    except ValueError:
+        return None
+
+
 def _constants(nodes: list[ast.AST]) -> dict[str, ast.expr]:
     """Names with one value in a file."""
     found: dict[str, ast.expr] = {}
@@ -123,6 +133,7 @@ def condition_strings(test: ast.AST, named: dict[str, ast.expr]) -> tuple[str, .
         held = named.get(node.id) if isinstance(node, ast.Name) else node
         inner = ast.walk(held) if isinstance(node, ast.Name) and held is not None else iter((held,))
         for one in islice(inner, 60):
-            if isinstance(one, ast.Constant) and isinstance(one.value, str | int | float):
-                found.setdefault(str(one.value))
+            told = constant_text(one)
+            if told is not None:
+                found.setdefault(told)
     return tuple(found)

@@ -9,7 +9,7 @@ from itertools import islice
 
 from verikit.env.audit.running.box import BoxFile
 from verikit.env.audit.running.findings import RunFindings
-from verikit.env.audit.running.grader_mutants import graded_mutants
+from verikit.env.audit.running.grader_mutants import constant_text, graded_mutants
 from verikit.env.audit.running.rehearsal import Rehearsal
 from verikit.env.audit.running.solved import is_full, output_names
 from verikit.env.audit.running.tampered import CODE
@@ -120,8 +120,9 @@ def _python_literals(text: str) -> Iterator[tuple[int, str]]:
     for node in islice(ast.walk(tree), MAX_NODES):
         holder = node if isinstance(node, ast.Compare) or _called(node) in ("startswith", "endswith") else None
         for one in islice(ast.walk(holder), 60) if holder else ():
-            if isinstance(one, ast.Constant) and isinstance(one.value, str | int | float):
-                yield one.lineno, str(one.value)
+            told = constant_text(one)
+            if told is not None and isinstance(one, ast.Constant):
+                yield one.lineno, told
 
 
 def _called(node: ast.AST) -> str:

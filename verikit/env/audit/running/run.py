@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from verikit.base import describe
 from verikit.env.audit.records import CheckRecord
 from verikit.env.audit.running.box import TaskBox
 from verikit.env.audit.running.findings import RunFindings
@@ -78,6 +79,10 @@ class RunningChecks:
         except WorkspaceError as problem:
             yield from ((name, CheckRecord("error", needs=str(problem))) for name in names)
             return
+        except Exception as problem:  # noqa: BLE001 - as for checks of files
+            needs = f"the task can't be prepared: {describe(problem)}"
+            yield from ((name, CheckRecord("error", needs=needs)) for name in names)
+            return
         for name in names:
             yield name, _looked(name, rehearsal)
 
@@ -100,6 +105,8 @@ def _looked(name: str, rehearsal: Rehearsal) -> CheckRecord:
         return CheckRecord("error", needs=str(problem))
     except SandboxError as problem:
         found.undecided.append(f"a sandbox that works: {problem}"[:300])
+    except Exception as problem:  # noqa: BLE001 - as for checks of files
+        return CheckRecord("error", needs=f"the check failed: {describe(problem)}")
     return replace(found.record(), evidence=tuple(rehearsal.evidence[:MAX_EVIDENCE]))
 
 
