@@ -9,7 +9,7 @@ its AUC over lines that the policy writes is the one asked for (1 is an oracle).
 
 Noise comes in two kinds, because it decides the result. By *prefix*, a line's noise depends on all that precedes it, so
 a new sample is a new draw. This flatters every search. By *line*, equal mistakes in the same question fool the reward
-model alike. Real models lie between the two.
+model alike.
 
 Tokens are characters, written ones and those the reward model read. It reads the whole solution after each step. A
 difference is paired by question: right in the search or not, minus the chance of best of n at as many tokens, between

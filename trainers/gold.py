@@ -115,7 +115,7 @@ class GoldWatch:
             raise TrainerError(
                 told,
                 hint="the policy exploits the reward: read samples.jsonl and change the reward. run.best = 'gold' keeps"
-                " the best weights, and run.gold.action = 'warn' goes on",
+                " the best weights, and run.gold.action = 'warn' continues",
             )
         self._peak, self._peak_step = self._now, step  # the next alarm needs a further fall
         if section.action == "lower":

@@ -32,12 +32,12 @@ from verikit.types import Group
 @click.option(
     "-v", "--verifier", "spec", default="answer", show_default=True, help="Decides which candidates are right."
 )
-@click.option("--labels", metavar="FILE", help="Rows of id, index and label that say so instead of a verifier.")
+@click.option("--labels", metavar="FILE", help="Rows of id, index and label, used instead of a verifier.")
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Output folder.")
 @click.option("--most", type=click.IntRange(1), default=24, show_default=True, help="Criteria judged at most.")
-@click.option("--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Of the proposals.")
+@click.option("--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Sampling temperature of proposals.")
 @click.option(
-    "--judge-option", "options", multiple=True, metavar="KEY=VALUE", help="Option of the verifier rubric, as asks=3."
+    "--judge-option", "options", multiple=True, metavar="KEY=VALUE", help="Option of the verifier rubric, such as asks=3."
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @map_option
@@ -62,7 +62,7 @@ def rubric(
     A model proposes criteria from a third of the questions. A judge applies them to the candidates of the other
     questions. On the second third, criteria are kept that separate right from wrong candidates, and get their points.
     On the last third the rubric is measured. OUT/rubric.json is for the verifier rubric, OUT/report.json has the
-    figures. Run the command again to resume.
+    results. Run the command again to resume.
 
     \b
     verikit synth rubric sampled.jsonl -e openai:http://localhost:8000/v1#big --judge openai:http://localhost:8000/v1#judge -o made
@@ -82,7 +82,7 @@ def rubric(
     click.echo(json.dumps(report, indent=2))
     kept = report["criteria"]["kept"]
     skipped = f" {bad} bad rows were skipped." if bad else ""
-    click.echo(f"{kept} criteria in {out / RUBRIC}. Figures in {out / REPORT}.{skipped}", err=True)
+    click.echo(f"{kept} criteria in {out / RUBRIC}. Results in {out / REPORT}.{skipped}", err=True)
 
 
 def _groups(path: Path, mapping: Mapping[str, str], limit: int | None) -> tuple[list[Group], int]:
