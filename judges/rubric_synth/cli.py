@@ -35,9 +35,11 @@ from verikit.types import Group
 @click.option("--labels", metavar="FILE", help="Rows of id, index and label, used instead of a verifier.")
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="DIR", help="Output folder.")
 @click.option("--most", type=click.IntRange(1), default=24, show_default=True, help="Criteria judged at most.")
-@click.option("--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Sampling temperature of proposals.")
 @click.option(
-    "--judge-option", "options", multiple=True, metavar="KEY=VALUE", help="Option of the verifier rubric, such as asks=3."
+    "--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Temperature of proposals."
+)
+@click.option(
+    "--judge-option", "options", multiple=True, metavar="KEY=VALUE", help="Option of the verifier rubric: asks=3, …"
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @map_option
