@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
-from urllib.request import getproxies
+from urllib.request import getproxies, proxy_bypass
 
 import yaml
 
@@ -196,7 +196,11 @@ def unreachable(url: str) -> str:
     """
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
         return "HF_HUB_OFFLINE is set"
-    target = urlsplit(getproxies().get(urlsplit(url).scheme, url))
+    host = urlsplit(url)
+    proxy = "" if proxy_bypass(host.hostname or "") else getproxies().get(host.scheme, "")
+    if proxy and "://" not in proxy:
+        proxy = f"http://{proxy}"
+    target = urlsplit(proxy or url)
     problem = [f"no connection to {target.hostname} within {SECONDS:g} s"]
 
     def connect() -> None:

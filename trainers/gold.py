@@ -5,14 +5,16 @@ verifier. The gold verifier never trains anything. Over-optimisation shows as a 
 Schulman and Hilton, arXiv 2210.10760).
 
 The alarm compares each evaluation with the one of the highest mean gold so far. It uses the differences d by row, which
-excludes the rows' own difficulty. It fires if mean(d of gold) < -z * sd(d) / sqrt(n), and the mean reward is higher.
+excludes the rows' own difficulty. It fires if mean(d of gold) < -z_k * sd(d) / sqrt(n), and the mean reward is higher.
+The highest of several noisy means is too high, and each comparison is another chance of a false alarm. So z_k rises
+with the number k of comparisons (`raised_z`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean, stdev
+from statistics import NormalDist, fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import verikit
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 MIN_ROWS = 8
 """Fewer rows than this can't show a difference."""
+_LEAST_TAIL = 1e-300
 REWARD, GOLD = "gold_reward", "gold"
 """The names of the two held-out metrics."""
 
@@ -60,6 +63,17 @@ def gold_fall(before: Sequence[RowScores | None], now: Sequence[RowScores | None
     return fall if fall.gold < -z * error and fall.reward > 0 else None
 
 
+def raised_z(z: float, comparison: int) -> float:
+    """Return the standard errors that the k-th comparison of a run requires, k = `comparison` from 1.
+
+    The tail of `z` is shared by all comparisons, as a / (k (k + 1)), and by the k evaluations among which the highest
+    was chosen (Bonferroni). So a run with constant gold raises an alarm with at most the probability of that tail, as
+    far as means are normal.
+    """
+    tail = NormalDist().cdf(-z) / (comparison**2 * (comparison + 1))
+    return -NormalDist().inv_cdf(max(tail, _LEAST_TAIL))
+
+
 class GoldWatch:
     """Measures gold at each evaluation, and stops the run or lowers its rate if the policy exploits the reward."""
 
@@ -75,7 +89,7 @@ class GoldWatch:
             raise ConfigError(f"run.gold compares held-out rows, at least {MIN_ROWS}, and there are {self.rows}")
         self._gold = guarded(verikit.load(section.verifier), section.timeout)
         self._peak: list[RowScores | None] = []
-        self._peak_step, self._factor = 0, 1.0
+        self._peak_step, self._factor, self._comparisons = 0, 1.0, 0
         self._now: list[RowScores | None] = []
 
     def measure(self, sampler: Sampler) -> dict[str, float]:
@@ -102,7 +116,8 @@ class GoldWatch:
         """
         section, fall = self._section, None
         if self._peak:
-            fall = gold_fall(self._peak, self._now, section.z)
+            self._comparisons += 1
+            fall = gold_fall(self._peak, self._now, raised_z(section.z, self._comparisons))
         if fall is None:
             if _mean_gold(self._now) > _mean_gold(self._peak):
                 self._peak, self._peak_step = self._now, step
@@ -126,7 +141,12 @@ class GoldWatch:
 
     def state(self) -> dict[str, Any]:
         """Return the state to save in a checkpoint."""
-        return {"peak": self._peak, "step": self._peak_step, "factor": self._factor}
+        return {
+            "peak": self._peak,
+            "step": self._peak_step,
+            "factor": self._factor,
+            "comparisons": self._comparisons,
+        }
 
     def restore(self, state: Mapping[str, Any], learner: Learner) -> None:
         """Restore a state that `state` returned. With another number of rows, the comparison starts anew.
@@ -139,6 +159,7 @@ class GoldWatch:
         peak = [None if row is None else RowScores(*map(_finite, row)) for row in state["peak"]]
         if len(peak) == self.rows:
             self._peak, self._peak_step = peak, int(state["step"])
+            self._comparisons = int(state["comparisons"])
 
 
 def _row_scores(scores: Sequence[tuple[Score, Score]]) -> RowScores | None:

@@ -71,9 +71,9 @@ class GoldSection(Section):
     samples: PositiveInt = 1
     """Completions per held-out row and evaluation, sampled as in training."""
     z: float = Field(default=2.0, gt=0)
-    """Standard errors that gold must fall by."""
+    """Standard errors that gold must fall by at the first comparison. Later comparisons require more."""
     action: Literal["stop", "lower", "warn"] = "stop"
-    """`stop` ends the run. `lower` multiplies the learning rate by `factor`. `warn` goes on."""
+    """`stop` ends the run. `lower` multiplies the learning rate by `factor`. `warn` continues."""
     factor: float = Field(default=0.5, gt=0, lt=1)
     timeout: float = Field(default=60.0, ge=0)
     """Time limit per score of a verifier outside verikit, in seconds. 0: no limit."""

@@ -130,12 +130,12 @@ def _labels(groups: Sequence[Group], truth: Verifier | Mapping[Key, Label]) -> l
 
 def _thirds(questions: Sequence[LabelledCandidates], seed: int) -> list[list[LabelledCandidates]]:
     """Split questions by the seed. Rows of one id stay together."""
-    if len(questions) < FEWEST:
+    ids = sorted({question.group.id for question in questions})
+    if len(ids) < FEWEST:
         raise UsageError(
-            f"{len(questions)} questions have right and wrong candidates, {FEWEST} are needed",
+            f"{len(ids)} questions have right and wrong candidates, {FEWEST} are needed",
             hint="sample more candidates per question, or check the labels",
         )
-    ids = sorted({question.group.id for question in questions})
     random.Random(seed).shuffle(ids)
     third = {id: place * 3 // len(ids) for place, id in enumerate(ids)}
     return [[q for q in questions if third[q.group.id] == part] for part in range(3)]

@@ -60,7 +60,8 @@ def separations(questions: Sequence[JudgedCandidates], criteria: int) -> list[Se
 
 
 def _differences(questions: Sequence[JudgedCandidates], criterion: int) -> list[float]:
-    found = []
+    """Right minus wrong candidates by question. Rows of one id are one question."""
+    found: dict[str, list[float]] = defaultdict(list)
     for question in questions:
         sides: dict[bool, list[float]] = {True: [], False: []}
         for right, met in zip(question.right, question.met, strict=True):
@@ -68,8 +69,8 @@ def _differences(questions: Sequence[JudgedCandidates], criterion: int) -> list[
             if verdict is not None:
                 sides[right].append(verdict)
         if sides[True] and sides[False]:
-            found.append(fmean(sides[True]) - fmean(sides[False]))
-    return found
+            found[question.id].append(fmean(sides[True]) - fmean(sides[False]))
+    return [fmean(rows) for rows in found.values()]
 
 
 def fit_weights(questions: Sequence[JudgedCandidates], signs: Mapping[int, int]) -> dict[int, float]:
@@ -85,9 +86,11 @@ def fit_weights(questions: Sequence[JudgedCandidates], signs: Mapping[int, int])
     Returns:
         The weight of each criterion in `signs`.
     """
-    pairs: dict[tuple[float, ...], float] = defaultdict(float)
+    by_id: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     for question in questions:
-        gaps = _gaps(question, signs)
+        by_id[question.id] += _gaps(question, signs)
+    pairs: dict[tuple[float, ...], float] = defaultdict(float)
+    for gaps in by_id.values():
         for gap in gaps:
             pairs[gap] += 1 / len(gaps)
     weights = [0.0] * len(signs)

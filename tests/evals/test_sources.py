@@ -116,10 +116,13 @@ def test_a_name_server_that_never_answers_is_not_waited_for(monkeypatch):
     answer.set()
 
 
-def test_a_proxy_is_what_must_be_reachable(monkeypatch):
+@pytest.mark.parametrize("scheme", ["http://", ""])
+def test_a_proxy_is_what_must_be_reachable(monkeypatch, scheme):
     with socket.create_server(("127.0.0.1", 0)) as proxy:
-        monkeypatch.setattr(sources, "getproxies", lambda: {"https": f"http://127.0.0.1:{proxy.getsockname()[1]}"})
+        monkeypatch.setenv("https_proxy", f"{scheme}127.0.0.1:{proxy.getsockname()[1]}")
         assert unreachable("https://name.invalid") == ""
+        monkeypatch.setenv("no_proxy", "name.invalid")
+        assert "no connection to name.invalid" in unreachable("https://name.invalid")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert unreachable("https://name.invalid") == "HF_HUB_OFFLINE is set"
 

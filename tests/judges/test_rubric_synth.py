@@ -184,6 +184,13 @@ def test_weights_are_the_minimum_of_the_stated_loss():
         assert loss(found[0] + a, found[1] + b) > best
 
 
+def test_rows_of_one_id_are_one_question():
+    made = [JudgedCandidates(f"q{i % 5}", [True, False], [[1.0], [0.0]]) for i in range(50)]
+    (found,) = separations(made, 1)
+    assert found.questions == 5
+    assert not found.kept
+
+
 def test_ties_count_half_and_missing_verdicts_drop_their_pairs():
     assert ranking_accuracy(JudgedCandidates("q", [True, False], [[1.0], [1.0]]), {0: 1.0}) == 0.5
     assert ranking_accuracy(JudgedCandidates("q", [True, False], [[0.0], [1.0]]), {0: -2.0}) == 1.0

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 from tests.trainers.conftest import make, same, settings, train
 from tests.trainers.test_grpo import JITTER
 from verikit.errors import ConfigError, TrainerError
-from verikit.trainers.gold import RowScores, gold_fall
+from verikit.trainers.gold import RowScores, gold_fall, raised_z
 from verikit.trainers.recipes.arithmetic import Arithmetic
 from verikit.trainers.recipes.single_turn import SingleTurn
 from verikit.trainers.run import read_log
@@ -44,6 +44,28 @@ def scripted(monkeypatch):
     monkeypatch.setattr(Arithmetic, "gold_scores", scores)
     monkeypatch.setattr(Arithmetic, "evaluate", lambda self, sampler, step: {})
     return calls
+
+
+def alarm(draw, slope):
+    """The evaluation of 20 at which a simulated run raises an alarm. Gold falls by `slope` each time."""
+    chances = [draw.random() for _ in range(64)]
+    peak, highest = [], -1.0
+    for step in range(20):
+        now = [RowScores(step / 100, float(draw.random() < chance - slope * step)) for chance in chances]
+        if peak and gold_fall(peak, now, raised_z(2.0, step)):
+            return step
+        mean = sum(row.gold for row in now)
+        if mean > highest:
+            peak, highest = now, mean
+    return None
+
+
+def test_many_evaluations_of_constant_gold_rarely_raise_an_alarm_and_a_steady_fall_does():
+    draw = random.Random(0)
+    assert sum(alarm(draw, 0.0) is not None for _ in range(60)) <= 4
+    assert sum(alarm(draw, 0.03) is not None for _ in range(20)) >= 18
+    assert raised_z(2.0, 1) > 2.0
+    assert raised_z(40.0, 9) < float("inf")
 
 
 def test_the_alarm_needs_a_fall_beyond_noise_on_the_same_rows_and_a_rising_reward():

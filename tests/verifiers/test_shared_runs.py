@@ -10,6 +10,7 @@ import pytest
 
 from verikit.base import score_all
 from verikit.sandbox import LocalSandbox, RunLimits, default_sandbox, same
+from verikit.sandbox.budget import Budget
 from verikit.sandbox.guest.closed import closed
 from verikit.types import Sample, Score
 from verikit.verifiers.code import python_cases
@@ -281,3 +282,12 @@ def test_tests_that_hang_in_company_are_run_alone() -> None:
     found = coded(slow, wall_s=1.0, row_s=9.0, reward="fraction")
     assert found.value == 6 / 7
     assert "timeout" in found.reason
+
+
+def test_a_shared_child_that_is_too_slow_takes_no_time_from_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent: list[float] = []
+    spend = Budget.spend
+    monkeypatch.setattr(Budget, "spend", lambda self, seconds: spent.append(seconds) or spend(self, seconds))
+    slow = "def f(x):\n    while x == 3:\n        pass\n    return x ** 3"
+    coded(slow, wall_s=1.0, row_s=9.0)
+    assert sum(seconds > 0.2 for seconds in spent) == 1

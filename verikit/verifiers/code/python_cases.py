@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from verikit.base import describe
-from verikit.sandbox import Failure, FunctionCall, RunLimits, RunResult
+from verikit.sandbox import Failure, FunctionCall, RunResult
 from verikit.sandbox.foreign import OpaqueValue
 from verikit.sandbox.guest.closed import may_be_closed
 from verikit.types import Score
@@ -114,16 +114,15 @@ class _CaseRuns:
             return
         calls = [_located(case.call, self._program) for case in cases]
 
-        def start(limits: RunLimits) -> RunResult:
-            part = replace(limits, wall_s=limits.wall_s / _SHARE_OF_WALL)
-            return self._box.run_calls(self._program, calls, part, only_closed=True)
-
+        limits = self._rules.limits
+        part = replace(limits, wall_s=min(limits.wall_s / _SHARE_OF_WALL, self._budget.left))
         try:
-            result = self._budget.run(start)
+            result = self._box.run_calls(self._program, calls, part, only_closed=True)
         except ValueError:  # an argument has no typed form, which counts only if its case is reached
             return
-        if result.status != "ok":
+        if result.status != "ok":  # its time is not the row's: all cases run again
             return
+        self._budget.spend(result.seconds)
         for case, value in zip(cases, result.value, strict=True):
             with suppress(Exception):  # a value that can't be compared is judged alone
                 if self._holds(case, value):

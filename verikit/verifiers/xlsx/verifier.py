@@ -78,6 +78,8 @@ class Xlsx(WorkspaceVerifier):
             raise UsageError(f"mutations must be at least 3, got {self.mutations!r}")
         if self.cases not in get_args(CountedCases):
             raise UsageError(f"cases must be one of {', '.join(get_args(CountedCases))}, got {self.cases!r}")
+        if self.decimals is not None and (type(self.decimals) is not int or self.decimals < 0):
+            raise UsageError(f"decimals must be an integer of at least 0, got {self.decimals!r}")
         if not 0 <= self.tolerance < 1:
             raise UsageError(f"tolerance must be at least 0 and less than 1, got {self.tolerance!r}")
         for name in self._asked():
