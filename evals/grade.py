@@ -18,7 +18,7 @@ from verikit.evals.columns import Columns
 from verikit.evals.docs import KEPT, STEP_SCORES, THRESHOLD, Doc
 from verikit.evals.judging import judge_spec
 from verikit.evals.long_tests import kept
-from verikit.evals.replies import Failed, Noted, TurnReplies
+from verikit.evals.replies import Failed, LeftFiles, Noted, TurnReplies
 from verikit.evals.typed import Filter
 from verikit.messages import thoughts_in
 from verikit.names.spec import load
@@ -139,12 +139,8 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
         meta["prompt"] = doc["question"]
     if digest := meta.pop(KEPT, None):
         meta |= _long_tests(digest)
-    given = meta.get(WORKSPACE) or {}
-    meta |= meta_of(reply)
-    if WORKSPACE in meta_of(reply):
-        meta[WORKSPACE] = {**given, **meta_of(reply)[WORKSPACE]}
-    else:
-        meta.pop(WORKSPACE, None)  # the files are a part of the reply
+    given = meta.pop(WORKSPACE, None) or {}
+    meta |= {key: value for key, value in meta_of(reply).items() if key != WORKSPACE}
     prompt: Prompt = doc["question"]
     if conversation := meta.pop("conversation", None):
         prompt = json.loads(conversation)
@@ -154,13 +150,17 @@ def sample(doc: Doc, answer: str, reply: str) -> Sample:
         for answered, asked in zip(said, turns[1:], strict=False):
             prompt += [Message(role="assistant", content=split(answered).reply), Message(role="user", content=asked)]
     golds = list(doc["answer"]) or None
-    return Sample(prompt, answer, golds, doc["id"], meta, thoughts_in(meta_of(reply)), workspace=_workspace(meta))
+    return Sample(
+        prompt, answer, golds, doc["id"], meta, thoughts_in(meta_of(reply)), workspace=_workspace(given, reply)
+    )
 
 
-def _workspace(meta: dict[str, Any]) -> TaskWorkspace | None:
-    """The files that an agent left, of documents and stored runs whose paths start at the root."""
-    told = meta.pop(WORKSPACE, None)
-    return TaskWorkspace(told, "/") if told else None
+def _workspace(given: Mapping[str, Any], reply: str) -> TaskWorkspace | None:
+    """The files that an agent left, of documents and stored runs whose paths start at the root.
+
+    The files are a part of the reply. Only verikit makes replies with files, of a folder that the user named.
+    """
+    return TaskWorkspace({**given, **reply.meta[WORKSPACE]}, "/") if isinstance(reply, LeftFiles) else None
 
 
 def meta_of(reply: str) -> Mapping[str, Any]:

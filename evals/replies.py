@@ -1,7 +1,8 @@
 """A model's replies for lm-eval: strings with additional data.
 
 lm-eval passes replies on unchanged. A reply can therefore be a string that marks a failure (`Failed`), the last of
-several turns (`TurnReplies`), or one with further keys (`Noted`).
+several turns (`TurnReplies`), one with further keys (`Noted`), or the files that a run left
+(`LeftFiles`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from verikit.base import describe
 from verikit.engines import Generation, Output
 from verikit.messages import THOUGHT_KEYS
 from verikit.replies.split import CUT, FINISH_KEYS, finish_reason
+from verikit.types import WORKSPACE
 
 
 class Failed(str):
@@ -58,6 +60,14 @@ class Noted(str):
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self
+
+
+class LeftFiles(Noted):
+    """The files that a run on this machine left, as a reply without text. The paths are verikit's own."""
+
+    def __new__(cls, workspace: Mapping[str, Any]) -> Self:
+        """Make one of a row's `workspace`."""
+        return super().__new__(cls, "", {WORKSPACE: workspace})
 
 
 def texts(generation: Generation, n: int) -> list[str]:

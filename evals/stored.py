@@ -18,6 +18,7 @@ from verikit.evals.lm import repeats
 from verikit.evals.replies import Failed, Noted, TurnReplies
 from verikit.evals.typed import LM
 from verikit.readers.files import placed
+from verikit.types import WORKSPACE
 
 OUTPUTS = ("completions", "completion", "outputs", "output", "candidates", "responses", "response", "text", "pred")
 """Possible columns, in order of preference. `text` and `pred` are used by published model outputs."""
@@ -123,9 +124,12 @@ def outputs_of(row: Mapping[str, Any]) -> list[str]:
 
 
 def _noted(item: Mapping[str, Any]) -> Noted | None:
-    """The text of an object, with all other keys as notes."""
+    """The text of an object, with all other keys but `workspace` as notes."""
     key = next((key for key in ENTRY if isinstance(item.get(key), str)), None)
-    return None if key is None else Noted(item[key], {name: value for name, value in item.items() if name != key})
+    if key is None:
+        return None
+    # a file's paths could name any file of this machine
+    return Noted(item[key], {name: value for name, value in item.items() if name not in (key, WORKSPACE)})
 
 
 def _text(item: Any) -> str | None:

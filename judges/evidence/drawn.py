@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from verikit.artifacts.box import observe
 from verikit.artifacts.browser.sight import lines as html_lines
+from verikit.artifacts.office.convert import NoOffice
 from verikit.artifacts.office.pages import KINDS, as_pdf
 from verikit.artifacts.readers.container import BadContainer, signed
 from verikit.errors import AgentFault
@@ -48,6 +49,8 @@ def drawn_page(workspace: Workspace, entry: FileEntry, number: int, at_most: int
     """
     try:
         return _drawn(workspace, entry, number, at_most)
+    except NoOffice:
+        return DrawnPage("office files are not shown as pictures here: open shows their text")
     except AgentFault as fault:
         return DrawnPage(f"page {number} cannot be rendered: {fault}")
 

@@ -10,10 +10,13 @@ pytest.importorskip("lm_eval")
 from tests.artifacts.books import cells, sales
 from tests.env.audit.harbor_tasks import put
 from tests.env.audit.running_tasks import make
+from verikit.evals.grade import sample
 from verikit.evals.left import StoredFiles
 from verikit.evals.loading import Settings
 from verikit.evals.models import opened_model
+from verikit.evals.replies import Noted
 from verikit.evals.run import identity, run_tasks
+from verikit.evals.stored import outputs_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local sandbox needs Linux")
 
@@ -62,3 +65,15 @@ def test_a_folder_of_harbor_tasks_is_graded_on_a_folder_of_trials(tmp_path):
     before = identity("replay:x", StoredFiles(str(tmp_path / "job")))
     put(tmp_path / "job/b", "artifacts/app/total.txt", "461\n\n")
     assert identity("replay:x", StoredFiles(str(tmp_path / "job"))) != before
+
+
+@pytest.mark.parametrize("told", [{"after": "etc"}, "hello", None], ids=str)
+def test_a_stored_reply_names_no_files_of_this_machine(told):
+    doc = {"id": "1", "question": "q", "answer": [], "tests": json.dumps({"workspace": {"before": "etc"}})}
+    (stored,) = outputs_of({"output": {"text": "x", "workspace": told, "reward": 1}})
+    assert stored.meta == {"reward": 1}
+    for reply in (stored, Noted("x", {"workspace": told, "reward": 1})):
+        read = sample(doc, "x", reply)
+        assert read.workspace is None
+        assert read.meta.get("reward") == 1
+        assert "workspace" not in read.meta

@@ -1,5 +1,7 @@
 """Judges that look at pages as pictures: what reaches the engine is pixels drawn in the sandbox, within limits."""
 
+import os
+
 import pytest
 
 from tests.artifacts.offices import document, need_office
@@ -178,11 +180,7 @@ def test_a_page_that_cannot_be_rendered_is_evidence_and_the_row_keeps_its_value(
 
 
 def test_what_this_machine_lacks_leaves_the_row_without_a_value_by_its_name(tmp_path, monkeypatch):
-    folder = left(tmp_path / "w", i__html="<p>x", r__pdf=REPORT, d__docx=document("x"))
-    monkeypatch.setattr(convert, "program", lambda: "")
-    score, _ = talk(folder, "LOOK page d.docx 1")
-    assert score.status == "error"
-    assert "apt-get install libreoffice-writer-nogui" in score.reason
+    folder = left(tmp_path / "w", i__html="<p>x", r__pdf=REPORT)
     monkeypatch.setattr(browser_box, "program", lambda: "")
     score, _ = talk(folder, "LOOK page i.html 1")
     assert score.status == "error"
@@ -191,6 +189,47 @@ def test_what_this_machine_lacks_leaves_the_row_without_a_value_by_its_name(tmp_
     score, _ = talk(folder, "LOOK page r.pdf 1")
     assert score.status == "error"
     assert "verikit[image]" in score.reason
+
+
+def test_without_an_office_the_judge_is_told_to_read_the_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(convert, "program", lambda: "")
+    folder = left(tmp_path / "w", d__docx=document("x"))
+    score, (look,) = talk(folder, "LOOK page d.docx 1")
+    assert score.value == 1.0, score
+    assert "open shows their text" in (look if isinstance(look, str) else look[0]["text"])
+
+
+def test_a_document_that_takes_the_office_over_its_limits_is_evidence(tmp_path, monkeypatch):
+    monkeypatch.setattr(convert, "missing", lambda kind: "")
+    monkeypatch.setattr(convert, "ApplicationBox", Greedy)
+    monkeypatch.setattr(convert, "_LOOK_S", 0.0)
+    for number, (cpu_s, resident_mb, told) in enumerate([(61, 1, "processor time"), (1, 1537, "of memory")]):
+        monkeypatch.setattr(Greedy, "cpu_s", lambda self, used=cpu_s: used)
+        monkeypatch.setattr(Greedy, "resident_mb", lambda self, used=resident_mb: used)
+        folder = left(tmp_path / str(number), d__docx=document(f"x {number}"))
+        score, (look,) = talk(folder, "LOOK page d.docx 1")
+        assert score.value == 1.0, score
+        assert "page 1 cannot be rendered: LibreOffice used more than" in look
+        assert told in look
+
+
+class Greedy:
+    """A box whose application never answers."""
+
+    def __init__(self, *given):
+        self._ends = [*os.pipe(), *os.pipe()]
+        _, self.commands, self.answers, _ = self._ends
+        os.set_blocking(self.commands, False)
+
+    def cpu_s(self):
+        return 0.0
+
+    def resident_mb(self):
+        return 0
+
+    def close(self):
+        for end in self._ends:
+            os.close(end)
 
 
 def test_a_reader_that_a_file_has_taken_over_can_send_no_other_pixels(tmp_path, monkeypatch):

@@ -78,6 +78,48 @@ def test_a_forged_server_of_lines_is_wrong(name):
     assert told in score.reason
 
 
+DIRECT = SERVER.replace('words[0] == "SET"', 'words[0] in ("SET", "PUT")')
+DELAYED = DIRECT.replace("mine.flush()\n", "mine.flush()\n        {late}\n", 1)
+NOREPLY = [{"line": "PUT a 1", "expect": {"line": []}}, {"line": "SET b 2", "same": True, "expect": {"line": "OK"}}]
+
+
+def late(told):
+    """A server that sends these lines a moment after each reply."""
+    text = DELAYED.replace("{late}", f"import time; time.sleep(.1); mine.write({told!r}); mine.flush()")
+    assert text not in (DELAYED, DIRECT)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("text", "ask", "step"),
+    [
+        (DIRECT, NOREPLY, "1 line PUT a 1"),
+        (DIRECT, NOREPLY[:1], "1 line PUT a 1"),
+        (late(b"ERROR debug\n"), [{"line": "SET b 2", "expect": {"line": "OK"}}] * 2, "1 line SET b 2"),
+        (late(b"OK\n"), [ASK[0], {**ASK[0], "same": True}, {"restart": "kill"}], "2 line SET a 1"),
+    ],
+    ids=["a reply to a line without one", "at the end", "a line after each reply", "over one connection"],
+)
+def test_lines_that_are_not_part_of_a_reply_are_wrong(text, ask, step):
+    score = scored(text, ask)
+    assert (score.status, score.value) == ("ok", 0.0)
+    assert "not part of a reply" in score.reason
+    assert score.parts[step].value == 0.0
+
+
+def test_a_line_without_a_reply_is_right():
+    silent = DIRECT.replace('if words[0] in ("SET"', 'if words[0] == "PUT":\n            continue\n'
+                            '        elif words[0] in ("SET"')  # fmt: skip
+    assert silent != DIRECT
+    score = scored(silent, NOREPLY)
+    assert score.value == 1.0, score.reason
+
+
+def test_a_line_may_be_read_after_one_without_a_reply():
+    score = scored(DIRECT, [NOREPLY[0], {"line": None, "same": True, "expect": {"line": "OK"}}])
+    assert score.value == 1.0, score.reason
+
+
 def test_a_service_may_speak_first_and_a_restart_ends_the_connection():
     greets = SERVER.replace('mine = link.makefile("rwb")', GREETING)
     asks = [{"line": None, "expect": {"line": "READY"}}, {"line": "GET a", "same": True, "expect": {"line": "NONE"}}]

@@ -44,6 +44,14 @@ def program() -> str:
     return ""
 
 
+class NoOffice(WorkspaceError):
+    """LibreOffice is not installed here."""
+
+
+class OverLimit(WorkspaceError):
+    """LibreOffice used more processor time or memory than it may, or made too much: its files cause this."""
+
+
 def missing(kind: Kind) -> str:
     """The command that installs LibreOffice for a kind of file. Empty if it is installed."""
     library, app = _APPS[kind]
@@ -65,13 +73,15 @@ def converted(
             converted workbook.
 
     Raises:
-        WorkspaceError: LibreOffice is not installed, died or exceeded a limit.
+        NoOffice: LibreOffice is not installed.
+        OverLimit: It exceeded a limit.
+        WorkspaceError: It died or took too long.
         SandboxError: The machine can't isolate it.
     """
     if sys.platform != "linux":
-        raise WorkspaceError("office files are converted on Linux only")
+        raise NoOffice("office files are converted on Linux only")
     if hint := missing(kind):
-        raise WorkspaceError(f"LibreOffice is not installed for {kind} files", hint=hint)
+        raise NoOffice(f"LibreOffice is not installed for {kind} files", hint=hint)
     order = {
         "program": program(), "kind": kind, "form": form, "cells": dict(cells or {}), "sizes": list(map(len, files)),
         "build": _setting("versionrc", "buildid"),  # in the profile, or else a first start only makes the profile
@@ -134,7 +144,7 @@ def _exchange(box: ApplicationBox, request: bytes) -> bytes:
                 return bytes(answer)
             answer += read
         if len(answer) > _MOST_ANSWER:
-            raise WorkspaceError(f"LibreOffice made more than {_MOST_ANSWER >> 20} MB")
+            raise OverLimit(f"LibreOffice made more than {_MOST_ANSWER >> 20} MB")
         now = time.monotonic()
         if now - looked >= _LOOK_S:
             looked = now
@@ -154,9 +164,9 @@ def _check_use(box: ApplicationBox, late: bool) -> None:
     if late:
         raise WorkspaceError(f"LibreOffice took more than {WALL_S:g} s")
     if box.cpu_s() > CPU_S:
-        raise WorkspaceError(f"LibreOffice used more than {CPU_S} s of processor time")
+        raise OverLimit(f"LibreOffice used more than {CPU_S} s of processor time")
     if box.resident_mb() > RESIDENT_MB:
-        raise WorkspaceError(f"LibreOffice used more than {RESIDENT_MB} MB of memory")
+        raise OverLimit(f"LibreOffice used more than {RESIDENT_MB} MB of memory")
 
 
 def _parsed(answer: bytes, count: int) -> list[bytes | None] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from verikit.artifacts.box import BoxReader, observe
-from verikit.artifacts.office.convert import Kind, converted
+from verikit.artifacts.office.convert import Kind, OverLimit, converted
 from verikit.artifacts.shape import record
 from verikit.errors import AgentFault
 
@@ -21,12 +21,16 @@ def as_pdf(blob: bytes, kind: Kind) -> bytes:
     The result is hostile, as all data that LibreOffice made of a file.
 
     Raises:
-        AgentFault: It is not a document of its kind, or LibreOffice can't read it.
-        WorkspaceError: LibreOffice is not installed, died or exceeded a limit.
+        AgentFault: It is not a document of its kind, or LibreOffice can't read it within its limits.
+        NoOffice: LibreOffice is not installed.
+        WorkspaceError: LibreOffice died or took too long.
         SandboxError: The machine can't isolate it.
     """
     observe(_CONTAINER, [blob], {"kind": kind})
-    [made] = converted([blob], kind, "pdf")
+    try:
+        [made] = converted([blob], kind, "pdf")
+    except OverLimit as problem:
+        raise AgentFault(str(problem)) from None
     if made is None:
         raise AgentFault(f"LibreOffice does not read the {kind} file")
     return made

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
+from contextlib import suppress
 
 from verikit.artifacts.service.box import ServiceBox
 from verikit.artifacts.service.call import MOST_BODY, ConnectionEnded, connected, send
 from verikit.errors import AgentFault
+
+_PAUSE_S, _QUIET_S = 0.05, 0.2
+"""Seconds to wait for lines that are not part of a reply: before each line, and where no line may follow. Lines that
+come after the pause are read as the next reply, or are left over at the end."""
 
 
 class LineConnection:
@@ -28,14 +34,27 @@ class LineConnection:
             raise ConnectionEnded(f"nothing listens at port {box.port}")
         return cls(box, link)
 
-    def ask(self, line: bytes | None, count: int, seconds: float) -> list[bytes]:
+    def ask(self, line: bytes | None, count: int, seconds: float, *, silent: bool = False) -> list[bytes]:
         """Send a line, if there is one, and read this many lines without their ends.
 
+        Args:
+            line: The line.
+            count: The number of lines of its reply.
+            seconds: Time for the reply.
+            silent: Whether the service must be silent or end the connection after the reply.
+
         Raises:
-            AgentFault: They don't come in time, or are too large.
+            AgentFault: They don't come in time, are too large, or there are others.
         """
         if line is not None:
-            self._check_silent()
+            self._check_silent(_PAUSE_S)
+        read = self._exchange(line, count, seconds)
+        if silent:
+            with suppress(ConnectionEnded):
+                self._check_silent(_QUIET_S)
+        return read
+
+    def _exchange(self, line: bytes | None, count: int, seconds: float) -> list[bytes]:
         pending = memoryview(b"" if line is None else line + b"\n")
         deadline, late = time.monotonic() + seconds, f"no whole reply within {seconds:g} seconds"
         read: list[bytes] = []
@@ -52,9 +71,12 @@ class LineConnection:
             if sum(map(len, read)) + len(self._pending) > MOST_BODY:
                 raise AgentFault(f"the reply has over {MOST_BODY >> 20} MB")
 
-    def _check_silent(self) -> None:
-        """Look for lines that came before the line that they would reply to."""
-        self._receive()
+    def _check_silent(self, seconds: float) -> None:
+        """Wait for lines that reply to no line."""
+        waiting = select.poll()
+        waiting.register(self._link, select.POLLIN)
+        if not self._pending and waiting.poll(seconds * 1000):
+            self._receive()
         if self._pending:
             raise AgentFault(f"the service sends {bytes(self._pending[:80])!r}, which is not part of a reply")
 

@@ -150,7 +150,7 @@ class _Visit:
             yield name, Score(1.0, reason="ready")
             for number, ask in enumerate(self._asks, 1):
                 name = f"{number} {ask}"
-                wrong = self._restart(ask) if isinstance(ask, Restart) else self._ask(ask)
+                wrong = self._restart(ask) if isinstance(ask, Restart) else self._ask(ask, self._is_silent(number))
                 yield name, Score(float(not wrong), reason=wrong)
             if self._service.stop_ok:
                 name = "stop"
@@ -197,7 +197,15 @@ class _Visit:
         self._start()
         return ""
 
-    def _ask(self, ask: DeclaredRequest | DeclaredLine) -> str:
+    def _is_silent(self, number: int) -> bool:
+        """Whether the connection must be silent after this step: no line uses it again, or the step has no reply."""
+        ask = self._asks[number - 1]
+        following = next((one for one in self._asks[number:] if not isinstance(one, DeclaredRequest)), None)
+        if not isinstance(following, DeclaredLine) or not following.same:
+            return True
+        return isinstance(ask, DeclaredLine) and not ask.count and following.line is not None
+
+    def _ask(self, ask: DeclaredRequest | DeclaredLine, silent: bool) -> str:
         """Send a request or a line; return the problem with the reply.
 
         Raises:
@@ -207,7 +215,7 @@ class _Visit:
         assert isinstance(rules, JsonMatch)
         try:
             if isinstance(ask, DeclaredLine):
-                lines = self._lines(ask)
+                lines = self._lines(ask, silent)
                 wrong = ask.fault(lines, self._kept, rules.rules)
                 told = ask.kept(lines) if ask.keep and not wrong else None
             else:
@@ -223,14 +231,14 @@ class _Visit:
             self._kept.update({name: found(told, path) for name, path in ask.keep.items()})
         return wrong
 
-    def _lines(self, ask: DeclaredLine) -> list[bytes]:
+    def _lines(self, ask: DeclaredLine, silent: bool) -> list[bytes]:
         """Send a line over a new connection, or over the one of the line before, and read the reply."""
         if not ask.same or self._link is None:
             opened = self._unused or LineConnection.opened(self._box, self._service.reply_s)
             self._unused = None
             self.hang_up()
             self._link = opened
-        return self._link.ask(ask.encoded(self._kept), ask.count, self._service.reply_s)
+        return self._link.ask(ask.encoded(self._kept), ask.count, self._service.reply_s, silent=silent)
 
     def hang_up(self) -> None:
         """Close the connections of lines."""
