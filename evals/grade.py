@@ -18,7 +18,7 @@ from verikit.evals.columns import Columns
 from verikit.evals.docs import KEPT, STEP_SCORES, THRESHOLD, Doc
 from verikit.evals.judging import judge_spec
 from verikit.evals.long_tests import kept
-from verikit.evals.replies import Failed, LeftFiles, Noted, TurnReplies
+from verikit.evals.replies import Failed, FilesReply, Noted, TurnReplies
 from verikit.evals.typed import Filter
 from verikit.messages import thoughts_in
 from verikit.names.spec import load
@@ -160,7 +160,7 @@ def _workspace(given: Mapping[str, Any], reply: str) -> TaskWorkspace | None:
 
     The files are a part of the reply. Only verikit makes replies with files, of a folder that the user named.
     """
-    return TaskWorkspace({**given, **reply.meta[WORKSPACE]}, "/") if isinstance(reply, LeftFiles) else None
+    return TaskWorkspace({**given, **reply.meta[WORKSPACE]}, "/") if isinstance(reply, FilesReply) else None
 
 
 def meta_of(reply: str) -> Mapping[str, Any]:

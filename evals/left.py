@@ -15,7 +15,7 @@ from typing import Any
 from verikit.env.harbor import is_trials, trials
 from verikit.errors import SchemaError
 from verikit.evals.deliverables import ROOT
-from verikit.evals.replies import LeftFiles
+from verikit.evals.replies import FilesReply
 from verikit.evals.stored import Replayed
 
 
@@ -62,5 +62,5 @@ class StoredFiles(Replayed):
         return [_reply("after", own)]
 
 
-def _reply(key: str, path: str) -> LeftFiles:
-    return LeftFiles({key: os.path.relpath(path, ROOT)})
+def _reply(key: str, path: str) -> FilesReply:
+    return FilesReply({key: os.path.relpath(path, ROOT)})

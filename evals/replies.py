@@ -2,7 +2,7 @@
 
 lm-eval passes replies on unchanged. A reply can therefore be a string that marks a failure (`Failed`), the last of
 several turns (`TurnReplies`), one with further keys (`Noted`), or the files that a run left
-(`LeftFiles`).
+(`FilesReply`).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Noted(str):
         return self
 
 
-class LeftFiles(Noted):
+class FilesReply(Noted):
     """The files that a run on this machine left, as a reply without text. The paths are verikit's own."""
 
     def __new__(cls, workspace: Mapping[str, Any]) -> Self:
