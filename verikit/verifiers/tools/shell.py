@@ -6,18 +6,24 @@ whose value can't be known from the text (`$d`, `$(…)`, `{a,b}`) keeps its tex
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 MAX_CHARS = 200_000
 MAX_DEPTH = 20
 MAX_SUBSHELLS = 10
-"""Of a text that start with `((`. Later ones are not distinguished from arithmetic."""
+"""Of a text that start with `((`. With more of them, it is a problem."""
 _BLANK, _ENDS = " \t", "\n;&|()<>"
 _LONG = ("&>>", "<<<", "<<-", "&&", "||", ";;", "|&", ">>", "<<", ">&", "<&", "<>", ">|", "&>", ">(", "<(")
 _REDIRECTS = frozenset((">", ">>", ">|", "&>", "&>>", "<", "<>", ">&", "<&"))
 RESERVED = frozenset("if then else elif fi while until do done time ! { } coproc".split())
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
+_SUBSTITUTIONS = re.compile(r"\$(?!')|`")
+_JUMPS = r"\\.|`(?:\\.|[^`\\])*`|\$[({]|"
+_QUOTES = r"\$'(?:\\.|[^'\\])*'|'[^']*'|" + _JUMPS
+_MARKS = {")": _QUOTES + '[()"]', "}": _QUOTES + '["}]', '"': _JUMPS + '"', '"}': _JUMPS + '["}]'}
+"""What opens, closes or hides brackets, by the character that closes the text around; `"}`: in double quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +84,11 @@ class _Reader:
         self._documents: list[tuple[SimpleCommand, str, bool]] = []
         self._in_pattern = False
         """Whether a pattern of `case` comes next."""
+        self._case: SimpleCommand | None = None
         self._subshells = 0
 
     def read(self) -> None:
         """Read all of it."""
-        if self._depth > MAX_DEPTH:
-            self._script.problems.append("substitutions within substitutions without end")
-            return
         command = SimpleCommand()
         while self._at < len(self._text):
             mark = self._text[self._at]
@@ -109,25 +113,50 @@ class _Reader:
         if not self._text.startswith("((", begin) or [word.text for word in command.words] not in ([], ["for"]):
             return False
         if self._subshells > MAX_SUBSHELLS:
-            return False  # each of them may be read to the end of the text
-        inner = self._bracketed(begin + 1)
-        if not (inner.startswith("(") and inner.endswith(")")):
+            self._script.problems.append("many subshells")  # each may be read to the end of the text
+            return False
+        inner = self._calculated(begin + 2)
+        if inner is None:
             self._at = begin  # a subshell within a subshell
             self._subshells += 1
             return False
-        command.words += [Word("(("), Word(inner[1:-1].strip(), not set("$`") & set(inner))]
+        command.words += [Word("(("), Word(inner.strip(), not set("$`") & set(inner))]
         return True
+
+    def _calculated(self, at: int) -> str | None:
+        """The arithmetic after `((`, whose substitutions are read; None if its end is not directly before a `)`."""
+        inner = self._bracketed(at)
+        if not self._text.startswith(")", self._at):
+            return None
+        self._at += 1
+        if "\\" in inner.replace("\\\n", "") or ("'" in inner and set("$`") & set(inner)):
+            self._script.problems.append("quotes in arithmetic")
+        self._inside(inner).read_substitutions()
+        return inner
+
+    def read_substitutions(self) -> None:
+        """Read only the commands that a text substitutes, as in double quotes."""
+        while found := _SUBSTITUTIONS.search(self._text, self._at):
+            self._at = found.start()
+            self._expansion([])
+
+    def _inside(self, text: str) -> _Reader:
+        if self._depth >= MAX_DEPTH:
+            self._script.problems.append("substitutions within substitutions without end")
+            text = ""
+        return _Reader(text, self._script, self._variables, self._depth + 1)
 
     def _word_of(self, command: SimpleCommand) -> None:
         begin = self._at
         word = self._word()
-        digits = self._text[begin : self._at]
-        if digits.isdecimal() and self._text[self._at : self._at + 1] in ("<", ">"):
+        plain = self._text[begin : self._at].replace("\\\n", "")
+        if plain.isdecimal() and self._text[self._at : self._at + 1] in ("<", ">"):
             return  # a number of a file before its redirection
-        if not command.words and word.text in RESERVED and digits == word.text:
+        if not command.words and word.text in RESERVED and plain == word.text:
             command.lead.append(word.text)
             return
-        if not command.words and word.text in ("case", "select", "function", "[["):
+        if not command.words and plain in ("case", "select", "function", "[["):
+            self._case = command if plain == "case" else self._case
             self._script.problems.append(f"{word.text} …")
         command.words.append(word)
 
@@ -148,7 +177,7 @@ class _Reader:
     def _is_pattern(self, command: SimpleCommand, sign: str) -> bool:
         """Whether the words are patterns of `case`, which are not commands. Keeps track of where patterns are."""
         words = [word.text for word in command.words]
-        starts = words[:1] == ["case"] and "in" in words[2:3]
+        starts = command is self._case and words[2:3] == ["in"] and words[3:4] != ["esac"]
         patterned = starts or (self._in_pattern and words[:1] != ["esac"])
         if patterned and sign in (")", "|", "("):
             self._in_pattern = sign != ")"
@@ -257,7 +286,7 @@ class _Reader:
             if mark == "\\" and self._text[self._at + 1 : self._at + 2] in ("$", "`", '"', "\\", "\n"):
                 parts.append(self._text[self._at + 1].replace("\n", ""))
                 self._at += 2
-            elif mark in "$`":
+            elif mark in "$`" and not self._text.startswith("$'", self._at):
                 known &= self._expansion(parts)
             else:
                 parts.append(mark)
@@ -271,9 +300,11 @@ class _Reader:
         if text[at] == "`":
             return self._substituted(self._quoted("`"), parts)
         if text.startswith(("$(", "<(", ">("), at):
-            arithmetic = text.startswith("$((", at)
-            inner = self._bracketed(at + 2)
-            return self._unknown(inner, parts) if arithmetic else self._substituted(inner, parts)
+            inner = self._calculated(at + 3) if text.startswith("$((", at) else None
+            if inner is not None:
+                parts.append(f"({inner})")
+                return False
+            return self._substituted(self._bracketed(at + 2), parts)
         if text.startswith("$'", at):
             self._at += 1
             parts.append(self._ansi())
@@ -286,7 +317,8 @@ class _Reader:
         if name in self._variables:
             parts.append(self._variables[name])
             return True
-        return self._unknown(f"${name}", parts)
+        parts.append(f"${name}")
+        return False
 
     def _name(self, at: int) -> str | None:
         """The variable after a `$`, which is skipped; None if there isn't one."""
@@ -294,6 +326,7 @@ class _Reader:
         if text.startswith("{", at):
             end = text.find("}", at)
             self._at = len(text) if end < 0 else end + 1
+            self._inside(text[at + 1 : end]).read_substitutions()
             return text[at + 1 : end]
         end = at
         while end < len(text) and (text[end].isalnum() or text[end] == "_"):
@@ -307,34 +340,26 @@ class _Reader:
 
     def _bracketed(self, at: int) -> str:
         """The text up to the bracket that closes; quotes in it hide brackets."""
-        depth, here, quote = 1, at, ""
-        while here < len(self._text):
-            mark = self._text[here]
-            if mark == "\\" and quote != "'":
-                here += 1
-            elif quote:
-                quote = "" if mark == quote else quote
-            elif mark in "'\"":
-                quote = mark
-            elif mark == "(":
-                depth += 1
-            elif mark == ")":
-                depth -= 1
-                if not depth:
-                    break
-            here += 1
-        else:
-            self._script.problems.append("a bracket that is not closed")
-        self._at = here + 1
-        return self._text[at:here]
+        ends, here = [")"], at
+        while ends:
+            found = re.compile(_MARKS[ends[-1]], re.DOTALL).search(self._text, here)
+            if found is None:
+                self._script.problems.append("a bracket that is not closed")
+                self._at = len(self._text)
+                return self._text[at:]
+            sign, here = found[0], found.end()
+            if sign == ends[-1][-1]:
+                ends.pop()
+            elif sign == "${":
+                ends.append('"}' if ends[-1][0] == '"' else "}")
+            elif sign in ("(", "$(", '"'):
+                ends.append('"' if sign == '"' else ")")
+        self._at = here
+        return self._text[at : here - 1]
 
     def _substituted(self, inner: str, parts: list[str]) -> bool:
-        _Reader(inner, self._script, self._variables, self._depth + 1).read()
-        return self._unknown(f"$({inner})", parts)
-
-    @staticmethod
-    def _unknown(told: str, parts: list[str]) -> bool:
-        parts.append(told)
+        self._inside(inner).read()
+        parts.append(f"$({inner})")
         return False
 
     def _ansi(self) -> str:
@@ -348,14 +373,14 @@ class _Reader:
                 continue
             sign = self._text[self._at + 1 : self._at + 2]
             self._at += 2
-            digits = {"x": 2, "u": 4, "U": 8}.get(sign, 3 if sign.isdecimal() else 0)
-            if not digits:
+            plain = {"x": 2, "u": 4, "U": 8}.get(sign, 3 if sign.isdecimal() else 0)
+            if not plain:
                 found.append(_ESCAPES.get(sign, sign))
                 continue
             begin = self._at if sign in "xuU" else self._at - 1
             end = begin
             allowed = "0123456789abcdefABCDEF" if sign in "xuU" else "01234567"
-            while end < min(begin + digits, len(self._text)) and self._text[end] in allowed:
+            while end < min(begin + plain, len(self._text)) and self._text[end] in allowed:
                 end += 1
             self._at = end
             number = int(self._text[begin:end] or "0", 16 if sign in "xuU" else 8)
