@@ -7,13 +7,13 @@ a task are its repeats.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from verikit.env.harbor import is_trials, trials
-from verikit.errors import SchemaError
+from verikit.env.harbor import RESULT, is_trials, trials
 from verikit.evals.deliverables import ROOT
 from verikit.evals.replies import FilesReply
 from verikit.evals.stored import Replayed
@@ -23,20 +23,14 @@ class StoredFiles(Replayed):
     """Workspaces from a folder."""
 
     def __init__(self, path: str) -> None:
-        """List the folder's trials, if it has any.
-
-        Raises:
-            SchemaError: A trial can't be read.
-        """
+        """List the folder's trials, if it has any."""
         super().__init__(path)
         self._folder = os.path.realpath(path)
         self._trials: dict[str, list[str]] | None = None
         if is_trials(Path(path)):
             self._trials = {}
-            for trial, judged in trials(Path(path)):
-                if isinstance(judged, SchemaError):
-                    raise judged
-                name = str(judged[0].meta.get("task_name"))
+            for trial, _ in trials(Path(path)):  # a trial whose trajectory can't be read has files all the same
+                name = str(json.loads(Path(trial, RESULT).read_bytes()).get("task_name"))
                 self._trials.setdefault(name, []).append(os.path.realpath(trial))
 
     @property

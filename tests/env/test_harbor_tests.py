@@ -8,6 +8,10 @@ import pytest
 import verikit
 from tests.env.audit.harbor_tasks import change, put
 from tests.env.audit.running_tasks import make
+from verikit.env.audit.running.box import TaskBox
+from verikit.env.audit.running.rehearsal import Rehearsal, RehearsalLimits
+from verikit.env.audit.task import AuditedTask
+from verikit.env.grading.harbor_tests import _agents_files
 from verikit.types import Sample
 from verikit.workspaces import Workspace
 from verikit.workspaces.harbor import trial_workspace
@@ -78,8 +82,8 @@ def test_files_that_programs_load_on_their_own_are_not_paid(tmp_path):
         left(tmp_path, {"app/total.txt": "461\n", "app/conftest.py": "import math\n"}),
     )
     assert plain.value == 0.0
-    assert hooked.value != 1.0
-    assert module.value != 1.0
+    assert hooked.value == 0.0
+    assert module.value == 0.0
     assert honest.value == 1.0
 
 
@@ -107,3 +111,114 @@ def test_what_was_not_collected_leaves_a_trial_without_a_value(tmp_path):
 def test_a_row_without_a_task_has_no_value():
     [score] = verikit.harbor_tests().score([Sample("", "", workspace=Workspace({"a": "b"}))])
     assert "names no Harbor task" in score.reason
+
+
+@pytest.mark.slow(seconds=2)
+def test_a_task_may_set_the_python_path(tmp_path):
+    task = make(tmp_path / "task", "a shared box")
+    put(task, "tests/test.sh", PYTEST)
+    put(task, "tests/test_total.py", "import checks\n\n" + CHECK)
+    put(task, "environment/Dockerfile", "FROM debian:12\nWORKDIR /app\nCOPY checks.py /srv/checks.py\n")
+    put(task, "environment/checks.py", "")
+    change(task, "environment/Dockerfile", "WORKDIR", "ENV PYTHONPATH=/srv\nWORKDIR")
+    right, shadowed = scores(
+        tmp_path,
+        left(tmp_path, {"app/total.txt": "461\n", "srv/checks.py": ""}),
+        left(tmp_path, {"app/total.txt": "460\n", "srv/checks.py": "", "srv/argparse.py": FORGED}),
+    )
+    assert right.value == 1.0
+    assert shadowed.value == 0.0
+
+
+HOOKS = {
+    "app/iniconfig.py": FORGED,
+    "app/argparse.pyc": b"",
+    "app/packaging/__init__.py": FORGED,
+    "app/_pytest/__init__.pyc": b"",
+    "app/json.py": FORGED,
+    "app/pyproject.toml": '[tool.pytest.ini_options]\naddopts = "--collect-only"\n',
+    "app/pytest.toml": "",
+    "app/select.cpython-311-x86_64-linux-gnu.so": b"",
+    "app/lib/json.py": FORGED,
+}
+
+
+def agents_files(tmp_path, files):
+    task = AuditedTask.open(str(tmp_path), ("task",))
+    box = TaskBox()
+    try:
+        return _agents_files(Rehearsal.prepare(task, box, RehearsalLimits()), left(tmp_path, files))
+    finally:
+        box.close()
+
+
+def test_all_files_that_programs_load_on_their_own_are_known(tmp_path):
+    task = make(tmp_path / "task", "a shared box")
+    put(task, "instruction.md", "Write total.txt, tests/test_json.py and /app/types.py.\n")
+    put(task, "tests/test.sh", "cd /app/lib; python3 -m pytest /tests\n")
+    honest = ["app/total.txt", "app/test_json.py", "app/types.py", "app/src/json.py", "app/logging/a.txt"]
+    found = agents_files(tmp_path, {**HOOKS, **dict.fromkeys(honest, "")})
+    assert sorted(found.hooks) == sorted(f"/{path}" for path in HOOKS)
+    assert {f"/{path}" for path in honest} <= found.files.keys()
+    assert not found.changed
+
+
+def test_a_changed_file_of_the_task_is_known(tmp_path):
+    task = make(tmp_path / "task", "a shared box")
+    change(task, "environment/Dockerfile", "COPY sales.csv .", "COPY sales.csv pytest.ini ./")
+    put(task, "environment/pytest.ini", "[pytest]\n")
+    found = agents_files(tmp_path, {"app/pytest.ini": "[pytest]\naddopts = --collect-only\n"})
+    assert found.changed
+    assert found.files["/app/pytest.ini"].content == b"[pytest]\n"
+
+
+@pytest.mark.slow(seconds=2)
+def test_files_that_the_box_cannot_have_do_not_leave_the_agent_without_a_value(tmp_path):
+    make(tmp_path / "task", "a shared box")
+    wrong = {"app/total.txt": "460\n"}
+    more = [
+        {"notes.txt": ""}, {"tests": ""}, {"logs": ""}, {"logs/verifier": ""}, {"usr/x": ""}, {"app/" + "a" * 300: ""}
+    ]  # fmt: skip
+    found = scores(tmp_path, *(left(tmp_path, {**wrong, **one}) for one in more))
+    assert [one.value for one in found] == [0.0] * len(more)
+    [right] = scores(tmp_path, left(tmp_path, {"app/total.txt": "461\n", "notes.txt": "", "usr/x": ""}))
+    assert right.value == 1.0
+
+
+PROGRAM = """import subprocess
+def test_total():
+    assert subprocess.run(["bash", "/app/run.sh"], capture_output=True, text=True).stdout.strip() == "461"
+"""
+
+
+@pytest.mark.slow(seconds=9)
+def test_what_the_agents_program_does_to_the_tests_has_a_value(tmp_path):
+    task = make(tmp_path / "task", "a shared box")
+    put(task, "tests/test.sh", PYTEST)
+    put(task, "tests/test_total.py", PROGRAM)
+    put(task, "solution/solve.sh", "echo 'echo 461' > /app/run.sh\n")
+    change(task, "task.toml", "[verifier]\ntimeout_sec = 120.0", "[verifier]\ntimeout_sec = 2.0")
+    hang = {"app/run.sh": "sleep 100\n"}
+    full = {"app/run.sh": "head -c 40000000 /dev/zero > /logs/verifier/x\n"}
+    places = [left(tmp_path, one) for one in (hang, {**hang, "app/conftest.py": "#\n"}, full)]
+    rows = [Sample("", "", workspace=one) for one in places]
+    assert [one.value for one in verikit.harbor_tests(seconds=3).score(rows)] == [0.0, 0.0, 0.0]
+    change(task, "task.toml", "timeout_sec = 2.0", "timeout_sec = 20.0")  # the task gives more than we do
+    [score] = verikit.harbor_tests(seconds=2).score(rows[:1])
+    assert score.value is None
+    assert "seconds=" in score.reason
+
+
+@pytest.mark.slow(seconds=4)
+def test_unasked_files_do_not_raise_a_part_of_the_reward_and_may_lower_it(tmp_path):
+    task = make(tmp_path / "task", "a shared box")
+    put(task, "tests/test.sh", "if [ -e /app/conftest.py ]; then echo 0.9; elif [ -e /app/tox.ini ]; then echo 0.1; "
+        "else cat /app/total.txt; fi > /logs/verifier/reward.txt\n")  # fmt: skip
+    put(task, "solution/solve.sh", "echo 1 > /app/total.txt\n")
+    half = {"app/total.txt": "0.5\n"}
+    raised, lowered = scores(
+        tmp_path, left(tmp_path, {**half, "app/conftest.py": ""}), left(tmp_path, {**half, "app/tox.ini": ""})
+    )
+    assert raised.value == 0.5
+    assert lowered.value == 0.1
+    assert "tox.ini" in lowered.reason

@@ -60,6 +60,7 @@ def test_a_folder_of_harbor_tasks_is_graded_on_a_folder_of_trials(tmp_path):
         put(tmp_path / "job" / name, "result.json", json.dumps({"trial_name": name, "task_name": "sum"}))
         put(tmp_path / "job" / name, "artifacts/app/total.txt", text)
         put(tmp_path / "job" / name, "artifacts/manifest.json", json.dumps([entry]))
+    put(tmp_path / "job/b", "agent/trajectory.json", "not JSON")  # the files are graded all the same
     found = run(tmp_path, "verikit_harbor", tmp_path / "tasks", tmp_path / "job", repeats=2)
     assert found["metrics"]["reward"]["value"] == 0.5
     before = identity("replay:x", StoredFiles(str(tmp_path / "job")))

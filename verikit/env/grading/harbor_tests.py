@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+import functools
+import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from verikit.env.audit.declared import agents_workdir, covers, declared_artifacts, graders_workdir, undeclared
 from verikit.env.audit.running.box import BoxFile, TaskBox
-from verikit.env.audit.running.rehearsal import GradedRun, OutOfTime, Rehearsal, RehearsalLimits
+from verikit.env.audit.running.rehearsal import HOMES, GradedRun, OutOfTime, Rehearsal, RehearsalLimits
 from verikit.env.audit.running.solved import is_full
-from verikit.env.audit.task import AuditedTask, joined
-from verikit.errors import UsageError, WorkspaceError
+from verikit.env.audit.scripts import REWARDS
+from verikit.env.audit.task import AuditedTask, joined, table
+from verikit.errors import AgentFault, UsageError, WorkspaceError
 from verikit.types import Sample, Score
+from verikit.verifiers.patch.runs import job_packages
 from verikit.workspaces import Workspace
 from verikit.workspaces.grading import WorkspaceVerifier, graded
 from verikit.workspaces.names import shown
 
 HOOKS = frozenset(
-    "conftest.py sitecustomize.py usercustomize.py pytest.ini .pytest.ini tox.ini setup.cfg .bashrc .profile "
-    ".bash_profile .bash_env .env .envrc".split()
+    "conftest.py sitecustomize.py usercustomize.py pytest.ini .pytest.ini tox.ini setup.cfg pyproject.toml pytest.toml "
+    ".pytest.toml .bashrc .profile .bash_profile .bash_env .env .envrc".split()
 )
 """Files that programs load on their own. They could change what the tests do."""
-MODULES = sys.stdlib_module_names | {"pytest", "_pytest", "pluggy"}
-"""Modules that a file of the same name in the working directory would replace."""
+_LOADED = (
+    "pytest _pytest pluggy iniconfig packaging pygments exceptiongroup tomli py colorama verikit_ctrf sitecustomize "
+    "usercustomize".split()
+)
+"""Modules that Python, pytest and the box load, apart from the standard library."""
+_COMMON = frozenset("tests test src docs examples".split())
+"""Folders of projects, which some distributions install by mistake."""
+_SUFFIXES = (".py", ".pyc", ".so")
+_SETS_PATH = re.compile(r"\b(?:cd|pushd|PYTHONPATH|sys\.path|chdir)\b|\bcwd=")
+_ABSOLUTE = re.compile(r"(?<![\w.~/-])/[\w./-]+")
+_PATH = re.compile(r"[\w.~/-]+")
+_UNWRITABLE = "folders that can be written: "
 
 
 @dataclass
@@ -79,7 +94,9 @@ class HarborTests(WorkspaceVerifier):
     The row's workspace names the task: `{"trial": …, "task": …}`, or `{"after": …, "task": …}` with all files of the
     agent's box. The sandbox has the task's files, the agent's outputs and the tests. Rewards that the agent left are
     not read. The task's own solution is graded first. Samples of a task whose solution does not get the full reward
-    have no value.
+    have no value. Files that programs load on their own (`conftest.py`, `pyproject.toml`, a module named like one that
+    the tests import) can't raise the reward, unless the instruction names them. If they are changed files of the task,
+    and the reward depends on the changes, there is no value.
     """
 
     seconds: float = 600.0
@@ -140,64 +157,170 @@ def _score(grader: _Grader, workspace: Workspace) -> Score:
 
 
 def _of_runs(grader: _Grader, workspace: Workspace) -> Score:
-    rehearsal = grader.rehearsal
-    files, hooks = _agents_files(rehearsal, workspace)
-    run = rehearsal.grade(files, name="trial")
+    left = _agents_files(grader.rehearsal, workspace)
+    run = _graded_run(grader, left.files, "trial")
     if is_full(run):
         return Score(run.value, reason=f"the reward is {run.told()}")
     if missing := grader.gap(workspace):
         raise WorkspaceError(missing)
-    if hooks and _value(grader, rehearsal.grade({**files, **hooks}, name="trial with hooks")) != _value(grader, run):
-        names = ", ".join(map(shown, hooks))
-        raise WorkspaceError(f"the reward depends on files that the task did not request: {names}"[:500])
     value = _value(grader, run)
     if value is None:
-        raise WorkspaceError(run.needs or f"the reward is {run.told()}")
+        raise _unscored(run)
+    if left.hooks and (value > 0.0 or left.changed):
+        return _of_both(grader, left, value, run)
     return Score(value, reason=f"the reward is {run.told()}")
+
+
+def _of_both(grader: _Grader, left: _Left, value: float, run: GradedRun) -> Score:
+    """The lower reward of the runs with and without the files that programs load on their own."""
+    grader.rehearsal.begin()
+    hooked = _graded_run(grader, {**left.files, **left.hooks}, "trial with hooks")
+    other = _value(grader, hooked)
+    names = ", ".join(map(shown, left.hooks))
+    if left.changed and other != value:
+        raise WorkspaceError(f"the reward depends on the agent's changes of {names}"[:500])
+    if other is None or other >= value:
+        return Score(value, reason=f"the reward is {run.told()}")
+    return Score(other, reason=f"the reward is {hooked.told()} because of {names}"[:500])
+
+
+def _unscored(run: GradedRun) -> WorkspaceError:
+    hint = "seconds=…" if "--seconds" in run.needs else ""
+    return WorkspaceError((run.needs or f"the reward is {run.told()}").replace(" (--seconds)", ""), hint=hint)
+
+
+def _graded_run(grader: _Grader, files: dict[str, BoxFile], name: str) -> GradedRun:
+    """A run of the tests. Files in folders that are the machine's are left out if the solution did without them."""
+    run = grader.rehearsal.grade(files, name=name)
+    if not run.run.needs.startswith(_UNWRITABLE) or not grader.has_control:
+        return run
+    tops = tuple(f"{top}/" for top in run.run.needs.removeprefix(_UNWRITABLE).split(", "))
+    grader.rehearsal.begin()
+    return grader.rehearsal.grade({path: one for path, one in files.items() if not path.startswith(tops)}, name=name)
 
 
 def _value(grader: _Grader, run: GradedRun) -> float | None:
     """The reward. Without one it is 0.0 if the tests gave the task's solution its reward, in the same box."""
-    ours = run.run.needs or run.run.why == "files" or "--seconds" in run.needs
+    ours = run.run.needs or "--seconds" in run.needs
     if run.value is not None or ours or not grader.has_control:
         return run.value
     return 0.0
 
 
-def _agents_files(rehearsal: Rehearsal, workspace: Workspace) -> tuple[dict[str, BoxFile], dict[str, BoxFile]]:
-    """The files of the agent's box, and those left out because programs would load them on their own."""
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """The files of the agent's box."""
+
+    files: dict[str, BoxFile]
+    hooks: dict[str, BoxFile]
+    """Files that programs would load on their own, and that nobody asked for."""
+    changed: bool
+    """Whether one of them replaces a file of the task. `files` has the task's."""
+
+
+def _agents_files(rehearsal: Rehearsal, workspace: Workspace) -> _Left:
+    """The files that the agent left, except those that the box can't have or the tests replace.
+
+    Raises:
+        AgentFault: A file has the path of a folder that the tests need.
+    """
     task, part, before = rehearsal.task, rehearsal.part, rehearsal.before
     declared = declared_artifacts(task, part)
     names = _artifact_places(task, part.artifacts)
-    asked = task.text(part.instruction) or ""
-    folders = {agents_workdir(task), graders_workdir(task, part)}
-    partial = workspace.outputs is not None
+    asked = {word.rstrip(".") for word in _PATH.findall(task.text(part.instruction) or "")}
+    folders, needed = _import_folders(rehearsal), _needed_folders(rehearsal)
+    partial, theirs = workspace.outputs is not None, rehearsal.grader.files.keys() if part.separate else set()
     files = {path: one for path, one in before.items() if partial and not workspace.declares(path.lstrip("/"))}
     hooks: dict[str, BoxFile] = {}
     for path, entry in workspace.after.manifest.items():
         place = _place(path, names)
         covered = any(covers(artifact, place) for artifact in declared)
-        if entry.kind != "file" or place.startswith("/tests/") or (part.separate and not covered):
+        if entry.kind != "file" or (part.separate and not covered):
+            continue
+        if place in needed:
+            raise AgentFault(f"the agent left a file at {shown(place)}, which is a folder of the tests")
+        if _is_left_out(place) or _above(place) & theirs:
             continue
         one = BoxFile(workspace.blob(entry).data(), entry.executable)
         exact = any(place == artifact for artifact, _ in declared)
-        if (
-            _is_hook(place, folders)
-            and before.get(place) != one
-            and not exact
-            and place.rpartition("/")[2] not in asked
-        ):
+        if _is_hook(place, folders) and before.get(place) != one and not exact and not _is_asked(place, asked):
             hooks[place] = one
         else:
             files[place] = one
-    return files, hooks
+    changed = hooks.keys() & before.keys()
+    files |= {place: before[place] for place in changed}
+    return _Left({path: one for path, one in files.items() if not _above(path) & files.keys()}, hooks, bool(changed))
+
+
+def _is_left_out(place: str) -> bool:
+    """Whether the tests can't need a file: theirs, at the root, with an impossible name, or a cache of Python's."""
+    folder, _, name = place.rpartition("/")
+    words = os.fsencode(place).split(b"/")
+    long = sum(map(len, words)) > 3000 or any(len(word) > 255 for word in words)
+    cache = name.endswith(".pyc") and folder.endswith("/__pycache__")
+    return long or cache or not folder or place.startswith("/tests/")
+
+
+def _above(path: str) -> set[str]:
+    """The folders above a path, without the root."""
+    words = path.split("/")
+    return {"/".join(words[:end]) for end in range(2, len(words))}
+
+
+def _needed_folders(rehearsal: Rehearsal) -> set[str]:
+    """Folders that the box has before the agent's files are in it."""
+    at = graders_workdir(rehearsal.task, rehearsal.part)
+    known = {*rehearsal.grader.folders, at, REWARDS, "/logs/artifacts", "/tests", *HOMES}
+    inner = {*known, *rehearsal.grader.files} if rehearsal.part.separate else known
+    return (known | {folder for path in inner for folder in _above(path)}) - {"/", ""}
+
+
+def _import_folders(rehearsal: Rehearsal) -> set[str]:
+    """Folders from which the tests may import modules before those of the machine."""
+    task, part = rehearsal.task, rehearsal.part
+    at = graders_workdir(task, part)
+    env = dict(rehearsal.grader.env)
+    for holder in (table(task.config, "environment"), table(task.config, "verifier")):
+        env |= {str(name): str(value) for name, value in table(holder, "env").items()}
+    found = {agents_workdir(task), at, *(joined(at, one) for one in env.get("PYTHONPATH", "").split(":"))}
+    for folder in part.tests:
+        for path in task.files(folder):
+            lines = (task.text(path) or "").splitlines()
+            found |= {one.rstrip("/") for line in lines if _SETS_PATH.search(line) for one in _ABSOLUTE.findall(line)}
+    return found
 
 
 def _is_hook(place: str, folders: set[str]) -> bool:
     folder, _, name = place.rpartition("/")
-    module = name.removesuffix(".py") if name.endswith(".py") else folder.rpartition("/")[2]
-    top = folder if name.endswith(".py") and name != "__init__.py" else folder.rpartition("/")[0]
-    return name in HOOKS or name.endswith(".pth") or (module in MODULES and (top or "/") in folders)
+    if name in HOOKS or name.endswith(".pth"):
+        return True
+    module = name.partition(".")[0]
+    if module == "__init__":
+        folder, _, module = folder.rpartition("/")
+    return name.endswith(_SUFFIXES) and module in _modules() and (folder or "/") in folders
+
+
+def _is_asked(place: str, asked: set[str]) -> bool:
+    """Whether the instruction has the name of a file; for a package's `__init__.py`, also the folder's."""
+    name = place.rpartition("/")[2]
+    for word in asked:
+        if word.rpartition("/")[2] == name and place.endswith(f"/{word.lstrip('./~')}"):
+            return "/" in word.strip("./") or not name.startswith("__init__.")
+    return False
+
+
+@functools.cache
+def _modules() -> frozenset[str]:
+    """Modules that a file of the same name in a folder of the tests would replace."""
+    found = {*sys.stdlib_module_names, *_LOADED}
+    for folder in job_packages():
+        with suppress(OSError):
+            found |= {name.partition(".")[0] for name in os.listdir(folder) if _is_module(name)}
+    return frozenset(found - _COMMON)
+
+
+def _is_module(name: str) -> bool:
+    return name.endswith(_SUFFIXES) or name.isidentifier()
 
 
 def _artifact_places(task: AuditedTask, artifacts: Sequence[Any]) -> dict[str, str]:

@@ -167,10 +167,12 @@ class TaskBox:
     def _variables(self, surroundings: RunSurroundings, env: Mapping[str, str], library: bytes) -> dict[str, str]:
         variables = {
             "PATH": "{kept}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "LANG": "C.UTF-8", "TZ": "UTC",
-            "PYTHONPATH": ":".join(("{kept}/plugins", *job_packages())), "PYTEST_PLUGINS": _PLUGIN,
+            "PYTEST_PLUGINS": _PLUGIN,
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONHASHSEED": str(surroundings.hash_seed), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **env,
         }  # fmt: skip
+        own = (*filter(None, env.get("PYTHONPATH", "").split(":")), "{kept}/plugins", *job_packages())
+        variables["PYTHONPATH"] = ":".join(own)
         if library:
             variables["LD_PRELOAD"] = "{kept}/clock.so"
             variables[clock.SECONDS] = str(86400 * surroundings.days)
