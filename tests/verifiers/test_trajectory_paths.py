@@ -210,7 +210,7 @@ COMMANDS = {
     "(( x=$(a; b) )); c": ["a", "b", "((", "c"],
     "(( x=`a` ))": ["a", "(("],
     "for (( i=$(a); i<1; i++ )); do b; done": ["a", "b"],
-    "echo $(( $(a) + `b` ))": ["a", "b", "echo"],
+    "echo $(( $(a) + $(b) )) $(( `c` ))": ["a", "b", "c", "echo"],
     'echo "$(( $(a) ))"': ["a", "echo"],
     "(( $(( $(a) )) ))": ["a", "(("],
     "(( ${x:-$(a)} ))": ["a", "(("],
@@ -260,6 +260,7 @@ def test_a_program_is_seen_where_the_shell_runs_it(text):
 HIDDEN = [
     "(( a[\\$(rm -rf /data)] ))",
     "(( a['`rm -rf /data`'] ))",
+    "echo $(( rm -rf /data; ` )`))",
     "((a) ); " * 11 + "(( 1 << 2 ))\nrm -rf /data\n2",
 ]
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 
 MAX_CHARS = 200_000
 MAX_DEPTH = 20
-MAX_SUBSHELLS = 10
-"""Of a text that start with `((`. With more of them, it is a problem."""
+MAX_SUBSHELLS = 10  # that start with `((`, of a text; more are a problem
 _BLANK, _ENDS = " \t", "\n;&|()<>"
 _LONG = ("&>>", "<<<", "<<-", "&&", "||", ";;", "|&", ">>", "<<", ">&", "<&", "<>", ">|", "&>", ">(", "<(")
 _REDIRECTS = frozenset((">", ">>", ">|", "&>", "&>>", "<", "<>", ">&", "<&"))
@@ -24,6 +23,7 @@ _JUMPS = r"\\.|`(?:\\.|[^`\\])*`|\$[({]|"
 _QUOTES = r"\$'(?:\\.|[^'\\])*'|'[^']*'|" + _JUMPS
 _MARKS = {")": _QUOTES + '[()"]', "}": _QUOTES + '["}]', '"': _JUMPS + '"', '"}': _JUMPS + '["}]'}
 """What opens, closes or hides brackets, by the character that closes the text around; `"}`: in double quotes."""
+_FINDS = {end: re.compile(marks, re.DOTALL) for end, marks in _MARKS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class _Reader:
         if not self._text.startswith(")", self._at):
             return None
         self._at += 1
-        if "\\" in inner.replace("\\\n", "") or ("'" in inner and set("$`") & set(inner)):
+        if any(set(pair) <= set(inner.replace("\\\n", "")) for pair in ("\\", "'$", "'`", "`(", "`)")):
             self._script.problems.append("quotes in arithmetic")
         self._inside(inner).read_substitutions()
         return inner
@@ -342,7 +342,7 @@ class _Reader:
         """The text up to the bracket that closes; quotes in it hide brackets."""
         ends, here = [")"], at
         while ends:
-            found = re.compile(_MARKS[ends[-1]], re.DOTALL).search(self._text, here)
+            found = _FINDS[ends[-1]].search(self._text, here)
             if found is None:
                 self._script.problems.append("a bracket that is not closed")
                 self._at = len(self._text)
