@@ -373,14 +373,14 @@ class _Reader:
                 continue
             sign = self._text[self._at + 1 : self._at + 2]
             self._at += 2
-            plain = {"x": 2, "u": 4, "U": 8}.get(sign, 3 if sign.isdecimal() else 0)
-            if not plain:
+            digits = {"x": 2, "u": 4, "U": 8}.get(sign, 3 if sign.isdecimal() else 0)
+            if not digits:
                 found.append(_ESCAPES.get(sign, sign))
                 continue
             begin = self._at if sign in "xuU" else self._at - 1
             end = begin
             allowed = "0123456789abcdefABCDEF" if sign in "xuU" else "01234567"
-            while end < min(begin + plain, len(self._text)) and self._text[end] in allowed:
+            while end < min(begin + digits, len(self._text)) and self._text[end] in allowed:
                 end += 1
             self._at = end
             number = int(self._text[begin:end] or "0", 16 if sign in "xuU" else 8)
