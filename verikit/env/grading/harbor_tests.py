@@ -6,7 +6,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -219,37 +219,49 @@ class _Left:
 
 
 def _agents_files(rehearsal: Rehearsal, workspace: Workspace) -> _Left:
-    """The files that the agent left, except those that the box can't have or the tests replace.
+    """The files of the agent's box for the tests.
 
     Raises:
         AgentFault: A file has the path of a folder that the tests need.
     """
-    task, part, before = rehearsal.task, rehearsal.part, rehearsal.before
-    declared = declared_artifacts(task, part)
-    names = _artifact_places(task, part.artifacts)
-    asked = {word.rstrip(".") for word in _PATH.findall(task.text(part.instruction) or "")}
-    folders, needed = _import_folders(rehearsal), _needed_folders(rehearsal)
-    partial, theirs = workspace.outputs is not None, rehearsal.grader.files.keys() if part.separate else set()
+    before, partial = rehearsal.before, workspace.outputs is not None
     files = {path: one for path, one in before.items() if partial and not workspace.declares(path.lstrip("/"))}
     hooks: dict[str, BoxFile] = {}
-    for path, entry in workspace.after.manifest.items():
-        place = _place(path, names)
-        covered = any(covers(artifact, place) for artifact in declared)
-        if entry.kind != "file" or (part.separate and not covered):
-            continue
-        if place in needed:
-            raise AgentFault(f"the agent left a file at {shown(place)}, which is a folder of the tests")
-        if _is_left_out(place) or _above(place) & theirs:
-            continue
-        one = BoxFile(workspace.blob(entry).data(), entry.executable)
-        exact = any(place == artifact for artifact, _ in declared)
-        if _is_hook(place, folders) and before.get(place) != one and not exact and not _is_asked(place, asked):
-            hooks[place] = one
-        else:
-            files[place] = one
+    is_unasked = _unasked_hooks(rehearsal)
+    for place, one in _copied(rehearsal, workspace):
+        group = hooks if before.get(place) != one and is_unasked(place) else files
+        group[place] = one
     changed = hooks.keys() & before.keys()
     files |= {place: before[place] for place in changed}
     return _Left({path: one for path, one in files.items() if not _above(path) & files.keys()}, hooks, bool(changed))
+
+
+def _copied(rehearsal: Rehearsal, workspace: Workspace) -> Iterator[tuple[str, BoxFile]]:
+    """The agent's files by place, except those that the box can't have or the tests replace.
+
+    Raises:
+        AgentFault: A file has the path of a folder that the tests need.
+    """
+    task, part = rehearsal.task, rehearsal.part
+    declared, names = declared_artifacts(task, part), _artifact_places(task, part.artifacts)
+    needed, theirs = _needed_folders(rehearsal), rehearsal.grader.files.keys() if part.separate else set()
+    for path, entry in workspace.after.manifest.items():
+        place = _place(path, names)
+        covered = not part.separate or any(covers(artifact, place) for artifact in declared)
+        if entry.kind != "file" or not covered:
+            continue
+        if place in needed:
+            raise AgentFault(f"the agent left a file at {shown(place)}, which is a folder of the tests")
+        if not _is_left_out(place) and not _above(place) & theirs:
+            yield place, BoxFile(workspace.blob(entry).data(), entry.executable)
+
+
+def _unasked_hooks(rehearsal: Rehearsal) -> Callable[[str], bool]:
+    """A function that says whether a file would be loaded on its own, though neither task nor instruction names it."""
+    task, part = rehearsal.task, rehearsal.part
+    asked = {word.rstrip(".") for word in _PATH.findall(task.text(part.instruction) or "")}
+    folders, exact = _import_folders(rehearsal), {artifact for artifact, _ in declared_artifacts(task, part)}
+    return lambda place: _is_hook(place, folders) and place not in exact and not _is_asked(place, asked)
 
 
 def _is_left_out(place: str) -> bool:
